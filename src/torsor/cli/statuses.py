@@ -17,6 +17,7 @@ _EVERYWHERE = {
     STOPPED: "stopped by Ctrl-C",
 }
 SIMULATED = {NONE: "the simulation failed"}
+DOCTORED = {NONE: "a check of the self-test fails"}
 REPRODUCED = {NONE: "an item fails: ours differs from the printed value, and no reason explains it"}
 SWEPT = {
     DONE: "all cases are done",
@@ -36,8 +37,8 @@ ALL = (
     | PREDICTED
     | {
         DONE: f"the command succeeded; a predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
-        NONE: "the motion problem is infeasible (the nearest motion is written), a simulation, "
-        "an item or a case of a sweep failed",
+        NONE: "the motion problem is infeasible (the nearest motion is written); a simulation, an item, "
+        "a case of a sweep or a check fails",
     }
 )
 

@@ -1,7 +1,5 @@
 """``torsor sweep``: a study of many cases from a file."""
 
-import json
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
@@ -10,12 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import check_output, print_paths
+from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.statuses import DONE, NONE, SWEPT
 from torsor.errors import ModelError, describe
 from torsor.startup import STOPPED
 
-STANDARD = Path("-")  # standard output
 SHOWN = 5  # errors that are printed
 
 
@@ -32,13 +29,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     again = "with --resume, compute failed cases again"
     parser.add_argument("--retry-failed", action="store_true", help=again)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file too (.csv)")
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="write the table to this JSON file; - for the console"
-    )
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    check_output(None if arguments.json == STANDARD else arguments.json)
+    check_output(arguments.json)
     check_output(arguments.csv, [".csv"])
     if arguments.workers is not None and arguments.cluster is not None:
         raise ModelError(describe("--workers and --cluster are both given", where="sweep", allowed="one of them"))
@@ -52,26 +47,20 @@ def _run(arguments: Namespace, console: Console) -> int:
     changes |= {} if arguments.workers is None else {"workers": arguments.workers}
     changes |= {} if arguments.cluster is None else {"executor": arguments.cluster}
     found = study.run(resume=arguments.resume, retry_failed=arguments.retry_failed, **changes)
-    is_quiet = arguments.json == STANDARD
-    if not is_quiet:
-        missing = len(study.cases) - len(found)
-        rest = f", {missing} not computed: --resume goes on" if missing else ""
-        console.print(f"{len(study.cases)} cases: {found.done} done, {found.failed} failed{rest}")
-        for number, text in list(found.errors().items())[:SHOWN]:
-            console.print(f"case {number}: {escape(text)}", soft_wrap=True, highlight=False)
-        print_paths(console, found.path)
+    missing = len(study.cases) - len(found)
+    rest = f", {missing} not computed: --resume goes on" if missing else ""
+    console.print(f"{len(study.cases)} cases: {found.done} done, {found.failed} failed{rest}")
+    for number, text in list(found.errors().items())[:SHOWN]:
+        console.print(f"case {number}: {escape(text)}", soft_wrap=True, highlight=False)
     if arguments.csv is not None:
         found.to_csv(arguments.csv)
-    if arguments.json is not None:
-        text = json.dumps(found.to_dict(), allow_nan=False) + "\n"
-        if is_quiet:
-            sys.stdout.write(text)
-        else:
-            arguments.json.write_text(text, encoding="utf-8")
-    print_paths(console, arguments.csv, None if is_quiet else arguments.json)
+    print_paths(console, found.path, arguments.csv)
+    if arguments.json is not None:  # the table may be large
+        write_json(arguments, console, found.to_dict())
     if found.status == WAS_STOPPED:
         return STOPPED
     return NONE if found.failed else DONE
 
 
-SWEEP = Command("sweep", "compute many cases of a problem, side by side", _add_arguments, _run, SWEPT)
+_EXAMPLES = ("torsor sweep study.toml", "torsor sweep study.toml --resume --csv table.csv")
+SWEEP = Command("sweep", "compute many cases of a problem, side by side", _add_arguments, _run, SWEPT, _EXAMPLES)

@@ -17,6 +17,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 from torsor.checks import whole_number
+from torsor.compiling import be_silent
 from torsor.errors import ModelError, describe
 
 # Threads of linear algebra in a new process.
@@ -195,6 +196,7 @@ class _Worker:
 def _work(pipe: Connection) -> None:
     """Compute what comes through a pipe until it is closed; Ctrl-C is for the process that started this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    be_silent()
     with contextlib.suppress(EOFError, OSError):
         pipe.send(True)
         while True:

@@ -1,0 +1,7 @@
+"""Robots and motions as a viewer sees them: surfaces on links, and samples over time. Nothing here knows a viewer."""
+
+from torsor.view.scene.scene import Scene, Shown
+from torsor.view.scene.timeline import Timeline, timeline
+from torsor.view.scene.triangles import Triangles
+
+__all__ = ["Scene", "Shown", "Timeline", "Triangles", "timeline"]

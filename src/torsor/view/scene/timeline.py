@@ -1,0 +1,139 @@
+"""A motion as a viewer plays it, whatever result it comes from: times, states, drive forces, forces of the ground."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.errors import ModelError, describe
+from torsor.human.body.coordinates import SIDES
+from torsor.human.contact.schedule import Walk
+from torsor.human.gait.curves import StrideCurves
+from torsor.human.terms.forces import Grounded
+from torsor.identification import Identified
+from torsor.motion import MotionResult
+from torsor.robot.robot import Robot
+from torsor.simulation import Trajectory
+
+ALLOWED = "a trajectory, a motion, a stride or an identification; of a batch of rollouts, one: trajectory[3]"
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """Samples of a motion at ``times`` (T,), in s: ``q`` (T, nq), ``v`` and ``a`` (T, nv). ``timeline`` makes them.
+
+    ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are wrenches of the
+    environment on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are forces of the ground: the point of
+    application (m), then the force (N), in base axes; NaN where there is none. ``residuals`` (T, k) are the measured
+    less the predicted forces of an identification.
+    """
+
+    robot: Robot
+    title: str
+    times: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array | None = None
+    driven: tuple[str, ...] = ()
+    external: Array | None = None
+    ground: Array | None = None
+    residuals: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @cached_property
+    def reactions(self) -> Array:
+        """The wrench of each parent on its link (T, L, 6): moment, then force, at the link's frame in its axes."""
+        tau = np.zeros_like(self.v) if self.tau is None else self.tau
+        samples = Trajectory(self.robot, self.times, self.q, self.v, self.a, tau, external=self.external)
+        return samples.reactions
+
+    @cached_property
+    def limits(self) -> Array:
+        """The largest forces (k,) of the drives, infinite where there is no limit."""
+        limits = dict(zip(self.robot.coordinate_names, self.robot.effort_limit, strict=True))
+        return np.array([limits[name] for name in self.driven])
+
+    def every(self, count: int) -> "Timeline":
+        """Return at most ``count`` samples, spread evenly, the first and the last included."""
+        if len(self) <= count:
+            return self
+        kept = np.linspace(0, len(self) - 1, count).round().astype(int)
+        names = ("times", "q", "v", "a", "tau", "external", "ground", "residuals")
+        parts = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: part[kept] for name, part in parts.items() if part is not None})
+
+
+def timeline(result: Any, title: str = "") -> Timeline:
+    """Return the motion of a result: a simulated trajectory, a predicted motion, a stride, or an identification.
+
+    A walk is shown as one stride, with the forces of the ground.
+
+    Example:
+        >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)
+        >>> played = timeline(fall)
+        >>> len(played), played.every(50).q.shape, played.reactions.shape
+        (501, (50, 2), (501, 2, 6))
+    """
+    if isinstance(result, Timeline):
+        found = result
+    elif isinstance(result, Trajectory):
+        found = _of_trajectory(result)
+    elif isinstance(result, StrideCurves):
+        found = _of_stride(result)
+    elif isinstance(result, MotionResult):
+        found = _of_motion(result)
+    elif isinstance(result, Identified):
+        found = _of_identified(result)
+    else:
+        raise ModelError(describe(f"cannot play {type(result).__name__}", where="view", allowed=ALLOWED))
+    return replace(found, title=title) if title else found
+
+
+def _of_trajectory(result: Trajectory) -> Timeline:
+    if result.q.ndim != 2:
+        batch = " x ".join(map(str, result.q.shape[:-2]))
+        raise ModelError(describe(f"{batch} rollouts at once", where="view", allowed=ALLOWED))
+    robot, states = result.robot, (result.times, result.q, result.v, result.a, result.tau)
+    return Timeline(robot, robot.name, *states, robot.coordinate_names, result.external)
+
+
+def _of_motion(result: MotionResult) -> Timeline:
+    term = next((each for each in result.problem.terms if isinstance(each, Grounded)), None)
+    if term is not None and isinstance(term.support, Walk):
+        return _of_stride(StrideCurves(result))
+    robot = result.robot if term is None else term.body
+    states = (result.times, result.q, result.v, result.a)
+    if term is not None:  # contact of a task is not sampled: forces without it would mislead
+        return Timeline(robot, robot.name, *states)
+    return Timeline(robot, robot.name, *states, result.tau, result.force_names)
+
+
+def _of_stride(stride: StrideCurves) -> Timeline:
+    body, at = stride.body, stride.samples
+    forces, moments = at.forces, at.moments
+    places = np.full((*forces.shape[:2], 3), np.nan)
+    places[..., 0], places[..., 2] = stride.pressure[..., 0], stride.pressure[..., 1]
+    places[..., 1] = np.where(np.isnan(places[..., 0]), np.nan, 0.0)
+    feet = [body.link_names.index(f"{side}_foot") for side in SIDES]
+    poses = body.to(device="casadi").poses(at.q)[:, feet]
+    external = np.zeros((len(at.q), len(body.links), 6))
+    arms = moments - np.cross(poses[..., :3, 3], forces)
+    for part, vectors in ((slice(0, 3), arms), (slice(3, 6), forces)):
+        external[:, feet, part] = np.einsum("tfji,tfj->tfi", poses[..., :3, :3], vectors)
+    title = f"{body.name}, {stride.step.speed:.3g} m/s"
+    states = (stride.s * stride.duration, at.q, at.v, at.a, at.torques)
+    ground = np.concatenate([places, forces], axis=-1)
+    return Timeline(body, title, *states, body.coordinate_names, external, ground)
+
+
+def _of_identified(result: Identified) -> Timeline:
+    measured, robot = result.measurements, result.prior
+    times = np.arange(len(measured), dtype=float) if measured.times is None else measured.times
+    states = (times, measured.q, measured.v, measured.a, measured.tau)
+    residuals = measured.tau - result.predicted
+    return Timeline(robot, f"{robot.name}, measured", *states, robot.coordinate_names, residuals=residuals)

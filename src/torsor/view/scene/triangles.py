@@ -1,0 +1,129 @@
+"""Surfaces of simple shapes as triangles: what viewers, pages and pictures draw."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.arrays import Array
+
+AROUND = 24  # corners of a circle
+
+
+class Triangles(NamedTuple):
+    """A surface: ``vertices`` (n, 3) in m; ``faces`` (m, 3) of three indices, counterclockwise seen from outside.
+
+    Example:
+        >>> box([1.0, 2.0, 3.0]).vertices.shape, sphere(1.0).at(np.eye(4)).faces.shape[1]
+        ((24, 3), 3)
+    """
+
+    vertices: Array
+    faces: NDArray[np.int64]
+
+    def at(self, pose: Array) -> "Triangles":
+        """Return the surface moved by a pose (4 x 4)."""
+        return Triangles(self.vertices @ pose[:3, :3].T + pose[:3, 3], self.faces)
+
+    def scaled(self, factors: ArrayLike) -> "Triangles":
+        """Return the surface scaled along the axes; a mirrored surface keeps its outside."""
+        scale = np.broadcast_to(np.asarray(factors, dtype=float), (3,))
+        return Triangles(self.vertices * scale, self.faces if np.prod(scale) > 0 else self.faces[:, ::-1])
+
+
+def joined(surfaces: list[Triangles]) -> Triangles:
+    """Return several surfaces as one."""
+    starts = np.cumsum([0, *(len(each.vertices) for each in surfaces)])
+    faces = [each.faces + start for each, start in zip(surfaces, starts, strict=False)]
+    return Triangles(np.concatenate([each.vertices for each in surfaces]), np.concatenate(faces))
+
+
+def box(sizes: ArrayLike) -> Triangles:
+    """Return a box about the origin with edges of ``sizes`` (3,) in m; corners are not shared, so that edges are sharp.
+
+    Example:
+        >>> box([1.0, 2.0, 3.0]).vertices.max(axis=0).tolist()
+        [0.5, 1.0, 1.5]
+    """
+    square = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    sides = []
+    for axis in range(3):
+        for sign in (-1.0, 1.0):
+            corners = np.insert(square if sign > 0 else square[::-1], 0, sign, axis=1)
+            sides.append(Triangles(np.roll(corners, axis, axis=1), np.array([[0, 1, 2], [0, 2, 3]])))
+    return joined(sides).scaled(np.asarray(sizes, dtype=float) / 2)
+
+
+def turned(profile: ArrayLike) -> Triangles:
+    """Return the surface that a profile of (radius, z) points (n, 2), from bottom to top, sweeps about the z axis.
+
+    Example:
+        >>> turned([[0, 0], [1, 0], [0, 1]]).faces.shape
+        (48, 3)
+    """
+    points = np.asarray(profile, dtype=float)
+    angles = 2 * np.pi * np.arange(AROUND) / AROUND
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    rings = points[:, None, :1] * circle
+    vertices = np.concatenate([rings, np.broadcast_to(points[:, None, 1:], (*rings.shape[:2], 1))], axis=-1)
+    here = np.arange(AROUND)
+    there = (here + 1) % AROUND
+    faces = []
+    for ring in range(len(points) - 1):
+        low, high = ring * AROUND, (ring + 1) * AROUND
+        if points[ring, 0] > 0:
+            faces.append(np.stack([low + here, low + there, high + there], axis=-1))
+        if points[ring + 1, 0] > 0:
+            faces.append(np.stack([low + here, high + there, high + here], axis=-1))
+    return Triangles(vertices.reshape(-1, 3), np.concatenate(faces))
+
+
+def _arc(start: float, end: float, count: int, radius: float, height: float) -> Array:
+    angles = np.linspace(start, end, count)
+    across = np.cos(angles).round(12)  # 0 at the poles, where triangles end in one point
+    return radius * np.stack([across, np.sin(angles)], axis=-1) + [0.0, height]
+
+
+def sphere(radius: float) -> Triangles:
+    """Return a sphere about the origin, ``radius`` in m.
+
+    Example:
+        >>> bool(np.allclose(np.linalg.norm(sphere(0.5).vertices, axis=1), 0.5))
+        True
+    """
+    return turned(_arc(-np.pi / 2, np.pi / 2, AROUND // 2 + 1, radius, 0.0))
+
+
+def cylinder(radius: float, length: float) -> Triangles:
+    """Return a cylinder about the z axis, its middle at the origin, in m.
+
+    Example:
+        >>> float(cylinder(0.1, 2.0).vertices[:, 2].max())
+        1.0
+    """
+    low, high = (radius, -length / 2), (radius, length / 2)  # in three parts, so that the edges are sharp
+    return joined([turned([(0.0, low[1]), low]), turned([low, high]), turned([high, (0.0, high[1])])])
+
+
+def capsule(radius: float, length: float) -> Triangles:
+    """Return a cylinder of this ``length`` with half spheres at its ends, about the z axis, its middle at the origin.
+
+    Example:
+        >>> round(float(capsule(0.1, 2.0).vertices[:, 2].max()), 9)
+        1.1
+    """
+    count = AROUND // 4 + 1
+    low = _arc(-np.pi / 2, 0.0, count, radius, -length / 2)
+    return turned(np.concatenate([low, _arc(0.0, np.pi / 2, count, radius, length / 2)]))
+
+
+def arrow(length: float, radius: float) -> Triangles:
+    """Return an arrow from the origin along z; its head is a cone of up to a third of its length.
+
+    Example:
+        >>> float(arrow(1.0, 0.02).vertices[:, 2].max())
+        1.0
+    """
+    head = min(length / 3, 6 * radius)
+    neck = length - head
+    return turned([(0.0, 0.0), (radius, 0.0), (radius, neck), (2.5 * radius, neck), (0.0, length)])
