@@ -22,7 +22,8 @@ from torsor.errors import ModelError, describe
 
 # Threads of linear algebra in a new process.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")}
-MOST_FAILED_STARTS = 3  # processes in a row that end before they are ready
+# Processes in a row that end before they are ready: by an error of their own, which will come again, or killed.
+MOST_FAILED_STARTS, MOST_KILLED_STARTS = 3, 100
 _starting = threading.Lock()  # the environment is shared by all threads
 
 
@@ -99,14 +100,11 @@ class Processes(Executor):
     def _serve(self) -> None:
         """Take jobs one after the other, in a thread for each process."""
         worker: _Worker | None = None
-        failed = 0
         try:
             while (job := self._jobs.get()) is not None:
                 if not job.future.set_running_or_notify_cancel():
                     continue
-                while worker is None and failed < MOST_FAILED_STARTS and not self._is_killed:
-                    worker = self._started()
-                    failed = failed + 1 if worker is None else 0
+                worker = worker or self._started()
                 if worker is None:
                     fix = 'call it under if __name__ == "__main__": in a script, and look at the errors above'
                     text = describe("new processes end at once", where="sweep", fix=fix)
@@ -129,21 +127,24 @@ class Processes(Executor):
                 self._processes.discard(worker.process)
 
     def _started(self) -> "_Worker | None":
-        worker = _Worker()
-        self._processes.add(worker.process)
-        if self._is_killed:  # it was started while the others were killed
-            worker.process.kill()
-        if worker.is_ready():
-            return worker
-        self._ended(worker)
+        """Return a process that is ready, or None if none can be started."""
+        failed = killed = 0
+        while failed < MOST_FAILED_STARTS and killed < MOST_KILLED_STARTS and not self._is_killed:
+            worker = _Worker()
+            self._processes.add(worker.process)
+            if self._is_killed:  # it was started while the others were killed
+                worker.process.kill()
+            if worker.is_ready():
+                return worker
+            self._ended(worker)
+            killed, failed = killed + (worker.exit_code < 0), failed + (worker.exit_code >= 0)
         return None
 
     def _ended(self, worker: "_Worker") -> str:
         """Return how a process ended."""
-        worker.process.join()
-        self._processes.discard(worker.process)
-        code = worker.process.exitcode or 0
         worker.close()
+        self._processes.discard(worker.process)
+        code = worker.exit_code
         if code >= 0:
             return f"its process ended with status {code}"
         with contextlib.suppress(ValueError):
@@ -187,6 +188,11 @@ class _Worker:
             raise EOFError
         return self.pipe.recv()
 
+    @property
+    def exit_code(self) -> int:
+        """The status with which the process ended, or minus the signal that ended it."""
+        return self.process.exitcode or 0
+
     def close(self) -> None:
         """Close the pipe, which ends the process, and wait for that."""
         self.pipe.close()
@@ -197,6 +203,7 @@ def _work(pipe: Connection) -> None:
     """Compute what comes through a pipe until it is closed; Ctrl-C is for the process that started this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     be_silent()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         pipe.send(True)
         while True:
@@ -206,6 +213,14 @@ def _work(pipe: Connection) -> None:
             except Exception as error:
                 found = True, error
             pipe.send(found)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone: nobody would take its result."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def cores() -> int:
