@@ -81,9 +81,10 @@ def kills(count: int) -> None:
         killer.join()
         numbers = found["number"].astype(int).tolist()
         wrong = sum(value != number**2 for value, number in zip(found["value"], numbers, strict=True))
+        failed = found.failed + wrong
         lost, doubled = len(set(range(max(numbers) + 1)) - set(numbers)), len(numbers) - len(set(numbers))
     print("| workers killed | cases | lost | doubled | failed or wrong |\n|---|---|---|---|---|")
-    print(f"| {count} | {len(numbers)} | {lost} | {doubled} | {found.failed + wrong} |", flush=True)
+    print(f"| {count} | {len(numbers)} | {lost} | {doubled} | {failed} |", flush=True)
 
 
 def resident() -> float:

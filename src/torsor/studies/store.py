@@ -5,6 +5,7 @@ A file holds columns, each with its role ("parameter", "result" or "own"), its k
 """
 
 import json
+import os
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,18 +99,27 @@ class Store(ABC):
 
 
 class Writing:
-    """The right to write to a file: one study at a time has it, and loses it when its process ends."""
+    """The right to write to a file: one study at a time has it, and loses it when its process ends.
+
+    It is a lock on an empty SQLite file beside the results, since SQLite knows how to lock files everywhere.
+    """
 
     def __init__(self, path: Path) -> None:
-        lock = path.with_name(f".{path.name}.lock")
-        self._connection = sqlite3.connect(lock, timeout=0.0, isolation_level=None, check_same_thread=False)
+        self._lock = path.with_name(f".{path.name}.lock")
+        self._lock.touch()
+        before = self._lock.stat()
+        self._connection = sqlite3.connect(self._lock, timeout=0.0, isolation_level=None, check_same_thread=False)
         try:
+            self._connection.execute("PRAGMA journal_mode=MEMORY")
             self._connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
+            # Whoever had the lock may have removed the file since.
+            is_mine = os.path.samestat(before, self._lock.stat())
+        except (sqlite3.OperationalError, FileNotFoundError):
+            is_mine = False
+        if not is_mine:
             self._connection.close()
             fix = "wait for it, or give another file"
-            raise ModelError(describe("another study writes to it", where=str(path), fix=fix)) from None
-        self._lock = lock
+            raise ModelError(describe("another study writes to it", where=str(path), fix=fix))
 
     def end(self) -> None:
         """Give the right up."""
