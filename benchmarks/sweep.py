@@ -24,8 +24,9 @@ from torsor import studies
 from torsor.studies.processes import Processes
 
 
-def pause(number: int) -> float:
-    """Return the square of a number after 50 ms."""
+def pause(number: int, folder: str) -> float:
+    """Return the square of a number after 50 ms; a file in a folder shows which process computes."""
+    Path(folder, str(os.getpid())).touch()
     time.sleep(0.05)
     return float(number * number)
 
@@ -42,17 +43,19 @@ def bodies(count: int) -> list[dict[str, Any]]:
 
 def walks(count: int, repeats: int) -> None:
     """Print walks a second in one and in two processes; processes are started and warm before the time begins."""
-    print(f"| {count} walks | walks a second | to one process |\n|---|---|---|")
-    best = dict.fromkeys((1, 2), 0.0)
+    print(f"| {count} walks | walks a second | to one process | time in which processes compute |\n|---|---|---|---|")
+    best = dict.fromkeys((1, 2), (0.0, 0.0))
     for _ in range(repeats):
         for workers in best:
             with Processes(workers) as pool:
                 torsor.sweep("walk", bodies(workers), executor=pool)
                 start = time.perf_counter()
                 found = torsor.sweep("walk", bodies(count), executor=pool)
-                best[workers] = max(best[workers], found.done / (time.perf_counter() - start))
-    for workers, rate in best.items():
-        print(f"| {workers} processes | {rate:.3f} | {rate / best[1]:.2f}x |", flush=True)
+                seconds = time.perf_counter() - start
+                busy = found["elapsed"].sum() / (workers * seconds)
+                best[workers] = max(best[workers], (found.done / seconds, busy))
+    for workers, (rate, busy) in best.items():
+        print(f"| {workers} processes | {rate:.3f} | {rate / best[1][0]:.2f}x | {100 * busy:.1f} % |", flush=True)
 
 
 def kills(count: int) -> None:
@@ -68,16 +71,21 @@ def kills(count: int) -> None:
     with tempfile.TemporaryDirectory() as folder, Processes(2) as pool:
 
         def kill() -> None:
-            for _ in range(count):
-                while len(pool.pids) < 2:
-                    time.sleep(0.01)
-                time.sleep(0.3)
-                os.kill(pool.pids[0], signal.SIGKILL)
+            left = count
+            while left:
+                time.sleep(0.01)
+                for pid in [each for each in pool.pids if Path(folder, str(each)).exists()][:1]:
+                    time.sleep(0.2)  # in the midst of a case
+                    os.kill(pid, signal.SIGKILL)
+                    Path(folder, str(pid)).unlink()
+                    left -= 1
             done.set()
 
         killer = threading.Thread(target=kill)
         killer.start()
-        found = torsor.sweep(pause, cases(), executor=pool, output=Path(folder, "kills.sqlite"))
+        found = torsor.sweep(
+            pause, cases(), fixed={"folder": folder}, executor=pool, output=Path(folder, "kills.sqlite")
+        )
         killer.join()
         numbers = found["number"].astype(int).tolist()
         wrong = sum(value != number**2 for value, number in zip(found["value"], numbers, strict=True))

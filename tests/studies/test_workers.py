@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -178,3 +181,33 @@ def test_processes_can_be_seen_and_killed_from_outside(tmp_path: Path) -> None:
         if lost.exception() is not None:
             assert isinstance(lost.exception(), WorkerDiedError)
         assert pool.submit(pow, 2, 5).result() == 32 and pool.pids != [pid]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "killed"])
+def test_a_study_on_the_command_line_goes_on_after_it_was_stopped(tmp_path: Path, how: signal.Signals) -> None:
+    study, output = tmp_path / "study.toml", tmp_path / "study.sqlite"
+    study.write_text(f'torsor = 1\nproblem = "two-link-time"\nworkers = 2\ngrid.points = {list(range(6, 46))}')
+    command = [sys.executable, "-m", "torsor", "sweep", str(study)]
+    first = subprocess.Popen(command, start_new_session=True, preexec_fn=_default_interrupt)
+    while not output.exists() or not _count(output) >= 3:
+        assert first.poll() is None
+        time.sleep(0.1)
+    first.send_signal(how)
+    assert first.wait() == (130 if how == signal.SIGINT else -signal.SIGKILL)
+    assert 3 <= len(studies.read(output)) < 40
+    subprocess.run([*command, "--resume"], check=True)
+    found = studies.read(output)
+    assert found["case"].tolist() == list(range(40)) and found.failed == 0
+    assert found["points"].tolist() == list(range(6, 46))
+
+
+def _default_interrupt() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
+
+
+def _count(output: Path) -> int:
+    try:
+        return len(studies.read(output))
+    except ValueError:  # the file is made in this moment
+        return 0
