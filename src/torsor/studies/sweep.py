@@ -21,7 +21,8 @@ from torsor.studies.store import Store
 from torsor.studies.subjects import Subject, subject_of
 from torsor.studies.values import Row
 
-ATTEMPTS = 3  # times that a case may lose its worker
+# Times that a case may lose its worker: machines of a cluster may be taken away again and again from innocent cases.
+ATTEMPTS = 5
 _LOOK = 0.2  # s between two looks at Ctrl-C and at the rows that are due
 
 
@@ -106,10 +107,11 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
 
 
 class _Job(NamedTuple):
-    """A case, and how often its worker was lost."""
+    """A case, how often its worker was lost, and how many cases are given to workers before it is its turn again."""
 
     case: Case
     losses: int = 0
+    turn: int = 0
 
 
 class _Interrupt:
@@ -144,6 +146,7 @@ class _Sweep:
     def __init__(self, subject: Subject, store: Store, bar: Bar, interrupt: _Interrupt, attempts: int) -> None:
         self._subject, self._store, self._bar, self._interrupt = subject, store, bar, interrupt
         self._attempts = attempts
+        self._given = self._capacity = 0  # cases that were given to workers, and how many of them at a time
         self._running: dict[Future[Any], _Job] = {}
         self._again: deque[_Job] = deque()  # lost their worker
         self._alone: deque[_Job] = deque()  # lost it with others: which of them is the cause shows when they run alone
@@ -178,15 +181,24 @@ class _Sweep:
             if not self._running:
                 self._submit(self._alone.popleft(), pool)
             return
-        while len(self._running) < pool.capacity() and not self._interrupt.is_wished:
-            job = self._again.popleft() if self._again else next(todo, None)
+        self._capacity = pool.capacity()
+        while len(self._running) < self._capacity and not self._interrupt.is_wished:
+            job = self._next(todo)
             if job is None or not self._submit(job, pool):
                 return
+
+    def _next(self, todo: Iterator[_Job]) -> _Job | None:
+        """Return the next case: one that lost its worker waits a while, since what killed it may kill again soon."""
+        if self._again and self._again[0].turn <= self._given:
+            return self._again.popleft()
+        job = next(todo, None)
+        return self._again.popleft() if job is None and self._again else job
 
     def _submit(self, job: _Job, pool: Pool) -> bool:
         try:
             self._interrupt.raises = pool.is_here
             self._running[pool.submit(job.case, job.losses)] = job
+            self._given += 1
         except BrokenExecutor:  # it broke since the last look
             (self._alone if self._alone else self._again).appendleft(job)
             if not self._running:
@@ -225,7 +237,7 @@ class _Sweep:
 
     def _lose(self, job: _Job, error: BaseException, alone: bool = False) -> None:
         """Compute a case again whose worker was lost, or give it up."""
-        job = job._replace(losses=job.losses + 1)
+        job = job._replace(losses=job.losses + 1, turn=self._given + self._capacity)
         if job.losses >= self._attempts:
             self._fail(job, f"its worker was lost {job.losses} times, the last time: {error}")
         else:
