@@ -6,6 +6,7 @@ many; what was not written when a study is killed is computed again. Readers of 
 
 import json
 import secrets
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,9 @@ class ParquetStore(Store):
     def _parts(self) -> list[Path]:
         return sorted(each for each in self._path.glob("*.parquet") if not each.name.startswith("."))
 
-    def _scan(self) -> tuple[dict[int, str], dict[str, int]]:
+    def _scan(self) -> tuple["_Digests", dict[str, int]]:
         """Return the digests of all cases that are there, and how many are done and failed; learn the columns."""
-        known, states = dict[int, str](), {"done": 0, "failed": 0}
+        known, states = _Digests(), {"done": 0, "failed": 0}
         for part in self._parts():
             about = _about(part)
             check_subject(self._path, about["subject"], self._subject)
@@ -54,7 +55,7 @@ class ParquetStore(Store):
                 self.columns.setdefault(each["name"], Column(**each))
             found = _read(part, ["case", "digest", "state"])
             for number, digest, state in zip(*found, strict=True):
-                known[int(number)] = digest
+                known.add(int(number), digest)
                 states[state] += 1
         return known, states
 
@@ -63,7 +64,7 @@ class ParquetStore(Store):
         return self._known.get(number)
 
     def _append(self, rows: Sequence[Row]) -> None:
-        new = [row for row in rows if row.number not in self._known]
+        new = [row for row in rows if self._known.get(row.number) is None]
         if not new:
             return
         values: dict[str, list[Any]] = {name: [] for name in self.columns}
@@ -73,9 +74,9 @@ class ParquetStore(Store):
             all_values = own | row.values | row.results
             for name, column in values.items():
                 column.append(all_values.get(name))
-        self._write(values, self._path / f"part-{len(self._known):09d}-{secrets.token_hex(3)}.parquet")
+        self._write(values, self._path / f"part-{sum(self._states.values()):09d}-{secrets.token_hex(3)}.parquet")
         for row in new:
-            self._known[row.number] = row.digest
+            self._known.add(row.number, row.digest)
             self._states[row.state] += 1
 
     def _write(self, values: Mapping[str, list[Any]], path: Path) -> None:
@@ -129,6 +130,32 @@ class ParquetStore(Store):
         """Close the folder."""
         if self._writing is not None:
             self._writing.end()
+
+
+class _Digests:
+    """The digests of cases by their numbers, in eight bytes each: there may be very many.
+
+    Example:
+        >>> found = _Digests()
+        >>> found.add(2, "00000000000000ff")
+        >>> found.get(2), found.get(1), found.get(9)
+        ('00000000000000ff', None, None)
+    """
+
+    def __init__(self) -> None:
+        self._values = array("Q")
+
+    def add(self, number: int, digest: str) -> None:
+        """Keep the digest of a case."""
+        missing = number + 1 - len(self._values)
+        if missing > 0:
+            self._values.frombytes(bytes(missing * self._values.itemsize))
+        self._values[number] = int(digest, 16)
+
+    def get(self, number: int) -> str | None:
+        """Return the digest of a case, or None."""
+        found = self._values[number] if number < len(self._values) else 0
+        return f"{found:016x}" if found else None
 
 
 def _pyarrow() -> tuple[Any, Any]:
