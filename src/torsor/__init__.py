@@ -25,10 +25,11 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel, studies
+    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel, results, studies
     from torsor.identification.identify import identify
     from torsor.motion import MotionError, MotionProblem, MotionResult
     from torsor.parallel import Leg, ParallelRobot
+    from torsor.results import load_result
     from torsor.simulation import SimulationError, Trajectory
     from torsor.simulation.simulate import simulate
     from torsor.studies.sweep import sweep
@@ -75,8 +76,10 @@ __all__ = [
     "identify",
     "library",
     "load",
+    "load_result",
     "motion",
     "parallel",
+    "results",
     "simulate",
     "spatial",
     "studies",
@@ -93,11 +96,13 @@ _PACKAGES = (
     "library",
     "motion",
     "parallel",
+    "results",
     "simulation",
     "studies",
 )
 _HOMES = {
     "identify": "identification",
+    "load_result": "results",
     "MotionError": "motion",
     "MotionProblem": "motion",
     "MotionResult": "motion",
