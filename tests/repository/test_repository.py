@@ -50,6 +50,7 @@ LAYERS = [
     "optimisation",
     "motion",
     "human",
+    "studies",
     "view",
     "reproduce",
     "bench",

@@ -32,6 +32,7 @@ from torsor.cli.predict import PREDICT
 from torsor.cli.reproduce import REPRODUCE
 from torsor.cli.simulate import SIMULATE
 from torsor.cli.statuses import ALL, DONE, INTERNAL, status_of_error, statuses_help
+from torsor.cli.sweep import SWEEP
 from torsor.cli.warm import WARM
 from torsor.errors import ModelError, ModelWarning
 from torsor.motion import MotionError
@@ -39,7 +40,7 @@ from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 
 COMMANDS: tuple[Command, ...] = (
-    *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, IDENTIFY, REPRODUCE, EXPORT),
+    *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, SWEEP, IDENTIFY, REPRODUCE, EXPORT),
     *(BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
 )
 
