@@ -31,6 +31,7 @@ LAYERS = [
     "deprecation",
     "errors",
     "checks",
+    "summary",
     "faults",
     "files",
     "spatial",
@@ -38,6 +39,7 @@ LAYERS = [
     "formats",
     "dynamics",
     "robot",
+    "results",
     "flexible",
     "autodiff",
     "parallel",
@@ -61,6 +63,7 @@ ALONE = {
 # The public names that scripts and acceptance checks call, as far as this version has them.
 NAMES = [
     "load",
+    "load_result",
     "from_dh",
     "from_mdh",
     "from_screws",

@@ -12,13 +12,21 @@ from torsor.errors import ModelError, warn
 from torsor.mechanism import Visual
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.view.scene.bodies import THIN, bones, ellipsoid, joint_mark, size_of
+from torsor.view.scene.bodies import bones, ellipsoid_solid, joint_mark, size_of
 from torsor.view.scene.mesh_files import read_mesh
-from torsor.view.scene.triangles import Triangles, box, capsule, cylinder, joined, sphere
+from torsor.view.scene.proportions import bone_radius
+from torsor.view.scene.solids import Solid, ball, surface_of
+from torsor.view.scene.triangles import Triangles, capsule
 
 Color = tuple[float, float, float, float]
 GREY: Color = (0.62, 0.65, 0.69, 1.0)
 DARK: Color = (0.25, 0.28, 0.33, 1.0)
+SIDES: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
+MIDDLE: Color = (0.52, 0.55, 0.6, 1.0)
+SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
+IMPLAUSIBLE = (
+    4.0  # length of an ellipsoid of inertia, in lengths of the rods of its link: above, it is no picture of it
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +34,7 @@ class Shown:
     """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, opacity (0 to 1).
 
     ``kind`` is "visual" (a shape of the description), "body" (an ellipsoid of inertia) or "bone" (rods and joints).
+    ``solids`` are the boxes, balls and cylinders that the surface is made of, if it is: what is drawn at once.
     """
 
     name: str
@@ -33,6 +42,7 @@ class Shown:
     surface: Triangles
     color: Color
     kind: str
+    solids: tuple[Solid, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +73,13 @@ class Scene:
         return size_of(self.robot)
 
     @cached_property
-    def _tree(self) -> Robot:
-        # CasADi's virtual machine: for the postures of a picture, compiling takes too long.
+    def tree(self) -> Robot:
+        """The robot with its loops cut, in CasADi's virtual machine: compiling takes longer than some pictures."""
         return self.robot.open_tree().to(device="casadi")
 
     def poses(self, q: ArrayLike) -> Array:
         """Return the poses (..., L + 1, 4, 4) of the base (first) and of all links in base axes, for q (..., nq)."""
-        moving = self._tree.poses(np.asarray(q, dtype=float))
+        moving = self.tree.poses(np.asarray(q, dtype=float))
         base = np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4))
         return np.concatenate([base, moving], axis=-3)
 
@@ -86,7 +96,7 @@ class Scene:
 
 
 def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
-    radius, faults = THIN * size_of(robot), list[str]()
+    radius, faults = bone_radius(robot), list[str]()
     for index, link in enumerate((robot.base, *robot.links), start=-1):
         drawn = 0
         for number, visual in enumerate(link.visuals):
@@ -97,7 +107,9 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
                 surface = None
             if surface is not None:
                 drawn += 1
-                yield Shown(visual.name or f"{link.name}/{number}", index, surface, _color(visual), "visual")
+                yield Shown(
+                    visual.name or f"{link.name}/{number}", index, surface[0], _color(visual), "visual", surface[1]
+                )
         if not drawn:
             yield from _from_numbers(robot, index, radius)
     if faults:
@@ -105,18 +117,21 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
         warn(f"{robot.name}: drawn without {faults[0]}{more}")
 
 
-def _surface(visual: Visual) -> Triangles:
+def _surface(visual: Visual) -> tuple[Triangles, tuple[Solid, ...]]:
+    """Return the surface of a shape, and the solid that it is, if it is one."""
     if visual.shape == "mesh":
         if visual.path is None:
             raise ModelError(f"mesh {visual.mesh!r}: the file is not found")
-        surface = read_mesh(visual.path).scaled(visual.size)
-    elif visual.shape == "box":
-        surface = box(visual.size)
+        return read_mesh(visual.path).scaled(visual.size).at(visual.pose), ()
+    if visual.shape == "capsule":
+        return capsule(*visual.size).at(visual.pose), ()
+    if visual.shape == "box":
+        solid = Solid("box", visual.pose, np.array(visual.size))
     elif visual.shape == "sphere":
-        surface = sphere(visual.size[0])
+        solid = ball(visual.size[0], visual.pose)
     else:
-        surface = (cylinder if visual.shape == "cylinder" else capsule)(*visual.size)
-    return surface.at(visual.pose)
+        solid = Solid("cylinder", visual.pose, np.array([visual.size[0], *visual.size]))
+    return solid.surface, (solid,)
 
 
 def _color(visual: Visual) -> Color:
@@ -130,18 +145,36 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     """Return rods and a joint of a link (-1: the base) and, if it can be seen, the ellipsoid of its inertia."""
     link = robot.base if index < 0 else robot.links[index]
     rods = bones(robot, index, radius if index >= 0 else radius / 2)
-    mark = joint_mark(robot.joints[index], radius) if index >= 0 else None
-    body = ellipsoid(link) if index >= 0 else None
+    mark = joint_mark(robot, index, radius) if index >= 0 else None
+    body = ellipsoid_solid(link) if index >= 0 else None
+    if body is not None and rods and 2 * body.size.max() > IMPLAUSIBLE * _extent(surface_of(rods)):
+        body = None  # inertias of many files are those of much larger bodies, which would hide the robot
     if rods:
-        yield Shown(f"{link.name}/bone", index, joined(rods), GREY, "bone")
+        yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
     if mark is not None:
-        yield Shown(f"{link.name}/joint", index, mark, DARK, "bone")
+        yield _drawn(f"{link.name}/joint", index, DARK, "bone", (mark,))
     if body is not None:
-        yield Shown(f"{link.name}/body", index, body, (*_palette(index)[:3], 0.55), "body")
+        yield _drawn(f"{link.name}/body", index, (*palette(robot, index)[:3], SOLID), "body", (body,))
 
 
-def _palette(index: int) -> Color:
-    """Return a colour of a link; neighbours differ."""
+def _extent(surface: Triangles) -> float:
+    return float(np.ptp(surface.vertices, axis=0).max())
+
+
+def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, ...]) -> Shown:
+    return Shown(name, index, surface_of(solids), color, kind, solids)
+
+
+def palette(robot: Robot, index: int) -> Color:
+    """Return the colour of a link: red and blue where names begin with right and left, else neighbours differ.
+
+    Example:
+        >>> [round(each, 2) for each in palette(torsor.library.ur5(), 0)]
+        [0.35, 0.58, 0.8, 1.0]
+    """
+    names = [each.lower() for each in robot.link_names]
+    if all(any(each.startswith(side) for each in names) for side in SIDES):
+        return next((color for side, color in SIDES.items() if names[index].startswith(side)), MIDDLE)
     hue = (0.58 + 0.381966 * index) % 1.0  # steps of the golden section repeat no hue
     phase = np.clip(np.abs((hue * 6 + np.array([0.0, 4.0, 2.0])) % 6 - 3) - 1, 0, 1)
     red, green, blue = (0.35 + 0.45 * phase).tolist()
