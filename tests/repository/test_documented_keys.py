@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from torsor.flexible.files import _MODE as MODE
 from torsor.formats.toml_flexible import _KINDS as FLEXIBLE
 from torsor.formats.toml_schema import EACH, KEYS, ONCE
 from torsor.motion.files import ARRAYS, SETTINGS, TOP
@@ -115,6 +116,11 @@ def test_documented_defaults_of_joints_are_those_of_the_reader() -> None:
 def test_every_key_of_flexible_joints_is_documented() -> None:
     own = {each.name for kind in FLEXIBLE.values() for each in fields(kind) if each.compare}
     assert keys_of("toml.md", "`[joints.flexible]`").keys() == own | {"kind"}
+
+
+def test_every_key_of_files_of_modes_is_documented() -> None:
+    assert keys_of("flexible.md", "a file of modes").keys() == {"positions", "masses", "mode"}
+    assert keys_of("flexible.md", "`[[mode]]`").keys() == MODE
 
 
 def test_every_key_of_problem_files_is_documented() -> None:
