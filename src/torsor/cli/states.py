@@ -14,6 +14,7 @@ from torsor.errors import ModelError, describe, listing
 from torsor.mechanism.units import FORCES, units
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
+from torsor.view.postures import home_of
 
 LETTERS = {"q": "positions", "v": "velocities", "a": "accelerations", "j": "jerks", "tau": "forces"}
 _COLUMN = re.compile(r"(?:held )?(\S+) (.*?)(?: \[[^]]*\])?")
@@ -54,19 +55,6 @@ def given_states(arguments: Namespace, given_robot: Robot | ParallelRobot) -> di
     if "q" not in found:
         found["q"] = home_of(given_robot)
     return found
-
-
-def home_of(robot: Robot | ParallelRobot) -> Array:
-    """Return the posture in which a robot is without --q: the neutral one, loops closed; of a parallel robot, its home.
-
-    Example:
-        >>> from torsor import library
-        >>> home_of(library.two_link()).tolist()
-        [0.0, 0.0]
-    """
-    if isinstance(robot, ParallelRobot):
-        return np.concatenate([robot.home, robot.leg_home])
-    return np.asarray(robot.closed_positions(robot.neutral()) if robot.loops else robot.neutral())
 
 
 def names(robot: Robot, letter: str) -> tuple[str, ...]:
