@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import torsor
-from study_functions import dies, twice
+from study_functions import compiles, dies, twice
 from torsor import studies
 from torsor.errors import ModelError
 from torsor.studies.processes import WorkerDiedError
@@ -211,3 +211,13 @@ def _count(output: Path) -> int:
         return len(studies.read(output))
     except ValueError:  # the file is made in this moment
         return 0
+
+
+@pytest.mark.slow
+def test_two_processes_compile_a_function_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORSOR_CACHE", str(tmp_path / "cache"))
+    cases = [{"a": 0.1 * k, "log": str(tmp_path / "log")} for k in range(4)]
+    found = torsor.sweep(compiles, cases, workers=2)
+    assert len(found) == 4
+    log = (tmp_path / "log").read_text().splitlines()
+    assert 1 <= len(log) <= 2  # the function, and its sines and cosines
