@@ -3,9 +3,10 @@
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.mechanism import Joint, Link, Mechanism
-from torsor.spatial import axis_frame, make_pose
-from torsor.view.scene.triangles import Triangles, box, capsule, cylinder, sphere
+from torsor.mechanism import Link, Mechanism
+from torsor.spatial import make_pose
+from torsor.view.scene.solids import Solid, ball, rod
+from torsor.view.scene.triangles import Triangles
 
 THIN = 0.02  # radius of a bone, as a fraction of the size of the robot
 SLENDER = 0.02  # an ellipsoid with a semi-axis below this fraction of its largest is no body that one could see
@@ -35,38 +36,51 @@ def _ends(robot: Mechanism, index: int) -> tuple[Array, list[Array]]:
     return start, ends
 
 
-def bones(robot: Mechanism, index: int, radius: float) -> list[Triangles]:
+def bones(robot: Mechanism, index: int, radius: float) -> tuple[Solid, ...]:
     """Return rods (in the link's axes) from the joint of a link (-1: from the origin of the base) to those it carries.
 
     A link at the end of the tree has rods to its frames or, without any, through its centre of mass.
     """
     start, ends = _ends(robot, index)
-    found = []
-    for end in ends:
-        length = float(np.linalg.norm(end - start))
-        if length > radius:
-            pose = make_pose(axis_frame((end - start) / length), (start + end) / 2)
-            found.append(capsule(radius, length).at(pose))
-    return found
+    return tuple(rod(start, end, radius) for end in ends if np.linalg.norm(end - start) > radius)
 
 
-def joint_mark(joint: Joint, radius: float) -> Triangles | None:
-    """Return a mark of a joint in the child's axes: a cylinder along its axis, a box if it slides, else a ball."""
-    if joint.type in ("free", "planar", "fixed") or joint.flexible is not None:
+def joint_mark(robot: Mechanism, index: int, radius: float) -> Solid | None:
+    """Return a mark of a joint in the child's axes: a cylinder along its axis, a box if it slides, else a ball.
+
+    Joints through one point with massless links between them are one joint for the eye: a ball on the last link.
+    """
+    joint = robot.joints[index]
+    if joint.type in ("free", "planar", "fixed") or joint.flexible is not None or _is_step(robot, index):
         return None
+    if robot.parents[index] >= 0 and _is_step(robot, robot.parents[index]):
+        return ball(1.6 * radius, joint.frame)
     if joint.type in ("revolute", "continuous", "helical"):
-        return cylinder(1.6 * radius, 4 * radius).at(joint.frame)
-    return (box([3 * radius] * 3) if joint.type == "prismatic" else sphere(1.6 * radius)).at(joint.frame)
+        return Solid("cylinder", joint.frame, np.array([1.6, 1.6, 4.0]) * radius)
+    return (
+        Solid("box", joint.frame, np.full(3, 3 * radius))
+        if joint.type == "prismatic"
+        else ball(1.6 * radius, joint.frame)
+    )
 
 
-def ellipsoid(link: Link) -> Triangles | None:
+def _is_step(robot: Mechanism, index: int) -> bool:
+    """Return whether a link is only the way from one joint to another at the same point: it has no mass."""
+    carried = [joint for joint in robot.joints if joint.parent == robot.links[index].name]
+    if robot.links[index].mass > 0 or len(carried) != 1:
+        return False
+    here, there = robot.joints[index].frame[:3, 3], (carried[0].placement @ carried[0].frame)[:3, 3]
+    return bool(np.allclose(here, there, atol=1e-9))
+
+
+def ellipsoid_solid(link: Link) -> Solid | None:
     """Return the solid ellipsoid with the mass and inertia of a link, in the link's axes; None if there is none to see.
 
     Its semi-axes a, b, c follow from the principal moments: Ix = m (b² + c²) / 5 and so on.
 
     Example:
         >>> ball = Link("ball", 1.0, inertia=0.4 * 0.3**2 * np.eye(3))
-        >>> ellipsoid(ball).vertices.max(axis=0).round(9).tolist()
+        >>> ellipsoid_solid(ball).size.round(9).tolist()
         [0.3, 0.3, 0.3]
     """
     if not link.mass > 0:
@@ -76,4 +90,10 @@ def ellipsoid(link: Link) -> Triangles | None:
     if squares.max() <= 0 or squares.min() < (SLENDER**2) * squares.max():
         return None
     axes = axes if np.linalg.det(axes) > 0 else -axes
-    return sphere(1.0).scaled(np.sqrt(squares)).at(make_pose(axes, link.com))
+    return Solid("ball", make_pose(axes, link.com), np.sqrt(squares))
+
+
+def ellipsoid(link: Link) -> Triangles | None:
+    """Return the surface of ``ellipsoid_solid``, or None."""
+    solid = ellipsoid_solid(link)
+    return None if solid is None else solid.surface

@@ -12,9 +12,10 @@ from torsor.errors import ModelError, warn
 from torsor.mechanism import Visual
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.view.scene.bodies import THIN, bones, ellipsoid, joint_mark, size_of
+from torsor.view.scene.bodies import THIN, bones, ellipsoid_solid, joint_mark, size_of
 from torsor.view.scene.mesh_files import read_mesh
-from torsor.view.scene.triangles import Triangles, box, capsule, cylinder, joined, sphere
+from torsor.view.scene.solids import Solid, ball, surface_of
+from torsor.view.scene.triangles import Triangles, capsule
 
 Color = tuple[float, float, float, float]
 GREY: Color = (0.62, 0.65, 0.69, 1.0)
@@ -26,6 +27,7 @@ class Shown:
     """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, opacity (0 to 1).
 
     ``kind`` is "visual" (a shape of the description), "body" (an ellipsoid of inertia) or "bone" (rods and joints).
+    ``solids`` are the boxes, balls and cylinders that the surface is made of, if it is: what is drawn at once.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Shown:
     surface: Triangles
     color: Color
     kind: str
+    solids: tuple[Solid, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +100,9 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
                 surface = None
             if surface is not None:
                 drawn += 1
-                yield Shown(visual.name or f"{link.name}/{number}", index, surface, _color(visual), "visual")
+                yield Shown(
+                    visual.name or f"{link.name}/{number}", index, surface[0], _color(visual), "visual", surface[1]
+                )
         if not drawn:
             yield from _from_numbers(robot, index, radius)
     if faults:
@@ -105,18 +110,21 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
         warn(f"{robot.name}: drawn without {faults[0]}{more}")
 
 
-def _surface(visual: Visual) -> Triangles:
+def _surface(visual: Visual) -> tuple[Triangles, tuple[Solid, ...]]:
+    """Return the surface of a shape, and the solid that it is, if it is one."""
     if visual.shape == "mesh":
         if visual.path is None:
             raise ModelError(f"mesh {visual.mesh!r}: the file is not found")
-        surface = read_mesh(visual.path).scaled(visual.size)
-    elif visual.shape == "box":
-        surface = box(visual.size)
+        return read_mesh(visual.path).scaled(visual.size).at(visual.pose), ()
+    if visual.shape == "capsule":
+        return capsule(*visual.size).at(visual.pose), ()
+    if visual.shape == "box":
+        solid = Solid("box", visual.pose, np.array(visual.size))
     elif visual.shape == "sphere":
-        surface = sphere(visual.size[0])
+        solid = ball(visual.size[0], visual.pose)
     else:
-        surface = (cylinder if visual.shape == "cylinder" else capsule)(*visual.size)
-    return surface.at(visual.pose)
+        solid = Solid("cylinder", visual.pose, np.array([visual.size[0], *visual.size]))
+    return solid.surface, (solid,)
 
 
 def _color(visual: Visual) -> Color:
@@ -130,14 +138,18 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     """Return rods and a joint of a link (-1: the base) and, if it can be seen, the ellipsoid of its inertia."""
     link = robot.base if index < 0 else robot.links[index]
     rods = bones(robot, index, radius if index >= 0 else radius / 2)
-    mark = joint_mark(robot.joints[index], radius) if index >= 0 else None
-    body = ellipsoid(link) if index >= 0 else None
+    mark = joint_mark(robot, index, radius) if index >= 0 else None
+    body = ellipsoid_solid(link) if index >= 0 else None
     if rods:
-        yield Shown(f"{link.name}/bone", index, joined(rods), GREY, "bone")
+        yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
     if mark is not None:
-        yield Shown(f"{link.name}/joint", index, mark, DARK, "bone")
+        yield _drawn(f"{link.name}/joint", index, DARK, "bone", (mark,))
     if body is not None:
-        yield Shown(f"{link.name}/body", index, body, (*_palette(index)[:3], 0.55), "body")
+        yield _drawn(f"{link.name}/body", index, (*_palette(index)[:3], 0.55), "body", (body,))
+
+
+def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, ...]) -> Shown:
+    return Shown(name, index, surface_of(solids), color, kind, solids)
 
 
 def _palette(index: int) -> Color:
