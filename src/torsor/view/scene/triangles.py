@@ -54,23 +54,25 @@ def box(sizes: ArrayLike) -> Triangles:
     return joined(sides).scaled(np.asarray(sizes, dtype=float) / 2)
 
 
-def turned(profile: ArrayLike) -> Triangles:
+def turned(profile: ArrayLike, around: int = AROUND) -> Triangles:
     """Return the surface that a profile of (radius, z) points (n, 2), from bottom to top, sweeps about the z axis.
+
+    ``around`` is the number of corners of a circle.
 
     Example:
         >>> turned([[0, 0], [1, 0], [0, 1]]).faces.shape
         (48, 3)
     """
     points = np.asarray(profile, dtype=float)
-    angles = 2 * np.pi * np.arange(AROUND) / AROUND
+    angles = 2 * np.pi * np.arange(around) / around
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     rings = points[:, None, :1] * circle
     vertices = np.concatenate([rings, np.broadcast_to(points[:, None, 1:], (*rings.shape[:2], 1))], axis=-1)
-    here = np.arange(AROUND)
-    there = (here + 1) % AROUND
+    here = np.arange(around)
+    there = (here + 1) % around
     faces = []
     for ring in range(len(points) - 1):
-        low, high = ring * AROUND, (ring + 1) * AROUND
+        low, high = ring * around, (ring + 1) * around
         if points[ring, 0] > 0:
             faces.append(np.stack([low + here, low + there, high + there], axis=-1))
         if points[ring + 1, 0] > 0:
@@ -84,17 +86,17 @@ def _arc(start: float, end: float, count: int, radius: float, height: float) -> 
     return radius * np.stack([across, np.sin(angles)], axis=-1) + [0.0, height]
 
 
-def sphere(radius: float) -> Triangles:
+def sphere(radius: float, around: int = AROUND) -> Triangles:
     """Return a sphere about the origin, ``radius`` in m.
 
     Example:
         >>> bool(np.allclose(np.linalg.norm(sphere(0.5).vertices, axis=1), 0.5))
         True
     """
-    return turned(_arc(-np.pi / 2, np.pi / 2, AROUND // 2 + 1, radius, 0.0))
+    return turned(_arc(-np.pi / 2, np.pi / 2, around // 2 + 1, radius, 0.0), around)
 
 
-def cylinder(radius: float, length: float) -> Triangles:
+def cylinder(radius: float, length: float, around: int = AROUND) -> Triangles:
     """Return a cylinder about the z axis, its middle at the origin, in m.
 
     Example:
@@ -102,7 +104,8 @@ def cylinder(radius: float, length: float) -> Triangles:
         1.0
     """
     low, high = (radius, -length / 2), (radius, length / 2)  # in three parts, so that the edges are sharp
-    return joined([turned([(0.0, low[1]), low]), turned([low, high]), turned([high, (0.0, high[1])])])
+    parts = [[(0.0, low[1]), low], [low, high], [high, (0.0, high[1])]]
+    return joined([turned(part, around) for part in parts])
 
 
 def capsule(radius: float, length: float) -> Triangles:
