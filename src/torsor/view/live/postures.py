@@ -146,10 +146,19 @@ class Posture:
         except ModelError as error:
             self.note = f"The loops cannot be closed there: {error}"
 
+    @property
+    def limited(self) -> list[bool]:
+        """Whether each slider has limits of its own."""
+        finite = np.isfinite(self.robot.lower) & np.isfinite(self.robot.upper)
+        return [slide.turn is None and bool(finite[slide.at]) for slide in self.slides]
+
     def sway(self, time: float) -> Rest:
         """Swing the coordinates about the first posture, each with a period of its own, as they are at ``time`` (s)."""
-        values = []
+        values, bounded = list[float](), self.limited
         for k, slide in enumerate(self.slides):
+            if not bounded[k] and any(bounded):  # a base that floats stays where it is
+                values.append(slide.start)
+                continue
             most = SWAYS[slide.unit] * (1.0 if slide.unit == "rad" else self.scene.size)
             swing = min(most, SHARE * (slide.high - slide.low)) * (CLOSED if self.robot.loops else 1.0)
             middle = float(np.clip(slide.start, slide.low + swing, slide.high - swing))

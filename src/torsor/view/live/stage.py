@@ -10,7 +10,7 @@ from torsor.view.live.clock import Clock
 from torsor.view.live.shots import placed
 from torsor.view.live.subjects import Subject
 
-HIGH = 0.55  # how far a camera is above what it looks at, in sizes of it
+HIGH, AWAY, BESIDE = 0.4, 1.3, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
 
 
 class Stage:
@@ -50,10 +50,11 @@ class Stage:
         level = axis_frame(self.up)
         ahead = (level[:, 0] + level[:, 1]) / np.sqrt(2)
         camera = self.server.initial_camera
-        away = 1.15 * self.size + (len(self.subjects) - 1) * self.apart / 2
-        camera.look_at = middle + self.side * self.apart * (len(self.subjects) - 1) / 2
-        camera.position = camera.look_at + away * (ahead + HIGH * self.up) / np.sqrt(1 + HIGH**2)
-        camera.fov, camera.near, camera.far = 0.8, 1e-3 * self.size, 1e3 * self.size
+        width = (len(self.subjects) - 1) * self.apart
+        right = np.cross(self.up, ahead)  # of the picture, where the panel is
+        camera.look_at = middle + self.side * width / 2 + BESIDE * self.size * right
+        camera.position = camera.look_at + (AWAY * self.size + width) * (ahead + HIGH * self.up) / np.hypot(1, HIGH)
+        camera.fov, camera.near, camera.far = 0.7, 1e-3 * self.size, 1e3 * self.size
         # The default lights cast shadows and reflect a map: pretty, and most of the time of a frame without a card.
         scene.configure_default_lights(enabled=False)
         scene.configure_environment_map(hdri=None)

@@ -8,7 +8,7 @@ from torsor.spatial import make_pose
 from torsor.view.scene.solids import Solid, ball, rod
 from torsor.view.scene.triangles import Triangles
 
-THIN = 0.02  # radius of a bone, as a fraction of the size of the robot
+THIN = 0.014  # radius of a bone, as a fraction of the size of the robot
 SLENDER = 0.02  # an ellipsoid with a semi-axis below this fraction of its largest is no body that one could see
 
 
@@ -29,7 +29,10 @@ def size_of(robot: Mechanism) -> float:
 def _ends(robot: Mechanism, index: int) -> tuple[Array, list[Array]]:
     """Return where a link's own joint is, and the points that its bones end at: the joints that it carries."""
     link, start = (robot.base, np.zeros(3)) if index < 0 else (robot.links[index], robot.joints[index].frame[:3, 3])
-    ends = [(joint.placement @ joint.frame)[:3, 3] for joint in robot.joints if joint.parent == link.name]
+    carried = [k for k, joint in enumerate(robot.joints) if joint.parent == link.name]
+    if index < 0:  # no rod to a body that moves freely by joints one after the other
+        carried = [k for k in carried if not (robot.joints[k].type == "prismatic" and _is_step(robot, k))]
+    ends = [(robot.joints[k].placement @ robot.joints[k].frame)[:3, 3] for k in carried]
     if index >= 0 and not ends:
         ends = [frame.pose[:3, 3] for frame in robot.frames if frame.link == link.name]
         ends = ends or [np.zeros(3), link.com + (link.com - start)]
