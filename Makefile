@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test quick test-slow check bench clean
+.PHONY: demo test quick test-slow check bench docs clean
 
 # What the demonstration needs is a small part of what the tests need.
 $(VENV)/.demo: pyproject.toml
@@ -34,6 +34,11 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The documentation site, in build/site; a broken link or reference ends the build.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 bench: $(READY)
 	$(BIN)/torsor bench --json bench.json

@@ -26,6 +26,8 @@ LAYERS = [
     "startup",
     "arrays",
     "interrupts",
+    "compiling",
+    "viewable",
     "deprecation",
     "errors",
     "checks",
@@ -256,7 +258,10 @@ def test_a_method_takes_what_its_algorithm_takes(name: str) -> None:
     assert ("higher" in names) == algorithm.rates
 
 
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{each.name}" for each in sorted((ROOT / "docs").glob("*.md")))])
+PAGES = ["README.md", *(str(each.relative_to(ROOT)) for each in sorted((ROOT / "docs").glob("**/*.md")))]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_documents_run_and_print_what_they_say(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -268,6 +273,20 @@ def test_documents_run_and_print_what_they_say(
 
 
 def test_links_in_the_documents_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [ROOT / "CONTRIBUTING.md", ROOT / "docs/llms.txt", *(ROOT / each for each in PAGES)]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_site_has_every_page_and_every_public_name() -> None:
+    site, pages = (ROOT / "mkdocs.yml").read_text(), {each.removeprefix("docs/") for each in PAGES[1:]}
+    assert pages == set(re.findall(r"[\w/]+\.md", site))
+    reference = {
+        name for page in (ROOT / "docs/reference").glob("*.md") for name in re.findall("::: (.*)", page.read_text())
+    }
+    for name in torsor.__all__:
+        if not inspect.ismodule(getattr(torsor, name)) and name != "__version__":
+            assert any(each.endswith(f".{name}") for each in reference), name
+    for module in (torsor.library, torsor.control, torsor.motion, torsor.human, torsor.identification, torsor.spatial):
+        public = {f"{module.__name__}.{name}" for name in module.__all__ if callable(getattr(module, name))}
+        assert public <= reference

@@ -19,4 +19,5 @@ def _run(arguments: Namespace, console: Console) -> None:
     run_benchmarks(arguments.json, console)
 
 
-BENCH = Command("bench", "compare the speed of Torsor with other libraries", _add_arguments, _run)
+_EXAMPLES = ("torsor bench", "torsor bench --json bench.json")
+BENCH = Command("bench", "compare the speed of Torsor with other libraries", _add_arguments, _run, examples=_EXAMPLES)

@@ -6,16 +6,19 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor.cli.command import Command
+from torsor.cli.outputs import add_json, write_json
 from torsor.compiler import cache
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--clear", action="store_true", help="remove them")
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    if arguments.clear:
-        console.print(f"{cache.clear()} kernels removed")
+    removed = cache.clear() if arguments.clear else None
+    if removed is not None:
+        console.print(f"{removed} kernels removed")
     found = cache.info()
     why = cache.refused()
     place = "off" if found.path is None or why else escape(str(found.path))
@@ -23,6 +26,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     console.print(text, highlight=False, soft_wrap=True)
     if why:
         console.print(escape(why), highlight=False, soft_wrap=True)
+    write_json(arguments, console, found._asdict() | {"refused": why, "removed": removed})
 
 
-CACHE = Command("cache", "show or clear the compiled kernels on disk", _add_arguments, _run)
+_EXAMPLES = ("torsor cache", "torsor cache --clear")
+CACHE = Command("cache", "show or clear the compiled kernels on disk", _add_arguments, _run, examples=_EXAMPLES)

@@ -14,7 +14,7 @@ class Command:
     ``add_arguments`` declares its options. ``run`` does the work and prints to the console; it raises a ``ModelError``
     (or ``MotionError``, ``SimulationError``, ``OSError``) for a mistake of the user, and returns None when it
     succeeded, or another exit status of ``torsor.cli.statuses``. ``statuses`` are those that not all commands have, or
-    with another meaning, and their words in ``--help``.
+    with another meaning, and their words in ``--help``, which also shows ``examples``: whole command lines.
 
     Example:
         >>> hello = Command("hello", "print a greeting", lambda parser: None, lambda _, console: console.print("hello"))
@@ -27,3 +27,4 @@ class Command:
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace, Console], int | None]
     statuses: Mapping[int, str] = field(default_factory=dict)
+    examples: tuple[str, ...] = ()

@@ -1,16 +1,26 @@
 """``torsor count``: the arithmetic operations of the algorithms of a robot."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from rich.console import Console
 
 from torsor import view
 from torsor.cli.command import Command
+from torsor.cli.outputs import add_json, write_json
 from torsor.cli.robots import add_robot, given_robot
 
 
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_robot(parser)
+    add_json(parser)
+
+
 def _run(arguments: Namespace, console: Console) -> None:
-    console.print(view.count_table(given_robot(arguments)))
+    robot = given_robot(arguments)
+    console.print(view.count_table(robot))
+    counts = {name: robot.operation_count(name)._asdict() for name in view.counted(robot)}
+    write_json(arguments, console, {"robot": robot.name, "operations": counts})
 
 
-COUNT = Command("count", "count the operations of a robot's algorithms", add_robot, _run)
+_EXAMPLES = ("torsor count stanford", "torsor count two_link --json -")
+COUNT = Command("count", "count the operations of a robot's algorithms", _add_arguments, _run, examples=_EXAMPLES)

@@ -35,4 +35,5 @@ def _run(arguments: Namespace, console: Console) -> None:
     console.print(f"\nThe plot of the whole move is in [bold]{escape(str(arguments.output))}[/bold].")
 
 
-DEMO = Command("demo", "show tables of an industrial arm on a move, and save a plot", _add_arguments, _run)
+_SUMMARY = "show tables of an industrial arm on a move, and save a plot"
+DEMO = Command("demo", _SUMMARY, _add_arguments, _run, examples=("torsor demo --output demo.png",))

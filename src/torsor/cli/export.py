@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import print_paths
+from torsor.cli.outputs import add_json, print_paths, write_json
 from torsor.cli.robots import add_robot, given_robot
 from torsor.compiler import DTYPES
 from torsor.errors import ModelError
@@ -25,6 +25,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
     parser.add_argument("--name", default="torsor_kernels", help="name of the files and of the library or module")
     parser.add_argument("--prefix", default="", help="prefix of the names of the functions")
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -41,6 +42,12 @@ def _run(arguments: Namespace, console: Console) -> None:
             raise ModelError(str(error)) from None
         raise
     print_paths(console, *paths)
+    write_json(arguments, console, {"robot": robot.name, "files": [str(path) for path in paths]})
 
 
-EXPORT = Command("export", "write a robot's algorithms as C source or as a JavaScript module", _add_arguments, _run)
+_SUMMARY = "write a robot's algorithms as C source or as a JavaScript module"
+_EXAMPLES = (
+    "torsor export stanford c_code --names inverse_dynamics mass_matrix",
+    "torsor export two_link page --to js --names poses",
+)
+EXPORT = Command("export", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)

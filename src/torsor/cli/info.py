@@ -1,14 +1,16 @@
 """``torsor info``: the links, joints, drives, loops and frames of a robot."""
 
 import warnings
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from torsor import view
 from torsor.cli.command import Command
+from torsor.cli.outputs import add_json, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.errors import ModelWarning
 from torsor.mechanism import Coupling, Wheel
@@ -19,6 +21,11 @@ from torsor.robot.robot import Robot
 SNAP = "1e-5"  # rad: pi/2 with four decimals
 WORTH_SAYING = 0.03  # part of the operations
 LARGEST_COUNTED = 100  # degrees of freedom; counting takes a second there
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_robot(parser)
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -46,6 +53,27 @@ def _run(arguments: Namespace, console: Console) -> None:
     if robot.frames:
         console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
     _hint_of_snap(arguments, robot, console)
+    write_json(arguments, console, _as_dict(robot))
+
+
+def _as_dict(robot: Robot) -> dict[str, Any]:
+    """Return the sizes, links, joints, frames and loops of a robot as plain values, in SI units."""
+    link_fields, joint_fields = ("name", "mass", "com", "inertia"), ("name", "type", "parent", "child", "axis")
+    limits = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
+    return {
+        "name": robot.name,
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "mass": robot.mass,
+        "gravity": robot.gravity,
+        "positions": robot.position_names,
+        "coordinates": robot.coordinate_names,
+        "active": robot.active,
+        "links": [{name: getattr(link, name) for name in link_fields} for link in robot.links],
+        "joints": [{name: getattr(joint, name) for name in (*joint_fields, *limits)} for joint in robot.joints],
+        "frames": [{"name": frame.name, "link": frame.link, "pose": frame.pose} for frame in robot.frames],
+        "loops": [loop.name for loop in robot.loops],
+    }
 
 
 def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:
@@ -62,4 +90,5 @@ def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:
             console.print(f"{found} {after} operations in place of {before}.", highlight=False, soft_wrap=True)
 
 
-INFO = Command("info", "show the links, joints and frames of a robot", add_robot, _run)
+_EXAMPLES = ("torsor info stanford", "torsor info robot.urdf --base floating --json -")
+INFO = Command("info", "show the links, joints and frames of a robot", _add_arguments, _run, examples=_EXAMPLES)

@@ -16,21 +16,31 @@ import torsor
 from torsor.cli.bench import BENCH
 from torsor.cli.cache import CACHE
 from torsor.cli.command import Command
+from torsor.cli.completion import COMPLETION
 from torsor.cli.console import PlainConsole
 from torsor.cli.count import COUNT
 from torsor.cli.demo import DEMO
+from torsor.cli.doctor import DOCTOR
+from torsor.cli.dynamics import DYNAMICS
 from torsor.cli.export import EXPORT
+from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
+from torsor.cli.kinematics import KINEMATICS
+from torsor.cli.outputs import STANDARD_OUTPUT
 from torsor.cli.predict import PREDICT
 from torsor.cli.reproduce import REPRODUCE
 from torsor.cli.simulate import SIMULATE
 from torsor.cli.statuses import ALL, DONE, INTERNAL, status_of_error, statuses_help
+from torsor.cli.warm import WARM
 from torsor.errors import ModelError, ModelWarning
 from torsor.motion import MotionError
 from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 
-COMMANDS: tuple[Command, ...] = (INFO, COUNT, SIMULATE, PREDICT, REPRODUCE, EXPORT, BENCH, CACHE, DEMO)
+COMMANDS: tuple[Command, ...] = (
+    *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, IDENTIFY, REPRODUCE, EXPORT),
+    *(BENCH, CACHE, WARM, DOCTOR, DEMO, COMPLETION),
+)
 
 # Advice that has no option: by the words of the library, those of the command line.
 IN_PYTHON = {
@@ -50,7 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         1
     """
     arguments = _parser().parse_args(argv)
-    console, errors = PlainConsole(), PlainConsole(stderr=True, highlight=False, soft_wrap=True)
+    # With JSON on standard output, everything else goes to standard error.
+    console = PlainConsole(stderr=getattr(arguments, "json", None) == STANDARD_OUTPUT)
+    errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
@@ -80,28 +92,34 @@ def _parser() -> argparse.ArgumentParser:
             command.name,
             help=command.summary,
             description=command.summary,
-            epilog=statuses_help(command.statuses),
+            epilog=_examples(command) + statuses_help(command.statuses),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         own._negative_number_matcher = NEGATIVE_NUMBER
         command.add_arguments(own)
+        own.add_argument("--debug", action="store_true", help="show the traceback of an error")
         flags = {action.dest: action.option_strings[-1] for action in own._actions if action.option_strings}
-        own.set_defaults(run=command.run, flags=flags)
+        own.set_defaults(run=command.run, flags=flags, parser=parser)
     return parser
 
 
+def _examples(command: Command) -> str:
+    return "\n".join(["examples:", *(f"  {each}" for each in command.examples), "", ""]) if command.examples else ""
+
+
 def _report(error: Exception, arguments: argparse.Namespace, errors: Console) -> int:
-    """Print an error and return the exit status: one line for a user's mistake, a traceback for an internal error."""
+    """Print an error in one line and return the exit status; with ``--debug``, its traceback before."""
+    if arguments.debug:
+        errors.print(escape("".join(traceback.format_exception(error))))
     if _is_mistake(error):
         text = escape(_in_options(str(error), arguments.flags, vars(arguments)))
         errors.print(f"[bold red]error[/bold red]: {text}")
         return status_of_error(error)
-    errors.print(escape("".join(traceback.format_exception(error))))
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     version = f"torsor {torsor.__version__}, Python {sys.version.split()[0]}, {sys.platform}"
     errors.print(f"[bold red]internal error[/bold red]: {escape(text)}")
-    advice = f"This is a mistake in Torsor, not in your input. Please report it, with the lines above and: {version}"
-    errors.print(advice)
+    traced = "with the lines above" if arguments.debug else "with what the same command prints with --debug"
+    errors.print(f"This is a mistake in Torsor, not in your input. Please report it, {traced}, and: {version}")
     return INTERNAL
 
 

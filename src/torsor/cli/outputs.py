@@ -1,12 +1,19 @@
 """Output files: their paths are checked before a long computation starts, and printed when they are written."""
 
-from collections.abc import Iterable
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
 from torsor.errors import ModelError, describe
+from torsor.files import replacing
+
+STANDARD_OUTPUT = Path("-")
 
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
@@ -17,7 +24,7 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
         Traceback (most recent call last):
         torsor.errors.ModelError: out.txt: the suffix is '.txt'; allowed: .npz, .csv
     """
-    if path is None:
+    if path is None or path == STANDARD_OUTPUT:
         return
     allowed = list(suffixes)
     if allowed and path.suffix.lower() not in allowed:
@@ -49,3 +56,36 @@ def print_paths(console: Console, *paths: Path | None) -> None:
     for path in paths:
         if path is not None:
             console.print(escape(str(path)), highlight=False, soft_wrap=True)
+
+
+def add_json(parser: ArgumentParser) -> None:
+    """Declare the option ``--json FILE``."""
+    text = "write the result as JSON to this file; - for standard output, tables then go to standard error"
+    parser.add_argument("--json", type=Path, metavar="FILE", help=text)
+
+
+def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any]) -> None:
+    """Write a result to the file of ``--json``, or to standard output, if it is given; NaN becomes null."""
+    path: Path | None = arguments.json
+    if path is None:
+        return
+    text = json.dumps(_plain(content), allow_nan=False)
+    if path == STANDARD_OUTPUT:
+        print(text)
+        return
+    with replacing(path) as part:
+        part.write_text(text + "\n", encoding="utf-8")
+    print_paths(console, path)
+
+
+def _plain(content: Any) -> Any:
+    """Return content with lists for arrays and None for what JSON has no number for."""
+    if isinstance(content, Mapping):
+        return {str(key): _plain(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_plain(each) for each in content]
+    if isinstance(content, np.ndarray | np.generic):
+        return _plain(content.tolist())
+    if isinstance(content, float) and not np.isfinite(content):
+        return None
+    return str(content) if isinstance(content, Path) else content

@@ -115,4 +115,9 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
     print_paths(console, arguments.json, arguments.csv, arguments.save, arguments.plot)
 
 
-PREDICT = Command("predict", "find an optimal motion, save or plot it", _add_arguments, _run, PREDICTED)
+_EXAMPLES = (
+    "torsor predict two-link-time --plot motion.png",
+    "torsor predict walk --json walk.json --csv walk.csv",
+    "torsor predict problem.toml --save result.npz",
+)
+PREDICT = Command("predict", "find an optimal motion, save or plot it", _add_arguments, _run, PREDICTED, _EXAMPLES)

@@ -10,9 +10,9 @@ from torsor.cli.command import Command
 from torsor.cli.controllers import add_controller, given_controller
 from torsor.cli.outputs import check_output, check_plot, print_paths
 from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.states import home_of
 from torsor.cli.statuses import SIMULATED
 from torsor.errors import ModelError, describe
-from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import METHODS, SUFFIXES, simulate
 
@@ -42,8 +42,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     for name, count in (("q0", robot.nq), ("v0", robot.nv), ("tau", robot.nv)):
         _check_count(robot, f"--{name}", getattr(arguments, name), count)
     q0, v0 = arguments.q0, arguments.v0
-    if isinstance(given, ParallelRobot) and q0 is None:
-        q0 = [*given.home.tolist(), *given.leg_home.tolist()]
+    if q0 is None:
+        q0 = home_of(given).tolist()
     if robot.loops:
         q0, v0 = _closed_state(robot, q0, v0)
     settings = {name: getattr(arguments, name) for name in ("duration", "method", "step", "record")}
@@ -68,17 +68,15 @@ def _check_count(robot: Robot, option: str, values: Numbers, count: int) -> None
         raise ModelError(describe(found, where=robot.name, allowed=allowed))
 
 
-def _closed_state(robot: Robot, q0: Numbers, v0: Numbers) -> tuple[Numbers, Numbers]:
+def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[float], Numbers]:
     """Return the initial state of a robot with loops.
 
     Given are the positions and velocities of the active coordinates, or of all; positions of all are the initial guess
     of the passive ones.
     """
-    if q0 is None:
-        q0 = robot.closed_positions(robot.neutral()).tolist()
-    elif not robot.active:
+    if not robot.active:
         return q0, v0
-    elif len(q0) == robot.nq:
+    if len(q0) == robot.nq:
         q0 = robot.assemble([q0[robot.position_names.index(name)] for name in robot.active], guess=q0).tolist()
     else:
         q0 = robot.assemble(q0).tolist()
@@ -88,4 +86,8 @@ def _closed_state(robot: Robot, q0: Numbers, v0: Numbers) -> tuple[Numbers, Numb
 
 
 _SUMMARY = "simulate a robot from an initial state, save or plot the motion"
-SIMULATE = Command("simulate", _SUMMARY, _add_arguments, _run, SIMULATED)
+_EXAMPLES = (
+    "torsor simulate two_link --q0 0.3 -1.2 --v0 1 0 --duration 0.1 --plot fall.png",
+    "torsor simulate two_link --controller computed-torque --bandwidth 20 --target 1 1 --output reach.npz",
+)
+SIMULATE = Command("simulate", _SUMMARY, _add_arguments, _run, SIMULATED, _EXAMPLES)

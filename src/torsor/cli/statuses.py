@@ -17,6 +17,7 @@ _EVERYWHERE = {
     STOPPED: "stopped by Ctrl-C",
 }
 SIMULATED = {NONE: "the simulation failed"}
+DOCTORED = {NONE: "a check of the self-test fails"}
 REPRODUCED = {NONE: "an item fails: ours differs from the printed value, and no reason explains it"}
 PREDICTED = {
     DONE: f"the command succeeded; the predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
@@ -31,7 +32,7 @@ ALL = (
     | PREDICTED
     | {
         DONE: f"the command succeeded; a predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
-        NONE: "the motion problem is infeasible (the nearest motion is written), a simulation failed, or an item fails",
+        NONE: "the motion problem is infeasible (the nearest motion is written); a simulation, item or check fails",
     }
 )
 

@@ -4,7 +4,9 @@ import hashlib
 import json
 import pickle
 import reprlib
+import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -117,7 +119,7 @@ class Kernels:
             if stored is not None:
                 found = made(stored)
             else:
-                with Stoppable():
+                with Stoppable(), _told(key):
                     found = made(self.function(key, trace))
             self._kernels[key] = found
             if len(self._kernels) > MOST_KEPT:
@@ -144,6 +146,15 @@ class Kernels:
         on_card = "cuda " if self.target.device == "cuda" else ""
         text = f"{traced_by} {self.identity} {self.target.dtype} {on_card}{label}"
         return hashlib.sha256(compiler_fingerprint() + text.encode()).hexdigest()
+
+
+def _told(key: Hashable) -> AbstractContextManager[Any]:
+    """Return a context that says on a terminal what compiles, if it takes long."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return nullcontext()
+    from torsor.compiling import Compiling
+
+    return Compiling(str(getattr(key, "name", None) or (key if isinstance(key, str) else "a function")))
 
 
 class RequestShapes(NamedTuple):

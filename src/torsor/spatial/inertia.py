@@ -131,7 +131,7 @@ def is_physical(inertia: ArrayLike, tolerance: float = 1e-3) -> tuple[bool, bool
 def moment(U: Matrix, Sigma: Matrix) -> Vector:
     """Return the integral of r x (U r) dm, the axial vector of U Sigma - (U Sigma)^T, in 15 products and 15 sums.
 
-    With U = [omega-dot] + [omega][omega] this is J omega-dot + omega x J omega, Euler's equation.
+    With ``U = [omega-dot] + [omega][omega]`` this is J omega-dot + omega x J omega, Euler's equation.
 
     Example:
         >>> J, w, wd = np.diag([3.0, 4.0, 5.0]), np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3])

@@ -23,7 +23,7 @@ def _operators() -> Outcome:
             same("[ad_V]ᵀ (3.3)", transposed, lie.ad(V).T),
             same("Ad_{T1 T2} = Ad_{T1} Ad_{T2}", lie.Ad(T1) @ lie.Ad(T2), lie.Ad(T1 @ T2)),
             same("[a] b = -[b] a", -S(b) @ a, S(a) @ b),
-            same("[a][b] = b aᵀ - (aᵀ b) I", np.outer(b, a) - a @ b * np.eye(3), S(a) @ S(b)),
+            same("S(a) S(b) = b aᵀ - (aᵀ b) I", np.outer(b, a) - a @ b * np.eye(3), S(a) @ S(b)),
             same("[R a] = R [a] Rᵀ", R @ S(a) @ R.T, S(R @ a)),
             same("aᵀ[b]c = cᵀ[a]b = bᵀ[c]a", [c @ S(a) @ b, b @ S(c) @ a], 2 * [a @ S(b) @ c]),
             same("d/dt Ad_T = Ad_T ad_V", now @ lie.ad(V), lie.Ad(moving).imag / STEP),

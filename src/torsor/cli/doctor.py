@@ -1,0 +1,194 @@
+"""``torsor doctor``: versions, processor, cache, optional packages, and a test of the installation in seconds."""
+
+import importlib
+import platform
+import shutil
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import torsor
+from torsor.cli.command import Command
+from torsor.cli.outputs import add_json, write_json
+from torsor.cli.statuses import DOCTORED, NONE
+from torsor.compiler import cache
+from torsor.compiler.llvm.target import host
+
+CLOSE = 1e-10  # relative difference of two computations of the same quantity
+
+# Packages of extras: what they are for, and the extra.
+EXTRAS = {
+    "mujoco": ("MJCF files", "mjcf"),
+    "matplotlib": ("figures", "plot"),
+    "yaml": ("closures in YAML", "yaml"),
+    "scipy": ("the integrator LSODA", "simulate"),
+    "viser": ("the viewer", "view"),
+    "jax": ("derivatives in JAX", "jax"),
+    "torch": ("derivatives in PyTorch", "torch"),
+    "cupy": ("NVIDIA cards", "gpu"),
+}
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_json(parser)
+
+
+def _run(arguments: Namespace, console: Console) -> int | None:
+    found: dict[str, Any] = {"versions": _versions(), "machine": _machine(), "cache": _cache(), "extras": _extras()}
+    for title in ("versions", "machine", "cache"):
+        _print(console, title, found[title])
+    _print(console, "extras", {each["package"]: _words(each) for each in found["extras"]})
+    checks = {name: _checked(check) for name, check in CHECKS.items()}
+    table = Table(title="self-test", title_justify="left", title_style="bold", header_style="bold")
+    for head in ("check", "result", "seconds"):
+        table.add_column(head)
+    for name, (fault, seconds) in checks.items():
+        table.add_row(escape(name), f"[red]{escape(fault)}[/red]" if fault else "[green]good[/green]", f"{seconds:.2f}")
+    console.print(table)
+    found["checks"] = {name: {"good": not fault, "fault": fault} for name, (fault, _) in checks.items()}
+    write_json(arguments, console, found)
+    if any(fault for fault, _ in checks.values()):
+        console.print("Please report this, with all lines above.", style="bold red")
+        return NONE
+    return None
+
+
+def _print(console: Console, title: str, rows: Mapping[str, object]) -> None:
+    table = Table(title=title, title_justify="left", title_style="bold", show_header=False)
+    for name, value in rows.items():
+        table.add_row(escape(name), escape(str(value)))
+    console.print(table)
+
+
+def _versions() -> dict[str, str]:
+    packages = ("numpy", "casadi", "llvmlite", "rich", "threadpoolctl")
+    own = {"torsor": torsor.__version__, "python": platform.python_version()}
+    return own | {name: version(name) for name in packages}
+
+
+def _machine() -> dict[str, str]:
+    target = host()
+    return {
+        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
+        "processor": f"{target.cpu}, {target.width('float64')} float64 at a time",
+        "package": str(torsor.__path__[0]),
+        "ffmpeg": shutil.which("ffmpeg") or "not found (animations as .mp4 need it)",
+    }
+
+
+def _cache() -> dict[str, str]:
+    found, why = cache.info(), cache.refused()
+    if found.path is None or why:
+        return {"cache": f"off: {why or 'TORSOR_CACHE is off'}; each process compiles anew"}
+    return {"folder": str(found.path), "kernels": f"{found.kernels}, {found.bytes / 1e6:.1f} MB"}
+
+
+def _extras() -> list[dict[str, str]]:
+    found = []
+    for name, (use, extra) in EXTRAS.items():
+        try:
+            module = importlib.import_module(name)
+            state = str(getattr(module, "__version__", "") or version(name))
+        except PackageNotFoundError:
+            state = "installed"
+        except ImportError as error:
+            state = "" if getattr(error, "name", None) == name else f"broken: {error}"
+        except Exception as error:  # a package that is installed and cannot start, such as cupy without a driver
+            state = f"broken: {error}"
+        found.append({"package": name, "version": state, "use": use, "extra": extra})
+    return found
+
+
+def _words(extra: Mapping[str, str]) -> str:
+    absent = f"not installed: pip install torsor[{extra['extra']}]"
+    return f"{extra['version'] or absent} ({extra['use']})"
+
+
+# The self-test: each check returns a number that should be 0, relative to what it compares.
+
+
+def _random_states(count: int) -> Any:
+    return np.random.default_rng(1).uniform(-1.0, 1.0, (3, count, 6))
+
+
+def _inverse_and_forward() -> float:
+    robot = torsor.library.six_axis_arm()
+    q, v, a = _random_states(64)
+    return _difference(robot.forward_dynamics(q, v, robot.inverse_dynamics(q, v, a)), a)
+
+
+def _machine_code() -> float:
+    robot = torsor.library.six_axis_arm()
+    q, v, a = _random_states(64)
+    return _difference(robot.inverse_dynamics(q, v, a), robot.to(device="casadi").inverse_dynamics(q, v, a))
+
+
+def _energy() -> float:
+    fall = torsor.simulate(torsor.library.planar_chain(2), [0.5, 0.3], duration=0.5, step=2.5e-4)
+    return float(np.ptp(fall.energy) / np.ptp(fall.kinetic_energy))
+
+
+def _closed_loop() -> float:
+    robot = torsor.library.four_bar()
+    return float(np.abs(robot.closure_error(robot.closed_positions(robot.neutral()))).max())
+
+
+def _file() -> float:
+    robot = torsor.library.ur5()
+    with tempfile.TemporaryDirectory() as folder:
+        robot.save(Path(folder, "arm.urdf"))
+        again = torsor.load(Path(folder, "arm.urdf"))
+    return _difference(again.mass_matrix(np.full(6, 0.3)), robot.mass_matrix(np.full(6, 0.3)))
+
+
+def _card() -> float:
+    try:
+        import cupy
+
+        if not cupy.cuda.runtime.getDeviceCount():
+            return 0.0
+    except Exception:  # no card, or none that can be used: the table of extras says which
+        return 0.0
+    robot = torsor.library.six_axis_arm()
+    q, v, a = _random_states(64)
+    found = robot.to(device="cuda").inverse_dynamics(*(cupy.asarray(each) for each in (q, v, a)))
+    return _difference(cupy.asnumpy(found), robot.inverse_dynamics(q, v, a))
+
+
+def _difference(found: Any, true: Any) -> float:
+    return float(np.abs(found - true).max() / np.abs(true).max())
+
+
+CHECKS: dict[str, Callable[[], float]] = {
+    "forward dynamics inverts inverse dynamics": _inverse_and_forward,
+    "machine code computes what CasADi computes": _machine_code,
+    "a simulation conserves energy": _energy,
+    "a closed loop is assembled": _closed_loop,
+    "a robot is written as URDF and read again": _file,
+    "the card computes what the processor computes": _card,
+}
+
+
+def _checked(check: Callable[[], float]) -> tuple[str, float]:
+    """Return what is wrong, or an empty text, and the seconds that it took."""
+    start = time.perf_counter()
+    try:
+        error = check()
+        fault = "" if error <= CLOSE else f"a relative difference of {error:.1e}, allowed: {CLOSE:g}"
+    except Exception as error:  # whatever goes wrong is what this command is to find
+        fault = f"{type(error).__name__}: {error}"
+    return fault, time.perf_counter() - start
+
+
+_SUMMARY = "show versions, processor, cache and extras, and test the installation in a few seconds"
+_EXAMPLES = ("torsor doctor", "torsor doctor --json -")
+DOCTOR = Command("doctor", _SUMMARY, _add_arguments, _run, DOCTORED, _EXAMPLES)

@@ -1,0 +1,128 @@
+"""``torsor dynamics``: any quantity of a robot at a state, or over a table of states."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from torsor.arrays import Array
+from torsor.cli.command import Command
+from torsor.cli.outputs import add_json, check_output, print_paths, write_json
+from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.states import LETTERS, add_states, given_states, unit_of
+from torsor.cli.tables import Quantity, print_quantity, write_quantities
+from torsor.dynamics import ALGORITHMS
+from torsor.dynamics.requests.algorithms import size
+from torsor.errors import ModelError, describe, listing
+from torsor.mechanism import Coupling
+from torsor.robot.robot import Robot
+
+_INPUTS = {*LETTERS, *(f"{letter}_active" for letter in LETTERS), "share"}
+QUANTITIES = [
+    name
+    for name, algorithm in ALGORITHMS.items()
+    if hasattr(Robot, name) and set(algorithm.inputs) <= _INPUTS and not algorithm.hybrid
+]
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_robot(parser)
+    text = "what to compute (default: inverse_dynamics); of a link or frame: jacobian:LINK. One or more of "
+    parser.add_argument("quantities", nargs="*", metavar="QUANTITY", help=text + ", ".join(QUANTITIES))
+    add_states(parser, "q v a j tau")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the numbers to this .csv or .npz file")
+    add_json(parser)
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    check_output(arguments.output, [".csv", ".npz"])
+    given = given_robot(arguments)
+    robot = as_robot(given)
+    states = given_states(arguments, given)
+    default = "constrained_inverse_dynamics" if robot.loops and robot.active else "inverse_dynamics"
+    wanted = arguments.quantities or [default]
+    # A single state takes less time in CasADi's virtual machine than its compilation takes.
+    engine = robot if arguments.states is not None else robot.to(device="casadi")
+    found = [each for name in wanted for each in _computed(engine, name, states)]
+    for each in found:
+        if arguments.states is None:
+            print_quantity(console, each)
+    if arguments.states is not None:
+        shapes = ", ".join(f"{each.name} {'x'.join(map(str, each.values.shape))}" for each in found)
+        console.print(f"{len(states['q'])} states: {shapes}", highlight=False, soft_wrap=True)
+    if arguments.output is not None:
+        write_quantities(arguments.output, found, states.get("time"))
+    write_json(arguments, console, {"robot": robot.name, **{each.name: each.as_dict() for each in found}})
+    print_paths(console, arguments.output)
+
+
+def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quantity]:
+    name, _, place = given.partition(":")
+    if name not in QUANTITIES:
+        allowed = listing(QUANTITIES, like=name)
+        raise ModelError(describe(f"no quantity {name!r}", where=robot.name, allowed=allowed))
+    algorithm = ALGORITHMS[name]
+    if algorithm.at_place and not place:
+        raise ModelError(describe(f"{name} is that of a link or frame", where=robot.name, fix=f"write {name}:LINK"))
+    if place and not algorithm.at_place:
+        raise ModelError(describe(f"{name} is not that of one link or frame", where=robot.name, fix=f"write {name}"))
+    inputs = [_input(robot, each, states) for each in algorithm.inputs if each != "share"]
+    values = getattr(robot, name)(*inputs, *([place] if place else []))
+    if not algorithm.results:
+        return [_quantity(robot, given, name, values)]
+    return [
+        _quantity(robot, f"{given} {label}", name, value)
+        for label, value in zip(algorithm.results, values, strict=True)
+    ]
+
+
+def _input(robot: Robot, name: str, states: dict[str, Array]) -> Array:
+    letter, _, active = name.partition("_")
+    count = robot.nq if letter == "q" else robot.nv
+    values = states.get(letter, np.zeros((*states["q"].shape[:-1], count)))
+    return values[..., [robot.coordinate_names.index(each) for each in robot.active]] if active else values
+
+
+_WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")
+_TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
+_ENTRIES: dict[str | int, tuple[str, ...]] = {3: ("x", "y", "z"), 4: ("1", "2", "3", "4")}
+# Units of results that are vectors of coordinates, by the letter of a state that has the same, or of all entries.
+_LIKE = {"forward_dynamics": "a", "closed_forward_dynamics": "a", "constrained_forward_dynamics": "a"}
+_LIKE |= {"constrained_velocities": "v", "closed_velocities": "v"}
+_ALL = {"kinetic_energy": "J", "potential_energy": "J", "center_of_mass": "m"}
+
+
+def _quantity(robot: Robot, title: str, name: str, values: Array) -> Quantity:
+    axes = tuple(_labels(robot, name, axis) for axis in ALGORITHMS[name].output)
+    if name in _ALL:
+        return Quantity(title, np.asarray(values), axes, [_ALL[name]])
+    units: list[str] = []
+    if ALGORITHMS[name].output in (("n",), ("N",)) and not ALGORITHMS[name].results:
+        by_name = dict(zip(robot.coordinate_names, unit_of(robot, _LIKE.get(name, "tau")), strict=True))
+        units = [by_name[each] for each in axes[0]]
+    return Quantity(title, np.asarray(values), axes, units)
+
+
+def _labels(robot: Robot, name: str, axis: str | int) -> tuple[str, ...]:
+    """Return the names along an axis of a result, see ``dynamics.requests.algorithms.size``."""
+    known: dict[str | int, tuple[str, ...]] = {
+        "n": robot.coordinate_names,
+        "N": robot.active,
+        "nq": robot.position_names,
+        "L": robot.link_names,
+        "cuts": tuple(loop.name for loop in robot.loops if not isinstance(loop, Coupling)),
+        "p": robot.parameter_names,
+        6: _WRENCH if "wrench" in name else _TWIST,
+        **_ENTRIES,
+    }
+    return known.get(axis) or tuple(map(str, range(1, size(robot, axis) + 1)))
+
+
+_SUMMARY = "compute forces, accelerations, matrices, reactions, energies ... at a state or over a table of states"
+_EXAMPLES = (
+    "torsor dynamics stanford --q 0 0.5 0.3 0 0.5 0",
+    "torsor dynamics two_link mass_matrix joint_wrenches --q 0.3 -1.2 --v 1 0 --json -",
+    "torsor dynamics two_link jacobian:link2",
+)
+DYNAMICS = Command("dynamics", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)

@@ -1,0 +1,133 @@
+"""The state that a command computes at: numbers after ``--q``, ``--v``, ... or a table of states (.csv)."""
+
+import csv
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.cli.robots import as_robot
+from torsor.errors import ModelError, describe, listing
+from torsor.mechanism.units import FORCES, units
+from torsor.parallel import ParallelRobot
+from torsor.robot.robot import Robot
+
+LETTERS = {"q": "positions", "v": "velocities", "a": "accelerations", "j": "jerks", "tau": "forces"}
+_COLUMN = re.compile(r"(?:held )?(\S+) (.*?)(?: \[[^]]*\])?")
+
+
+def add_states(parser: ArgumentParser, letters: str) -> None:
+    """Declare the options of a state, such as those of "q v a", and ``--states``."""
+    for letter in letters.split():
+        default = "the neutral posture, loops closed" if letter == "q" else "zero"
+        closed = "; of a robot with loops, those of the active ones are enough" if letter == "q" else ""
+        text = f"{LETTERS[letter]}, one number for each coordinate (default: {default}){closed}"
+        parser.add_argument(f"--{letter}", type=float, nargs="+", metavar="NUMBER", help=text)
+    text = "a table of states in place of one: a trajectory, or any .csv with columns such as 'q NAME'"
+    parser.add_argument("--states", type=Path, metavar="FILE", help=text)
+
+
+def given_states(arguments: Namespace, given_robot: Robot | ParallelRobot) -> dict[str, Array]:
+    """Return the given arrays by letter: (n,) of one state, (K, n) of a table, which may also have "time" (K,)."""
+    robot = as_robot(given_robot)
+    letters = [letter for letter in LETTERS if hasattr(arguments, letter)]
+    given = {letter: getattr(arguments, letter) for letter in letters if getattr(arguments, letter) is not None}
+    if arguments.states is None:
+        found = {letter: np.array(numbers, dtype=float) for letter, numbers in given.items()}
+    elif given:
+        what = f"--states and --{next(iter(given))} are both given"
+        raise ModelError(describe(what, where=robot.name, allowed="one of them"))
+    else:
+        found = states_of(arguments.states, robot)
+    if robot.loops and robot.active and arguments.states is None and len(found.get("q", ())) == len(robot.active):
+        found["q"] = robot.assemble(found["q"])
+    for letter, values in found.items():
+        count = robot.nq if letter == "q" else robot.nv
+        if letter != "time" and values.shape[-1] != count:
+            what = f"count of numbers after --{letter} is {values.shape[-1]}"
+            raise ModelError(describe(what, where=robot.name, allowed=f"{count}: {', '.join(names(robot, letter))}"))
+        if not np.isfinite(values).all():
+            raise ModelError(describe(f"{letter} has NaN or infinity", where=robot.name, allowed="finite numbers"))
+    if "q" not in found:
+        found["q"] = home_of(given_robot)
+    return found
+
+
+def home_of(robot: Robot | ParallelRobot) -> Array:
+    """Return the posture in which a robot is without --q: the neutral one, loops closed; of a parallel robot, its home.
+
+    Example:
+        >>> from torsor import library
+        >>> home_of(library.two_link()).tolist()
+        [0.0, 0.0]
+    """
+    if isinstance(robot, ParallelRobot):
+        return np.concatenate([robot.home, robot.leg_home])
+    return np.asarray(robot.closed_positions(robot.neutral()) if robot.loops else robot.neutral())
+
+
+def names(robot: Robot, letter: str) -> tuple[str, ...]:
+    """Return the names of the numbers of a letter."""
+    return robot.position_names if letter == "q" else robot.coordinate_names
+
+
+def unit_of(robot: Robot, letter: str) -> list[str]:
+    """Return the units of the numbers of a letter.
+
+    Example:
+        >>> from torsor import library
+        >>> unit_of(library.two_link(), "a"), unit_of(library.two_link(), "tau")
+        (['rad/s^2', 'rad/s^2'], ['N m', 'N m'])
+    """
+    positions, rates = units(robot)
+    if letter == "q":
+        return positions
+    order = {"v": "/s", "a": "/s^2", "j": "/s^3"}
+    return [FORCES[unit] if letter == "tau" else unit + order[letter] for unit in rates]
+
+
+def states_of(path: Path, robot: Robot) -> dict[str, Array]:
+    """Return the states of a table by letter (K, n), and "time" (K,) if it has that column.
+
+    Columns are named 'q NAME', 'v NAME', ..., where a unit in brackets may follow. Others are left out.
+    """
+    where = path.name
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file)
+            header = [cell.strip() for cell in next(rows, [])]
+            columns = _columns(header, where)
+            content = [[float(cell) for cell in row] for row in rows if row]
+        table = np.array(content).reshape(len(content), len(header))
+    except (ValueError, csv.Error) as error:
+        raise ModelError(describe(f"not a table of numbers: {error}", where=where)) from None
+    found = {}
+    for letter in LETTERS:
+        wanted = [(letter, name) for name in names(robot, letter)]
+        missing = [name for key, name in wanted if (key, name) not in columns]
+        if len(missing) == len(wanted) and (letter != "q" or not wanted):
+            continue
+        if missing:
+            allowed = listing([f"{letter} {name}" for _, name in wanted])
+            what = f"no column '{letter} {missing[0]}'"
+            raise ModelError(describe(what, where=where, allowed=allowed, fix="add it, units in [] may follow"))
+        found[letter] = table[:, [columns[key] for key in wanted]]
+    if ("time", "") in columns:
+        found["time"] = table[:, columns["time", ""]]
+    if not len(table):
+        raise ModelError(describe("no states", where=where, allowed="a header and at least one row"))
+    return found
+
+
+def _columns(header: list[str], where: str) -> Mapping[tuple[str, str], int]:
+    columns: dict[tuple[str, str], int] = {}
+    for k, cell in enumerate(header):
+        match = _COLUMN.fullmatch(cell)
+        key = ("time", "") if re.fullmatch(r"time( \[s\])?", cell) else (match[1], match[2]) if match else ("", cell)
+        if key in columns:
+            raise ModelError(describe(f"the column {cell!r} is there twice", where=where))
+        columns[key] = k
+    return columns

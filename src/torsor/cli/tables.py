@@ -1,0 +1,87 @@
+"""Quantities with the names and units of their entries: as tables of the terminal, as .csv, .npz and JSON."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from torsor.arrays import Array
+from torsor.files import replacing, write_npz
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """Numbers ``values`` (..., *axes): ``axes`` has the names along each axis of one state.
+
+    ``units`` is one unit for all entries, one for each entry of the first axis, or empty where they differ otherwise.
+
+    Example:
+        >>> Quantity("energy", np.array([1.0, 2.0]), (), ["J"]).columns()
+        ['energy [J]']
+    """
+
+    name: str
+    values: Array
+    axes: tuple[tuple[str, ...], ...]
+    units: Sequence[str] = ()
+
+    def columns(self) -> list[str]:
+        """Return a heading for each entry of one state, in the order of its memory."""
+        found = []
+        for k, labels in enumerate(product(*self.axes)):
+            first = k * len(self.axes[0]) // max(1, int(np.prod([len(each) for each in self.axes]))) if self.axes else 0
+            unit = self.units[first if len(self.units) > 1 else 0] if self.units else ""
+            found.append(" ".join([self.name, *labels]) + (f" [{unit}]" if unit else ""))
+        return found
+
+    def rows(self) -> Array:
+        """Return the entries as (states, entries)."""
+        count = int(np.prod([len(each) for each in self.axes], dtype=int))
+        return self.values.reshape(-1, count)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"values": self.values.tolist(), "axes": [list(each) for each in self.axes], "units": list(self.units)}
+
+
+def print_quantity(console: Console, quantity: Quantity) -> None:
+    """Print a quantity of one state: a number, a list with names, or a matrix with the names of rows and columns."""
+    values, unit = quantity.values, quantity.units
+    title = f"{quantity.name} ({unit[0]})" if len(unit) == 1 else quantity.name
+    if values.ndim == 0:
+        console.print(f"{title}: {_number(values)}", highlight=False, markup=False)
+        return
+    flat = values.reshape(-1, values.shape[-1]) if values.ndim > 1 else values[:, None]
+    table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
+    columns = quantity.axes[-1] if values.ndim > 1 else ("value",)
+    rows = [" ".join(labels) for labels in product(*quantity.axes[:-1])] if values.ndim > 1 else list(quantity.axes[0])
+    units = list(unit) if len(unit) == len(rows) > 1 else []
+    for k, column in enumerate(["", *columns, *(["unit"] if units else [])]):
+        table.add_column(escape(column), justify="left" if k == 0 else "right")
+    for k, (row, numbers) in enumerate(zip(rows, flat, strict=True)):
+        table.add_row(escape(row), *map(_number, numbers), *units[k : k + 1])
+    console.print(table)
+
+
+def _number(value: Any) -> str:
+    return f"{float(value):.9g}"
+
+
+def write_quantities(path: Path, quantities: Sequence[Quantity], times: Array | None) -> None:
+    """Write quantities as a table with a row for each state (.csv), or as arrays by name (.npz)."""
+    if path.suffix.lower() == ".npz":
+        write_npz(path, {each.name: each.values for each in quantities} | ({} if times is None else {"time": times}))
+        return
+    header = [*([] if times is None else ["time [s]"]), *(name for each in quantities for name in each.columns())]
+    table = np.hstack([*([] if times is None else [times[:, None]]), *(each.rows() for each in quantities)])
+    with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(map(repr, row) for row in table.tolist())

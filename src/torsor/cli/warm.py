@@ -1,0 +1,49 @@
+"""``torsor warm``: compile the algorithms of a robot ahead of their first call."""
+
+import time
+from argparse import ArgumentParser, Namespace
+
+from rich.console import Console
+from rich.markup import escape
+
+from torsor.cli.command import Command
+from torsor.cli.outputs import add_json, write_json
+from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.compiler import DTYPES, cache
+from torsor.errors import ModelError, describe
+from torsor.parallel import ParallelRobot
+from torsor.view.tables import counted
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_robot(parser)
+    text = "algorithms (name or name:link); by default those that torsor count lists"
+    parser.add_argument("--names", nargs="+", default=None, metavar="NAME", help=text)
+    parser.add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
+    parser.add_argument("--threads", default="1", metavar="N", help="threads of batches: a number or auto (default: 1)")
+    add_json(parser)
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    why = cache.refused()
+    if cache.location() is None or why:
+        fix = "unset TORSOR_CACHE, or let it name a folder of your own"
+        raise ModelError(describe(why or "the cache is off", where="warm", fix=fix))
+    threads = int(arguments.threads) if arguments.threads.isdigit() else arguments.threads
+    given = given_robot(arguments)
+    if isinstance(given, ParallelRobot) and arguments.names is None:
+        given = as_robot(given)
+    robot = as_robot(given).to(dtype=arguments.dtype, threads=threads)
+    seconds = {}
+    for name in arguments.names or counted(robot):
+        start = time.perf_counter()
+        with console.status(f"compiling {escape(name)} of {escape(robot.name)}"):
+            robot.kernels.compiled(robot.kernels.request(name))
+        seconds[name] = time.perf_counter() - start
+        console.print(f"{escape(name)}: {seconds[name]:.2f} s", highlight=False)
+    write_json(arguments, console, {"robot": robot.name, "cache": cache.location(), "seconds": seconds})
+
+
+_SUMMARY = "compile a robot's algorithms ahead, so that no first call waits"
+_EXAMPLES = ("torsor warm two_link", "torsor warm two_link --names inverse_dynamics forward_dynamics jacobian:link2")
+WARM = Command("warm", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)

@@ -1,0 +1,47 @@
+"""A first call that takes long says on a terminal that it compiles; elsewhere nothing is printed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pty = pytest.importorskip("pty", reason="terminals of this kind are those of POSIX systems")
+
+CALL = """
+import sys
+import torsor, torsor.compiling
+torsor.compiling.PATIENCE = 0.0
+torsor.library.two_link().gravity_force([0.1, 0.2])
+"""
+
+
+def on_a_terminal(folder: Path) -> str:
+    """What a first call prints to standard error if that is a terminal."""
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"TORSOR_CACHE": str(folder), "TERM": "xterm"}
+    subprocess.run([sys.executable, "-c", CALL], stderr=theirs, env=environment, check=True)
+    os.close(theirs)
+    found = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # the terminal is at its end
+            break
+        if not part:
+            break
+        found += part
+    os.close(ours)
+    return found.decode()
+
+
+def test_a_first_call_on_a_terminal_says_that_it_compiles(tmp_path: Path) -> None:
+    assert "compiling gravity_force (first time only)" in on_a_terminal(tmp_path)
+    assert on_a_terminal(tmp_path) == ""  # the second process finds the code on disk
+
+
+def test_a_first_call_without_a_terminal_is_silent(tmp_path: Path) -> None:
+    environment = os.environ | {"TORSOR_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", CALL], capture_output=True, env=environment, check=True)
+    assert done.stderr == b"" and done.stdout == b""
