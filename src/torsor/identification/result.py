@@ -20,6 +20,7 @@ from torsor.identification.plot import plot
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+from torsor.viewable import Viewable
 
 UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
 UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked
@@ -28,7 +29,7 @@ MARK = " !"
 
 
 @dataclass(frozen=True, eq=False)
-class Identified:
+class Identified(Viewable):
     """Identified base parameters: ``values`` (b,), ``covariance`` (b, b), of the parameters ``base.names``.
 
     ``prior`` is the given robot, ``condition`` the condition number of the weighted regressor, ``predicted`` (N, nv)

@@ -22,6 +22,7 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.writing import save_problem
 from torsor.simulation import Trajectory
+from torsor.viewable import Playable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,7 +156,7 @@ class MotionProblem(ProblemStatement):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionResult(Solution):
+class MotionResult(Solution, Playable):
     """A motion that was found for a problem.
 
     ``problem`` is the one that was solved (with the nodes that refinement added), ``outcome`` the solver's outcome.

@@ -1,5 +1,7 @@
 """The numbers beside the picture, as HTML: forces of drives against their limits, energies, the error of closure."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from torsor.view.live.shots import Drives, Shot
@@ -55,7 +57,7 @@ def bars(drives: Drives) -> str:
     return f"<b>Forces of drives</b><table style='width:100%;border-spacing:0 1px'>{''.join(rows)}</table>{note}"
 
 
-def legend(entries: list[tuple[str, tuple[float, ...]]], notes: list[str]) -> str:
+def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -> str:
     """Return names beside their colours, and notes, as HTML."""
     chips = "".join(
         f"<div><span style='display:inline-block;width:0.8em;height:0.8em;margin-right:0.5em;border-radius:2px;"

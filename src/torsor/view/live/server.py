@@ -30,7 +30,7 @@ def start(host: str, port: int) -> Any:
         )
     with contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner; the caller says the address
         try:
-            server = viser.ViserServer(host=host, port=port, verbose=False)
+            server: Any = viser.ViserServer(host=host, port=port, verbose=False)
         except OSError as error:
             raise ModelError(describe(f"cannot listen on {host}:{port}: {error}", where="view")) from None
     server.request_share_url = lambda *_, **__: None

@@ -79,7 +79,7 @@ def weight(robot: Robot) -> float:
 
 def closing_error(robot: Robot, q: Array) -> Array:
     """Return the largest error of closure (...) at positions (..., nq)."""
-    return np.abs(robot.closure_error(q)).max(axis=-1, initial=0.0)
+    return np.asarray(np.abs(robot.closure_error(q)).max(axis=-1, initial=0.0))
 
 
 class Rest:

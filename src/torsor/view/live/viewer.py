@@ -1,5 +1,7 @@
 """``view``: robots and results in the browser, with sliders, playback and numbers."""
 
+import contextlib
+import io
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -69,7 +71,8 @@ class Viewer:
         """End the viewer; its page says that it is disconnected."""
         if not self.player.closed:
             self.player.close()
-            self.server.stop()
+            with contextlib.redirect_stdout(io.StringIO()):  # viser says that it stopped
+                self.server.stop()
 
 
 def view(
