@@ -1,0 +1,115 @@
+"""The viewer in a real browser: it opens, a slider moves the robot, a motion plays; screenshots show that it changed."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import Page, browser, chromium
+
+import torsor
+from torsor.view.live import view
+
+pytest.importorskip("viser", reason="viser is not installed (extra: view)")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason="chromium is not installed")]
+
+SLIDER = """(() => {{
+  const all = [...document.querySelectorAll('[role=slider]')], one = all[{0}];
+  const track = one.closest('[class*=Slider-root]').getBoundingClientRect();
+  return {{ value: Number(one.getAttribute('aria-valuenow')), x: track.x, y: track.y + track.height / 4, width: track.width,
+    count: all.length }};
+}})()"""
+BUTTON = """(() => {{
+  const one = [...document.querySelectorAll('button')].find((each) => each.innerText.trim() === {0});
+  if (!one) return null;
+  const box = one.getBoundingClientRect();
+  return {{ x: box.x + box.width / 2, y: box.y + box.height / 2 }};
+}})()"""
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    with browser(1000, 700) as found:
+        yield found
+
+
+def opened(page: Page, viewer: Any, word: str) -> None:
+    page.errors.clear()
+    page.open(viewer.url)
+    page.wait(f"!!document.querySelector('canvas') && document.body.innerText.includes({json.dumps(word)})")
+    time.sleep(2)  # the panel unfolds
+
+
+def until(true: Any, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def press(page: Page, text: str) -> None:
+    place = page.wait(BUTTON.format(json.dumps(text)))
+    page.press(place["x"], place["y"])
+
+
+def test_a_slider_in_the_page_moves_the_robot(page: Page, tmp_path: Path) -> None:
+    with view(torsor.library.six_axis_arm(), open=False, block=False, port=0) as viewer:
+        opened(page, viewer, "joint1")
+        before = page.screenshot(tmp_path / "before.png").read_bytes()
+        numbers = page.run("document.body.innerText")
+        posture = viewer.stage.subjects[0].posture
+        assert posture is not None
+        slider = page.run(SLIDER.format(1))
+        page.press(slider["x"] + 0.85 * slider["width"], slider["y"])
+        until(lambda: abs(posture.q[1]) > 0.5)
+        page.wait(f"document.body.innerText !== {json.dumps(numbers)}")
+        assert page.run(SLIDER.format(1))["value"] == pytest.approx(posture.values[1], abs=1e-3)
+        time.sleep(2)
+        assert page.screenshot(tmp_path / "after.png").read_bytes() != before
+        assert page.errors == [] and viewer.stage.faults == []
+
+
+def test_a_motion_plays_pauses_and_can_be_scrubbed(page: Page, tmp_path: Path) -> None:
+    arm = torsor.library.six_axis_arm()
+    fall = torsor.simulate(arm.to(device="casadi"), duration=1.0, step=0.01)
+    with view(fall, open=False, block=False, port=0, play=False) as viewer:
+        opened(page, viewer, "time (s)")
+        before, clock = page.screenshot(tmp_path / "still.png").read_bytes(), viewer.stage.clock
+        press(page, "Play")
+        until(lambda: clock.playing and clock.time > 0.05)
+        page.wait("Number(document.querySelector('[role=slider]').getAttribute('aria-valuenow')) > 0")
+        press(page, "Pause")
+        until(lambda: not clock.playing)
+        slider = page.run(SLIDER.format(0))
+        page.press(slider["x"] + 0.5 * slider["width"], slider["y"])
+        until(lambda: abs(clock.time - 0.5) < 0.1)
+        time.sleep(2)
+        assert page.screenshot(tmp_path / "half.png").read_bytes() != before
+        shown, sample = viewer.stage.subjects[0].shot.placed[0][1:], round(100 * clock.time)
+        np.testing.assert_allclose(shown, arm.to(device="casadi").poses(fall.q)[sample, :, :3, 3], atol=0.1)
+        assert page.errors == [] and viewer.stage.faults == []
+
+
+def test_a_page_elsewhere_cannot_reach_the_viewer(page: Page) -> None:
+    with view(torsor.library.two_link(), open=False, block=False, port=0) as viewer:
+        page.open("data:text/html,<p>a page of a stranger</p>")
+        protocol = f"viser-v{__import__('viser').__version__}"
+        script = f"""new Promise((done) => {{
+            const socket = new WebSocket({json.dumps(viewer.url.replace("http", "ws"))}, {json.dumps(protocol)});
+            let messages = 0;
+            socket.onmessage = () => messages++;
+            socket.onclose = (event) => done([event.code, messages]);
+        }})"""
+        assert page.run(script) == [1008, 0]
+
+
+def test_hostile_names_stay_text(page: Page) -> None:
+    hostile = "<img src=x onerror=document.title='broken'>"
+    robot = torsor.library.two_link()
+    with view(robot, names=[hostile], open=False, block=False, port=0) as viewer:
+        opened(page, viewer, "onerror")
+        assert page.run("document.title") != "broken"
+        assert page.run("document.querySelectorAll('img[src=x]').length") == 0
