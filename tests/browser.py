@@ -42,10 +42,8 @@ def chromium() -> str | None:
 class Page:
     """A page in Chromium: JavaScript, the mouse, keys and screenshots."""
 
-    def __init__(self, address: str):
-        from websockets.sync.client import connect
-
-        self.socket, self.count = connect(address, max_size=None), 0
+    def __init__(self, socket: Any):
+        self.socket, self.count = socket, 0
         self.errors: list[str] = []
         self.command("Runtime.enable")
         self.command("Page.enable")
@@ -111,6 +109,8 @@ def _opened(port: int) -> str:
 @contextmanager
 def browser(width: int = 1280, height: int = 720) -> Iterator[Page]:
     """Start Chromium with an empty page of a given size in pixels; it ends with the block."""
+    from websockets.sync.client import connect
+
     program = chromium()
     assert program is not None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -123,12 +123,12 @@ def browser(width: int = 1280, height: int = 720) -> Iterator[Page]:
                 if time.monotonic() > end or process.poll() is not None:
                     raise TimeoutError("Chromium does not start")
                 time.sleep(0.05)
-            page = Page(_opened(int(file.read_text().split()[0])))
-            page.command(
-                "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-            )
-            yield page
-            page.socket.close()
+            address = _opened(int(file.read_text().split()[0]))
+            with connect(address, max_size=None) as socket:
+                page = Page(socket)
+                shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+                page.command("Emulation.setDeviceMetricsOverride", **shape)
+                yield page
         finally:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):

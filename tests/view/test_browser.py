@@ -1,26 +1,33 @@
-"""The viewer in a real browser: it opens, a slider moves the robot, a motion plays; screenshots show that it changed."""
+"""The viewer in a real browser: it opens, a slider moves the robot, a motion plays, and the picture changes."""
 
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
-from browser import Page, browser, chromium
 
 import torsor
+from browser import Page, browser, chromium
 from torsor.view.live import view
 
 pytest.importorskip("viser", reason="viser is not installed (extra: view)")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason="chromium is not installed")]
 
 SLIDER = """(() => {{
-  const all = [...document.querySelectorAll('[role=slider]')], one = all[{0}];
-  const track = one.closest('[class*=Slider-root]').getBoundingClientRect();
-  return {{ value: Number(one.getAttribute('aria-valuenow')), x: track.x, y: track.y + track.height / 4, width: track.width,
-    count: all.length }};
+  const alone = (each) => {{  // the row of a slider: the largest element that has no other one
+    while (each.parentElement.querySelectorAll('[role=slider]').length === 1) each = each.parentElement;
+    return each;
+  }};
+  const one = [...document.querySelectorAll('[role=slider]')].find((each) => alone(each).innerText.includes({0}));
+  const track = one.closest('[class*=Slider-trackContainer]').getBoundingClientRect();
+  const value = Number(one.getAttribute('aria-valuenow'));
+  return {{ value, x: track.x, y: track.y + track.height / 2, width: track.width }};
 }})()"""
 BUTTON = """(() => {{
   const one = [...document.querySelectorAll('button')].find((each) => each.innerText.trim() === {0});
@@ -40,7 +47,15 @@ def opened(page: Page, viewer: Any, word: str) -> None:
     page.errors.clear()
     page.open(viewer.url)
     page.wait(f"!!document.querySelector('canvas') && document.body.innerText.includes({json.dumps(word)})")
-    time.sleep(2)  # the panel unfolds
+
+
+def still(page: Page, script: str) -> dict[str, float]:
+    """Return the place of a control when it no longer moves: the panel unfolds at first."""
+    before, place = None, page.wait(script)
+    while place != before:
+        time.sleep(1)
+        before, place = place, page.run(script)
+    return dict(place)
 
 
 def until(true: Any, seconds: float = 60.0) -> None:
@@ -51,22 +66,22 @@ def until(true: Any, seconds: float = 60.0) -> None:
 
 
 def press(page: Page, text: str) -> None:
-    place = page.wait(BUTTON.format(json.dumps(text)))
+    place = still(page, BUTTON.format(json.dumps(text)))
     page.press(place["x"], place["y"])
 
 
 def test_a_slider_in_the_page_moves_the_robot(page: Page, tmp_path: Path) -> None:
     with view(torsor.library.six_axis_arm(), open=False, block=False, port=0) as viewer:
         opened(page, viewer, "joint1")
+        slider = still(page, SLIDER.format(json.dumps("joint2")))
         before = page.screenshot(tmp_path / "before.png").read_bytes()
         numbers = page.run("document.body.innerText")
         posture = viewer.stage.subjects[0].posture
         assert posture is not None
-        slider = page.run(SLIDER.format(1))
         page.press(slider["x"] + 0.85 * slider["width"], slider["y"])
         until(lambda: abs(posture.q[1]) > 0.5)
         page.wait(f"document.body.innerText !== {json.dumps(numbers)}")
-        assert page.run(SLIDER.format(1))["value"] == pytest.approx(posture.values[1], abs=1e-3)
+        assert page.run(SLIDER.format(json.dumps("joint2")))["value"] == pytest.approx(posture.values[1], abs=1e-3)
         time.sleep(2)
         assert page.screenshot(tmp_path / "after.png").read_bytes() != before
         assert page.errors == [] and viewer.stage.faults == []
@@ -77,13 +92,14 @@ def test_a_motion_plays_pauses_and_can_be_scrubbed(page: Page, tmp_path: Path) -
     fall = torsor.simulate(arm.to(device="casadi"), duration=1.0, step=0.01)
     with view(fall, open=False, block=False, port=0, play=False) as viewer:
         opened(page, viewer, "time (s)")
+        still(page, BUTTON.format('"Play"'))
         before, clock = page.screenshot(tmp_path / "still.png").read_bytes(), viewer.stage.clock
         press(page, "Play")
         until(lambda: clock.playing and clock.time > 0.05)
-        page.wait("Number(document.querySelector('[role=slider]').getAttribute('aria-valuenow')) > 0")
+        page.wait(f"{SLIDER.format(json.dumps('time (s)'))}.value > 0")
         press(page, "Pause")
         until(lambda: not clock.playing)
-        slider = page.run(SLIDER.format(0))
+        slider = still(page, SLIDER.format(json.dumps("time (s)")))
         page.press(slider["x"] + 0.5 * slider["width"], slider["y"])
         until(lambda: abs(clock.time - 0.5) < 0.1)
         time.sleep(2)
@@ -93,9 +109,23 @@ def test_a_motion_plays_pauses_and_can_be_scrubbed(page: Page, tmp_path: Path) -
         assert page.errors == [] and viewer.stage.faults == []
 
 
-def test_a_page_elsewhere_cannot_reach_the_viewer(page: Page) -> None:
+@pytest.fixture
+def stranger(tmp_path: Path) -> Iterator[str]:
+    """The address of a page of another server."""
+    (tmp_path / "index.html").write_text("a page of a stranger")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_page_elsewhere_cannot_reach_the_viewer(page: Page, stranger: str) -> None:
     with view(torsor.library.two_link(), open=False, block=False, port=0) as viewer:
-        page.open("data:text/html,<p>a page of a stranger</p>")
+        page.open(stranger)
+        page.wait("document.body !== null && document.body.innerText.includes('stranger')")
         protocol = f"viser-v{__import__('viser').__version__}"
         script = f"""new Promise((done) => {{
             const socket = new WebSocket({json.dumps(viewer.url.replace("http", "ws"))}, {json.dumps(protocol)});
