@@ -38,8 +38,7 @@ def test_a_robot_moves_with_its_sliders_and_its_marks_with_it(shown: Any) -> Non
     arm = torsor.library.six_axis_arm()
     viewer = shown(arm)
     stage = viewer.stage
-    for name in ("frames", "center", "inertia", "reactions", "moments"):
-        stage.show(name, True)
+    viewer.show("frames", "center", "inertia", "reactions", "moments")
     stage.trail(stage.subjects[0], "link6")
     before = ball_of(viewer).batched_positions.copy()
     for angle in (0.2, 0.4):

@@ -26,7 +26,7 @@ class Controls:
         self.gui, self.stage = server.gui, stage
         self.head = self.gui.add_html("")
         self.time: Any = None
-        self.sliders = dict[int, list[Any]]()
+        self.sliders, self.boxes = dict[int, list[Any]](), dict[str, Any]()
         if stage.clock.duration > 0:
             self._add_playback()
         self._add_marks()
@@ -67,7 +67,7 @@ class Controls:
             for name, words in NAMES.items():
                 if name in ("ground", "external") and not stage.has(name):
                     continue
-                box = self.gui.add_checkbox(words, name == "ground")
+                box = self.boxes[name] = self.gui.add_checkbox(words, name == "ground")
                 stage.show(name, bool(box.value))
                 box.on_update(lambda event, name=name: stage.show(name, bool(event.target.value)))
             stretch = self.gui.add_slider("length of arrows", 0.1, 5.0, 0.1, 1.0)

@@ -7,7 +7,7 @@ import webbrowser
 from collections.abc import Sequence
 from typing import Any
 
-from torsor.checks import whole_number
+from torsor.checks import one_of, whole_number
 from torsor.errors import ModelError, describe
 from torsor.view.live.player import Player
 from torsor.view.live.server import start
@@ -22,7 +22,7 @@ HEIGHT = 600  # pixels, in a notebook
 class Viewer:
     """A viewer that runs: ``url`` is its address, ``stop`` ends it. A context manager.
 
-    ``play``, ``seek`` and ``move`` do what the controls of the page do.
+    ``play``, ``seek``, ``move`` and ``show`` do what the controls of the page do.
     """
 
     def __init__(self, server: Any, stage: Stage, host: str):
@@ -56,6 +56,12 @@ class Viewer:
             count = 0 if posture is None else len(posture.slides)
             raise ModelError(describe(f"{len(values)} values", where="view", allowed=f"{count}, one for each slider"))
         self.stage.move(number, [float(value) for value in values])
+
+    def show(self, *names: str, shown: bool = True) -> None:
+        """Draw marks, as the check boxes do: frames, center, inertia, reactions, moments, ground, external."""
+        boxes = self.player.controls.boxes
+        for name in names:
+            boxes[one_of(name, tuple(boxes), "view", "mark")].value = shown
 
     def wait(self) -> None:
         """Wait until Ctrl-C, then stop."""
