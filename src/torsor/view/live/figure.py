@@ -14,7 +14,7 @@ from torsor.view.scene.scene import Color
 from torsor.view.scene.solids import Solid
 from torsor.view.scene.triangles import Triangles, box, cylinder, joined, sphere
 
-AROUND = 16  # corners of circles, fewer than in pictures: browsers without a graphics card draw these as well
+AROUND = 12
 UNITS = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0, AROUND), "cylinder": cylinder(1.0, 1.0, AROUND)}
 PLAIN = {"cast_shadow": False, "receive_shadow": False}  # shadows cost most of the time of a frame
 
@@ -62,7 +62,7 @@ def rotated(turns: Array, vectors: Array) -> Array:
     """
     w, axis = turns[..., :1], turns[..., 1:]
     across = 2 * np.cross(axis, vectors)
-    return np.asarray(vectors + w * across + np.cross(axis, across))
+    return np.asarray(vectors + w * across + np.cross(axis, across)) + 0.0
 
 
 class Figure:

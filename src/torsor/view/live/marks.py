@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.view.live.arrows import LEAST, Arrows
 from torsor.view.live.figure import PLAIN, UNITS, Batch, rotated
 from torsor.view.live.shots import Film, Shot, weight
 from torsor.view.live.words import node
@@ -32,7 +33,6 @@ NAMES = {
     "external": "external wrenches (red)",
 }
 CENTER = "centre of mass"
-LEAST = 1e-3  # arrows shorter than this part of the size of the robot are not drawn
 REMEMBERED = 600  # points of the trail of a robot that is moved by hand
 
 
@@ -51,7 +51,7 @@ class Marks:
         (self.shown.add if shown else self.shown.discard)(name)
         if name in self._nodes:
             found = self._nodes[name]
-            (found.node if isinstance(found, Batch) else found).visible = shown
+            (found.node if isinstance(found, (Arrows, Batch)) else found).visible = shown
 
     def _node(self, name: str, make: Callable[[str], Any]) -> Any:
         if name not in self._nodes:
@@ -90,31 +90,19 @@ class Marks:
 
     def _arrows(self, name: str, shot: Shot, positions: Array, turns: Array) -> None:
         """Draw forces as arrows from where they act, moments about the arrow by the right-hand rule."""
-        starts, vectors = np.zeros((0, 3)), np.zeros((0, 3))
         if name == "ground":
-            if shot.ground is not None:
-                known = shot.ground[np.isfinite(shot.ground).all(axis=-1)]
-                starts, vectors = known[:, :3], known[:, 3:]
+            found = shot.ground
+            starts, vectors = (None, None) if found is None else (found[:, :3], found[:, 3:])
         else:
-            wrenches = shot.external if name == "external" else shot.reactions
-            if wrenches is not None:
-                part = slice(0, 3) if name == "moments" else slice(3, 6)
-                starts, vectors = positions, rotated(turns, wrenches[:, part])
-        if name in ("reactions", "moments") and len(starts):
-            starts = positions + rotated(turns, self._joints)
-        lengths = self.stretch * self.unit * vectors / (LONG * self.scene.size if name == "moments" else 1.0)
-        seen = np.linalg.norm(lengths, axis=-1) > LEAST * self.scene.size
-        points = np.stack([starts, starts + lengths], axis=1)[seen].astype(np.float32)
-        old, size = self._nodes.get(name), self.scene.size
-        if not len(points):
-            if old is not None:
-                old.visible = False
-        elif old is not None and old.points.shape == points.shape:
-            old.points, old.visible = points, True
-        else:  # a node keeps the number of its arrows, so a new one replaces it where that changes
-            looks = {"shaft_radius": 0.006 * size, "head_radius": 0.016 * size, "head_length": 0.045 * size}
-            path = self.path + node("marks", name)
-            self._nodes[name] = self.server.scene.add_arrows(path, points, ARROWS[name], **looks)
+            found = shot.external if name == "external" else shot.reactions
+            part = slice(0, 3) if name == "moments" else slice(3, 6)
+            starts = positions if name == "external" else positions + rotated(turns, self._joints)
+            vectors = None if found is None else rotated(turns, found[:, part])
+        if starts is not None and vectors is not None:
+            size = self.scene.size
+            arrows = self._node(name, lambda at: Arrows(self.server, at, len(vectors), ARROWS[name], size))
+            unit = self.unit / (LONG * size) if name == "moments" else self.unit
+            arrows.place(starts, self.stretch * unit * vectors)
 
     @property
     def _joints(self) -> Array:
