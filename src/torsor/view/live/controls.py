@@ -111,7 +111,7 @@ class Controls:
 
         def moved(event: Any) -> None:
             if by_hand(event):
-                stage.move(number, [float(each.value) for each in handles])
+                stage.move(number, [float(each.value) for each in handles], led=False)
 
         def reset(_: Any) -> None:
             sway.value = False
@@ -137,9 +137,10 @@ class Controls:
             self.time.value = stage.clock.time
             self.button.label = "Pause" if stage.clock.playing else "Play"
         for number, handles in self.sliders.items():
-            posture = stage.subjects[number].posture
-            if posture is not None and stage.subjects[number].sways:
-                for handle, value in zip(handles, posture.values, strict=True):
+            subject = stage.subjects[number]
+            if subject.posture is not None and (subject.sways or subject.led):
+                subject.led = False
+                for handle, value in zip(handles, subject.posture.values, strict=True):
                     handle.value = value
         for subject, html in zip(stage.subjects, self.readouts, strict=True):
             html.content = readout(subject.shot)

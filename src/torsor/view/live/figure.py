@@ -14,8 +14,9 @@ from torsor.view.scene.scene import Color
 from torsor.view.scene.solids import Solid
 from torsor.view.scene.triangles import Triangles, box, cylinder, joined, sphere
 
-AROUND = 12
+AROUND = 16
 UNITS = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0, AROUND), "cylinder": cylinder(1.0, 1.0, AROUND)}
+FULL = 0.8  # opacity of bodies: what is inside of them shimmers through
 PLAIN = {"cast_shadow": False, "receive_shadow": False}  # shadows cost most of the time of a frame
 
 
@@ -57,12 +58,12 @@ def rotated(turns: Array, vectors: Array) -> Array:
     """Return vectors (..., 3) rotated by quaternions w x y z (..., 4).
 
     Example:
-        >>> rotated(np.array([0.5**0.5, 0, 0, 0.5**0.5]), np.array([1.0, 0, 0])).round(12).tolist()
-        [0.0, 1.0, 0.0]
+        >>> bool(np.allclose(rotated(np.array([0.5**0.5, 0, 0, 0.5**0.5]), np.array([1.0, 0, 0])), [0, 1, 0]))
+        True
     """
     w, axis = turns[..., :1], turns[..., 1:]
     across = 2 * np.cross(axis, vectors)
-    return np.asarray(vectors + w * across + np.cross(axis, across)) + 0.0
+    return np.asarray(vectors + w * across + np.cross(axis, across))
 
 
 class Figure:
@@ -73,7 +74,8 @@ class Figure:
         kinds = defaultdict[tuple[str, float], list[tuple[int, Solid, Color]]](list)
         meshes = defaultdict[tuple[int, Color], list[Triangles]](list)
         for each in scene.shown:
-            color = each.color if tint is None else (*tint[:3], each.color[3] * tint[3])
+            red, green, blue, opacity = each.color if tint is None else (*tint[:3], each.color[3] * tint[3])
+            color = red, green, blue, max(opacity, FULL) if each.kind == "body" else opacity
             for solid in each.solids:
                 kinds[solid.shape, color[3]].append((each.link, solid, color))
             if not each.solids:

@@ -14,7 +14,7 @@ from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
 from torsor.view.scene.scene import Color
 
-LONG = 0.35  # length of an arrow of the weight of the robot, in sizes of the robot
+LONG = 0.35  # length of a long arrow, in sizes of the robot
 AMBER: Color = (0.95, 0.6, 0.1, 0.45)
 ARROWS = {
     "reactions": (0.1, 0.45, 0.9),
@@ -42,7 +42,7 @@ class Marks:
     def __init__(self, server: Any, path: str, scene: Scene, color: Color):
         self.server, self.path, self.scene, self.color = server, path, scene, color
         self.shown, self.stretch = set[str](), 1.0
-        self.unit = LONG * scene.size / weight(scene.robot)
+        self.weight, self._longest = weight(scene.robot), dict[str, float]()
         self._nodes = dict[str, Any]()
         self._trails = dict[str, tuple[Any, list[Array]]]()
 
@@ -101,8 +101,15 @@ class Marks:
         if starts is not None and vectors is not None:
             size = self.scene.size
             arrows = self._node(name, lambda at: Arrows(self.server, at, len(vectors), ARROWS[name], size))
-            unit = self.unit / (LONG * size) if name == "moments" else self.unit
-            arrows.place(starts, self.stretch * unit * vectors)
+            arrows.place(starts, self.stretch * LONG * size * vectors / self._largest(name, vectors))
+
+    def _largest(self, name: str, vectors: Array) -> float:
+        """Return the force (N) or moment (N m) of a long arrow: the weight, or the largest when it is first shown."""
+        if name in ("ground", "external"):
+            return self.weight
+        if name not in self._longest:
+            self._longest[name] = float(np.nanmax(np.linalg.norm(vectors, axis=-1), initial=0.0)) or self.weight
+        return self._longest[name]
 
     @property
     def _joints(self) -> Array:

@@ -154,6 +154,14 @@ class Posture:
 
     def sway(self, time: float) -> Rest:
         """Swing the coordinates about the first posture, each with a period of its own, as they are at ``time`` (s)."""
+        return self.move(self._swung(time))
+
+    def swings(self) -> list[Array]:
+        """Return some postures of the swing, where loops need not be closed: how much room it needs."""
+        times = [] if self.robot.loops else [0.25 * PERIOD, 0.75 * PERIOD, 1.5 * PERIOD]
+        return [self._positions(tuple(self._swung(time))) for time in times]
+
+    def _swung(self, time: float) -> list[float]:
         values, bounded = list[float](), self.limited
         for k, slide in enumerate(self.slides):
             if not bounded[k] and any(bounded):  # a base that floats stays where it is
@@ -162,8 +170,7 @@ class Posture:
             most = SWAYS[slide.unit] * (1.0 if slide.unit == "rad" else self.scene.size)
             swing = min(most, SHARE * (slide.high - slide.low)) * (CLOSED if self.robot.loops else 1.0)
             middle = float(np.clip(slide.start, slide.low + swing, slide.high - swing))
+            turn = np.sin(2 * np.pi * time / (PERIOD + 0.6 * k))
             ready = 1 - np.exp(-time)  # without a jump at the start
-            values.append(
-                slide.start + ready * (middle - slide.start + swing * np.sin(2 * np.pi * time / (PERIOD + 0.6 * k)))
-            )
-        return self.move(values)
+            values.append(slide.start + ready * (middle - slide.start + swing * turn))
+        return values

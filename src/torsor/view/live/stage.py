@@ -10,7 +10,7 @@ from torsor.view.live.clock import Clock
 from torsor.view.live.shots import placed
 from torsor.view.live.subjects import Subject
 
-HIGH, AWAY, BESIDE = 0.4, 1.3, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
+HIGH, AWAY, BESIDE = 0.4, 1.15, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
 
 
 class Stage:
@@ -61,7 +61,10 @@ class Stage:
         scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(150, 150, 160), intensity=2.0)
         sun = scene.add_light_directional("/light/sun", intensity=2.2, cast_shadow=False)
         sun.position = tuple(self.up + 0.4 * ahead + 0.5 * level[:, 0])
-        cell = 10.0 ** np.round(np.log10(self.size / 8))
+        cell = min(
+            (step * 10.0**power for power in range(-4, 5) for step in (1, 2, 5)),
+            key=lambda a: abs(np.log(12 * a / self.size)),
+        )
         height = float(self.up @ middle) - float(np.abs(self.up) @ (self.high - self.low)) / 2
         ground = np.eye(4)
         ground[:3, :3], ground[:3, 3] = level, middle + (height - self.up @ middle) * self.up
@@ -119,10 +122,13 @@ class Stage:
             for subject in self.subjects:
                 subject.marks.forget()
 
-    def move(self, number: int, values: list[float]) -> None:
-        """Move a robot to values of its sliders, soon; the last of several that come at once counts."""
-        self.subjects[number].wanted = values
-        self.subjects[number].sways = False
+    def move(self, number: int, values: list[float], led: bool = True) -> None:
+        """Move a robot to values of its sliders, soon; the last of several that come at once counts.
+
+        ``led`` says that the program moves it, not a hand on the sliders, so that the sliders have to follow.
+        """
+        subject = self.subjects[number]
+        subject.wanted, subject.led, subject.sways = values, led, False
         self.wake()
 
     def sway(self, number: int, sways: bool) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from torsor.arrays import Array
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -42,7 +44,7 @@ class Subject:
             self.scene, self.title = Scene.of(motion.robot), motion.title
             self.film = Film(self.scene, motion)
         self.time = 0.0
-        self.sways = False
+        self.sways = self.led = False
         self.wanted: list[float] | None = None
 
     def draw_in(self, server: Any, number: int, alone: bool) -> None:
@@ -64,7 +66,7 @@ class Subject:
     def corners(self) -> tuple[Array, Array]:
         """Return the least and largest coordinates (3,) that it reaches."""
         if self.posture is not None:
-            return self.scene.corners(self.posture.q)
+            return self.scene.corners(np.stack([self.posture.home, *self.posture.swings()]))
         assert self.film is not None
         return self.scene.corners(self.film.motion.every(50).q)
 

@@ -20,7 +20,9 @@ from torsor.view.scene.triangles import Triangles, capsule
 Color = tuple[float, float, float, float]
 GREY: Color = (0.62, 0.65, 0.69, 1.0)
 DARK: Color = (0.25, 0.28, 0.33, 1.0)
-IMPLAUSIBLE = 0.3  # semi-axis of an ellipsoid of inertia, in sizes of the robot, above which it is no picture of a link
+IMPLAUSIBLE = (
+    0.5  # semi-axis of the ellipsoid of a small part, in sizes of the robot, above which it is no picture of it
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +143,8 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     rods = bones(robot, index, radius if index >= 0 else radius / 2)
     mark = joint_mark(robot, index, radius) if index >= 0 else None
     body = ellipsoid_solid(link) if index >= 0 else None
-    if body is not None and rods and body.size.max() > IMPLAUSIBLE * size_of(robot):
+    small = rods and link.mass < robot.mass / 2
+    if body is not None and small and body.size.max() > IMPLAUSIBLE * size_of(robot):
         body = None  # inertias of many files are those of much larger bodies, which would hide the robot
     if rods:
         yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
