@@ -10,13 +10,19 @@ from torsor.view.live.subjects import Subject
 from torsor.view.live.words import label
 
 NONE = "choose ..."
-SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
+SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
 STEPS = 1000  # of the slider of time
 
 
 def by_hand(event: Any) -> bool:
     """Return whether someone moved a control; it is also moved by the program."""
     return event.client_id is not None
+
+
+def within(slider: Any) -> float:
+    """Return the value of a slider; a page can send any number: outside of the range it is the least one."""
+    value = float(slider.value)
+    return value if slider.min <= value <= slider.max else float(slider.min)
 
 
 class Controls:
@@ -41,7 +47,7 @@ class Controls:
         with self.gui.add_folder("Motion"):
             self.button = self.gui.add_button("Play")
             self.time = self.gui.add_slider("time (s)", 0.0, clock.duration, clock.duration / STEPS, 0.0)
-            speed = self.gui.add_dropdown("speed", SPEEDS, initial_value="1x")
+            speed = self.gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1x")
             loop = self.gui.add_checkbox("loop", clock.loop)
 
         def press(_: Any) -> None:
@@ -50,11 +56,11 @@ class Controls:
 
         def seek(event: Any) -> None:
             if by_hand(event):
-                clock.seek(float(self.time.value))
+                clock.seek(within(self.time))
                 self.stage.wake()
 
         def change(_: Any) -> None:
-            clock.speed, clock.loop = float(speed.value.removesuffix("x")), bool(loop.value)
+            clock.speed, clock.loop = SPEEDS.get(speed.value, 1.0), bool(loop.value)
 
         self.button.on_click(press)
         self.time.on_update(seek)
@@ -71,12 +77,12 @@ class Controls:
                 stage.show(name, bool(box.value))
                 box.on_update(lambda event, name=name: stage.show(name, bool(event.target.value)))
             stretch = self.gui.add_slider("length of arrows", 0.1, 5.0, 0.1, 1.0)
-            stretch.on_update(lambda event: stage.stretch(float(event.target.value)))
+            stretch.on_update(lambda event: stage.stretch(within(event.target)))
             opacity = self.gui.add_slider("opacity", 0.1, 1.0, 0.05, 1.0)
-            opacity.on_update(lambda event: stage.fade(float(event.target.value)))
+            opacity.on_update(lambda event: stage.fade(within(event.target)))
             if len(stage.subjects) > 1:
                 apart = self.gui.add_slider("apart (m)", 0.0, 2 * stage.width, stage.width / 50, stage.apart)
-                apart.on_update(lambda event: stage.spread(float(event.target.value)))
+                apart.on_update(lambda event: stage.spread(within(event.target)))
 
     def _add_trails(self) -> None:
         with self.gui.add_folder("Trails", expand_by_default=False):
