@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.view.live.figure import AROUND, PLAIN
+from torsor.view.live.figure import PLAIN
 from torsor.view.scene.triangles import turned
 
+AROUND = 8  # corners of circles
 SHAPE = turned([(0.0, 0.0), (1.0, 0.0), (1.0, 0.72), (2.7, 0.72), (0.0, 1.0)], AROUND)  # along z, of length 1
 THIN, SLIM = 0.006, 0.06  # radius of an arrow: in sizes of the robot, and at most in lengths of the arrow
 LEAST = 1e-3  # arrows shorter than this part of the size of the robot are not drawn

@@ -1,6 +1,7 @@
 """A robot drawn in the browser: solids of one kind are one node that moves all of them, meshes are nodes of links."""
 
 from collections import defaultdict
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,34 +12,56 @@ from torsor.view.live.shots import placed
 from torsor.view.live.words import node
 from torsor.view.scene import Scene
 from torsor.view.scene.scene import Color
-from torsor.view.scene.solids import Solid
-from torsor.view.scene.triangles import Triangles, box, cylinder, joined, sphere
+from torsor.view.scene.solids import UNITS, Solid
+from torsor.view.scene.triangles import Triangles, cylinder, joined, sphere
 
-AROUND = 16
-UNITS = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0, AROUND), "cylinder": cylinder(1.0, 1.0, AROUND)}
+LEVELS = ((24, 16), (16, 12), (12, 8), (10, 6))  # corners of circles, of bodies and of rods and joints
+MOST = 4000  # triangles of solids: browsers without a graphics card draw some 200,000 in a second
 FULL = 0.8  # opacity of bodies: what is inside of them shimmers through
 PLAIN = {"cast_shadow": False, "receive_shadow": False}  # shadows cost most of the time of a frame
 
 
-class Batch:
-    """Solids of one kind and opacity, each fixed to a link."""
+@lru_cache
+def unit(shape: str, around: int) -> Triangles:
+    """Return a solid of size 1, as ``torsor.view.scene.solids.UNITS``, whose circles have ``around`` corners."""
+    if shape == "box":
+        return UNITS[shape]
+    return sphere(1.0, around) if shape == "ball" else cylinder(1.0, 1.0, around)
 
-    def __init__(self, server: Any, path: str, solids: list[tuple[int, Solid, Color]], visible: bool = True):
+
+def level(scene: Scene) -> tuple[int, int]:
+    """Return the corners of circles of bodies, and of rods and joints: the fewer, the more solids a robot has.
+
+    Example:
+        >>> level(Scene.of(torsor.library.two_link())), level(Scene.of(torsor.library.human()))
+        ((24, 16), (10, 6))
+    """
+    for each in LEVELS:
+        counts = (
+            len(unit(solid.shape, each[shown.kind == "bone"]).faces) for shown in scene.shown for solid in shown.solids
+        )
+        if sum(counts) <= MOST:
+            return each
+    return LEVELS[-1]
+
+
+class Batch:
+    """Solids of one kind and opacity, each fixed to a link; ``around`` is the number of corners of their circles."""
+
+    def __init__(self, server: Any, path: str, solids: list[tuple[int, Solid, Color]], around: int):
         self.links = np.array([link for link, _, _ in solids])
         self.at, self.turns = placed(np.stack([solid.pose for _, solid, _ in solids]))
-        unit = UNITS[solids[0][1].shape]
-        opacity = solids[0][2][3]
+        shape, opacity = unit(solids[0][1].shape, around), solids[0][2][3]
         self.node = server.scene.add_batched_meshes_simple(
             path,
-            unit.vertices.astype(np.float32),
-            unit.faces,
+            shape.vertices.astype(np.float32),
+            shape.faces,
             self.turns,
             self.at,
             batched_scales=np.stack([solid.size for _, solid, _ in solids]),
             batched_colors=np.array([color[:3] for _, _, color in solids]),
             opacity=None if opacity >= 1 else opacity,
             lod="off",
-            visible=visible,
             **PLAIN,
         )
 
@@ -71,17 +94,19 @@ class Figure:
 
     def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None):
         self.server, self.path = server, path
-        kinds = defaultdict[tuple[str, float], list[tuple[int, Solid, Color]]](list)
+        kinds = defaultdict[tuple[str, float, int], list[tuple[int, Solid, Color]]](list)
+        fine, coarse = level(scene)
         meshes = defaultdict[tuple[int, Color], list[Triangles]](list)
         for each in scene.shown:
             red, green, blue, opacity = each.color if tint is None else (*tint[:3], each.color[3] * tint[3])
             color = red, green, blue, max(opacity, FULL) if each.kind == "body" else opacity
             for solid in each.solids:
-                kinds[solid.shape, color[3]].append((each.link, solid, color))
+                around = coarse if each.kind == "bone" else fine
+                kinds[solid.shape, color[3], around].append((each.link, solid, color))
             if not each.solids:
                 meshes[each.link, color].append(each.surface)
         self.batches = [
-            Batch(server, path + node("solids", *key), sorted(solids, key=lambda found: found[0]))
+            Batch(server, path + node("solids", *key), sorted(solids, key=lambda found: found[0]), key[-1])
             for key, solids in sorted(kinds.items())
         ]
         self.links = {link: server.scene.add_frame(self._link(link), show_axes=False) for link, _ in meshes}

@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.view.live.arrows import LEAST, Arrows
-from torsor.view.live.figure import PLAIN, UNITS, Batch, rotated
+from torsor.view.live.figure import PLAIN, Batch, level, rotated, unit
 from torsor.view.live.shots import Film, Shot, weight
 from torsor.view.live.words import node
 from torsor.view.scene import Scene
@@ -71,7 +71,7 @@ class Marks:
             )
             axes.batched_positions, axes.batched_wxyzs = positions.astype(np.float32), turns.astype(np.float32)
         if "center" in self.shown:
-            ball = UNITS["ball"]
+            ball = unit("ball", 16)
             vertices, color = (0.025 * size * ball.vertices).astype(np.float32), (0.95, 0.75, 0.1)
             self._node(
                 "center", lambda at: scene.add_mesh_simple(at, vertices, ball.faces, color=color, **PLAIN)
@@ -81,7 +81,9 @@ class Marks:
                 (k, solid, AMBER) for k, link in enumerate(self.scene.robot.links) if (solid := ellipsoid_solid(link))
             ]
             if bodies:
-                self._node("inertia", lambda at: Batch(self.server, at, bodies)).place(positions, turns)
+                self._node("inertia", lambda at: Batch(self.server, at, bodies, level(self.scene)[0])).place(
+                    positions, turns
+                )
         for name in ARROWS.keys() & self.shown:
             self._arrows(name, shot, positions[1:], turns[1:])
         for name, (line, points) in self._trails.items():
