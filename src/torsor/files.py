@@ -78,6 +78,10 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield part
         part.replace(path)
+    except OSError as error:
+        if error.filename in (part, str(part)):  # the user knows the file under its own name
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
     finally:
         part.unlink(missing_ok=True)
 

@@ -79,8 +79,16 @@ def test_a_recorded_motion_is_followed(tmp_path: Path, suffix: str) -> None:
         ),
         (["--controller", "gravity", "--target", "0", "0"], "--target for the controller gravity; allowed: --kd"),
         (["--controller", "computed-torque"], "gains given: none"),
-        (["--controller", "pd", "--kp", "-5", "--kd", "1"], "kp is -5.0; allowed: positive numbers"),
-        (["--controller", "pd", "--kp", "5", "--kd", "1", "--target", "1"], "a constant law has shape (1,)"),
+        (["--controller", "computed-torque", "--kp", "5"], "gains given: --kp; allowed: --kp and --kd, or --bandwidth"),
+        (["--controller", "pd", "--kp", "-5", "--kd", "1"], "--kp is -5.0; allowed: positive numbers"),
+        (["--controller", "pd", "--kp", "1", "2", "3", "--kd", "1"], "after --kp is 3; allowed: 1, or 2"),
+        (["--controller", "pd", "--kp", "1", "--kd", "nan"], "--kd is nan; allowed: finite numbers"),
+        (["--controller", "pd", "--kp", "5", "--kd", "1", "--target", "1"], "after --target is 1; allowed: 2"),
+        (
+            ["--controller", "pd", "--kp", "5", "--kd", "1", "--target", "inf", "0"],
+            "--target is inf 0; allowed: finite",
+        ),
+        (["--tau", "inf", "0"], "--tau is inf 0; allowed: finite numbers"),
         (["--controller", "pd", "--kp", "5", "--kd", "1", "--reference", "no.csv"], "no.csv"),
         (
             ["--controller", "pd", "--kp", "5", "--kd", "1", "--target", "0", "0", "--reference", "no.csv"],

@@ -10,7 +10,8 @@ import pytest
 import torsor
 from torsor import AssemblyError, ModelError, MotionError, SimulationError
 from torsor.cli import main
-from torsor.cli.outputs import check_plot
+from torsor.cli.outputs import check_folder, check_output, check_plot
+from torsor.files import replacing
 from torsor.view import plot_motion
 
 
@@ -105,6 +106,60 @@ def test_a_path_that_is_taken_is_the_users_mistake(tmp_path: Path, capsys: pytes
     (tmp_path / "taken").write_text("")
     assert main(["export", "two_link", str(tmp_path / "taken")]) == 1
     assert capsys.readouterr().err.startswith("error: ")
+
+
+LOCKED = Path("/proc")  # a folder in which nobody can write, not even root
+
+
+@pytest.mark.skipif(not (LOCKED / "self").exists(), reason="this system has no such folder")
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (["predict", "two-link-time", "--json"], "x.json"),
+        (["predict", "two-link-time", "--csv"], "x.csv"),
+        (["predict", "two-link-time", "--save"], "x.npz"),
+        (["predict", "two-link-time", "--plot"], "x.png"),
+        (["simulate", "two_link", "--output"], "x.csv"),
+        (["reproduce", "--all", "--report"], "x.md"),
+        (["reproduce", "--all", "--report"], "x.html"),
+        (["reproduce", "--all", "--output"], ""),
+        (["reproduce", "--errata"], "x.md"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_computed(
+    arguments: list[str], place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for work in ("predict._prediction", "simulate.simulate", "reproduce._computed"):
+        monkeypatch.setattr(f"torsor.cli.{work}", lambda *_, **__: pytest.fail("it is computed"))
+    path = LOCKED / place
+    assert main([*arguments, str(path)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {path}: it cannot be written (") and said.endswith("; fix: choose another place\n")
+
+
+def test_a_check_of_an_output_leaves_files_and_folders_as_they_are(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text("{}")
+    for each in (kept, tmp_path / "new.json"):
+        check_output(each)
+    for each in (tmp_path, tmp_path / "new"):
+        check_folder(each)
+    assert [each.name for each in tmp_path.iterdir()] == ["kept.json"] and kept.read_text() == "{}"
+
+
+def test_the_folder_of_the_figures_of_a_report_must_not_be_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "page").write_text("")
+    assert main(["reproduce", "--all", "--report", str(tmp_path / "page.md")]) == 1
+    assert "page: it is a file; allowed: a folder" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_replaced_is_named_by_its_own_name(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "x.md"
+    with pytest.raises(FileNotFoundError) as caught, replacing(path) as part:
+        part.write_text("")
+    assert caught.value.filename == str(path)
 
 
 @pytest.mark.parametrize("name", ["broken.urdf", "broken.xml", "broken.toml"])

@@ -360,7 +360,7 @@ BAD = {
     "name is 'a/b'; allowed: letters": ([function()], {"name": "a/b"}),
     "name is 'test'; allowed: ": ([function()], {"name": "test"}),
     "f: free variables p; allowed: none; fix: ": ([free()], {}),
-    "f: no rule for OP_PRINTME": ([printing()], {}),
+    "f: no rule for CasADi's operation OP_PRINTME; .*fix: leave printme out": ([printing()], {}),
 }
 
 
@@ -502,3 +502,15 @@ def test_the_cmake_file_forbids_the_fusing_that_the_c_promises_not_to_do(tmp_pat
         *(np.array(each) for each in (third, third, third * third))
     )
     assert found.item() == 0.0
+
+
+@pytest.mark.parametrize(("export", "name"), [("export_c", "a.c"), ("export_c", "a.h"), ("export_js", "a.js")])
+def test_the_name_of_a_file_is_no_folder(tmp_path: Path, export: str, name: str) -> None:
+    write = getattr(torsor.library.two_link(), export)
+    with pytest.raises(
+        ValueError, match=rf"{name} has the name of a file; allowed: a folder, for torsor_k.*fix: '.*/a'"
+    ):
+        write(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / name).mkdir()  # a folder that is there may have any name
+    assert len(write(tmp_path / name)) == 3

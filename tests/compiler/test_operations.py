@@ -142,8 +142,11 @@ def test_assign_and_lift_give_their_first_argument(dtype):
 
 def test_an_operation_without_a_rule_is_refused():
     x = ca.SX.sym("x")
-    with pytest.raises(NotImplementedError, match="shown: no rule for CasADi's operation"):
+    with pytest.raises(NotImplementedError, match=r"shown: no rule for CasADi's operation OP_PRINTME; .*fix: leave"):
         compile(ca.Function("shown", [x], [ca.SX.binary(ca.OP_PRINTME, x, x)]))
+    inner = ca.Function("inner", [x], [ca.sin(x)], {"never_inline": True})
+    with pytest.raises(NotImplementedError, match=r"outer: no rule for .* OP_CALL; .*fix: make .* never_inline"):
+        compile(ca.Function("outer", [x], [inner(x)]))
 
 
 NUMBERS = [1e39, -1e39, 3.4028235677973366e38, 3.4028235e38, 1e-46, 1e-320, math.inf, math.nan]

@@ -15,6 +15,8 @@ FLOATING = torsor.library.random_tree(3, 1, ("free", "revolute", "prismatic"), e
 ELASTIC = TWO.with_motor("joint1", 1e-3, stiffness=100.0).with_motor("joint2", 1e-3, carrier="link1", stiffness=100.0)
 DAMPED = TWO.with_motor("joint2", 1e-3, stiffness=100.0, damping=0.1)
 HARDENING = TWO.with_motor("joint2", 1e-3, stiffness="100 + x**2")
+BEAM = torsor.flexible.beam(length=1.0, mass=1.0, bending=20.0, modes=(1, 0))
+BENT = torsor.flexible.with_beam(TWO, "link2", BEAM)
 HERE = [0.0, 0.0]
 STRANGER = ca.SX.sym("stranger")
 
@@ -37,6 +39,12 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: control.gravity_pd(TWO, HERE, 0.0, 1.0), "kp is 0.0"),
     (lambda: control.gravity_pd(FLOATING, lambda t: 9 * [t], 1.0, 1.0), "a moving reference"),
     (lambda: control.gravity_pd(HARDENING, HERE, 1.0, 1.0), "stiffness of 'joint2' is the law"),
+    (
+        lambda: control.gravity_pd(BENT, [0.0] * 3, 1.0, 1.0),
+        "for the flexible links 'beam'.* no drive; .*returns 0 for",
+    ),
+    (lambda: control.gravity_compensation(BENT), "gravity_compensation for the flexible links 'beam'"),
+    (lambda: control.computed_torque(BENT, [0.0] * 3, bandwidth=1.0), "computed_torque for the flexible links"),
     (lambda: control.mixed(ARM, [0.0] * 3, 1.0, 1.0), "K_D_motor or Lambda_motor is missing"),
     (lambda: control.mixed(ARM, [0.0] * 4, 1.0, 1.0, 1.0, 1.0), r"shape \(4,\); allowed: .* \(3,\)"),
     (lambda: control.mixed(ARM, [0.0] * 3, 1.0, 1.0, [1.0, 1.0], 1.0), r"K_D_motor has shape \(2,\)"),

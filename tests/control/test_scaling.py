@@ -1,5 +1,8 @@
 """Online scaling: torques and torque rates are within their bounds, and little time is lost."""
 
+import runpy
+from pathlib import Path
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ import torsor
 from torsor.control import OnlineScaling
 from torsor.control.scaling.intervals import FromRest, Spline, ToRest
 from torsor.control.scaling.newton import _solve
-from torsor.control.scaling.path_dynamics import coefficients, loads
+from torsor.control.scaling.path_dynamics import coefficients, interpolation, loads, refinement
 from torsor.errors import ModelError
 from torsor.motion.problems import path_time
 
@@ -210,6 +213,71 @@ def test_samples_that_come_one_by_one_late_are_followed_within_the_bounds_also_i
     assert max(use_of_bounds(scaling, path, np.array(timing))) <= 1.0
 
 
+class Pausing:
+    """A random path that stands still at random samples, with all derivatives."""
+
+    BLEND = np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
+
+    def __init__(self, seed, spacing):
+        random, self.waves, self.parts, s, way = np.random.default_rng(1000 + seed), Waves(2, seed), [], 0.0, 0.0
+        for _ in range(random.integers(1, 4)):
+            length = spacing * random.integers(10, 40)
+            self.parts.append((s, length, way))
+            s, way = s + length + spacing * random.integers(0, 16), way + length
+        self.length = s
+
+    def __call__(self, s):
+        slopes = [np.zeros_like(s, dtype=float) for _ in range(4)]
+        for start, length, _ in self.parts:
+            t = np.clip((s - start) / length, 0, 1)
+            for k in range(4):
+                slopes[k] = slopes[k] + length ** (1 - k) * self.BLEND.deriv(k)(t)
+        q, d1, d2, d3 = self.waves(slopes[0])
+        a, b, c = (np.asarray(each)[..., None] for each in slopes[1:])
+        return [q, d1 * a, d2 * a**2 + d1 * b, d3 * a**3 + 3 * d2 * a * b + d1 * c]
+
+
+@pytest.mark.parametrize("seed", [1, 4, *(pytest.param(k, marks=pytest.mark.slow) for k in range(100, 160))])
+def test_bounds_hold_between_coarse_samples_with_pauses_and_late_samples(seed):
+    random = np.random.default_rng(seed)
+    options = {"speed": random.choice([1.0, 3.0, 10.0]), "preview": int(random.choice([16, 24, 48]))}
+    path, scaling, timing, idle = Pausing(seed, 0.02), two_link(**options), [], 0
+    count = round(path.length / scaling.spacing) + 1
+    while not scaling.finished and len(timing) < 20000:
+        if scaling.fed < 9 or idle <= 0:
+            most = scaling.room if random.random() < 0.5 else random.integers(1, 8)
+            for _ in range(min(scaling.room, most)):
+                if scaling.fed < count:
+                    scaling.feed(*path(scaling.fed * scaling.spacing))
+                elif not scaling.closed:
+                    scaling.close()
+            idle = random.choice([0, 5, 50, 300])
+        idle -= 1
+        if scaling.fed >= 9 or scaling.closed:
+            timing.append(scaling.step())
+    assert scaling.finished
+    assert max(use_of_bounds(scaling, path, np.array(timing))) <= 1.0
+
+
+def test_a_path_that_is_a_little_longer_than_the_preview_is_followed_to_its_end():
+    for length in (18, 19):  # fewer samples would be left than a plan needs
+        scaling = two_link(preview=16)
+        follow(scaling, Waves(2, 1), length * scaling.spacing)
+
+
+def test_the_coefficients_between_samples_are_those_of_the_commanded_path():
+    robot, path, h = torsor.library.two_link(), Waves(2, 5), 0.1
+    ends, fixed = np.vstack([*path(0.3), *path(0.3 + h)]), [h, 10.0, 4.0, 3.0, 5.0]
+    curve = interpolation(2)
+    found, step = refinement(robot)(ends, 0.7, fixed), 1e-4
+    parts = 0.7 - step, 0.7, 0.7 + step
+    at = [np.array(curve(ends[:4], ends[4:], part, h, 1.0, 0.0)).ravel() for part in parts]
+    q, d1, d2 = at[1].reshape(3, 2)
+    d3 = (at[2] - at[0])[4:] / (2 * step * h)
+    expected = coefficients(robot)(q, d1, d2, d3, fixed[1:3], fixed[3:])
+    assert np.abs(np.array(found - expected)).max() < 1e-6
+
+
 def test_a_bound_that_cannot_hold_between_two_samples_is_an_error():
     rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))
     pendulum = torsor.from_dh([rod], gravity=(0, -9.81, 0))
@@ -288,6 +356,17 @@ def test_intervals_from_and_to_rest_mirror_each_other():
     assert up.advance(length) == pytest.approx(0.3 * length) == down.advance(0.6 * length)
 
 
+@pytest.mark.slow
+def test_the_simulated_arm_of_the_example_stays_within_the_bounds():
+    root = Path(__file__).parents[2]
+    example = runpy.run_path(str(root / "examples" / "online_scaling.py"))
+    found = example["track"](torsor.library.ur5())
+    torque, rate = example["use"](found.torque, found.rate, found.motion.tau[:-1])
+    assert torque.max() <= 1.0 and 0.9 < rate.max() <= 1.0
+    assert np.abs(found.motion.q[: len(found.commands)] - found.commands).max() < 1e-3
+    assert found.timing[-1, 0] == pytest.approx(example["WISHED"])
+
+
 # Input
 
 
@@ -300,6 +379,8 @@ def test_intervals_from_and_to_rest_mirror_each_other():
         ({"torque": [1.0, 2.0, 3.0]}, "torque: [1.0, 2.0, 3.0]; allowed: a number, or 2 of them"),
         ({"speed": np.inf}, "speed is inf; allowed: a finite number, above 0"),
         ({"margin": 0.7}, "margin is 0.7; allowed: a finite number, above 0 and below 0.5"),
+        ({"pieces": 0}, "pieces is 0; allowed: a whole number from 1"),
+        ({"spacing": np.nan}, "spacing is nan; allowed: a finite number, above 0"),
         ({"preview": 3}, "preview is 3; allowed: a whole number from 16"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import casadi as ca
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -139,3 +140,30 @@ def test_the_tip_moves_as_curvatures_that_are_linear_in_the_coordinates_say() ->
         linear = np.abs(np.eye(3) + size * skew(modes.rotations[-1] @ eta) - section[:3, :3]).max()
         assert errors[-1] < linear / 5
     assert errors[1] < errors[0] / 6  # third order
+
+
+def test_forces_are_those_of_the_points_of_the_beam_to_second_order() -> None:
+    """Lagrange's equations of moving points, without a truncated energy: the difference is of second order in eta."""
+    pan = torsor.Joint("pan", "revolute", "ground", "hub")
+    links = [torsor.Link("ground"), torsor.Link("hub"), torsor.Link("head", 1.0, inertia=np.eye(3))]
+    tilt = torsor.Joint("tilt", "revolute", "hub", "head", axis=np.array([0.0, 1.0, 0.0]))
+    head = torsor.build("head", links, [pan, tilt])
+    modes = flexible.beam(0.8, 0.5, (20.0, 30.0), modes=(2, 1), tip_mass=0.2)
+    traced = Traced(flexible.with_beam(head, "head", modes))
+    q, v, a = (ca.SX.sym(name, 5) for name in "qva")
+    c, s, cy, sy = ca.cos(q[0]), ca.sin(q[0]), ca.cos(q[1]), ca.sin(q[1])
+    R = ca.vertcat(ca.horzcat(c * cy, -s, c * sy), ca.horzcat(s * cy, c, s * sy), ca.horzcat(-sy, 0, cy))
+    L = (ca.sumsqr(v[:2]) - ca.dot(q[2:], ca.SX(modes.stiffness_matrix) @ q[2:])) / 2
+    for m, r, Phi, Gamma in zip(modes.masses, modes.positions, modes.shapes, np.asarray(modes.second), strict=True):
+        bent = ca.vertcat(*(ca.dot(q[2:], ca.SX(Gamma[x]) @ q[2:]) / 2 for x in range(3)))
+        place = R @ (ca.SX(r) + ca.SX(Phi) @ q[2:] + bent)
+        L += m * (ca.sumsqr(ca.jtimes(place, q, v)) / 2 - 9.81 * place[2])
+    forces = ca.jtimes(ca.gradient(L, v), ca.vertcat(q, v), ca.vertcat(v, a)) - ca.gradient(L, q)
+    expected = ca.Function("tau", [q, v, a], [forces])
+    errors = []
+    for size in (1e-2, 1e-4):
+        at = np.random.default_rng(1).normal(size=(3, 5)) * [1, 1, size, size, size]
+        found = traced.value("inverse_dynamics", *at)
+        errors.append(np.abs(found - np.array(expected(*at)).ravel()).max())
+    assert errors[0] < 0.01
+    assert errors[1] < 2e-4 * errors[0]

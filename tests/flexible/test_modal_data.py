@@ -141,6 +141,12 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         ({"modes": (0, 0, 1), "torsion": 1.0}, "modes of torsion without axial_inertia"),
         ({"coordinates": "nodes"}, "coordinates is 'nodes'.*'modal', 'tip'"),
         ({"damping": -0.1}, "damping is -0.1"),
+        ({"carries": 1.0}, r"carries is 1.0; allowed: \(mass, inertia\)"),
+        ({"torsion": -1.0}, "torsion is -1.0"),
+        ({"length": 1e200}, "so large or so small that its modes cannot be computed; fix: check the units"),
+        ({"mass": 1e-320}, "so large or so small that its modes cannot be computed"),
+        ({"modes": "ab"}, "modes is 'ab'"),
+        ({"axial_inertia": 1.0}, "axial_inertia is 1; allowed: 0.167 at most"),
     ],
 )
 def test_numbers_that_are_no_beam_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -228,3 +234,54 @@ def test_robots_with_other_modes_have_other_functions() -> None:
         )
     }
     assert len(keys) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"turns": None}, "there is no 'turns'"),
+        ({"damping": None}, "there is no 'damping'"),
+        ({"second": np.zeros(3)}, r"second has shape \(3,\)"),
+        ({"shapes": np.array(3.0)}, r"mode shapes \(\)"),
+        ({"turns": np.array(True)}, "allowed: true or false for each mode"),
+        ({"turns": np.array(["a", "b"])}, "allowed: true or false for each mode"),
+        ({"extra": np.zeros(3)}, "unknown key 'extra'"),
+    ],
+)
+def test_damaged_npz_files_of_modes_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    flexible.write_modes(flexible.beam(**BEAM, modes=(2, 0)), tmp_path / "arm.npz")
+    with np.load(tmp_path / "arm.npz") as found:
+        arrays = {name: value for name, value in ({**found} | changes).items() if value is not None}
+    np.savez(tmp_path / "arm.npz", **arrays)
+    with pytest.raises(ModelError, match=message):
+        flexible.read_modes(tmp_path / "arm.npz")
+
+
+def test_nodes_that_no_link_has_are_refused() -> None:
+    shapes, second = np.zeros((3, 3, 2)), np.zeros((3, 3, 2, 2))
+    positions = np.array([[1.0, 0, 0], [2.0, 0, 0], [3.0, 0, 0]])
+    shapes[:, 1, 0], shapes[:, 1, 1] = [0.1, 0.4, 1.0], [-0.5, 0.3, 1.0]
+    second[0, 0, 0, 1] = 1.0
+    nodes: dict[str, Any] = {"positions": positions, "masses": np.ones(3), "shapes": shapes}
+    skewed = np.eye(3) + np.eye(3, k=1)
+    for inertia in (-np.eye(3), skewed):
+        with pytest.raises(ModelError, match=r"inertia of node 1 is .*; allowed: a symmetric matrix"):
+            flexible.node_modes(**nodes, stiffness=[1.0, 2.0], inertias=[inertia] * 3)
+    with pytest.raises(ModelError, match="second is not symmetric; allowed: equal numbers for the pairs"):
+        Modes(**nodes, rotations=np.zeros_like(shapes), stiffness=[1.0, 2.0], second=second)
+    with pytest.warns(torsor.ModelWarning, match="the shapes are not orthogonal with the masses of the nodes"):
+        flexible.node_modes(**nodes, frequencies=[2.0, 9.0])
+
+
+def test_arguments_of_another_kind_are_refused() -> None:
+    modes, chain = flexible.beam(**BEAM, modes=np.array([1, 0])), torsor.library.planar_chain(2)
+    bent = flexible.with_flexible_link(chain, "link1", modes)
+    for call, message in (
+        (lambda: flexible.with_beam("hub", "hub", modes), "with_beam: robot is 'hub'"),  # type: ignore[type-var]
+        (lambda: flexible.with_rod("hub", "hub", 1.0, 1.0, 1.0), "with_rod: robot is 'hub'"),  # type: ignore[type-var]
+        (lambda: flexible.write_modes(3, "arm.npz"), "write_modes: modes is 3"),  # type: ignore[arg-type]
+        (lambda: flexible.with_flexible_link(chain, "link1", modes, "joint2"), "carried is 'joint2'; allowed: a list"),
+        (lambda: flexible.with_flexible_link(bent, "link1", modes), "link 'link1' is flexible already"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            call()

@@ -151,6 +151,14 @@ x, y = ca.SX.sym("x"), ca.SX.sym("y")
         (lambda r: r.with_motor("joint1", 1e-3, axis=(0, 0, 0)), r"axis is \[0\.0, 0\.0, 0\.0\]; allowed: a direction"),
         (lambda r: r.with_motor("joint1", 0.0, stiffness=10), r"an elastic joint with .* none of them 0"),
         (lambda r: r.with_motor("joint1", 1e-3, damping=10), r"damping of a transmission without a spring"),
+        (
+            lambda r: r.with_motor("joint1", 1e-3, ratio=0),
+            r"ratio is 0: the motor would not drive its joint; allowed: ",
+        ),
+        (
+            lambda r: r.without_motor("joint1").with_motor("joint1", 1e-3, mass=1).with_motor("joint1", 2e-3, mass=1),
+            r"motor of 'joint1': the joint has a motor already, whose mass would stay .*; allowed: mass of .*fix: ",
+        ),
         (lambda r: r.with_motor("joint1", 1e-3, mass=-1.0), r"motor of 'joint1': mass is -1\.0; allowed: .*0 or more"),
         (lambda r: r.with_motor("joint1", 1e-3, place=(0, 0, 1)), r"place of a motor without a mass; fix: give mass="),
         (lambda r: r.with_motor("joint1", 1e-3, moments=(1, 1, 1)), r"moments of a motor without a mass; fix: give"),

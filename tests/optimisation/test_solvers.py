@@ -400,6 +400,13 @@ def test_what_is_known_at_a_point_is_not_computed_again(solver: str) -> None:
         assert len(points) <= 2 * outcome.iterations + 10
 
 
+@EVERY
+def test_more_equations_than_variables_print_nothing(solver: str, capfd: pytest.CaptureFixture[str]) -> None:
+    both = Formula(lambda x: x[0] ** 2, lambda x: ca.vertcat(x[0], 2 * x[0]), n=1, row_lower=1.0, row_upper=1.0)
+    assert not SOLVERS[solver](both, np.zeros(1), Settings()).is_solved
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.slow
 @EVERY
 def test_random_starts_lead_to_the_same_optimum(solver: str) -> None:

@@ -102,7 +102,7 @@ def test_without_names_the_command_lists_all_items(capsys: pytest.CaptureFixture
     assert main(["reproduce"]) == 0
     listed = capsys.readouterr().out
     assert all(each.name in listed for each in ITEMS if each.kind is not Kind.MISPRINT)
-    assert "24 misprints" in listed and "Mohammad Poursina" in listed
+    assert "25 misprints" in listed and "Mohammad Poursina" in listed
     assert main(["reproduce", "--kind", "misprint"]) == 0
     listed = capsys.readouterr().out
     assert all(each.name in listed for each in ITEMS if each.kind is Kind.MISPRINT)
@@ -209,4 +209,26 @@ def test_rows_of_vectors_and_statements() -> None:
 def test_a_report_in_markdown_has_a_folder_of_figures(tmp_path: Path) -> None:
     written = write_report(tmp_path / "page.md", [run(each) for each in find(["guarino/table-3", "lie/orders"])])
     assert [each.name for each in written] == ["page.md", "guarino-table-3.png"]
-    assert "![ends of the move](page/guarino-table-3.png)" in written[0].read_text(encoding="utf-8")
+    page = written[0].read_text(encoding="utf-8")
+    assert "![ends of the move](page/guarino-table-3.png)" in page
+    assert "](bibliography.md)" not in page  # no such page lies beside it
+    (tmp_path / "bibliography.md").write_text("")
+    write_report(tmp_path / "page.md", [run(each) for each in find(["lie/orders"])])
+    assert "](bibliography.md)" in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
+def test_the_contents_of_a_report_in_html_lead_to_its_items(tmp_path: Path) -> None:
+    names = ["lie/orders", "khalil/fig-1", "khalil/eq-57"]
+    (path,) = write_report(tmp_path / "page.html", [run(each) for each in find(names)])
+    page = path.read_text(encoding="utf-8")
+    links = re.findall(r'href="#(.*?)"', page)
+    assert links == ["lie/orders", "khalil/fig-1", "khalil/misprints"]
+    assert all(f'id="{each}"' in page for each in links)
+    assert "<h2>The Lie-algebra notes</h2>" in page and "fails</td>" in page  # the legend
+
+
+def test_the_rate_that_the_notes_call_zero_is_not_said_to_agree() -> None:
+    outcome = run(find(["lie/orders"])[0]).outcome
+    assert outcome is not None
+    states = {row.what.split()[2]: row.verdict for row in outcome.rows}
+    assert len(states) == 8 and states.pop("ω'_2") is Verdict.DIFFERS and set(states.values()) == {Verdict.AGREES}

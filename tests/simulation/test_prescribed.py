@@ -172,7 +172,10 @@ def test_a_spline_is_exact_for_cubics_and_smooth() -> None:
         ({"root/x": 0.3}, "prescribed names 'root/x'"),
         ({"joint9": 0.3}, "prescribed names 'joint9'.*'joint1'"),
         ({("joint1", "joint2"): 0.0, "joint1": 1.0}, "two motions of 'joint1'"),
+        ({(): 0.3}, "prescribed has a motion of no coordinate"),
         ({"joint1": "fast"}, "prescribed motion of 'joint1'"),
+        ({"joint1": np.nan}, "positions are nan; allowed: finite numbers"),
+        ({("joint1", "joint2"): [0.0, np.inf]}, "positions are .*inf.*; allowed: finite numbers"),
         (
             {"joint1": (np.linspace(0, 0.5, 5), np.zeros(5))},
             "samples from 0 s to 0.5 s; allowed: from 0 to the duration",
@@ -197,3 +200,55 @@ def test_methods_without_prescribed_motion_say_so(method: str) -> None:
         torsor.simulate(
             torsor.library.eel(3).to(device="casadi"), duration=0.1, method=method, prescribed={"joint1": 0.3}
         )
+
+
+JUMPS = {
+    "position changes by 1 from t = 0.1 s to 0.105 s": lambda t: (float(t > 0.101), 0.0, 0.0),
+    "position changes by 0.01 from": lambda t: (2 * t, 1.0, 0.0),  # the velocity of another motion
+    "velocity changes by 0.5 from t = 0.1 s to 0.105 s": lambda t: (max(0.0, 0.5 * (t - 0.1)), 0.5 * (t > 0.1), 0.0),
+    "velocity changes by": lambda t: (np.sin(t), np.cos(t), 0.0),  # no acceleration
+}
+
+
+@pytest.mark.parametrize("method", ["rk4", "adaptive"])
+@pytest.mark.parametrize("message", JUMPS)
+def test_a_motion_that_jumps_or_contradicts_itself_gets_one_warning(message: str, method: str) -> None:
+    arm = torsor.library.two_link().to(device="casadi")
+    with pytest.warns(torsor.ModelWarning, match=f"prescribed motion of 'joint1': its {message}.*; fix: ") as found:
+        torsor.simulate(arm, duration=0.2, step=5e-3, method=method, prescribed={"joint1": JUMPS[message]})
+    assert len(found) == 1
+
+
+def test_accelerations_may_jump_and_steps_may_be_long() -> None:
+    """A trapezium of velocities, and a sine of four steps a period, are no jumps; warnings are errors here."""
+    arm = torsor.library.planar_chain(2).to(device="casadi")
+
+    def trapezium(t):
+        rising = min(t, 0.083)
+        return 40 * rising**2 / 2 + 40 * rising * max(0.0, t - 0.083), 40 * rising, 40.0 * (t < 0.083)
+
+    torsor.simulate(arm, duration=0.2, step=5e-3, prescribed={"joint1": trapezium})
+    fast = ca.Function("fast", [TIME], [1e-3 * ca.sin(2 * np.pi * TIME / 0.02)])
+    torsor.simulate(arm, duration=0.2, step=5e-3, prescribed={"joint1": fast})
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("rk4", 'could not be closed after .* the prescribed motion may leave their reach; fix: .*method="adaptive"'),
+        pytest.param(
+            "adaptive",
+            "do not determine a motion with 'rocker_joint' as prescribed at t = 0.35.* end of its reach; fix: ",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_motion_beyond_the_reach_of_the_loops_ends_there(method: str, message: str) -> None:
+    robot = torsor.library.four_bar().to(device="casadi")
+    start = robot.assemble([0.5], guess=[0.5, 1.0, 1.5])
+    away = {"rocker_joint": ca.Function("away", [TIME], [start[2] + 3 * TIME])}
+    with pytest.raises(torsor.SimulationError, match=message) as found:
+        torsor.simulate(robot, start, duration=1.0, step=2e-3, method=method, prescribed=away)
+    assert 0.33 < found.value.trajectory.times[-1] < 0.36
+    with pytest.raises(torsor.ModelError, match="q0 does not close the loops with the prescribed positions at t = 0"):
+        torsor.simulate(robot, start, duration=1.0, prescribed={"rocker_joint": start[2] + 0.1})

@@ -96,6 +96,26 @@ def test_the_implicit_method_is_of_order_two_with_wheels() -> None:
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.02)
 
 
+def test_between_coarse_samples_wheels_do_not_slip_either() -> None:
+    disc = torsor.library.rolling_disc().to(device="casadi")
+    q = disc.closed_positions(disc.integrate(disc.neutral(), [0.3, 0, 0, 0, 0, 0]))
+    v = disc.closed_velocities(q, [0.0, 0.5, 20.0, 0, 0, 0])
+    q, v = torsor.simulate(disc, q, v, 0.2, step=2e-3, record=0.1).at(np.linspace(0.0, 0.2, 30))
+    assert np.abs(disc.closure_error(q)).max() < FINEST
+    assert np.abs(disc.closure_jacobian(q) @ v[..., None]).max() < FINEST
+
+
+def test_a_disc_that_falls_flat_ends_with_an_error_and_does_not_slip_before() -> None:
+    disc = torsor.library.rolling_disc().to(device="casadi")
+    q = disc.closed_positions(disc.integrate(disc.neutral(), [0.3, 0, 0, 0, 0, 0]))
+    for rate in (0.0, 3.0):  # the second passes 0.2 degrees above the ground, in steps that are too long for it
+        v = disc.closed_velocities(q, [0, rate, rate / 3, 0, 0, 0])
+        with pytest.raises(torsor.SimulationError, match=r"the wheels not kept from slipping, .* lies flat") as found:
+            torsor.simulate(disc, q, v, 0.4)
+        speed = np.linalg.norm(found.value.trajectory.v, axis=-1).max()
+        assert slip(found.value.trajectory) < 1e-10 * 0.3 * speed  # the bound of a step, of the disc's size
+
+
 def test_sdirk_refuses_wheels() -> None:
     with pytest.raises(torsor.ModelError, match='method "sdirk" with closed loops'):
         torsor.simulate(torsor.library.bicycle_car().to(device="casadi"), duration=0.1, method="sdirk")

@@ -7,6 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from torsor.cli.robots import check_numbers
 from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd
 from torsor.control.references import Law
 from torsor.errors import ModelError, describe
@@ -63,11 +64,18 @@ def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None)
         if each not in _TAKES[name]:
             allowed = ", ".join(f"--{option}" for option in _TAKES[name])
             raise ModelError(describe(f"--{each} for the controller {name}", where=robot.name, allowed=allowed))
+    driven = robot.nv - len(robot.elastic)  # joints; a motor behind a spring has the gains of its joint
+    for each in _GAINS:
+        check_numbers(robot, f"--{each}", getattr(arguments, each), 1, driven)
     gains = {each: _one_or_all(getattr(arguments, each)) for each in _GAINS if each in given}
     if name == "gravity":
         return gravity_compensation(robot, **gains)
     law = _reference(arguments, robot, q0)
     if name == "computed-torque":
+        if gains.keys() not in ({"kp", "kd"}, {"bandwidth"}):
+            found = f"gains given: {', '.join(f'--{each}' for each in gains) or 'none'}"
+            allowed = "--kp and --kd, or --bandwidth"
+            raise ModelError(describe(found, where=f"{robot.name}: {name}", allowed=allowed))
         return computed_torque(robot, law, **gains)
     for each in ("kp", "kd"):
         if each not in gains:
@@ -88,6 +96,7 @@ def _reference(arguments: Namespace, robot: Robot, q0: list[float] | None) -> La
             raise ModelError(describe(found, where=robot.name, allowed="one of them"))
         return _of_file(arguments.reference, robot, count)
     if arguments.target is not None:
+        check_numbers(robot, "--target", arguments.target, count)
         return np.array(arguments.target)
     return np.array(robot.neutral() if q0 is None else q0)[:count]
 

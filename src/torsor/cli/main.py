@@ -154,6 +154,8 @@ def _in_options(message: str, flags: Mapping[str, str], given: Mapping[str, obje
         message = re.sub(rf"\b{name}=(['\"]?)([\w+-][\w.+-]*)\1", rf"{flag} \2", message)
         if "_" in name:  # no word of a sentence
             message = re.sub(rf"(?<![\w./'\"-]){name}(?![\w./'\"=-])", flag, message)
-        found, told = re.escape(f"{name} is {given.get(name)!r}"), f"{flag} is {given.get(name)}".replace("\\", r"\\")
+        value = given.get(name)
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value  # one number for all
+        found, told = re.escape(f"{name} is {value!r}"), f"{flag} is {value}".replace("\\", r"\\")
         message = re.sub(rf"(?:^|(?<=: )){found}(?=;|$)", told, message)
     return message

@@ -1,6 +1,7 @@
 """Output files: their paths are checked before a long computation starts, and printed when they are written."""
 
 import json
+import secrets
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,7 +18,9 @@ STANDARD_OUTPUT = Path("-")
 
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
-    """Raise ModelError if a file cannot be written there: its folder does not exist, or the suffix is not allowed.
+    """Raise ModelError if a file cannot be written there: no folder, no permission, or a suffix that is not allowed.
+
+    A file that exists is opened and left as it is; one that does not is made and removed again.
 
     Example:
         >>> check_output(Path("out.txt"), [".npz", ".csv"])
@@ -34,6 +37,39 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
         raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
     if not path.parent.is_dir():
         raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
+    _open_for_writing(path, str(path))
+
+
+def check_folder(folder: Path | None) -> None:
+    """Raise ModelError if files cannot be written to a folder; it need not exist, but the folder that it is in must.
+
+    Example:
+        >>> check_folder(Path("no", "such"))
+        Traceback (most recent call last):
+        torsor.errors.ModelError: no/such: its folder does not exist; fix: make the folder first
+    """
+    if folder is None:
+        return
+    if folder.is_dir():
+        _open_for_writing(folder / f".{secrets.token_hex(4)}.part", str(folder))
+    elif folder.exists():
+        raise ModelError(describe("it is a file", where=str(folder), allowed="a folder"))
+    else:
+        check_output(folder)
+
+
+def _open_for_writing(path: Path, where: str) -> None:
+    """Raise ModelError, in the words of the system, if a file cannot be opened for writing."""
+    is_new = not path.exists()
+    if not (is_new or path.is_file()):
+        return  # a device, or a pipe that would wait for its reader
+    try:
+        path.open("xb" if is_new else "ab").close()
+    except OSError as error:
+        found = f"it cannot be written ({error.strerror})"
+        raise ModelError(describe(found, where=where, fix="choose another place")) from None
+    if is_new:
+        path.unlink()
 
 
 def check_plot(path: Path | None) -> None:

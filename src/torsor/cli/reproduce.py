@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import check_output, print_paths
+from torsor.cli.outputs import check_folder, check_output, print_paths
 from torsor.cli.statuses import DONE, NONE, REPRODUCED
 from torsor.errors import ModelError, describe
 from torsor.startup import STOPPED
@@ -35,9 +35,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    check_output(arguments.report, [".html", ".md"])
+    report: Path | None = arguments.report
+    check_output(report, [".html", ".md"])
     check_output(arguments.errata, [".md"])
-    _check_folder(arguments.output)
+    check_folder(arguments.output)
+    if report is not None and report.suffix.lower() == ".md":
+        check_folder(report.with_suffix(""))  # of its figures
     from torsor.reproduce import errata_page, find, is_quick, summary, write_report
     from torsor.reproduce.report import write_text
 
@@ -73,14 +76,6 @@ def _run(arguments: Namespace, console: Console) -> int:
     return STOPPED if results and all(each.verdict is None for each in results) else DONE
 
 
-def _check_folder(folder: Path | None) -> None:
-    """Raise ModelError if there can be no such folder."""
-    if folder is not None and not folder.is_dir():
-        if folder.exists():
-            raise ModelError(describe("it is a file", where=str(folder), allowed="a folder"))
-        check_output(folder)
-
-
 def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
     from torsor.reproduce import DOCUMENTS, Kind
 
@@ -90,13 +85,14 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
         shown = [each for each in own if each.kind is not Kind.MISPRINT or kind == "misprint"]
         if not shown:
             continue
-        console.print(f"[bold]{escape(document.cited)}[/bold]: {escape(document.authors)}, {escape(document.title)}")
+        cited = f"{document.cited[0].upper()}{document.cited[1:]}"
+        console.print(f"[bold]{escape(cited)}[/bold]: {escape(document.authors)}, {escape(document.title)}")
         table = Table()
-        for head in ("name", "what", "kind", "where", "seconds"):
+        for head in ("name", "what and where", "kind", "seconds"):
             table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head == "name")
         for each in shown:
             time = f"{each.seconds:g}" if not each.first else f"{each.seconds:g} ({each.first:g})"
-            table.add_row(*map(escape, (each.name, each.title, each.kind.value, each.place, time)))
+            table.add_row(*map(escape, (each.name, f"{each.title} ({each.place})", each.kind.value, time)))
         console.print(table)
         if len(shown) < len(own):
             more = len(own) - len(shown)

@@ -1,5 +1,6 @@
 """The argument ROBOT, which several commands have: a file, or a robot of the library."""
 
+import math
 from argparse import ArgumentParser, Namespace
 from inspect import signature
 from pathlib import Path
@@ -53,3 +54,24 @@ def _library_names() -> list[str]:
         for name in library.__all__
         if all(each.default is not each.empty for each in signature(getattr(library, name)).parameters.values())
     ]
+
+
+def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts: int, last: str = "") -> None:
+    """Raise ModelError if an option is given without as many finite numbers as one of the ``counts``.
+
+    ``last`` are words about the last of these counts.
+
+    Example:
+        >>> check_numbers(torsor.library.two_link(), "--target", [1.0], 2)
+        Traceback (most recent call last):
+        torsor.errors.ModelError: two_link: count of numbers after --target is 1; allowed: 2
+    """
+    if values is None:
+        return
+    if len(values) not in counts:
+        allowed = ", or ".join(map(str, dict.fromkeys(counts)))
+        found = f"count of numbers after {option} is {len(values)}"
+        raise ModelError(describe(found, where=robot.name, allowed=allowed + last))
+    if not all(map(math.isfinite, values)):
+        found = f"{option} is {' '.join(f'{each:g}' for each in values)}"
+        raise ModelError(describe(found, where=robot.name, allowed="finite numbers"))

@@ -9,10 +9,9 @@ from torsor import view
 from torsor.cli.command import Command
 from torsor.cli.controllers import add_controller, given_controller
 from torsor.cli.outputs import check_output, check_plot, print_paths
-from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.robots import add_robot, as_robot, check_numbers, given_robot
 from torsor.cli.states import home_of
 from torsor.cli.statuses import SIMULATED
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation import METHODS, SUFFIXES, simulate
 
@@ -40,7 +39,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     check_output(arguments.output, SUFFIXES)
     check_plot(arguments.plot)
     for name, count in (("q0", robot.nq), ("v0", robot.nv), ("tau", robot.nv)):
-        _check_count(robot, f"--{name}", getattr(arguments, name), count)
+        fewer, words = ((len(robot.active),), " of the active coordinates") if robot.loops else ((), "")
+        check_numbers(robot, f"--{name}", getattr(arguments, name), count, *fewer, last=words)
     q0, v0 = arguments.q0, arguments.v0
     if q0 is None:
         q0 = home_of(given).tolist()
@@ -57,15 +57,6 @@ def _run(arguments: Namespace, console: Console) -> None:
     if arguments.plot is not None:
         trajectory.plot(arguments.plot)
     print_paths(console, arguments.output, arguments.plot)
-
-
-def _check_count(robot: Robot, option: str, values: Numbers, count: int) -> None:
-    """Raise ModelError if there are not as many numbers as coordinates, or as active ones of a robot with loops."""
-    active = len(robot.active) if robot.loops else count
-    if values is not None and len(values) not in (count, active):
-        allowed = f"{count}" if active == count else f"{count}, or {active} of the active coordinates"
-        found = f"count of numbers after {option} is {len(values)}"
-        raise ModelError(describe(found, where=robot.name, allowed=allowed))
 
 
 def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[float], Numbers]:

@@ -52,6 +52,24 @@ def operation_name(code: int) -> str:
     return next((each for each in dir(ca) if each.startswith("OP_") and getattr(ca, each) == code), str(code))
 
 
+def no_rule(title: str, code: int) -> str:
+    """Return the message of an operation that a target does not know, with what to do about it.
+
+    Example:
+        >>> print(no_rule("f", ca.OP_PRINTME))
+        f: no rule for CasADi's operation OP_PRINTME; allowed: the operations in the table of rules; fix: leave \
+printme out
+    """
+    found, allowed = f"no rule for CasADi's operation {operation_name(code)}", "the operations in the table of rules"
+    return f"{title}: {found}; allowed: {allowed}; fix: {_fix(code)}"
+
+
+def _fix(code: int) -> str:
+    if code == ca.OP_CALL:
+        return "make the function that it calls without never_inline, so that its operations are copied into this one"
+    return "leave printme out" if code == ca.OP_PRINTME else "write a rule for it, or the function without it"
+
+
 def uncovered(rules: Collection[int]) -> list[str]:
     """Return the names of the operations that have no rule in a table, in alphabetical order.
 
@@ -76,5 +94,5 @@ def in_scalars(title: str, function: ca.Function, rules: Collection[int]) -> ca.
         found = "does not expand to scalar operations; allowed: functions of SX, or that expand to SX"
         raise ValueError(f"{title}: {found}; fix: build it from SX") from error
     for code in sorted(operations_of(function) - set(rules)):
-        raise ValueError(f"{title}: no rule for {operation_name(code)}; allowed: the operations in the table of rules")
+        raise ValueError(no_rule(title, code))
     return function

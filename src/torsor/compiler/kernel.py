@@ -114,7 +114,7 @@ class Kernel:
         # An array whose axes are not those of CasADi's matrix has the same numbers in another shape.
         self._core_in = [_core(shape, size) for shape, size in zip(self.inputs, sizes_in, strict=True)]
         self._core_out = [_core(shape, size) for shape, size in zip(self.outputs, sizes_out, strict=True)]
-        if device == "cpu" and has_machine_code(sizes_in, sizes_out):
+        if device == "cpu" and has_machine_code(self.signature.name, sizes_in, sizes_out):
             shapes = self._core_in, self._core_out
             if isinstance(function, StoredKernel):
                 code = function.code

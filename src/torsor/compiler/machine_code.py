@@ -25,6 +25,8 @@ from torsor.compiler.threads import SharedKernel, has_native_threads
 # Operations that a sine or cosine is worth, another elementary function, and an entry of an array, for the work that
 # threads share (``threads.py``).
 SINE, ELEMENTARY, ENTRY = 20, 40, 2
+# NumPy's limit on the arrays of one gufunc.
+MOST_ARRAYS = 64 if np.__version__ >= "2" else 32
 
 _SINES = {ca.OP_SIN, ca.OP_COS}
 _ELEMENTARY = {
@@ -45,8 +47,11 @@ class MachineCode(NamedTuple):
     shared: SharedKernel | None
 
 
-def has_machine_code(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
+def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
     """Return whether a function can be compiled: gufuncs have at least one output and no axes of length 0."""
+    if len(inputs) + len(outputs) > MOST_ARRAYS:
+        found = f"{name}: {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MOST_ARRAYS} arrays in all"
+        raise ValueError(f"{found}, as of every gufunc; fix: join some with casadi.vertcat, or device='casadi'")
     return bool(outputs) and all(math.prod(shape) for shape in (*inputs, *outputs))
 
 

@@ -25,9 +25,19 @@ def check_tree(robot: object, name: str) -> None:
         raise ModelError(describe(f"{name} for a robot with loops", where=robot.name, allowed="trees", fix=fix))
 
 
+def check_no_flexible_links(robot: Robot, name: str) -> None:
+    """Raise ModelError for a robot with flexible links: no drive acts on their modes, which a law would drive too."""
+    bent = [joint.name for joint in robot.joints if joint.flexible is not None]
+    if bent:
+        found = f"{name} for the flexible links {', '.join(map(repr, bent[:5]))}, whose modes have no drive"
+        fix = "a function (t, q, v) that returns 0 for the modes, given to simulate as the controller"
+        raise ModelError(describe(found, where=robot.name, allowed="rigid links", fix=fix))
+
+
 def check_vector_space(robot: Robot, name: str) -> None:
-    """Raise ModelError for a robot with quaternions: its velocities are not the rates of its positions."""
+    """Raise ModelError for a robot with quaternions (velocities are not rates of positions) or flexible links."""
     check_tree(robot, name)
+    check_no_flexible_links(robot, name)
     if robot.nq != robot.nv:
         odd = [joint.name for joint in robot.joints if joint.nq != joint.nv]
         found = f"{name} for a robot with the joints {', '.join(map(repr, odd[:5]))}, whose positions are quaternions"

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from torsor.checks import positive_vector
 from torsor.control.controller import Controller, traced
-from torsor.control.drives import Drives, check_rigid, check_tree
+from torsor.control.drives import Drives, check_no_flexible_links, check_rigid, check_tree
 from torsor.control.references import Law, Reference, reference
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -32,6 +32,7 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
         [34.43]
     """
     check_tree(robot, "gravity_pd")
+    check_no_flexible_links(robot, "gravity_pd")
     if robot.nq != robot.nv:
         return _of_rigid_robot(robot, reference, kp, kd)
     return _of_motors(robot, reference, kp, kd)
@@ -49,6 +50,7 @@ def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
         [27.43]
     """
     check_tree(robot, "gravity_compensation")
+    check_no_flexible_links(robot, "gravity_compensation")
     check_rigid(robot, "gravity_compensation", "use gravity_pd")
     D = positive_vector(kd, robot.nv, robot.name, "kd", or_zero=True)
 

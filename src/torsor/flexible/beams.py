@@ -64,8 +64,12 @@ def beam(
     counts = _counts(modes, where)
     EI = positive_vector(bending, 2, where, "bending")
     own = number(tip_mass, where, "tip_mass", least=0), number(tip_inertia, where, "tip_inertia", least=0)
+    if np.ndim(np.asarray(carries, dtype=object)) != 1:
+        raise ModelError(describe(f"carries is {carries!r}", where=where, allowed="(mass, inertia)"))
     later = positive_vector(carries, 2, where, "carries", or_zero=True)
     at_tip = one_of(coordinates, ("modal", "tip"), where, "coordinates") == "tip"
+    if torsion is not None:
+        torsion = positive(torsion, where, "torsion")
     fields: list[_Field] = []
     blocks: list[Array] = []
     for axis, stiffness, count in zip((1, 2), EI.tolist(), counts, strict=False):
@@ -74,7 +78,7 @@ def beam(
         fields += [_Field(shape, axis, at_tip and k == 1) for k, shape in enumerate(shapes)]
         blocks.append(K)
     if counts[2]:
-        GJ = positive(_given(torsion, "torsion", where), where, "torsion")
+        GJ = _given(torsion, "torsion", where)
         J = positive(_given(axial_inertia, "axial_inertia", where), where, "axial_inertia")
         shapes, K = _Trial(1, counts[2], length, J / length, GJ, (0.0, 0.0)).modes((0.0, 0.0), at_tip)
         fields += [_Field(shape, 0, True) for shape in shapes]
@@ -100,7 +104,7 @@ def _given(value: float | None, name: str, where: str) -> float:
 
 def _counts(modes: Any, where: str) -> tuple[int, int, int]:
     """Return the numbers of modes along y, along z and of torsion."""
-    given = list(modes) if isinstance(modes, Sequence) else [modes, modes]
+    given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes, modes]
     if not 2 <= len(given) <= 3:
         allowed = "one number, (along y, along z) or (along y, along z, torsion)"
         raise ModelError(describe(f"modes is {modes!r}", where=where, allowed=allowed))
@@ -138,6 +142,13 @@ class _Trial:
 
     def modes(self, carries: tuple[float, float], at_tip: bool) -> tuple[list[Legendre], Array]:
         """Return polynomials of the modes, and their stiffness matrix."""
+        try:
+            return self._modes(carries, at_tip)
+        except np.linalg.LinAlgError:
+            found = "its numbers are so large or so small that its modes cannot be computed"
+            raise ModelError(describe(found, where="beam", fix="check the units: m, kg, N m^2")) from None
+
+    def _modes(self, carries: tuple[float, float], at_tip: bool) -> tuple[list[Legendre], Array]:
         span = _eigenvectors(self.K, self.loaded(self.M, carries))[:, : self.count]
         held = min(self.clamped, self.count) if at_tip else 0
         K, M, C = span.T @ self.K @ span, span.T @ self.M @ span, self.tip[:held] @ span
@@ -232,6 +243,10 @@ def _modes(
     parts |= {"rotations": rotations, "stiffness": K, "second": second, "tip_second": tip_second}
     parts |= {"inertias": inertias, "turns": turns, "source": "beam"}
     made = Modes(**parts)
+    J = made.body[2].diagonal()
+    if J[0] > J[1] + J[2]:
+        allowed = f"{J[1] + J[2]:.3g} at most: no body of this length and mass has more"
+        raise ModelError(describe(f"axial_inertia is {whole[1]:.3g}", where="beam", allowed=allowed))
     # The damping matrix of one ratio for all modes: 2 ratio M (M^-1 K)^(1/2).
     X = _eigenvectors(K, made.mass_matrix)
     D = made.mass_matrix @ X @ np.diag(2 * ratio * made.frequencies) @ X.T @ made.mass_matrix

@@ -35,6 +35,7 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
         >>> robot.coordinate_names, robot.links[-1].name
         (('joint1', 'beam/1', 'beam/2'), 'beam/tip')
     """
+    instance_of(robot, Mechanism, "with_beam", "robot")
     instance_of(modes, Modes, robot.name, "modes", allowed="Modes, such as torsor.flexible.beam(...) returns")
     name_of(name, "beam", robot.name)
     place, end, tip = robot.place(at), f"{name}/end", f"{name}/tip"
@@ -72,10 +73,13 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
         >>> robot.coordinate_names, robot.joint("joint2").parent
         (('joint1', 'link1/modes/1', 'link1/modes/2', 'joint2'), 'link1/modes/tip')
     """
+    instance_of(robot, Mechanism, "with_flexible_link", "robot")
     place = robot.place(link)
     if place.link < 0 or link not in robot.link_names:
         fix = "torsor.flexible.with_beam clamps a beam to the base or to a frame"
         raise ModelError(describe(f"{link!r} is not a moving link", where=robot.name, fix=fix))
+    if f"{link}/modes" in robot.joint_names:
+        raise ModelError(describe(f"link {link!r} is flexible already", where=robot.name))
     links = tuple(Link(each.name, visuals=each.visuals) if each.name == link else each for each in robot.links)
     bent = with_beam(replace(robot, links=links), link, modes, f"{link}/modes")
     tip = make_pose(p=modes.positions[-1])
@@ -84,6 +88,8 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
     there += [(frame.name, frame.pose) for frame in robot.frames if frame.link == link]
     names = {name for name, pose in there if np.linalg.norm(pose[:3, 3] - tip[:3, 3]) <= near}
     if carried is not None:
+        if isinstance(carried, str):
+            raise ModelError(describe(f"carried is {carried!r}", where=robot.name, allowed="a list of names"))
         names = set(carried)
         missing = sorted(names - {name for name, _ in there})
         if missing:

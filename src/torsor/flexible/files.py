@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.checks import rows, table, whole_number
+from torsor.checks import instance_of, rows, table, whole_number
 from torsor.errors import ModelError, describe
 from torsor.files import read_limited, reading_npz, write_npz
 from torsor.flexible.nodes import node_modes
@@ -40,8 +40,10 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
     if file.suffix == ".npz":
         with reading_npz(file, "modes") as found:
             arrays: dict[str, Any] = {name: found[name] for name in ("positions", "masses", "shapes")}
-        if "second" in found:
-            return _selected_exact(found, modes, file.name)
+            exact = {name: found[name] for name in (*_EXACT, "turns")} if "second" in found else {}
+        _check_keys(found, {*_ARRAYS, *exact}, file.name)
+        if exact:
+            return _selected_exact(exact, modes, file.name)
         arrays |= {name: found[name] for name in _ARRAYS if name in found}
     else:
         arrays = _from_toml(file)
@@ -66,11 +68,19 @@ def _count(modes: int | None, held: int, where: str) -> int:
 
 def _selected_exact(found: dict[str, Any], modes: int | None, where: str) -> Modes:
     """Return the first modes of those that ``write_modes`` wrote."""
-    n = _count(modes, found["shapes"].shape[-1], where)
+    whole = Modes(**{name: found[name] for name in _EXACT}, turns=_turns(found["turns"], where), source=where)
+    n = _count(modes, whole.count, where)
     ends: dict[str, Any] = {"shapes": np.s_[..., :n], "rotations": np.s_[..., :n]}
     ends |= dict.fromkeys(("stiffness", "damping", "second", "tip_second"), np.s_[..., :n, :n])
-    parts = {name: found[name][ends.get(name, ...)] for name in _EXACT}
-    return Modes(**parts, turns=tuple(found["turns"][:n].tolist()), source=where)
+    parts = {name: getattr(whole, name)[ends.get(name, ...)] for name in _EXACT}
+    return Modes(**parts, turns=whole.turns[:n], source=where)
+
+
+def _turns(found: Any, where: str) -> tuple[bool, ...]:
+    """Return which coordinates are angles."""
+    if found.dtype != bool or found.ndim != 1:
+        raise ModelError(describe(f"turns is {found!r}", where=where, allowed="true or false for each mode"))
+    return tuple(found.tolist())
 
 
 def _from_toml(file: Path) -> dict[str, Any]:
@@ -126,6 +136,7 @@ def write_modes(modes: Modes, path: str | Path) -> None:
         ...     read_modes(Path(folder, "arm.npz")) == modes
         True
     """
+    instance_of(modes, Modes, "write_modes", "modes", allowed="Modes, such as torsor.flexible.beam(...) returns")
     file = Path(path)
     if file.suffix != ".npz":
         raise ModelError(describe(f"unknown kind of file {file.suffix!r}", where=file.name, allowed=".npz"))

@@ -7,11 +7,13 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array, positive_vector, real_array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened, warn
 from torsor.mechanism.flexible import Modes
 
 # Distance of nodes from a straight line, relative to its length.
 _STRAIGHT = 1e-9
+# Relative change of a natural frequency that lumped masses may cause without a warning.
+_FREQUENCY = 0.01
 
 
 def node_modes(
@@ -54,8 +56,21 @@ def node_modes(
     M = Modes(stiffness=1.0, **parts).mass_matrix.diagonal()
     if frequencies is not None:
         stiffness = positive_vector(frequencies, n, source, "frequencies") ** 2 * M
-    K = Modes(stiffness=stiffness, **parts).stiffness_matrix  # type: ignore[arg-type]  # one of them is given
+    made = Modes(stiffness=stiffness, **parts)  # type: ignore[arg-type]  # one of them is given
+    K = made.stiffness_matrix
+    if frequencies is not None:
+        _check_frequencies(made, np.sort(np.sqrt(K.diagonal() / M)), source)
     return Modes(stiffness=K, damping=2 * ratios * np.sqrt(K.diagonal() * M), **parts)
+
+
+def _check_frequencies(modes: Modes, given: Array, where: str) -> None:
+    """Warn where shapes are not orthogonal with the masses of the nodes: the frequencies are then not those given."""
+    found = modes.frequencies
+    if np.abs(found / given - 1).max() > _FREQUENCY:
+        natural = f"{shortened(found)} rad/s instead of {shortened(given)}"
+        text = f"natural frequencies are {natural}: the shapes are not orthogonal with the masses of the nodes"
+        fix = "check masses and shapes, or give the stiffness matrix"
+        warn(describe(text, where=where, fix=fix))
 
 
 def _shortening(r: Array, Phi: Array) -> Array | None:

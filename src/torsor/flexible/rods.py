@@ -7,7 +7,7 @@ from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, name_of, number, positive, positive_vector, whole_number
+from torsor.checks import frozen_array, instance_of, name_of, number, positive, positive_vector, whole_number
 from torsor.errors import ModelError, describe
 from torsor.mechanism.edit import rebuilt
 from torsor.mechanism.mechanism import Mechanism, carrier
@@ -56,6 +56,7 @@ def with_rod(
         >>> (np.pi * tip).round(9).tolist()
         [2.0, 2.0, 0.0]
     """
+    instance_of(robot, Mechanism, "with_rod", "robot")
     where = f"{robot.name}: rod {name_of(name, 'rod', robot.name)!r}"
     length, mass = positive(length, where, "length"), positive(mass, where, "mass")
     counts = _counts(modes, where)
@@ -94,7 +95,7 @@ def with_rod(
 
 def _counts(modes: Any, where: str) -> tuple[int, int, int, int]:
     """Return the numbers of modes of bending along y, along z, of torsion and of stretch."""
-    given = list(modes) if isinstance(modes, (list, tuple)) else [modes]
+    given = list(modes) if isinstance(modes, (list, tuple, np.ndarray)) and np.ndim(modes) == 1 else [modes]
     if not 1 <= len(given) <= 4:
         allowed = "one to four numbers: bending along y, along z, torsion, stretch"
         raise ModelError(describe(f"modes is {modes!r}", where=where, allowed=allowed))

@@ -185,8 +185,16 @@ class _Table:
         self.loops.append(Loop(name, a, b, kind, source=where))
 
     def mechanism(self, gravity: ArrayLike, base: str) -> Mechanism:
+        check_floats(len(self.joints), base, self.name)
         links, loops, active = list(self.links.values()), self.loops, self.active
         return build(self.name, links, self.joints, self.frames, gravity, base=base, loops=loops, active=active)
+
+
+def check_floats(count: int, base: str, where: str) -> None:
+    """Raise ModelError for a floating base that carries none of ``count`` links: the base of a table has no mass."""
+    if base == "floating" and not count:
+        fix = "a free body is torsor.build(name, [torsor.Link(...)], [], base='floating')"
+        raise ModelError(describe("a floating base without links has no mass", where=where, allowed="links", fix=fix))
 
 
 def read_dh(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import frozen_array, frozen_pose, one_of, rows, whole_number
 from torsor.errors import ModelError, describe, shortened
+from torsor.formats.dh import check_floats
 from torsor.mechanism import Joint, Link, Mechanism, build
 from torsor.spatial import adjoint, inverse_pose, spatial_inertia
 
@@ -38,6 +39,7 @@ def read_screws(
         found = f"{len(home)} home poses, {count} screws and {len(inertias)} inertias"
         raise ModelError(describe(found, where=name, allowed="the same number of each"))
     one_of(frame, ("space", "body"), name, "frame")
+    check_floats(count, base, name)
     parents = list(range(-1, count - 1)) if parents is None else rows(parents, name, "parents", "a list of indices")
     if len(parents) != count:
         raise ModelError(describe(f"{len(parents)} parents", where=name, allowed=f"{count}, one for each link"))
@@ -73,7 +75,7 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
 
 def _link(name: str, G: Array, where: str, strict: bool) -> Link:
     """Return the link of a spatial inertia [[J, [m c]], [-[m c], m 1]], J about the origin of the link's frame."""
-    tolerance = 1e-12 * max(1.0, float(np.abs(G).max()))
+    tolerance = 1e-12 * float(np.abs(G).max())  # relative: a link of a microgram has its centre of mass too
     allowed, what = "[[J, [m c]], [-[m c], m 1]]: J symmetric, [m c] skew-symmetric, m the mass", "spatial inertia"
     mass, ms = float(G[3, 3]), np.array([G[2, 4], G[0, 5], G[1, 3]])
     if not mass and np.abs(ms).max() > tolerance:

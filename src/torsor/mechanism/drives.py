@@ -70,14 +70,17 @@ class Motor(Part):
         names = ("inertia", "damping", "coulomb", "viscous", "smooth")
         values: dict[str, Any] = {name: number(getattr(self, name), where, name, least=0) for name in names}
         self._set(axis=direction(self.axis, where, "axis"), ratio=number(self.ratio, where, "ratio"), **values)
+        if not self.ratio:
+            found, fix = "ratio is 0: the motor would not drive its joint", "turns of the rotor for one of the joint"
+            raise ModelError(describe(found, where=where, allowed="any other number", fix=fix))
         if self.stiffness is None:
             if self.damping:
                 fix = "give a stiffness, or use viscous"
                 raise ModelError(describe("damping of a transmission without a spring", where=where, fix=fix))
             return
         self._set(stiffness=checked_stiffness(self.stiffness, where))
-        if not (self.stiffness and self.inertia and self.ratio):
-            found = f"an elastic joint with stiffness {self.stiffness}, inertia {self.inertia}, ratio {self.ratio}"
+        if not (self.stiffness and self.inertia):
+            found = f"an elastic joint with stiffness {self.stiffness}, inertia {self.inertia}"
             raise ModelError(describe(found, where=where, allowed="none of them 0"))
 
     @property

@@ -89,6 +89,11 @@ def with_motor(
         direction = _axis_seen_from(robot, robot.joint(joint), at.link)
     motor = Motor(carrier_of(robot, at).name, inertia, ratio, direction, stiffness, damping)
     robot = body.added_to(robot, at, motor)
+    if body.mass and robot.joint(joint).motor is not None:
+        found = "the joint has a motor already, whose mass would stay in its carrier beside that of the new one"
+        fix = "begin with the robot before it had a motor"
+        fix += f", or, if that motor came without a mass, with robot.without_motor({joint!r})"
+        raise ModelError(describe(found, where=where, allowed="mass of the first motor of a joint", fix=fix))
     if at.link >= 0:
         motor.warn_if_too_heavy(joint, robot.links[at.link].inertia)
     _warn_of_replaced(robot, robot.joint(joint), motor)
@@ -105,8 +110,7 @@ def _warn_of_replaced(robot: Mechanism, joint: Joint, motor: Motor) -> None:
     own, reflected = float(np.sum(joint.rotor_inertia)), motor.ratio**2 * motor.inertia
     if own and abs(reflected - own) > SAME_INERTIA * own:
         found = f"the motor replaces its rotor_inertia {own:.6g} by inertia * ratio^2 = {reflected:.6g}"
-        keep = f"give inertia={own / motor.ratio**2:.6g} to keep it, or " if motor.ratio else ""
-        fix = f"{keep}describe the joint without rotor_inertia"
+        fix = f"give inertia={own / motor.ratio**2:.6g} to keep it, or describe the joint without rotor_inertia"
         warn(describe(found, where=where, fix=fix))
 
 

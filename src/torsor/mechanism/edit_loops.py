@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torsor.checks import direction, frozen_array
 from torsor.errors import ModelError, describe, listing
 from torsor.mechanism.loops import Coupling, Loop
-from torsor.mechanism.mechanism import Mechanism, carrier, ends_of, lineage
+from torsor.mechanism.mechanism import Mechanism, carrier, check_unique, ends_of, lineage
 from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint
 from torsor.mechanism.wheels import Wheel
@@ -107,6 +107,13 @@ def with_wheel(
     """Return the robot with a wheel, whose axle is z of a link or frame, or a frame that is made for it."""
     wheel, where = Wheel(name, link, kind, radius, roller, ground), f"{robot.name}: wheel {name!r}"
     centre = frozen_array(point, (3,), where, "point")
+    check_unique((*(loop.name for loop in robot.loops), name), "loops", robot.name)
+    if all(end in robot.places for end in (link, ground or robot.base.name)):  # unknown ones are refused below
+        on = robot.place(ground or robot.base.name).link
+        if robot.place(link).link == on:
+            found = f"{link!r} and its ground are parts of one body, {carrier(robot, robot.place(link)).name!r}"
+            fix = "name the link that rolls; joints, or a free base, let it move on its ground"
+            raise ModelError(describe(found, where=where, allowed="two bodies", fix=fix))
     if axis is None and not centre.any():
         return replace(robot, loops=(*robot.loops, wheel))
     place, along = robot.place(link), np.array([0.0, 0.0, 1.0]) if axis is None else direction(axis, where, "axis")

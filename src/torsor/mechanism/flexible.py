@@ -66,6 +66,17 @@ def _slope(first: Array, second: Array, q: Vector) -> Matrix:
     return numbers_like(q, first) + beside
 
 
+def _displacement(first: Array, second: Array, q: Vector) -> Vector:
+    """Return first q + q^T second q / 2 (3)."""
+    return numbers_like(q, first) @ q + 0.5 * (_slope(np.zeros_like(first), second, q) @ q)
+
+
+def _form(second: Array, v: Vector) -> Vector:
+    """Return v^T second v (3), each pair of coordinates once."""
+    pairs = [np.hstack([2 * second[:, k, :k], second[:, k, k : k + 1]]) for k in range(second.shape[2])]
+    return sum((numbers_like(v, each) @ v[: k + 1] * v[k] for k, each in enumerate(pairs)), start=0 * v[0])
+
+
 def _rows(angular: Matrix, linear: Matrix) -> Matrix:
     return ca.vertcat(angular, linear) if is_symbolic(angular, linear) else np.vstack([angular, linear])
 
@@ -79,7 +90,7 @@ class _Slide(JointKind):
     second: Array = field(default_factory=lambda: np.zeros((3, 0, 0)))
 
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
-        return np.eye(3), (numbers_like(q, self.first) + _slope(self.first, self.second, q)) @ q / 2
+        return np.eye(3), _displacement(self.first, self.second, q)
 
     def subspace(self, q: Vector, pitch: float) -> Matrix:
         return _rows(np.zeros_like(self.first), _slope(self.first, self.second, q))
@@ -87,6 +98,9 @@ class _Slide(JointKind):
     def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix:
         none = np.zeros_like(self.first)
         return _rows(none, _slope(none, self.second, v))
+
+    def bias(self, q: Vector, v: Vector, pitch: float) -> Vector:
+        return stack(np.zeros(3), _form(self.second, v))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +135,11 @@ class _Hinge(JointKind):
         (x, scale), (rate, _) = self._half(q), self._half(v)
         return self._along(-scale * scale * (x * rate))
 
+    def bias(self, q: Vector, v: Vector, pitch: float) -> Vector:
+        (x, scale), (rate, _) = self._half(q), self._half(v)
+        turning = scale * rate
+        return stack(np.zeros(2), -(turning * turning) * x, np.zeros(3))
+
 
 @dataclass(frozen=True, eq=False)
 class _Turn(JointKind):
@@ -133,26 +152,40 @@ class _Turn(JointKind):
     first: Array = field(default_factory=lambda: np.zeros((3, 0)))
     second: Array = field(default_factory=lambda: np.zeros((3, 0, 0)))
 
-    def _half(self, q: Vector) -> tuple[Vector, Matrix, Matrix]:
-        """Return x = theta / 2, its derivative X (3 x n), and X - x x X."""
-        slope = _slope(self.first, self.second, q) / 2
-        half = (numbers_like(q, self.first / 2) + slope) @ q / 2
-        return half, slope, slope - skew(half) @ slope
+    def _half(self, q: Vector) -> tuple[Vector, Matrix, Any]:
+        """Return x = theta / 2, its derivative X (3 x n), and 2 / (1 + x^2)."""
+        halves = self.first / 2, self.second / 2
+        half = _displacement(*halves, q)
+        return half, _slope(*halves, q), 2 / (half.T @ half + 1)  # as from_quaternion writes it
+
+    def _turned(self, q: Vector) -> tuple[Matrix, Matrix]:
+        """Return X and x x X, scaled: their difference is S in the moved axes, their sum in those before."""
+        half, slope, scale = self._half(q)
+        return slope * scale, skew(half) @ slope * scale
 
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
         return from_quaternion(stack(self._half(q)[0], 1.0)), np.zeros(3)
 
     def subspace(self, q: Vector, pitch: float) -> Matrix:
-        half, _, turned = self._half(q)
-        return _rows(turned * (2 / (1 + half.T @ half)), np.zeros_like(self.first))
+        along, across = self._turned(q)
+        return _rows(along - across, np.zeros_like(self.first))
+
+    def subspace_before(self, q: Vector, pitch: float) -> Matrix:
+        along, across = self._turned(q)
+        return _rows(along + across, np.zeros_like(self.first))
 
     def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix:
-        half, slope, turned = self._half(q)
+        half, slope, scale = self._half(q)
         none = np.zeros_like(self.first)
-        half_rate, slope_rate = slope @ v, _slope(none, self.second, v) / 2
-        scale = 2 / (1 + half.T @ half)
+        half_rate, slope_rate = slope @ v, _slope(none, self.second / 2, v)
         change = slope_rate - skew(half_rate) @ slope - skew(half) @ slope_rate
-        return _rows(change * scale - turned * (scale * scale * (half.T @ half_rate)), none)
+        return _rows((change - (slope - skew(half) @ slope) * (scale * (half.T @ half_rate))) * scale, none)
+
+    def bias(self, q: Vector, v: Vector, pitch: float) -> Vector:
+        half, slope, scale = self._half(q)
+        rate, change = slope @ v, _form(self.second / 2, v)
+        change = change - rate * (scale * (half.T @ rate))  # the scale changes too
+        return stack((change - skew(half) @ change) * scale, np.zeros(3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +266,7 @@ class Modes(Flexible):
         self._set(masses=positive_vector(masses, N, where, "masses", or_zero=True))
         self._set(stiffness=_elastic(self.stiffness, n, where, "stiffness"))
         self._set(damping=_elastic(self.damping, n, where, "damping", or_zero=True))
+        _check_pairs(self, where)
         turns = tuple(bool(each) for each in self.turns) or (False,) * n
         if len(turns) != n:
             raise ModelError(
@@ -310,6 +344,21 @@ class Modes(Flexible):
     def damping_matrix(self) -> Array:
         """The matrix D (n x n) of the damping forces D eta'."""
         return np.asarray(self.damping)
+
+
+def _check_pairs(modes: Modes, where: str) -> None:
+    """Check that second-order displacements are symmetric, and that the inertias of nodes are those of bodies."""
+    for name in ("second", "tip_second"):
+        values = getattr(modes, name)
+        if np.abs(values - values.swapaxes(-1, -2)).max(initial=0.0) > 1e-9 * np.abs(values).max(initial=0.0):
+            allowed = "equal numbers for the pairs (k, l) and (l, k) of modes"
+            raise ModelError(describe(f"{name} is not symmetric", where=where, allowed=allowed))
+        modes._set(**{name: frozen_array((values + values.swapaxes(-1, -2)) / 2, values.shape, where, name)})
+    for i, J in enumerate(np.asarray(modes.inertias)):
+        largest = np.abs(J).max()
+        if np.abs(J - J.T).max() > 1e-9 * largest or np.linalg.eigvalsh((J + J.T) / 2).min() < -1e-9 * largest:
+            allowed = "a symmetric matrix without negative eigenvalues"
+            raise ModelError(describe(f"inertia of node {i + 1} is {shortened(J)}", where=where, allowed=allowed))
 
 
 def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = False) -> Array:

@@ -6,6 +6,7 @@ All functions take numbers or CasADi symbols. No algorithm in ``dynamics`` depen
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import casadi as ca
@@ -71,6 +72,23 @@ class JointKind:
     def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix | None:
         """Return the time derivative of S (6 x nv) at the velocities v, or None where S is constant."""
         return None
+
+    @cached_property
+    def turns_about_z(self) -> bool | None:
+        """Whether the joint turns about its z axis (True), not at all (False), or about others too (None)."""
+        angular = ca.densify(ca.SX(self.subspace(ca.SX.sym("q", self.nq), 0.0)))[:3, :]
+        rows = [any(not angular[i, k].is_zero() for k in range(self.nv)) for i in range(3)]
+        return None if rows[0] or rows[1] else rows[2]
+
+    def subspace_before(self, q: Vector, pitch: float) -> Matrix:
+        """Return S (6 x nv) in the axes of the frame before the motion."""
+        R, S = ca.SX(self.transform(q, pitch)[0]), ca.SX(self.subspace(q, pitch))
+        return ca.vertcat(R @ S[:3, :], R @ S[3:, :])
+
+    def bias(self, q: Vector, v: Vector, pitch: float) -> Vector | None:
+        """Return S' v (6), the acceleration that the velocities v alone cause, or None where S is constant."""
+        rate = self.subspace_rate(q, v, pitch)
+        return None if rate is None else rate @ v
 
     @property
     def simple(self) -> tuple[tuple[str, Array], ...]:

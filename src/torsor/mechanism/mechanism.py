@@ -173,12 +173,12 @@ class Mechanism(Part):
         q, v = ([slice(k, k + 1) for k in range(end - len(self.elastic), end)] for end in (self.nq, self.nv))
         return MappingProxyType({joint.name: Coordinate(q[k], v[k]) for k, joint in enumerate(self.elastic)})
 
-    @property
+    @cached_property
     def nq(self) -> int:
         """Number of positions."""
         return sum(joint.nq for joint in self._leaders) + len(self.elastic)
 
-    @property
+    @cached_property
     def nv(self) -> int:
         """Number of velocities, and of generalised forces."""
         return sum(joint.nv for joint in self._leaders) + len(self.elastic)

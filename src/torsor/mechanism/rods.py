@@ -63,19 +63,24 @@ class _Strain(JointKind):
         return T[:3, :3], T[:3, 3]
 
     @cached_property
-    def _functions(self) -> tuple[ca.Function, ca.Function]:
-        """S (6 x n) as a function of q, and its rate as a function of q and v."""
+    def _functions(self) -> tuple[ca.Function, ca.Function, ca.Function]:
+        """S (6 x n) as a function of q; its rate S', and S' v, as functions of q and v."""
         q, v = ca.SX.sym("q", self.nq), ca.SX.sym("v", self.nv)
         twist = self._twist(q)
         S = ca.densify(right_jacobian(twist) @ ca.jacobian(twist, q))
         rate = ca.densify(ca.reshape(ca.jtimes(ca.vec(S), q, v), S.shape))
-        return ca.Function("S", [q], [ca.cse(S)]), ca.Function("S_rate", [q, v], [ca.cse(rate)])
+        bias = ca.densify(ca.jtimes(S @ v, q, v))
+        of_rates = ca.Function("S_rate", [q, v], [ca.cse(rate)]), ca.Function("bias", [q, v], [ca.cse(bias)])
+        return ca.Function("S", [q], [ca.cse(S)]), *of_rates
 
     def subspace(self, q: Vector, pitch: float) -> Matrix:
         return _called(self._functions[0], q)
 
     def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix:
         return _called(self._functions[1], q, v)
+
+    def bias(self, q: Vector, v: Vector, pitch: float) -> Vector:
+        return _called(self._functions[2], q, v)
 
 
 def _called(function: ca.Function, *values: Any) -> Matrix:

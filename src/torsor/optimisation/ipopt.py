@@ -154,6 +154,7 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
         "jac_g": _Call("jac_g", at, {"g": rows, "jac_g_x": jacobian}, jacobians, raised),
         "hess_lag": _Call("hess_lag", at | weights, {"triu_hess_gamma_x_x": hessian}, hessians, raised),
         "iteration_callback": _Call("seen", seen, {"stop": one}, iteration, raised),
+        "inputs_check": False,  # programs are checked; CasADi would print a warning of more equations than variables
     }
     begin = {"x0": start}
     if settings.multipliers is not None:

@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -17,7 +17,8 @@ HEAD = ("what", "document", "ours", "difference", "verdict")
 STYLE = (
     "body{font-family:sans-serif;max-width:75em;margin:2em auto;padding:0 1em;color:#222}"
     "table{border-collapse:collapse;margin:.5em 0 1em;font-size:90%}"
-    "td,th{border:1px solid #ccc;padding:.2em .5em;text-align:left;vertical-align:top;overflow-wrap:anywhere}"
+    "td,th{border:1px solid #ccc;padding:.2em .5em;text-align:left;vertical-align:top;overflow-wrap:break-word}"
+    "td{max-width:28em}th,td:nth-last-child(-n+2){white-space:nowrap}.legend td{max-width:none}h3{margin-top:2em}"
     "img{max-width:100%}.agrees{color:#1a7f37}.differs{color:#9a6700}.fails{color:#cf222e;font-weight:bold}"
 )
 INTRODUCTION = (
@@ -45,7 +46,7 @@ def summary(results: Iterable[Result]) -> str:
 def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[Path]:
     """Write a report, .html with its figures inside or .md with a folder of figures beside it; return the files."""
     if path.suffix.lower() == ".html":
-        write_text(path, _html(results, dpi))
+        write_text(path, _html(results, dpi + 30))  # one file, whose size matters less than that of a page of the docs
         return [path]
     folder, written = path.with_suffix(""), list[Path]()
     for each in results:
@@ -54,7 +55,8 @@ def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[P
             picture = folder / figure_name(each)
             picture.write_bytes(each.png(dpi))
             written.append(picture)
-    write_text(path, _markdown(results, folder.name))
+    beside = {name for name in ("bibliography.md", "errata.md") if (path.parent / name).is_file()}
+    write_text(path, _markdown(results, folder.name, beside))
     return [path, *written]
 
 
@@ -87,18 +89,23 @@ def _bar(text: str) -> str:
     return re.sub(r"([|*_\\])", r"\\\1", text.replace("\n", " "))
 
 
-def _markdown(results: Sequence[Result], folder: str) -> str:
+def _link(text: str, page: str, beside: Collection[str]) -> str:
+    """Return a link to a page if it lies beside the report, as in the folder of the docs."""
+    return f"[{text}]({page})" if page in beside else text
+
+
+def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -> str:
     lines = ["# The documents, reproduced", "", INTRODUCTION, ""]
-    lines += [
-        "`torsor reproduce --all --report docs/reproduce.md` writes this page; times are those of its computer.",
-        "",
-    ]
+    if beside:
+        lines += ["`torsor reproduce --all --report docs/reproduce.md` writes this page."]
+    lines += ["Times are those of the computer that wrote it.", ""]
     lines += ["| verdict | means | items | misprints |", "|---|---|---|---|"]
     counts = [
         [each.verdict for each in results if (each.item.kind is Kind.MISPRINT) == wrong] for wrong in (False, True)
     ]
     for state, words in LEGEND.items():
         lines.append(f"| {state.value} | {words} | {' | '.join(str(found.count(state)) for found in counts)} |")
+    bibliography = _link("the bibliography", "bibliography.md", beside)
     for document in DOCUMENTS:
         own = _of(results, document.name, False)
         if not own:
@@ -107,20 +114,20 @@ def _markdown(results: Sequence[Result], folder: str) -> str:
             "",
             f"## {_upper(document.cited)}",
             "",
-            f"{_upper(document.authors)}: {document.title}. See [the bibliography](bibliography.md).",
+            f"{_upper(document.authors)}: {document.title}. See {bibliography}.",
         ]
         for each in own:
             lines += ["", *_item(each, folder)]
         wrong = _of(results, document.name, True)
         if wrong:
             clear = sum(each.verdict is Verdict.DIFFERS for each in wrong)
-            lines += ["", f"**Misprints:** {len(wrong)}, of which a computation decides {clear}: [errata](errata.md)."]
+            decided = f"**Misprints:** {len(wrong)}, of which a computation decides {clear}"
+            lines += ["", f"{decided}: {_link('errata', 'errata.md', beside)}."]
     return "\n".join([*lines, ""])
 
 
 def _item(result: Result, folder: str) -> list[str]:
-    item = result.item
-    state = "skipped" if result.verdict is None else result.verdict.value
+    item, state = result.item, _state(result)
     lines = [
         f"### {item.name}",
         "",
@@ -146,33 +153,56 @@ def _sentence(text: str) -> str:
 
 
 def _html(results: Sequence[Result], dpi: int) -> str:
+    own = {each.name: (_of(results, each.name, False), _of(results, each.name, True)) for each in DOCUMENTS}
+    shown = [each for each in DOCUMENTS if any(own[each.name])]
     parts = [f"<!doctype html><meta charset=utf-8><title>torsor reproduce</title><style>{STYLE}</style>"]
     parts += ["<h1>The documents, reproduced</h1>", f"<p>{escape(INTRODUCTION)}</p><p>{escape(summary(results))}</p>"]
-    for document in DOCUMENTS:
-        own = _of(results, document.name, False)
-        wrong = _of(results, document.name, True)
-        if own or wrong:
-            parts.append(
-                f"<h2>{escape(document.cited)}</h2><p>{escape(document.authors)}: {escape(document.title)}</p>"
-            )
-        parts += [_html_item(each, dpi) for each in own]
+    legend = (
+        f"<tr><td class={_class(each)}>{each}</td><td>{escape(words)}</td></tr>" for each, words in LEGEND.items()
+    )
+    parts.append(f"<table class=legend>{''.join(legend)}</table>")
+    parts += [f"<p>{_upper(escape(each.cited))}: {_contents(*own[each.name])}</p>" for each in shown]
+    for each in shown:
+        items, wrong = own[each.name]
+        parts.append(
+            f"<h2>{_upper(escape(each.cited))}</h2><p>{_upper(escape(each.authors))}: {escape(each.title)}</p>"
+        )
+        parts += [_html_item(result, dpi) for result in items]
         if wrong:
-            rows = [row for each in wrong if each.outcome for row in each.outcome.rows]
-            names = [each.item.place for each in wrong if each.outcome for _ in each.outcome.rows]
-            parts.append(f"<h3>Misprints</h3>{_html_table(rows, names)}")
+            rows = [row for result in wrong if result.outcome for row in result.outcome.rows]
+            names = [result.item.place for result in wrong if result.outcome for _ in result.outcome.rows]
+            parts.append(f'<h3 id="{each.name}/misprints">Misprints</h3>{_html_table(rows, names)}')
     return "\n".join(parts)
 
 
+def _contents(items: Sequence[Result], wrong: Sequence[Result]) -> str:
+    """Return links to the items of a document, each in the colour of its verdict."""
+    links = [
+        f'<a class={_class(_state(each))} href="#{each.item.name}">{each.item.name.partition("/")[2]}</a>'
+        for each in items
+    ]
+    if wrong:
+        links.append(f'<a href="#{wrong[0].item.document}/misprints">misprints ({len(wrong)})</a>')
+    return ", ".join(links)
+
+
+def _state(result: Result) -> str:
+    return "skipped" if result.verdict is None else result.verdict.value
+
+
+def _class(state: str) -> str:
+    return (state or "none").split()[-1]
+
+
 def _html_item(result: Result, dpi: int) -> str:
-    item, state = result.item, "skipped" if result.verdict is None else result.verdict.value
-    text = f"<h3>{escape(item.name)}</h3><p>{escape(item.title)} ({escape(item.place)}): "
-    text += f"<b class={state.split()[-1]}>{state}</b>. {escape(_sentence(result.because))}</p>"
+    item, state = result.item, _state(result)
+    text = f'<h3 id="{item.name}">{item.name}</h3><p>{_upper(escape(item.title))} ({escape(item.place)}): '
+    text += f"<b class={_class(state)}>{state}</b>. {escape(_sentence(result.because))}</p>"
     if result.outcome is not None and result.outcome.rows:
         text += _html_table(result.outcome.rows)
     if result.has_figure:
-        text += (
-            f'<img alt="{escape(item.title)}" src="data:image/png;base64,{base64.b64encode(result.png(dpi)).decode()}">'
-        )
+        image = base64.b64encode(result.png(dpi)).decode()
+        text += f'<img alt="{escape(item.title)}" src="data:image/png;base64,{image}">'
     return text
 
 
@@ -183,7 +213,7 @@ def _html_table(rows: Sequence[Row], names: Sequence[str] | None = None) -> str:
     for k, row in enumerate(rows):
         cells = _cells(row) if names is None else (names[k], *_cells(row))
         body += "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in cells[:-1])
-        body += f"<td class={(cells[-1] or 'none').split()[-1]}>{escape(cells[-1])}</td></tr>"
+        body += f"<td class={_class(cells[-1])}>{escape(cells[-1])}</td></tr>"
     return f"<table><tr>{lines}</tr>{body}</table>"
 
 

@@ -95,6 +95,8 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
             while due < len(times) and (times[due] < reached or reached == settings.duration == times[due]):
                 state = state_at(times[due]) if due else (setup.q, setup.v)
                 recorder.add(times[due], *state, *forces(times[due], *state))
+                if prescribed is not None and times[due] < settings.duration:
+                    prescribed.stages(times[due], min(settings.step, settings.duration - times[due]))  # for its warning
                 due += 1
             if stop is not None:
                 recorder.add(stop[0], *stop[1], *forces(stop[0], *stop[1]))

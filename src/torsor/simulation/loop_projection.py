@@ -13,7 +13,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, listing
 from torsor.robot.closed_loops.closure import OPEN
 from torsor.robot.closed_loops.ground import off_ground, sliding
 from torsor.robot.closed_loops.inputs import SINGULAR
@@ -53,6 +53,13 @@ class Choices:
             raise ModelError(describe(found, where=self.robot.name, fix="prescribe fewer: robot.mobility(q).dof"))
         return choice
 
+    def during(self, t: float, index: Index, q: Array) -> ClosureChoice:
+        """Return the same at time t of a rollout's motion, whose end it is where there are none."""
+        try:
+            return self.at(q)
+        except ModelError:
+            raise _rank_loss(self.robot, t, index, self.given) from None
+
 
 def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the initial state (..., nq) and (..., nv) projected onto closed loops; ModelError if not closed.
@@ -60,14 +67,18 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
     With prescribed coordinates, the velocities of all others may be anything: they are projected.
     """
     gap = np.abs(robot.closure.scaled_error(q))
-    rate = np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0]) / robot.closure.scales[0]
     if not gap.max(initial=0.0) <= OPEN:
-        found, allowed = f"q0 does not close the loops: error of closure {gap.max():.2g}", f"{OPEN:g} of its size"
+        given = " with the prescribed positions at t = 0" * bool(choices.given)
+        found, allowed = (
+            f"q0 does not close the loops{given}: error of closure {gap.max():.2g}",
+            f"{OPEN:g} of its size",
+        )
         fix = "q0 = robot.assemble(q_active, guess)"
         lifted = off_ground(robot, robot.closure_error(q), OPEN * robot.closure.length)
         if lifted:
-            found, fix = f"at q0, {lifted}", "q0 = robot.closed_positions(q0)"
+            found, fix = f"at q0{given}, {lifted}", "q0 = robot.closed_positions(q0)"
         raise ModelError(describe(found, where=robot.name, allowed=allowed, fix=fix))
+    rate = np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0]) / robot.closure.scales[0]
     if not choices.given and not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
         fix = "v0 = robot.constrained_velocities(q0, v_active), or robot.closed_velocities(q0, v0)"
@@ -81,7 +92,7 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
         raise ModelError(describe(found, where=robot.name, fix=fix))
     for index in map(tuple, np.argwhere(~(robot.closure.margin(choice, q) >= POOR))):
         if robot.closure.rank(q[index]) < len(choice.rows):
-            raise _rank_loss(robot, 0.0, index)
+            raise _rank_loss(robot, 0.0, index, choices.given)
     return project(robot, q, v, choices)
 
 
@@ -125,12 +136,12 @@ class ClosureMonitor:
         if self._good(self.choice, q):
             self.q = q
             return True
-        others = self.choices.at(self.q)
+        others = self.choices.during(t, (), self.q)
         if others == self.choice or len(others.rows) != len(self.choice.rows) or not self._good(others, q):
             if self._margin(self.choice, q) >= SINGULAR and not self._changes_sign(self.choice, q):
                 self.q = q  # close to dependent, but no other choice is better
                 return True
-            raise _rank_loss(self.robot, t, ())
+            raise _rank_loss(self.robot, t, (), self.choices.given)
         self.choice = others
         return False
 
@@ -210,7 +221,7 @@ class LoopStep:
         margin = found[2]
         if not 0 < margin < np.inf or margin < self.searched[index] / 2:
             self.searched[index] = margin if margin > 0 else np.inf
-            choice = self.among.at(q[index])
+            choice = self.among.during(float(t), index, q[index])
             present = self.choices[self.choice[index]]
             if choice != present and len(choice.rows) == len(present.rows):
                 other = self._kernel(choice)(t, q[index], v[index], *self._forces_of(index, rest))
@@ -220,7 +231,7 @@ class LoopStep:
                     first = self.choice.flat[0]
                     self.single = self.kernels[first] if (self.choice == first).all() else None
         if found[2] < SINGULAR:  # NaN is a step that failed, which is detected elsewhere
-            raise _rank_loss(self.robot, float(t) + float(rest[-1]), index)
+            raise _rank_loss(self.robot, float(t) + float(rest[-1]), index, self.among.given)
         return found[0], found[1]
 
     def _kernel(self, choice: ClosureChoice) -> Kernel:
@@ -230,8 +241,13 @@ class LoopStep:
         return self.kernels[self.choices.index(choice)]
 
 
-def _rank_loss(robot: Robot, t: float, index: Index) -> SimulationError:
+def _rank_loss(robot: Robot, t: float, index: Index, given: tuple[str, ...]) -> SimulationError:
     where = f"{robot.name}, rollout {[int(k) for k in index]}" if index else robot.name
+    if given:
+        found = f"the loops do not determine a motion with {listing(map(repr, given), most=4)} as prescribed"
+        found += f" at t = {t:.6g} s: a dead point, or the end of its reach"
+        fix = "prescribe a motion that stays away from it, or other coordinates: robot.active_sets(q)"
+        return SimulationError(describe(found, where=where, fix=fix))
     found = f"the loops lose their rank at t = {t:.6g} s: the mechanism is singular, and its motion is not unique"
     fix = "avoid this configuration, or add a constraint that selects the motion: robot.with_coupling(...)"
     return SimulationError(describe(found, where=where, fix=fix))

@@ -5,7 +5,8 @@ and so are the forces of the joints that the motion needs.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -13,12 +14,16 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import real_array
-from torsor.errors import ModelError, describe, listing
+from torsor.errors import ModelError, describe, listing, warn
 from torsor.robot.robot import Robot
 from torsor.simulation.curves import Curve
 from torsor.simulation.sources import casadi_function
 
 Motion = Callable[[float], tuple[Array, Array, Array]]
+
+# What the change of a position during a step may differ from the integral of its velocity, and that of a velocity from
+# the integral of its acceleration: numbers that were rounded, or found by differences, and jumps of the acceleration.
+ROUNDED, DIFFERENCES = 1e-9, (1e-3, 1e-6)
 
 ALLOWED = (
     "a number, (times, q), (times, q, v, a), a casadi.Function t -> q or t -> (q, v, a), or a Python function "
@@ -33,6 +38,8 @@ class Prescribed:
     robot: Robot
     names: tuple[str, ...]
     motions: tuple[tuple[tuple[int, ...], Motion], ...]
+    jumped: set[int] = field(default_factory=set)
+    """Indices in v of the coordinates whose motion a warning was given for."""
 
     @classmethod
     def of(cls, robot: Robot, given: Any, duration: float) -> "Prescribed | None":
@@ -44,6 +51,8 @@ class Prescribed:
         names, motions = list[str](), []
         for key, motion in given.items():
             own = key if isinstance(key, tuple) else (key,)
+            if not own:
+                raise ModelError(describe("prescribed has a motion of no coordinate, ()", where=robot.name))
             where = f"{robot.name}: prescribed motion of {', '.join(map(repr, own))}"
             for name in own:
                 _check_name(robot, name, names)
@@ -52,12 +61,12 @@ class Prescribed:
             motions.append((indices, _motion(motion, len(own), duration, where)))
         return cls(robot, tuple(names), tuple(motions)) if names else None
 
-    @property
+    @cached_property
     def v(self) -> list[int]:
         """Indices of the prescribed coordinates in v."""
         return [self.robot.coordinate_names.index(name) for name in self.names]
 
-    @property
+    @cached_property
     def q(self) -> list[int]:
         """Indices of the prescribed coordinates in q, in the same order."""
         return [self.robot.position_names.index(name) for name in self.names]
@@ -75,8 +84,34 @@ class Prescribed:
         return found
 
     def stages(self, t: float, h: float) -> Array:
-        """Return the same (9, nv) at the start, the middle and the end of a step."""
-        return np.concatenate([self.at(t), self.at(t + h / 2), self.at(t + h)])
+        """Return the same (9, nv) at the start, the middle and the end of a step; warn where a motion jumps."""
+        found = np.concatenate([self.at(t), self.at(t + h / 2), self.at(t + h)])
+        if len(self.jumped) < len(self.v):
+            self._warn_of_jumps(t, h, found[:, self.v].reshape(3, 3, -1))
+        return found
+
+    def _warn_of_jumps(self, t: float, h: float, motion: Array) -> None:
+        """Warn, once for each coordinate, where v is not the rate of q or a that of v, with (3 times, q v a, n).
+
+        Such motions need forces that are not finite, which no step of an integrator sees.
+        """
+        sizes = np.abs(motion).max(axis=0)
+        changes = motion[2] - motion[0]
+        missed = np.abs(changes[:2] - h / 6 * (motion[0] + 4 * motion[1] + motion[2])[1:])  # Simpson's rule
+        turns = 2 * h * sizes[2]  # where the acceleration jumps
+        allowed = np.array([h * turns + DIFFERENCES[0] * h * sizes[1], turns + DIFFERENCES[1] * sizes[1]])
+        wrong = np.argwhere(missed > allowed + ROUNDED * np.maximum(1.0, sizes[:2])).tolist()
+        for row, k in reversed(wrong):  # a velocity that jumps misses the position as well
+            if self.v[k] in self.jumped:
+                continue
+            self.jumped.add(self.v[k])
+            what, rate = (("position", "velocity"), ("velocity", "acceleration"))[row]
+            found = f"its {what} changes by {changes[row, k]:.3g} from t = {t:.6g} s to {t + h:.6g} s"
+            found += f", and its {rate} gives another change: the forces of the motion are wrong there"
+            fix = "a smooth motion, such as samples (times, q), which get a spline; or a smaller step"
+            allowed_motion = f"a {what} without jumps, and the {rate} that is its derivative"
+            where = f"{self.robot.name}: prescribed motion of {self.names[k]!r}"
+            warn(describe(found, where=where, allowed=allowed_motion, fix=fix))
 
     def imposed(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """Return states (..., nq) and (..., nv) with the prescribed positions and velocities at a time."""
@@ -107,6 +142,8 @@ def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
         still = real_array(given, where, "position")
         if still.shape not in ((), (count,)):
             raise ModelError(describe(f"positions of shape {still.shape}", where=where, allowed=f"() or ({count},)"))
+        if not np.isfinite(still).all():
+            raise ModelError(describe(f"positions are {still}", where=where, allowed="finite numbers"))
         rest = np.zeros(count)
         return lambda t: (np.broadcast_to(still, (count,)), rest, rest)
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import arrays, common_shape, number, one_of, positive
 from torsor.errors import ModelError, describe
+from torsor.mechanism import Wheel
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.loop_projection import Choices, project_start
@@ -207,9 +208,13 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
     if method in ("implicit", "sdirk") and np.isnan(v[(*rollout, k)]):
         found = f"the equations of the step to t = {t:.6g} s could not be solved"
     elif setup.robot.loops and np.isnan(v[(*rollout, k)]):
-        found = f"the loops could not be closed after the step to t = {t:.6g} s"
+        wheels = any(isinstance(loop, Wheel) for loop in setup.robot.loops)
+        found = "the loops could not be closed" + ", or the wheels not kept from slipping," * wheels
+        found += f" after the step to t = {t:.6g} s" + ": one that lies flat cannot roll" * wheels
+        if setup.prescribed is not None:
+            found += ": the prescribed motion may leave their reach"
     others = {
-        "rk4": 'method="implicit" or "adaptive"',
+        "rk4": 'method="implicit" or "adaptive"' if setup.prescribed is None else 'method="adaptive"',
         "implicit": 'method="adaptive"',
         "sdirk": 'method="adaptive"',
     }.get(method)

@@ -133,7 +133,10 @@ class Trajectory(Samples, Playable):
         while len(points) > 1:
             points = [integrate(x, s * difference(x, y)) for x, y in pairwise(points)]
         v = (1 - s) ** 2 * ((1 + 2 * s) * v0 + s * h * a0) + s**2 * ((3 - 2 * s) * v1 + (s - 1) * h * a1)
-        return project(self.robot, points[0], v) if self.robot.loops else (points[0], v)
+        if not self.robot.loops:
+            return points[0], v
+        near, _ = project(self.robot, points[0], v)  # long intervals: what the first projection leaves is removed now
+        return project(self.robot, near, v)
 
     def _a_before(self, left: NDArray[np.signedinteger[Any]]) -> Array:
         """Return the accelerations at the ends of intervals, under the forces that are held during them."""

@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.checks import ROTATION_TOLERANCE, real_array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.spatial.poses import make_pose, parts
 from torsor.spatial.rotations import log_rotation, to_quaternion
 from torsor.spatial.vectors import Matrix, Vector, applied, blocks, choose, components, is_symbolic, skew, times
@@ -257,10 +257,14 @@ def _rotations(T: Any, what: str, size: int) -> Matrix:
     allowed = f"{kind} (..., {size}, {size})"
     if array.ndim < 2 or array.shape[-2:] != (size, size):
         raise ModelError(describe(f"{what} has shape {array.shape}", where="torsor.spatial", allowed=allowed))
-    R = array[..., :3, :3]
+    R, last = array[..., :3, :3], array[..., 3:, :].reshape(-1, size)  # rotations have no last row
     error = np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0)
-    last = size == 3 or np.array_equal(array[..., 3, :], np.broadcast_to([0.0, 0, 0, 1], array.shape[:-1]))
-    if not (error <= ROTATION_TOLERANCE and last and np.all(np.linalg.det(R) > 0)):
+    if not (error <= ROTATION_TOLERANCE and np.all(np.linalg.det(R) > 0)):
         found = f"{what} is {reprlib.repr(T)}"
         raise ModelError(describe(found, where="torsor.spatial", allowed=f"{allowed} with R^T R = 1, det R = 1"))
+    for row in last[~(np.abs(last - np.eye(size)[3:]) <= ROTATION_TOLERANCE).all(axis=1)]:
+        found = f"{what} has the last row {shortened(row)}"
+        raise ModelError(
+            describe(found, where="torsor.spatial", allowed="0, 0, 0, 1, as of every pose [[R, p], [0, 1]]")
+        )
     return array

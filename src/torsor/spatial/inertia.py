@@ -8,7 +8,6 @@ P to T P T^T, and P of a real body is positive semidefinite, which includes the 
 moments. Wensing, Kim and Slotine, "Linear matrix inequalities for physically consistent inertial parameters", 2018.
 """
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -35,7 +34,10 @@ def rotational_inertia(Sigma: Matrix) -> Matrix:
         [2.0, 2.0, 2.0]
     """
     if is_symbolic(Sigma):
-        return ca.trace(Sigma) * ca.SX.eye(3) - Sigma
+        J = -Sigma
+        for k in range(3):  # without sums that cancel
+            J[k, k] = Sigma[(k + 1) % 3, (k + 1) % 3] + Sigma[(k + 2) % 3, (k + 2) % 3]
+        return J
     return np.asarray(np.trace(Sigma) * np.eye(3) - Sigma)
 
 

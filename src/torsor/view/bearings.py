@@ -19,7 +19,7 @@ class BearingLoads(NamedTuple):
     """What the bearings of joints carry (..., L): forces in N, moments in N m, about the point of each joint.
 
     ``axial`` is the force along the joint's axis, with its sign, ``radial`` the size of the force across it,
-    ``tilting`` the size of the moment across it. Joints without an axis (spherical, free) have their whole force as radial one.
+    ``tilting`` the size of the moment across it. Joints without an axis (spherical, free) have all force as radial.
 
     Example:
         >>> robot = torsor.library.six_axis_arm()

@@ -277,10 +277,10 @@ def test_a_rotor_on_the_base_is_its_inertia_seen_through_the_gear() -> None:
     assert_close(geared.inverse_dynamics(*state), reflected.inverse_dynamics(*state))
 
 
-def test_a_gear_of_zero_leaves_the_robot_as_it_is() -> None:
+def test_a_rotor_of_no_inertia_leaves_the_robot_as_it_is() -> None:
     robot = torsor.library.stanford()
     state = random_state(robot)
-    still = robot.with_motor("joint4", 2e-4, ratio=0, carrier="link2", axis=(1, 2, 3))
+    still = robot.with_motor("joint4", 0.0, ratio=30, carrier="link2", axis=(1, 2, 3))
     assert np.array_equal(still.inverse_dynamics(*state), robot.inverse_dynamics(*state))
 
 

@@ -55,6 +55,6 @@ def test_planar_chains_have_the_base_parameters_of_the_textbooks() -> None:
 
 
 def test_the_puma_has_the_base_parameters_of_the_literature() -> None:
-    """36, by Mayeda, Yoshida and Osuka 1990 and by Khalil and Bennis 1990; rotors count with the links here."""
+    """36, by Mayeda, Yoshida and Osuka 1990; rotors count with the links here."""
     base = torsor.library.six_axis_arm().without_friction().base_parameters()
     assert len([name for name in base.names if name.startswith("link")]) == 36

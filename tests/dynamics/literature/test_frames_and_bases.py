@@ -101,3 +101,23 @@ def test_a_closed_chain_of_a_table_floats():
     q = robot.closed_positions(np.r_[0, 0, 0, 0, 0, 0, 1, 0.5, 1.0, 1.5])
     a = robot.closed_forward_dynamics(q, np.zeros(9), np.zeros(9))
     np.testing.assert_allclose(a, np.r_[0, 0, 0, robot.gravity, 0, 0, 0], atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "read", [torsor.from_dh, torsor.from_mdh, lambda none, base: torsor.from_screws([], [], none, base=base)]
+)
+def test_a_floating_base_without_links_is_refused(read):
+    with pytest.raises(
+        torsor.ModelError, match=r"robot: a floating base without links has no mass; allowed: links; fix"
+    ):
+        read([], base="floating")
+    assert read([], base="fixed").nv == 0
+
+
+def test_a_link_of_a_microgram_keeps_its_centre_of_mass():
+    m, c, J = 1e-9, np.array([5e-4, -2e-4, 1e-4]), 1e-16 * np.diag([1.0, 2.0, 2.5])
+    C = np.cross(np.eye(3), c)
+    G = np.block([[J - m * C @ C, m * C], [-m * C, m * np.eye(3)]])
+    link = torsor.from_screws([np.eye(4)], [[0, 0, 1, 0, 0, 0]], [G]).links[0]
+    assert_close(link.com, c)
+    assert_close(link.inertia, J, 1e-9)

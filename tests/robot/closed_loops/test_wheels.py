@@ -246,12 +246,22 @@ def test_derivatives_of_a_car_are_slopes() -> None:
         ({"radius": 0.1, "link": "wheal"}, "'wheal'"),
         ({"radius": 0.1, "link": "disc", "ground": "floor"}, "wheel 'w' ends at 'floor', which does not exist"),
         ({"radius": 0.1, "link": "disc", "ground": "disc"}, "'disc' rolls on itself"),
+        (
+            {"radius": 0.1, "link": "world"},
+            "'world' and its ground are parts of one body, 'world'; allowed: two bodies",
+        ),
+        ({"radius": 0.1, "ground": "rim/axle"}, "'disc' and its ground are parts of one body, 'disc'"),
     ],
 )
 def test_a_wheel_that_cannot_be_is_refused(arguments: dict, message: str) -> None:
     disc = torsor.library.rolling_disc().without_loop("rim")
     with pytest.raises(torsor.ModelError, match=message):
         disc.with_wheel("w", **{"link": "disc"} | arguments)
+
+
+def test_two_wheels_of_one_name_are_refused_by_it() -> None:
+    with pytest.raises(torsor.ModelError, match="two loops are named 'rim'"):
+        torsor.library.rolling_disc().with_wheel("rim", "disc", 0.3, axis=(0, 1, 0))
 
 
 def test_a_wheel_off_the_ground_is_refused_by_name() -> None:
@@ -297,6 +307,16 @@ def test_an_axle_that_is_normal_to_the_ground_is_refused() -> None:
             flat.mobility()
         with pytest.raises(torsor.ModelError, match="wheel 'w' lies flat"):
             flat.closed_forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3))
+        with pytest.raises(torsor.ModelError, match=r"no closed positions were found .* wheel 'w' lies flat"):
+            flat.closed_positions(np.zeros(3))
+        with pytest.raises(torsor.ModelError, match="at q0, wheel 'w' lies flat"):
+            torsor.simulate(flat)  # and no warning of NumPy, which would be an error here
     high = robot.with_wheel("w", "sleigh", 0.1, axis=(0, 1, 0))
     with pytest.raises(torsor.ModelError, match=r"wheel 'w' is 0.1 m below its ground"):
         high.mobility()
+
+
+def test_the_rate_of_closure_is_that_of_the_jacobian() -> None:
+    robot = torsor.library.differential_drive().to(device="casadi")
+    q, v = robot.closed_positions(robot.neutral()), np.arange(7.0)
+    close(np.array(robot.function("closure_rate")(q, v)).ravel(), robot.closure_jacobian(q) @ v, 1e-15)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from torsor.checks import positive
 from torsor.cli.predictions.prediction import BODY, BOX, Option, Prediction, Report, body_of, chosen
 from torsor.human import Box, joint_torques, lifting, plot_task, reaching, standing_up
 from torsor.human.body.coordinates import SIDES
@@ -25,7 +26,7 @@ def _report(result: MotionResult) -> Report:
 
 
 def _lift(given: Mapping[str, Any]) -> MotionProblem:
-    return lifting(body_of(given), Box(given["box"]) if "box" in given else None)
+    return lifting(body_of(given), Box(positive(given["box"], "lift", "box")) if "box" in given else None)
 
 
 def _stand_up(given: Mapping[str, Any]) -> MotionProblem:

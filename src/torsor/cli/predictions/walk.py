@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from torsor.checks import positive
 from torsor.cli.predictions.prediction import BODY, BOX, Option, Prediction, Report, body_of, chosen, plain_report
 from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, walking
@@ -61,6 +62,9 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
     body = body_of(given)
     if "backpack" in given and "box" in given:
         raise ModelError(describe("--backpack and --box are both given", where="walk", allowed="one of them"))
+    for name in ("backpack", "box"):
+        if name in given:
+            positive(given[name], "walk", name)
     load = Backpack(given["backpack"]) if "backpack" in given else Box(given["box"]) if "box" in given else None
     slope = given.get("slope", 0.0)
     if not abs(slope) < STEEPEST:

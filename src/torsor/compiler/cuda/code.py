@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from torsor.compiler.coverage import no_rule
 from torsor.compiler.cuda.angles import CudaEmitter, angles_of, write_angles
 from torsor.compiler.cuda.card import WARP
 from torsor.compiler.cuda.form import CARD, PHASES, Form
@@ -228,7 +229,7 @@ class _Kernel:
             arguments = [self.value(argument) for argument in operation.arguments]
             self.names[index] = EVERY_RULE[operation.code](self.emitter, *arguments)
         else:
-            raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {operation.code}")
+            raise NotImplementedError(no_rule(self.program.name, operation.code))
 
     def body(self) -> None:
         """Write all operations; a result is stored as soon as it is known."""

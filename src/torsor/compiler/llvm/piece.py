@@ -2,6 +2,7 @@
 
 import casadi as ca
 
+from torsor.compiler.coverage import no_rule
 from torsor.compiler.llvm.fusion import FUSED_RULES
 from torsor.compiler.llvm.plan import Place, Plan
 from torsor.compiler.llvm.rules import Emitter, Rule
@@ -34,7 +35,7 @@ class Piece(Plan[str]):
         from torsor.compiler.llvm.elementary import ELEMENTARY
 
         if code not in ELEMENTARY:
-            raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {code}")
+            raise NotImplementedError(no_rule(self.program.name, code))
         return ELEMENTARY[code]
 
     def value(self, index: int, is_factor: bool = False) -> str:

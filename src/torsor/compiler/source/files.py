@@ -10,6 +10,9 @@ from torsor.compiler.source.about import MARK
 def write_all(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     """Write files under temporary names and then rename them, so that no file is ever incomplete."""
     parts: dict[Path, Path] = {}
+    if folder.suffix in {Path(each).suffix for each in texts} and not folder.is_dir():
+        found = f"{folder} has the name of a file; allowed: a folder, for {', '.join(texts)}"
+        raise ValueError(f"{found}; fix: {str(folder.with_suffix(''))!r}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for each in texts:

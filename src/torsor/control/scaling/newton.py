@@ -23,10 +23,15 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.compiler import AnyKernel, compile
-from torsor.control.scaling.path_dynamics import inside, loads
+from torsor.control.scaling.path_dynamics import loads
+from torsor.control.scaling.samples import CHECKED
 
 FROM_REST = (-1 / 3, 1 / 5, 1.0)  # the triple of an interval from rest, relative to its last point
-CHECKED = 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875  # parts of an interval at which loads are checked
+FIRST_SLACK = 0.2  # of rows that are violated, or nearly, by the first guess
+FIRST_DISTANCE = 1e-3  # the same for the bounds of x itself
+COMMON = 5  # numbers of a search before the ratios of bounds: h, aim, scale of the time, primal and dual step
+OWN = 17  # numbers of an interval: the largest x, a factor, the places of x (6) and S (9)
+SYSTEM, ENDING = 10, 6  # numbers of an interval's Newton system, and at the end of its step
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
@@ -34,41 +39,37 @@ _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 class Kernels:
     """The compiled functions of the look-ahead for one number of joints and of intervals.
 
-    ``system`` makes the Newton system of each interval, ``solve`` solves that of the window, ``step`` returns the
-    steps of slacks and multipliers, ``rows`` the rows, and ``use`` the largest use of a bound in each interval: at its
-    ends and at seven points between them, 1 at the bound.
+    ``start`` makes the first slacks and multipliers, ``system`` takes the last step and makes the Newton system of each
+    interval, ``solve`` solves that of the window, ``step`` returns the steps of slacks and multipliers, and ``use`` the
+    largest use of a bound in each interval: at its ends and between them, 1 at the bound. What ``system`` knows
+    of an interval goes to ``step`` and to the next ``system`` in one row of ``size`` numbers.
     """
 
     rows_count: int
+    size: int
+    start: AnyKernel
     system: AnyKernel
     solve: AnyKernel
     step: AnyKernel
-    rows: AnyKernel
     use: AnyKernel
-
-
-def row_size(n: int, parts: int) -> int:
-    """Return the numbers of an interval: coefficients at both ends, the largest x, a factor, the places of x, and S."""
-    return 2 * parts * n + 1 + 1 + 6 + 9
 
 
 class _Interval:
     """The symbols of one interval, its rows, and their derivatives."""
 
     def __init__(self, n: int, parts: int):
-        self.n, self.m = n, 4 * n + 2
-        # Few arrays, since each costs time in every call: numbers of the window, of the interval, and of the search.
+        self.n, self.m, self.size = n, 4 * n + 2, parts * n
+        # Few arrays, since each costs time in every call: numbers of the search, of the samples and of the interval.
         # The loads are multiplied by ``tight``, so that they keep a margin.
-        self.common, self.own = ca.SX.sym("common", 3 + n), ca.SX.sym("own", row_size(n, parts))
-        self.t, self.slacks = ca.SX.sym("t", 3), ca.SX.sym("slacks", 2 * self.m)
-        self.h, self.aim, self.scale, self.ratio = ca.vertsplit(self.common, [0, 1, 2, 3, 3 + n])
-        size = parts * n
-        split = ca.vertsplit(self.own, [0, size, 2 * size, 2 * size + 1, 2 * size + 2, 2 * size + 8, 2 * size + 17])
-        self.before, self.after, self.fastest, self.tight, places, S = split
+        self.common, self.own, self.t = ca.SX.sym("common", COMMON + n), ca.SX.sym("own", OWN), ca.SX.sym("t", 3)
+        self.near = ca.SX.sym("near", 3 * self.size)
+        self.h, self.aim, self.scale, self.primal, self.dual, self.ratio = ca.vertsplit(
+            self.common, [0, 1, 2, 3, 4, COMMON, COMMON + n]
+        )
+        self.fastest, self.tight, places, S = ca.vertsplit(self.own, [0, 1, 2, 8, OWN])
         self.places, self.S = ca.reshape(places, 3, 2).T, ca.reshape(S, 3, 3).T
-        self.y, self.l = ca.vertsplit(self.slacks, self.m)
+        before, middle, after = (ca.vertsplit(each, n) for each in ca.vertsplit(self.near, self.size))
         h, t = self.h, self.t
-        self.parts = ca.vertsplit(self.before, n), ca.vertsplit(self.after, n)
         # 0 at an end at rest, where only the inertia matters, else 1.
         self.moves = 2 * self.places[0, 0], 2 * self.places[1, 2]
         self.is_spline = self.moves[0] * self.moves[1]
@@ -76,22 +77,31 @@ class _Interval:
         self.by_u = ca.horzcat(-1, 1, 0) / (2 * h), ca.horzcat(0, -1, 1) / (2 * h)
         self.w, self.u = self.by_w @ t, [each @ t for each in self.by_u]
         self.x = [self.places[k, :] @ t for k in (0, 1)]
-        at_ends = [[self.parts[k][0], *(self.moves[k] * each for each in self.parts[k][1:])] for k in (0, 1)]
-        ends = [loads(at_ends[k], self.tight * self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
+        at_ends = [
+            [each[0], *(moves * part for part in each[1:])]
+            for moves, each in zip(self.moves, (before, after), strict=True)
+        ]
+        self.ends = [loads(at_ends[k], self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
         # Each group: values relative to bounds, their derivatives by (w, u, x), and of these by the triple.
         maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]
         between = self._map(0.5)
-        middle = loads(inside(*self.parts, h, 0.5), self.tight * self.ratio, *ca.vertsplit(between @ t))
+        _, rate, _, by_rate = loads(middle, self.ratio, *ca.vertsplit(between @ t))
+        first, last = self.ends
         self.groups = [
-            (self.tight * ends[1][0], [self.tight * slope for slope in ends[1][2]], maps[1]),
-            (ends[0][1], ends[0][3], maps[0]),
-            (ends[1][1], ends[1][3], maps[1]),
-            (self.is_spline * middle[1], [self.is_spline * slope for slope in middle[3]], between),
+            (last[0], last[2], maps[1]),
+            (first[1], first[3], maps[0]),
+            (last[1], last[3], maps[1]),
+            (self.is_spline * rate, [self.is_spline * slope for slope in by_rate], between),
         ]
         # x is between the control points, so that bounds of these hold everywhere.
-        self.plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
         self.by_plain = ca.vertcat(ca.horzcat(0, 1, 0), ca.horzcat(0, -1, 0)) / self.fastest
-        self.g = ca.vertcat(*(value**2 - 1 for value, _, _ in self.groups), self.plain)
+        plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
+        self.g = ca.vertcat(*((self.tight * value) ** 2 - 1 for value, _, _ in self.groups), plain)
+        # Between ``system`` and ``step``: the Newton system, g, its derivatives by (w, u, x), slacks and multipliers.
+        sizes = SYSTEM, self.m, 12 * n, self.m, self.m
+        self.kept = ca.SX.sym("kept", sum(sizes))
+        self.split = [0, *np.cumsum(sizes).tolist()]
+        self.changes = ca.SX.sym("changes", 2 * self.m + ENDING)
 
     def _map(self, part: float) -> ca.SX:
         """Return the derivatives (3 x 3) of w, u and x at a part of the interval by its triple."""
@@ -107,15 +117,28 @@ class _Interval:
         spline = ca.vertsplit(self._map(part) @ self.t)
         return [ca.if_else(self.is_spline > 0, *each) for each in zip(spline, jerks, strict=True)]
 
+    def start(self) -> ca.Function:
+        """Return the first row of an interval, in which only slacks and multipliers are not zero."""
+        least = ca.vertcat(ca.repmat(ca.SX(FIRST_SLACK), self.m - 2, 1), ca.repmat(ca.SX(FIRST_DISTANCE), 2, 1))
+        y = ca.fmax(-self.g, least)
+        return self._function("start", [self.near], ca.vertcat(ca.SX.zeros(self.split[3]), y, self.aim / y))
+
     def system(self) -> ca.Function:
-        """Return the upper triangle of the Newton matrix (6), the right-hand side (3) and the largest row, in one."""
-        H, r = ca.SX.zeros(3, 3), ca.SX.zeros(3, 1)
-        stiff = self.l / self.y
-        push = self.l + stiff * self.g + self.aim / self.y
+        """Return the row of an interval after a step, with the Newton system of the next one.
+
+        The system is the upper triangle of its matrix (6), the right-hand side (3) and the largest row of g.
+        """
+        *_, y, multipliers = ca.vertsplit(self.kept, self.split)
+        dy, dl, _ = ca.vertsplit(self.changes, [0, self.m, 2 * self.m, 2 * self.m + ENDING])
+        y, multipliers = y + self.primal * dy, multipliers + self.dual * dl
+        stiff = multipliers / y
+        push = multipliers + stiff * self.g + self.aim / y
+        H, r, rows = ca.SX.zeros(3, 3), ca.SX.zeros(3, 1), []
+        square = self.tight**2
         for k, (value, slopes, map_) in enumerate(self.groups):
             part = slice(k * self.n, (k + 1) * self.n)
-            weight, force = 4 * stiff[part] * value**2 + 2 * self.l[part], 2 * value * push[part]
-            local = ca.SX.zeros(3, 3)
+            weight = square * (4 * square * stiff[part] * value**2 + 2 * multipliers[part])
+            force, local = 2 * square * value * push[part], ca.SX.zeros(3, 3)
             for i, j in _PAIRS:
                 local[i, j] = local[j, i] = ca.dot(weight * slopes[i], slopes[j])
             if k == 0:  # the time, which depends on x at the end of the interval
@@ -125,38 +148,61 @@ class _Interval:
             if k == 0:
                 pull[2] -= 0.5 * self.scale * self.h * self.x[1] ** -1.5
             r -= map_.T @ pull
+            rows.append(2 * square * ca.repmat(value, 1, 3) * ca.horzcat(*slopes))
         last = slice(4 * self.n, self.m)
         H += self.by_plain.T @ ca.diag(stiff[last]) @ self.by_plain
         r -= self.by_plain.T @ push[last]
         H, r = self.S.T @ H @ self.S, self.S.T @ r
-        found = ca.vertcat(*(H[i, j] for i, j in _PAIRS), r, ca.mmax(self.g))
-        return self._function("system", [self.slacks], found)
+        system = ca.vertcat(*(H[i, j] for i, j in _PAIRS), r, ca.mmax(self.g))
+        found = ca.vertcat(system, self.g, ca.vec(ca.vertcat(*rows)), y, multipliers)
+        return self._function("system", [self.near, self.kept, self.changes], found)
 
     def step(self) -> ca.Function:
-        """Return the steps of y and l, and the largest of -dy / y and of -dl / l, in one."""
-        z = ca.SX.sym("z", 3)
-        d = self.S @ z
-        changes = []
-        for value, slopes, map_ in self.groups:
-            local = map_ @ d
-            changes.append(2 * value * sum((slopes[i] * local[i] for i in range(3)), start=ca.SX(0)))
-        dy = -(self.g + self.y) - ca.vertcat(*changes, self.by_plain @ d)
-        dl = (self.aim - self.l * dy) / self.y - self.l
-        return self._function(
-            "step", [self.slacks, z], ca.vertcat(dy, dl, ca.mmax(-dy / self.y), ca.mmax(-dl / self.l))
-        )
+        """Return the steps of y and l, the largest of -dy / y and of -dl / l, and sums of products, in one.
 
-    def rows(self) -> ca.Function:
-        return self._function("rows", [], self.g)
+        The sums are of y l, l dy, y dl and dy dl, so that the gap after any step is known before it is taken.
+        """
+        z = ca.SX.sym("z", 3)
+        _, g, rows, y, multipliers = ca.vertsplit(self.kept, self.split)
+        d = self.S @ z
+        by_state = ca.vertsplit(ca.reshape(rows, 4 * self.n, 3), self.n)
+        changes = [each @ (map_ @ d) for each, (_, _, map_) in zip(by_state, self.groups, strict=True)]
+        dy = -(g + y) - ca.vertcat(*changes, self.by_plain @ d)
+        inverse = 1 / y
+        dl = (self.aim - multipliers * dy) * inverse - multipliers
+        ending = [ca.mmax(-dy * inverse), ca.mmax(-dl / multipliers)]
+        ending += [ca.dot(*each) for each in ((y, multipliers), (multipliers, dy), (y, dl), (dy, dl))]
+        found = ca.densify(ca.cse(ca.vertcat(dy, dl, *ending)))
+        return ca.Function("step", [self.common, self.own, self.kept, z], [found])
 
     def use(self) -> ca.Function:
-        """Return the largest relative torque, rate and speed at both ends and between; infinite where x < 0."""
-        worst = [ca.fabs(value) for value, _, _ in self.groups]
-        for part in CHECKED:
-            found = loads(inside(*self.parts, self.h, part), self.ratio, *self._state(part))[:2]
-            worst += [self.tight * ca.fabs(value) for value in found]
-        most = ca.fmax(ca.mmax(ca.vertcat(*worst)), ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0)))
-        return self._function("use", [], ca.if_else(ca.fmin(*self.x) > 0, most, np.inf))
+        """Return the largest relative torque, rate and speed in the interval; infinite where x < 0.
+
+        Between two checked points a load is at most larger by an eighth of its second difference.
+        """
+        each = self.size + 2  # coefficients, the x of the largest velocity, and a number that is not needed
+        inner = ca.SX.sym("inner", (len(CHECKED) + 1) * each)  # the last ones are those of the next sample
+        found, least = [self._end(0)], ca.fmin(*self.x)
+        faster = ca.SX(0)
+        for part, at in zip(CHECKED, ca.vertsplit(inner, each), strict=False):
+            state = self._state(part)
+            found.append(ca.vertcat(*loads(ca.vertsplit(at[:-2], self.n), self.ratio, *state)[:2]))
+            least, faster = ca.fmin(least, state[2]), ca.fmax(faster, state[2] / at[-2])
+        found.append(self._end(1))
+        worst = [ca.fabs(found[0]), ca.fabs(found[-1])]
+        for before, at, after in zip(found, found[1:], found[2:], strict=False):
+            bulge = (2 * at - before - after) / 8
+            worst += [at + ca.fmax(bulge, 0), ca.fmax(-bulge, 0) - at]
+        # The largest x has a margin for velocities, but none for the wished speed, which may be reached.
+        speed = ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0))
+        most = ca.fmax(self.tight * ca.mmax(ca.vertcat(*worst, ca.sqrt(faster))), speed)
+        return self._function("use", [self.near, inner], ca.if_else(least > 0, most, np.inf))
+
+    def _end(self, k: int) -> ca.SX:
+        """Return torques and rates at an end of the interval; at rest the torque is that of gravity and springs."""
+        torque, rate, *_ = self.ends[k]
+        hold = ca.vertsplit(self.near, self.n)[2 if k == 0 else 2 * self.size // self.n + 2]
+        return ca.vertcat(self.moves[k] * torque + (1 - self.moves[k]) * hold, rate)
 
     def _function(self, name: str, more: list[ca.SX], result: ca.SX) -> ca.Function:
         return ca.Function(name, [self.common, self.own, self.t, *more], [ca.densify(ca.cse(result))])
@@ -199,8 +245,8 @@ def _solve(count: int) -> ca.Function:
 def kernels(n: int, parts: int, count: int) -> Kernels:
     """Return the kernels for n joints, so many parts of their coefficients, and windows of ``count`` intervals."""
     interval = _Interval(n, parts)
-    functions = interval.system(), _solve(count), interval.step(), interval.rows(), interval.use()
-    return Kernels(interval.m, *(compile(each) for each in functions))
+    functions = interval.start(), interval.system(), _solve(count), interval.step(), interval.use()
+    return Kernels(interval.m, interval.split[-1], *(compile(each) for each in functions))
 
 
 def free_points(count: int, start: str, end: str) -> Array:

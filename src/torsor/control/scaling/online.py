@@ -2,31 +2,32 @@
 
 from collections.abc import Generator, Iterator
 from itertools import chain
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import arrays, by_name, number, whole_number
-from torsor.compiler import compile
+from torsor.checks import by_name, number, whole_number
 from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.scaling.intervals import Interval
 from torsor.control.scaling.newton import kernels
-from torsor.control.scaling.path_dynamics import coefficients, interpolation
 from torsor.control.scaling.plan import Plan, first_points, near_wish
+from torsor.control.scaling.samples import Samples
 from torsor.control.scaling.window import LEAST, Window
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 UNBOUNDED = 1e9  # N m, N: the torque bound of a joint that has none
-PIECE = 120  # joints times intervals of the look-ahead that are computed in one step
+PIECE = 132  # joints times intervals of the look-ahead that are computed in one step
 FEWEST = 12  # iterations for which a search has time at least
-HURRY = 0.5, 0.75  # parts of the time of a search, after which two and three pieces are computed in one step
-AT_REST = 3  # pieces that are computed in one step while the robot stands
+PATIENT, QUICK = 1.2, 1.8  # steps for a search over those with one piece in each of them, and with the most pieces
+LAST = 0.2  # of the expected pieces of a search: as many may still come when all of them were computed
+ADOPTION = 6  # pieces of work from the check of a plan to its use
 MOST_KEPT = 0.6  # of a plan, since its end brakes: the rest is planned anew
-MORE_PATIENT, LESS_PATIENT = 1.4, 0.9  # factors of the time for a search over that of the one before
-MOST_PATIENT = 4.0  # the largest time for a search over the least one
+MORE_PATIENT, LESS_PATIENT = 1.2, 0.9  # factors of the expected pieces after a search that was too late, and in time
+MOST_PATIENT = 4.0  # the largest number of expected pieces over the least one
 ROUNDING = 1 + 1e-9
 BETWEEN = 0.2  # of the margin: the part that a check leaves for what happens between the checked points
 ATTEMPTS = 4  # searches in one window, each with tighter bounds where the one before broke them between samples
@@ -58,9 +59,10 @@ class OnlineScaling:
 
     Up to ``preview`` samples ahead are used (``room`` tells how many may be fed now). At every moment there is a plan
     that stops within the known samples. It was checked to be within the bounds at all samples of the path and at seven
-    points between them. A better plan replaces it when it is found and has passed the same check. So a preview that
-    is too short, or samples that come too late, make the motion slower, but break no bound. The search for the better
-    plan is divided over the steps.
+    points between them, with the dynamics on the commanded path. A better plan replaces it when it is found and has
+    passed the same check. So a preview that is too short, or samples that come too late, make the motion slower, but
+    break no bound. The search for the better plan is divided over the steps: each computes one piece, or up to
+    ``pieces`` where the search would be late or the robot stands. A short preview needs more of them.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -87,6 +89,7 @@ class OnlineScaling:
         speed: float = 1.0,
         preview: int = 128,
         margin: float = 0.01,
+        pieces: int = 2,
     ):
         check_vector_space(robot, "OnlineScaling")
         check_rigid(robot, "OnlineScaling", "use the robot without springs: robot.without_motor(...)")
@@ -96,34 +99,27 @@ class OnlineScaling:
         self.period = number(period, self._where, "period", above=0)
         self.speed = number(speed, self._where, "speed", above=0)
         self.margin = number(margin, self._where, "margin", above=0, below=0.5)
+        self.pieces = whole_number(pieces, self._where, "pieces", least=1)
         self.preview = whole_number(preview, self._where, "preview", least=4 * LEAST)
         self.torque = np.minimum(self._bound(robot.effort_limit if torque is None else torque, "torque"), UNBOUNDED)
         self.torque_rate = self._bound(np.inf if torque_rate is None else torque_rate, "torque_rate")
         self.velocity = self._bound(robot.velocity_limit if velocity is None else velocity, "velocity")
         self._ratio = self.torque / self.torque_rate
-        traced = coefficients(robot)
-        width = traced.size1_out(0) - 2
-        joint = (self.joints,)
-        self._coefficients = compile(traced, inputs=6 * [joint], outputs=[(width + 2,)])
-        shapes = [*2 * [(4, *joint)], *4 * [()]]
-        self._interpolation = compile(interpolation(self.joints), inputs=shapes, outputs=[(3 * self.joints,)])
-        functions = kernels(self.joints, width // self.joints, self.preview)
+        bounds = self.torque, self.velocity, self.speed, self.margin
+        self._samples = Samples(robot, self.spacing, *bounds, self.preview + LEAST + 2)
+        functions = kernels(self.joints, self._samples.width // self.joints, self.preview)
         piece, spare = max(8, PIECE // self.joints), 1 / (1 - BETWEEN * self.margin)
-        self._window = Window(functions, self.spacing, self._ratio, self.preview, width, piece, spare)
+        self._window = Window(functions, self._samples, self._ratio, self.preview, piece, spare)
         self._least_patience = FEWEST * (2 * -(-self.preview // self._window.piece) + 1)
-        # Samples in a ring: sample k is in row k % capacity.
-        self._capacity = self.preview + LEAST + 2
-        self._samples = np.zeros((self._capacity, 4, self.joints))
-        self._data, self._fastest = np.zeros((self._capacity, width)), np.zeros(self._capacity)
-        self._tight = np.ones(self._capacity)  # factors of the loads after each sample, for a margin
-        self._ring = np.arange(2 * self._capacity) % self._capacity
-        self.fed, self.closed, self.finished = 0, False, False
+        self.closed, self.finished = False, False
         self.plan = Plan(self.spacing)
         self._k = 0  # the sample that was passed last
         self._interval: Interval | None = None
         self._search: Iterator[None] | None = None
-        self._patience, self._limit = float(self._least_patience), 0.0  # steps of the next search, and those it has
+        self._patience, self._limit = float(self._least_patience), 0.0  # expected pieces of a search, and steps it has
         self._pace, self._is_slow = 1, True  # pieces in one step, and whether the plan is only a slow one
+        self._was_fed, self._skipped = False, False
+        self._spent, self._elapsed = 0, 0  # pieces and steps of this search
         self._began, self._timing = False, Timing(0.0, 0.0, 0.0)
 
     def _bound(self, value: Any, what: str) -> Array:
@@ -135,43 +131,23 @@ class OnlineScaling:
     # Samples
 
     @property
+    def fed(self) -> int:
+        """The number of samples that were fed."""
+        return self._samples.fed
+
+    @property
     def room(self) -> int:
         """The number of samples that ``feed`` takes now."""
-        return 0 if self.closed else self._k + self._capacity - self.fed
+        return 0 if self.closed else self._k + self._samples.capacity - self._samples.fed
 
     def feed(self, q: ArrayLike, d1: ArrayLike, d2: ArrayLike, d3: ArrayLike) -> None:
         """Add the next sample of the path: q (nv) and its first three derivatives by s, each (nv)."""
-        if self.closed or self._k + self._capacity <= self.fed:
+        if not self.room:
             found = "a sample after the end of the path" if self.closed else "a sample more than the preview holds"
             fix = "feed no sample after close()" if self.closed else "feed samples while scaling.room is above 0"
             raise ModelError(describe(found, where=self._where, fix=fix))
-        row = self.fed % self._capacity
-        try:
-            data = self._coefficients(q, d1, d2, d3, self.torque, self.velocity)
-            for order, value in enumerate((q, d1, d2, d3)):
-                self._samples[row, order] = np.asarray(value, dtype=float)
-        except (ValueError, TypeError):
-            self._explain((q, d1, d2, d3))
-            raise
-        if data.ndim > 1 or not data[-1] < 1 - self.margin:  # NaN too
-            self._explain((q, d1, d2, d3))
-        self._data[row], self._tight[row] = data[:-2], 1 / (1 - self.margin)
-        self._fastest[row] = min(float(data[-2]) * (1 - self.margin) ** 2, self.speed**2)
-        self.fed += 1
-
-    def _explain(self, sample: tuple[ArrayLike, ...]) -> None:
-        """Raise the error of a sample that cannot be used."""
-        where = f"{self._where}: sample {self.fed}"
-        for value, name in zip(sample, ("q", "d1", "d2", "d3"), strict=True):
-            array = arrays(value, (self.joints,), where, name)
-            if array.ndim > 1:
-                raise ModelError(describe(f"{name} has shape {array.shape}", where=where, allowed=f"({self.joints},)"))
-        force = np.abs(self.robot.inverse_dynamics(sample[0], np.zeros(self.joints), np.zeros(self.joints)))
-        worst = int(np.argmax(force / self.torque))
-        found = f"standing still takes {force[worst]:.4g} at {self.robot.coordinate_names[worst]!r}"
-        allowed = f"less than {self.torque[worst] * (1 - self.margin):.4g}, the torque bound less the margin"
-        fix = "a larger bound, or another path: no timing is within this bound"
-        raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
+        self._samples.add(q, d1, d2, d3)
+        self._was_fed = True
 
     def close(self) -> None:
         """Say that the last sample was the end of the path."""
@@ -182,10 +158,6 @@ class OnlineScaling:
         self.closed = True
 
     # The look-ahead
-
-    def _stands(self, k: int) -> bool:
-        """Return whether the path itself stands still at a sample: then the rate of s is free there."""
-        return not self._samples[k % self._capacity, 1:3].any()
 
     def _last_usable(self) -> int:
         """Return the last sample for plans.
@@ -201,46 +173,53 @@ class OnlineScaling:
         m = self._k
         if self._began and m < plan.reach:  # after the search, and such that the window is no shorter than the plan
             first = m
-            m = min(plan.ahead(first, self._patience * self.period), first + int(MOST_KEPT * (plan.reach - first)))
+            quickly = plan.ahead(first, QUICK * self._patience / self.pieces * self.period)
+            m = max(first + int(MOST_KEPT * (plan.reach - first)), quickly)
+            m = min(plan.ahead(first, PATIENT * self._patience * self.period), m, plan.reach - 1)
             m = max(m, plan.reach - self.preview)
             self._limit = plan.time_between(first + 1, m) / self.period
             if m <= self._k + 1:  # too late: the robot stops
                 return
-        n = min(self._last_usable() - m, self.preview)
+        last = self._last_usable()
+        n = min(last - m, self.preview)
+        if self.closed and 0 < last - m - n < LEAST:  # the rest of the path would be too short for a plan
+            n -= LEAST
         if n < LEAST or (m + n <= plan.reach and not self._is_slow):  # too little, or nothing, is new
             return
-        rows = self._ring[m % self._capacity :][: n + 1]
-        data, fastest = self._data[rows], self._fastest[rows]
         yield
+        samples = self._samples
         given = plan.state(m)[0] > 0
-        start = "given" if given else "free" if m == 0 and self._stands(0) else "rest"
-        end = "free" if self.closed and m + n == self.fed - 1 and self._stands(m + n) else "rest"
+        start = "given" if given else "free" if m == 0 and samples.stands(0) else "rest"
+        end = "free" if self.closed and m + n == self.fed - 1 and samples.stands(m + n) else "rest"
+        row = m % samples.capacity
+        fastest = samples.fastest[row : row + n]
         if given:
-            guess = plan.stretched(m, n, fastest)
+            guess = yield from plan.stretched(m, n, fastest)
         else:
-            guess = first_points(n, self.spacing, self._jerk(data), fastest, start, end)
+            guess = first_points(n, self.spacing, self._jerk(samples.near[row : row + n]), fastest, start, end)
         yield
-        window.fill(data, fastest, self._tight[rows[:-1]], guess, start, end)
+        yield from window.fill(m, n, start, end)
+        window.begin(guess)
         if not given:
-            window.slow_down(FIRST_USE)
-        yield
+            yield from window.slow_down(FIRST_USE)
         is_found = False
         for _ in range(ATTEMPTS):
             is_found = yield from self._searched(m, given)
-            self._tight[rows[:-1]] = window.tight
             if is_found or (given and self._k >= m):
                 break
+            samples.tighten(m, window.tight)
         if not is_found and not given:
             window.take(guess)
-            window.slow_down()
-            self._check_standing(m)
+            self._check_standing(m, (yield from window.slow_down()))
         if not given or (is_found and self._k < m):
-            plan.adopt(self._k, m, window.points, end)
-            self._is_slow = not is_found
+            ahead = yield from plan.ahead_of(m, window.points, end)
+            if not given or self._k < m:
+                plan.adopt(self._k, m, ahead)
+                self._patience = max(self._spent, LESS_PATIENT * self._patience, self._least_patience)
+                self._is_slow = not is_found
 
-    def _check_standing(self, m: int) -> None:
+    def _check_standing(self, m: int, uses: Array) -> None:
         """Raise ModelError if even the slowest motion from sample m on is beyond a bound between two samples."""
-        uses = self._window.uses()
         if uses.max() > ROUNDING:
             k = m + int(np.argmax(uses))
             found = f"between samples {k} and {k + 1} even the slowest motion takes {uses.max():.4g} times a bound"
@@ -248,29 +227,31 @@ class OnlineScaling:
 
     def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
         """Search in the window, and return whether its points are within the bounds; it has to be ready at sample m."""
-        window, steps = self._window, 0
+        window = self._window
+        ready = self._limit - window.pieces_of_check - ADOPTION
+        self._pace = 1 if given else self.pieces
         for _ in window.improve(ITERATIONS if given else 6 * ITERATIONS):
-            steps += 1
-            if given and self._k == m - 1 and window.is_feasible:
-                break  # little time is left, so a plan that is not the best one is taken
+            if given and self._elapsed >= ready and window.feasible is not None:
+                window.take(window.feasible)  # little time is left, so a plan that is not the best one is taken
+                break
             if given and self._k >= m:
                 self._patience = min(MORE_PATIENT * self._patience, MOST_PATIENT * self._least_patience)
                 return False
-            self._pace = 1 + sum(steps > part * self._limit for part in HURRY) if given else AT_REST
+            if given:
+                missing, left = max(self._patience - self._spent, LAST * self._patience), self._limit - self._elapsed
+                self._pace = min(self.pieces, max(1, ceil(missing / max(left, 1))))
             yield
-        if given:
-            self._patience = max(MORE_PATIENT * steps, LESS_PATIENT * self._patience, self._least_patience)
-        found = window.points.copy()
+        found = window.clipped()
         yield
         for points in chain(near_wish(found, self.speed**2, window.end), [found]):
             window.take(points)
-            uses = []
-            for piece in window.uses_in_pieces():
-                uses.append(piece)
-                yield
-            if max(piece.max() for piece in uses) <= ROUNDING:
+            yield
+            uses = yield from window.uses()
+            if given and self._k >= m:
+                return False
+            if uses.max() <= ROUNDING:
                 return True
-        window.tighten(np.concatenate(uses))  # between two samples a bound is broken
+        window.tighten(uses)  # between two samples a bound is broken
         return False
 
     def _jerk(self, data: Array) -> float:
@@ -285,7 +266,7 @@ class OnlineScaling:
             raise ModelError(describe(found, where=self._where, fix=fix))
         for _ in self._improve():
             pass
-        self._began = True
+        self._began, self._pace = True, 1
 
     # The motion
 
@@ -307,13 +288,20 @@ class OnlineScaling:
         """
         if not self._began:
             self.prepare()
-        if self._search is not None:
+        self._elapsed += 1
+        if self._was_fed and not self._skipped:  # the work of a step is that for a sample or a piece of the search
+            self._skipped = True
+            self._spent += 1
+        elif self._search is not None:
+            self._skipped = False
             for _ in range(self._pace):
+                self._spent += 1
                 if next(self._search, self) is self:
                     self._search, self._pace = None, 1
                     break
         elif self._last_usable() > self.plan.reach or self._is_slow:
-            self._search = self._improve()
+            self._search, self._skipped, self._spent, self._elapsed = self._improve(), False, 0, 0
+        self._was_fed = False
         self._timing = self._advance()
         return self._timing
 
@@ -347,7 +335,5 @@ class OnlineScaling:
         """
         s, rate, acceleration = self._timing
         k = min(self._k, self.fed - 2)
-        ends = (self._samples[each % self._capacity] for each in (k, k + 1))
-        found = self._interpolation(*ends, s / self.spacing - k, self.spacing, rate, acceleration)
-        q, v, a = found.reshape(3, self.joints)
+        q, v, a = self._samples.motion(k, s / self.spacing - k, rate, acceleration)
         return q, v, a

@@ -81,20 +81,27 @@ def loads(
     return torque, rate, by_torque, by_rate
 
 
-def inside(before: list[ca.SX], after: list[ca.SX], h: ca.SX, part: float) -> list[ca.SX]:
-    """Return the coefficients at a part of an interval of length h: the cubic through both ends and their slopes.
+def _on_path(before: ca.SX, after: ca.SX, part: ca.SX, h: ca.SX) -> list[ca.SX]:
+    """Return q and its first three derivatives (n each) at a part of an interval of length h between samples (4, n).
 
-    Example:
-        >>> inside([ca.SX(0), ca.SX(1)], [ca.SX(2), ca.SX(3)], ca.SX(1), 0.5)
-        [SX(0.75), SX(2)]
+    q is the polynomial of degree 7 through q and its first three derivatives at both samples.
     """
-    half = len(before) // 2
-    ends = list(zip(before[:half], after[:half], before[half:], after[half:], strict=True))
-    rest = 1 - part
-    first, last = rest**2 * (1 + 2 * part), part**2 * (3 - 2 * part)
-    slope, first_slope, last_slope = 6 * part * rest, rest * (1 - 3 * part), part * (3 * part - 2)
-    values = [first * p + last * q + h * part * rest * (rest * p_s - part * q_s) for p, q, p_s, q_s in ends]
-    return values + [slope * (q - p) / h + first_slope * p_s + last_slope * q_s for p, q, p_s, q_s in ends]
+    n, powers = before.size2(), np.arange(8)
+    at_ends = np.zeros((8, 8))  # from the coefficients of powers to the derivatives at 0 and 1
+    for order in range(4):
+        factor = np.prod([powers - k for k in range(order)], axis=0) if order else np.ones(8)
+        at_ends[order, order], at_ends[4 + order] = factor[order], factor
+    scales = ca.vertcat(*(h**order for order in range(4)))
+    # Relative to the first position, since accelerations are small differences over h^2.
+    from_first = [each - ca.vertcat(before[0, :], ca.SX.zeros(3, n)) for each in (before, after)]
+    ends = ca.vertcat(*(each * ca.repmat(scales, 1, n) for each in from_first))
+    curve = ca.DM((6 * np.linalg.inv(at_ends)).round() / 6) @ ends  # the inverse has multiples of 1 / 6
+    basis, found = ca.horzcat(*(part**k for k in range(8))), []
+    for order in range(4):
+        found.append((basis @ curve).T / h**order)
+        basis = ca.jtimes(basis, part, 1)
+    found[0] += before[0, :].T
+    return found
 
 
 def interpolation(n: int) -> ca.Function:
@@ -109,20 +116,25 @@ def interpolation(n: int) -> ca.Function:
     """
     part, h, rate, acceleration = (ca.SX.sym(name) for name in ("part", "h", "rate", "acceleration"))
     before, after = ca.SX.sym("before", 4, n), ca.SX.sym("after", 4, n)
-    powers = np.arange(8)
-    at_ends = np.zeros((8, 8))  # from the coefficients of powers to the derivatives at 0 and 1
-    for order in range(4):
-        factor = np.prod([powers - k for k in range(order)], axis=0) if order else np.ones(8)
-        at_ends[order, order], at_ends[4 + order] = factor[order], factor
-    scales = ca.vertcat(*(h**order for order in range(4)))
-    # Relative to the first position, since accelerations are small differences over h^2.
-    from_first = [each - ca.vertcat(before[0, :], ca.SX.zeros(3, n)) for each in (before, after)]
-    ends = ca.vertcat(*(each * ca.repmat(scales, 1, n) for each in from_first))
-    curve = ca.DM((6 * np.linalg.inv(at_ends)).round() / 6) @ ends  # the inverse has multiples of 1 / 6
-    basis = ca.horzcat(*(part**k for k in range(8)))
-    q, slope = basis @ curve, ca.jtimes(basis, part, 1) @ curve / h
-    bend = ca.jtimes(ca.jtimes(basis, part, 1), part, 1) @ curve / h**2
-    result = ca.vertcat((before[0, :] + q).T, (slope * rate).T, (bend * rate**2 + slope * acceleration).T)
+    q, d1, d2, _ = _on_path(before, after, part, h)
+    result = ca.vertcat(q, d1 * rate, d2 * rate**2 + d1 * acceleration)
     inputs = [before, after, part, h, rate, acceleration]
     names = ["before", "after", "part", "h", "rate", "acceleration"]
     return ca.Function("on_path", inputs, [ca.cse(result)], names, ["motion"])
+
+
+def refinement(robot: Robot) -> ca.Function:
+    """Return (two samples (8, nv), part of the interval, h and torque and velocity bounds) -> ``coefficients`` there.
+
+    Between two samples the path is the polynomial that the robot follows (``interpolation``).
+
+    Example:
+        >>> refinement(torsor.library.two_link()).size_in(2)
+        (5, 1)
+    """
+    n = robot.nv
+    ends, part, fixed = ca.SX.sym("ends", 8, n), ca.SX.sym("part"), ca.SX.sym("fixed", 1 + 2 * n)
+    h, torque, velocity = ca.vertsplit(fixed, [0, 1, 1 + n, 1 + 2 * n])
+    result = coefficients(robot)(*_on_path(ends[:4, :], ends[4:, :], part, h), torque, velocity)
+    names = ["ends", "part", "fixed"]
+    return ca.Function("refinement", [ends, part, fixed], [ca.cse(result)], names, ["coefficients"])

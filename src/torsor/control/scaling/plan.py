@@ -1,12 +1,16 @@
 """The plan: x = s'^2 and u = s'' at the samples ahead, which ends at rest within the known path."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.control.scaling.intervals import FromRest, Interval, Spline, ToRest
+
+Ahead = tuple[list[float], list[float], list[float]]  # x and u at samples, and the times of all but the first
 
 
 class Plan:
@@ -40,33 +44,50 @@ class Plan:
         """Return about how long (s) it takes from one sample to another."""
         return self._passed[last - self.first] - self._passed[first - self.first]
 
-    def adopt(self, k: int, m: int, points: Array, end: str) -> None:
-        """Take control points of x from sample m on in place of what was planned; samples before k are forgotten."""
-        x, u = (points[1:] + points[:-1]) / 2, (points[1:] - points[:-1]) / (2 * self.spacing)
+    def ahead_of(self, m: int, points: Array, end: str) -> Generator[None, None, Ahead]:
+        """Return x, u and times at the samples from m on for control points of x, in pieces of work."""
+        x, u = points[1:] + points[:-1], points[1:] - points[:-1]
+        x *= 0.5
+        u /= 2 * self.spacing
         if x[0] <= 0:  # from rest
             x[0] = u[0] = 0.0
         if end == "rest":
             x[-1] = u[-1] = 0.0
-        kept = slice(k - self.first, m - self.first)
-        self._x, self._u = self._x[kept] + x.tolist(), self._u[kept] + u.tolist()
-        self.first, self.reach = min(k, m), m + len(x) - 1
-        rates = np.sqrt(np.array(self._x))
-        ways = 2 * self.spacing / np.maximum(rates[1:] + rates[:-1], 1e-12)
-        self._passed = np.concatenate([[0.0], np.cumsum(ways)]).tolist()
+        yield
+        rates = np.sqrt(x)
+        times = 2 * self.spacing / np.maximum(rates[1:] + rates[:-1], 1e-12)
+        times[0] += self._passed[m - self.first]
+        yield
+        ahead = x.tolist(), u.tolist(), np.cumsum(times).tolist()
+        yield
+        return ahead
 
-    def stretched(self, m: int, n: int, fastest: Array) -> Array:
+    def adopt(self, k: int, m: int, ahead: Ahead) -> None:
+        """Take a timing from sample m on in place of what was planned; samples before k are forgotten."""
+        x, u, times = ahead
+        first, last = min(k, m) - self.first, m - self.first
+        self._x, self._u = self._x[first:last] + x, self._u[first:last] + u
+        self._passed = self._passed[first : last + 1] + times
+        self.first, self.reach = min(k, m), m + len(x) - 1
+
+    def stretched(self, m: int, n: int, fastest: Array) -> Generator[None, None, Array]:
         """Return control points (n + 2) from sample m on: the plan, longer at its largest speed, so that it ends later.
 
-        It is the first guess of a better plan.
+        It is the first guess of a better plan, made in pieces of work.
         """
-        x = np.array(self._x[m - self.first :])
-        top = int(np.argmax(x))
-        x = np.concatenate([x[:top], np.full(n + 1 - len(x), x[top]), x[top:]])
-        x = np.minimum(x, _INSIDE * fastest)
-        x[-1] = x[-2] / 3
-        x, u = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]]), self.state(m)[1]
-        x[:2] = self.state(m)[0] - self.spacing * u, self.state(m)[0] + self.spacing * u
-        return x
+        x, u = self.state(m)
+        planned = self._x[m - self.first :]
+        most = max(planned)
+        top = planned.index(most)
+        found = np.array(planned[:top] + [most] * (n + 1 - len(planned)) + planned[top:])
+        yield
+        np.minimum(found[:-1], _INSIDE * fastest, out=found[:-1])
+        found[-1] = found[-2] / 3
+        points = np.empty(n + 2)
+        np.add(found[1:], found[:-1], out=points[1:-1])
+        points[1:-1] *= 0.5
+        points[0], points[1], points[-1] = x - self.spacing * u, x + self.spacing * u, found[-1]
+        return points
 
 
 _INSIDE = 0.95  # of the largest x: the part that a first guess keeps to
@@ -93,16 +114,22 @@ def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
         >>> [each.round(3).tolist() for each in near_wish(np.array([0.98, 0.5, 0.995, 0.3]), 1.0, "rest")][-1]
         [0.99, 0.5, 1.0, 0.3]
     """
-    near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)
-    if not near.any():
+    if points.max() <= _NEAR * wished:
         return
+    near = _part((points / wished - _NEAR) / (_AT - _NEAR))
     if end == "free":
         yield np.full(len(points), wished)
     last = int((near > 0).nonzero()[0].max(initial=0))
     for part in (1.0, 0.75, 0.5):
-        ahead = np.clip((part * last - np.arange(len(points))) / (_BLEND * last + 1), 0.0, 1.0)
+        ahead = _part((part * last - np.arange(len(points))) / (_BLEND * last + 1))
         yield _raised(points, wished, ahead)
     yield _raised(points, wished, near)
+
+
+def _part(value: NDArray[np.floating[Any]]) -> Array:
+    """Return numbers limited to 0 to 1."""
+    found: Array = np.minimum(np.maximum(value, 0.0), 1.0)
+    return found
 
 
 def _raised(points: Array, wished: float, part: Array) -> Array:

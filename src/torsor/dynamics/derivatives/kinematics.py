@@ -65,7 +65,7 @@ def _changes(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place) -> tuple[ca
         if move.varies:
             S_v, S_av, S_vv = move.variations(rate, acceleration)
             P1, by_q, by_v = P1 + S_v, by_q + S_av + ad(both) @ S_v, by_v + S_vv
-            A = A + move.S_rate(rate) @ rate
+            A = A + move.bias(rate)
         V = V + S @ rate
         for kind, each in zip(kinds, (S, P1, by_q, by_v), strict=True):
             kind.append(joint.seen(each))

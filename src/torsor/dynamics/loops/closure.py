@@ -106,3 +106,8 @@ class Closures:
 def closure_jacobian(tree: Tree, q: ca.SX) -> ca.SX:
     """Return A (c x nv) with phi' = A v."""
     return Closures(tree, q, exact=True).A
+
+
+def closure_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return A v (c x 1): the rates of phi, and the slips of wheels."""
+    return closure_jacobian(tree, q) @ v

@@ -162,6 +162,11 @@ def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
 
 def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the nearest (q, v) with closed loops, and the margin; v is NaN where the loops could not be closed."""
+    return _closed_state(tree, q, v, choice)[:3]
+
+
+def _closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Return the same, and the rate of closure that is left, relative to the velocities."""
     system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
@@ -170,7 +175,9 @@ def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple
     for _ in range(CORRECTIONS):
         v = system.project(v, A @ v)
     gap = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q) / ca.SX(choice.units)))
-    return q, ca.if_else(gap <= CLOSED, v, ca.SX.nan(tree.nv, 1)), system.margin
+    units = ca.SX([choice.units[k] for k in system.rows])
+    rate = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), A @ v / units)) / ca.fmax(1, ca.norm_2(v))
+    return q, ca.if_else(gap <= CLOSED, v, ca.SX.nan(tree.nv, 1)), system.margin, rate
 
 
 def projected_end(
@@ -178,8 +185,11 @@ def projected_end(
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the state (q, v) at the end of a step from q, projected onto closed loops, and its margin.
 
-    The margin is negative where, at the rate of this step, it vanishes within the next.
+    The margin is negative where, at the rate of this step, it vanishes within the next. As positions that could not be
+    closed, velocities that open loops, or let wheels slip, become NaN: the step was too long.
     """
-    before, (q_next, v_next, after) = closure_margin(tree, q, choice), closed_state(tree, q_next, v_next, choice)
+    before = closure_margin(tree, q, choice)
+    q_next, v_next, after, rate = _closed_state(tree, q_next, v_next, choice)
+    v_next = ca.if_else(rate <= CLOSED, v_next, ca.SX.nan(tree.nv, 1))
     vanishes = ca.logic_and(2 * after <= before, after < NEAR)
     return q_next, v_next, ca.if_else(vanishes, -after, after)

@@ -150,7 +150,7 @@ class Chain:
             own = link.J @ rate
             rest = ad(V[-1]) @ own
             if link.move.varies:
-                rest = rest + link.seen(link.move.S_rate(rate) @ rate)
+                rest = rest + link.seen(link.move.bias(rate))
             if a is not None:
                 rest = rest + link.J @ link.body.rate(a)
             V.append(V[-1] + own)

@@ -30,7 +30,7 @@ import casadi as ca
 
 from torsor.dynamics.recursions.kinematics import Move, moves, sx, twists
 from torsor.dynamics.trees.tree import Body, Rotor, Tree
-from torsor.spatial import ad, cross, skew
+from torsor.spatial import ad, cross, rotational_inertia, skew
 
 Coordinates = list[tuple[int, float]]
 
@@ -45,7 +45,7 @@ class Composite:
 
     def momentum(self, S: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return (angular, linear) momentum about the origin for each twist that is a column of S."""
-        J, c = _across(self.Sigma), skew(self.ms)
+        J, c = rotational_inertia(self.Sigma), skew(self.ms)
         return J @ S[:3, :] + c @ S[3:, :], self.m * S[3:, :] - c @ S[:3, :]
 
     def up(self, move: Move) -> "Composite":
@@ -186,23 +186,16 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     return entries.matrix()
 
 
-def _across(D: ca.SX) -> ca.SX:
-    """Return tr(D) 1 - D, with each diagonal entry as the sum of the other two of D."""
-    across = -D
-    for k in range(3):
-        across[k, k] = D[(k + 1) % 3, (k + 1) % 3] + D[(k + 2) % 3, (k + 2) % 3]
-    return across
-
-
 def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
     """Return B X for twists X (6 x m)."""
     w = X[:3, :]
-    return ca.vertcat(_across(D) @ w, -skew(P) @ w)
+    product: ca.SX = ca.vertcat(rotational_inertia(D) @ w, -skew(P) @ w)
+    return product
 
 
 def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
     """Return B^T X, pure moments."""
-    moment = _across(D).T @ X[:3, :] + skew(P) @ X[3:, :]
+    moment: ca.SX = rotational_inertia(D).T @ X[:3, :] + skew(P) @ X[3:, :]
     return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
 
 

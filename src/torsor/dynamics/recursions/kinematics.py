@@ -71,6 +71,11 @@ class Move:
         rate = self._kind.subspace_rate(self._position, v, self._pitch)
         return ca.SX.zeros(*self.S.shape) if rate is None else rate
 
+    def bias(self, v: ca.SX) -> ca.SX:
+        """Return S' v (6 x 1) in the moved axes, from the joint's velocities v."""
+        bias = self._kind.bias(self._position, v, self._pitch)
+        return ca.SX.zeros(6, 1) if bias is None else sx(bias)
+
     @property
     def varies(self) -> bool:
         """Whether S changes with the joint's positions."""
@@ -101,6 +106,20 @@ class Move:
         q = ca.SX.sym("q", self._kind.nq)
         derivative = ca.jacobian(self._kind.subspace(q, self._pitch).T @ wrench, q)
         return ca.substitute(derivative, q, self._position)
+
+    @property
+    def S_before(self) -> ca.SX:
+        """S (6 x nv) in the parent's axes."""
+        before = sx(self._kind.subspace_before(self._position, self._pitch))
+        return ca.vertcat(self._placement @ before[:3, :], self._placement @ before[3:, :])
+
+    def up_both(self, X: ca.SX) -> ca.SX:
+        """Return wrenches or twists (6 rows) in the parent's axes, about the body's origin."""
+        return ca.vertcat(self.up(X[:3, :]), self.up(X[3:, :]))
+
+    def shifted(self, wrench: ca.SX) -> ca.SX:
+        """Return wrenches (6 rows) in the parent's axes at its origin, from those at the body's origin."""
+        return ca.vertcat(wrench[:3, :] + skew(self.p) @ wrench[3:, :], wrench[3:, :])
 
     def up_wrench(self, n: ca.SX, f: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return wrenches at the parent's origin in its axes: each column of n is a moment about the body's origin."""
@@ -164,7 +183,7 @@ def motions(
         wJ = vJ = wdJ = aJ = zero
         if v is not None:
             rate = body.rate(v)
-            twist, rest = move.S @ rate, move.S_rate(rate) @ rate
+            twist, rest = move.S @ rate, move.bias(rate)
             wJ, vJ, wdJ, aJ = twist[:3], twist[3:], rest[:3], rest[3:]
         if a is not None:
             acceleration = move.S @ body.rate(a)

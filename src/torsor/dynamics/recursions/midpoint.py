@@ -33,8 +33,9 @@ from torsor.dynamics.loops.factors import Columns
 from torsor.dynamics.loops.index_one import CLOSED
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.configuration import chart, chart_carry, chart_rate, chart_velocity
+from torsor.dynamics.recursions.elimination import Stiffness
 from torsor.dynamics.recursions.energy import gravity_energy, kinetic_energy
-from torsor.dynamics.recursions.hybrid import Stiffness, solve_mass
+from torsor.dynamics.recursions.hybrid import solve_mass
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.recursions.newton_euler import inertial_force, load_force
 from torsor.dynamics.recursions.passive import friction_force, passive_jacobians, spring_force

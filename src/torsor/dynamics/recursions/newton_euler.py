@@ -10,7 +10,7 @@ f_j, n_j is the wrench of the parent on body j at its origin. Khalil 2010, eqs. 
 Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 import casadi as ca
@@ -29,16 +29,13 @@ def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) ->
 
     A rotor adds the rate of its spin momentum h a + (w x h) v with v and a of its coordinate (Hua et al. 2022, eq. 25).
     """
-    Sigma, ms, m = sx(body.P[:3, :3]), body.ms, body.mass
+    Sigma, ms, m = body.Sigma, body.ms, body.mass
     n, f = moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
-    for shape in body.shapes:
-        n = n + shape.J @ motion.wd + cross(motion.w, shape.J @ motion.w)
     if a is not None:
         h, b = body.momenta(a)
         n, f = n + h, f + b
     if v is not None:
-        h, b = body.momenta(v)
-        n, f = n + cross(motion.w, h), f + cross(motion.w, b)
+        n = n + cross(motion.w, body.spin(v))
         for shape in body.shapes:
             n_rate, f_rate = shape.wrench(motion.w, v[shape.modal.v])
             n, f = n + n_rate, f + f_rate
@@ -46,9 +43,18 @@ def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) ->
 
 
 def wrenches(
-    tree: Tree, moved: list[Move], motion: list[Motion], v: ca.SX | None, a: ca.SX | None, external: Load
+    tree: Tree,
+    moved: list[Move],
+    motion: list[Motion],
+    v: ca.SX | None,
+    a: ca.SX | None,
+    external: Load,
+    cuts: Set[int] = frozenset(),
 ) -> list[tuple[ca.SX, ca.SX]]:
-    """Return (n, f) that each parent exerts on its body, at the body's origin in its axes, tips to root."""
+    """Return (n, f) that each parent exerts on its body, at the body's origin in its axes, tips to root.
+
+    The bodies in ``cuts`` do not act on their parents.
+    """
     wrench = [body_wrench(move.body, m, v, a) for move, m in zip(moved, motion, strict=True)]
     for i in reversed(range(len(wrench))):
         n, f = wrench[i]
@@ -57,7 +63,7 @@ def wrenches(
             n, f = n - n_e, f - f_e
             wrench[i] = n, f
         parent = tree.bodies[i].parent
-        if parent >= 0:
+        if parent >= 0 and i not in cuts:
             n_up, f_up = moved[i].up_wrench(n, f)
             wrench[parent] = wrench[parent][0] + n_up, wrench[parent][1] + f_up
     return wrench
@@ -77,22 +83,27 @@ def to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
 
 
 def _project(
-    tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]], motion: list[Motion], v: ca.SX | None
+    tree: Tree,
+    moved: list[Move],
+    wrench: list[tuple[ca.SX, ca.SX]],
+    motion: list[Motion],
+    v: ca.SX | None,
+    cuts: Set[int] = frozenset(),
 ) -> ca.SX:
     """Return the forces S^T (n, f) of each coordinate, plus h . omega' of its rotors, and those of modes."""
 
     def forces() -> Iterator[tuple[int, ca.SX]]:
-        for move, (n, f), m in zip(moved, wrench, motion, strict=True):
+        for i, (move, (n, f), m) in enumerate(zip(moved, wrench, motion, strict=True)):
             body = move.body
-            force = body.joint.ratio * (move.S.T @ ca.vertcat(n, f))
-            yield from enumerate(ca.vertsplit(force) if body.v.stop > body.v.start else [], body.v.start)
+            if body.v.stop > body.v.start and i not in cuts:
+                force = body.joint.ratio * (move.S.T @ ca.vertcat(n, f))
+                yield from enumerate(ca.vertsplit(force), body.v.start)
             for rotor in body.rotors:
-                h, b = rotor.momentum
-                yield rotor.v, ca.dot(h, m.wd) + ca.dot(b, m.a)
-            if v is None:
-                continue
+                if rotor.b is None:
+                    yield rotor.v, ca.dot(rotor.momentum[0], m.wd)
             for shape in body.shapes:
-                yield from enumerate(shape.forces(m.w, v[shape.modal.v]), shape.modal.v.start)
+                rates = None if v is None else v[shape.modal.v]
+                yield from enumerate(shape.forces(m.w, m.wd, m.U, m.a, rates), shape.modal.v.start)
 
     return gather(tree.nv, forces())
 
@@ -116,7 +127,7 @@ def load_force(tree: Tree, q: ca.SX, external: ca.SX) -> ca.SX:
 
 def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = None) -> ca.SX:
     """Return tau = M(q) a + C(q, v) v + g(q) + springs and friction - J^T external (nv x 1)."""
-    return _forces(tree, q, v, a, external) + tree.armature_times(a) + passive_force(tree, q, v)
+    return inverse_dynamics_with_cuts(tree, q, v, a, external, frozenset())[0]
 
 
 def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = None) -> ca.SX:
@@ -136,3 +147,14 @@ def bias_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 def gravity_force(tree: Tree, q: ca.SX) -> ca.SX:
     """Return g(q) (nv x 1), the forces that balance gravity."""
     return _forces(tree, q, None, None)
+
+
+def inverse_dynamics_with_cuts(
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load, cuts: Set[int]
+) -> tuple[ca.SX, dict[int, ca.SX]]:
+    """Return inverse dynamics without the wrenches (6 x 1) of the bodies in ``cuts``, and these wrenches."""
+    moved = moves(tree, q)
+    motion = motions(tree, moved, v, a, sx(tree.gravity))
+    wrench = wrenches(tree, moved, motion, v, a, external, cuts)
+    forces = _project(tree, moved, wrench, motion, v, cuts) + tree.armature_times(a) + passive_force(tree, q, v)
+    return forces, {i: ca.vertcat(*wrench[i]) for i in cuts}

@@ -21,6 +21,7 @@ from torsor.dynamics.recursions.newton_euler import body_wrench
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
+from torsor.mechanism.flexible import Modes
 from torsor.mechanism.free import PAIRS
 from torsor.spatial import move_pseudo_inertia, pseudo_inertia, rotational_inertia, second_moment
 
@@ -71,7 +72,9 @@ def _refuse_modes(tree: Tree) -> None:
     bent = next((body.joint.child for body in tree.bodies if body.modal), None)
     if bent is not None:
         found = f"link {bent!r} has assumed modes, and the inertia of modes is not among the parameters"
-        raise ModelError(describe(found, allowed="rigid links and rods", fix="fix the modes: robot.fix(joint, 0)"))
+        names = (body.joint.name for body in tree.bodies if isinstance(body.joint.flexible, Modes))
+        fix = f"make the link rigid: robot.fix({next(names)!r}, 0)"
+        raise ModelError(describe(found, allowed="rigid links and rods", fix=fix))
 
 
 def power_regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:

@@ -196,6 +196,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "difference": Algorithm(configuration.difference, _N),
     "closure_error": Algorithm(closure.closure_error, ("c",)),
     "closure_jacobian": Algorithm(closure.closure_jacobian, ("c", "n")),
+    "closure_rate": Algorithm(closure.closure_rate, ("c",)),
     "closure_trial": Algorithm(assembly_step.closure_trial, ("nq+n+2",), lean=True),
     "closure_state": Algorithm(assembly_step.closure_state, (3,), lean=True),
     "constrained_velocities": Algorithm(constrained.constrained_velocities, _N, lean=True),

@@ -1,13 +1,15 @@
 """An equivalent tree with fewer nonzero numbers, for results that depend on the coordinates alone.
 
-Generalised forces and the mass matrix do not change under three transformations, all exact:
+Generalised forces and the mass matrix do not change under four transformations, all exact:
 
 - a joint frame may be shifted along its axis (a prismatic one in any direction), so its origin is moved to the point
   nearest to the parent's origin, which makes components of the placement zero;
 - inertia that is equivalent to inertia of the parent is moved to the parent, from the tips to the root (Khalil's
   regrouping), which makes three of ten inertial parameters zero at a revolute joint and six at a prismatic one;
 - the frame of a revolute joint may be rotated about its axis, which makes an oblique placement a rotation about x, as
-  in the modified Denavit-Hartenberg convention, or an inertia simpler.
+  in the modified Denavit-Hartenberg convention, or an inertia simpler;
+- a body that turns about its z axis alone, as those of a planar mechanism do, has forces that depend on the sum of its
+  second moments along x and y, which is put in the first of them.
 
 Tracing folds the zeros: docs/architecture.md has the number of operations saved.
 """
@@ -43,7 +45,7 @@ def lean(tree: Tree, symbolic: SymbolicFrames = NOTHING) -> Tree:
     clamps = frozenset(i for i, body in enumerate(tree.bodies) if body.modal)
     symbolic = SymbolicFrames(symbolic.poses, symbolic.frames | clamps)
     bodies = _align(_regroup(_slide(list(tree.bodies), symbolic), symbolic), symbolic)
-    return replace(tree, bodies=tuple(map(tidy, bodies)))
+    return replace(tree, bodies=tuple(_planar(list(map(tidy, bodies)), symbolic)))
 
 
 def _slide(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
@@ -65,8 +67,9 @@ def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     """Tips to root: move to each parent the inertia of a body that is equivalent to inertia of the parent."""
     P = [body.P for body in bodies]
     for i in reversed(range(len(bodies))):
-        if i in symbolic.poses:
-            continue
+        parent = bodies[i].parent
+        if i in symbolic.poses or (parent >= 0 and bodies[parent].joint.flexible is not None and not P[parent].any()):
+            continue  # the tip of a flexible link that has no inertia shall not get any
         invisible = bodies[i].joint.kind.invisible(P[i])
         P[i] = P[i] - invisible
         if bodies[i].parent >= 0:
@@ -91,6 +94,27 @@ def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
             for k, body in zip([i, *children[i]], best, strict=True):
                 aligned[k] = body
     return aligned
+
+
+def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
+    """Root to tips: add the second moment along y of each body that turns about its z axis alone to that along x."""
+    z, found = np.array([0.0, 0.0, 1.0]), list(bodies)
+    axes: list[Array | None] = []  # about which each body turns: zero if it does not turn, None if there are several
+    for i, body in enumerate(bodies):
+        above = axes[body.parent] if body.parent >= 0 else np.zeros(3)
+        turns = body.joint.kind.turns_about_z
+        if above is None or i in symbolic.poses or turns is None:
+            axes.append(None)
+            continue
+        axis = body.T[:3, :3].T @ above
+        if turns:
+            axis = z if np.array_equal(np.abs(axis), z) or not axis.any() else None
+        axes.append(axis)
+        if axis is not None and np.array_equal(np.abs(axis), z):
+            P = body.P.copy()
+            P[0, 0], P[1, 1] = P[0, 0] + P[1, 1], 0.0
+            found[i] = replace(body, P=P, modal=tuple(each.planar() for each in body.modal))
+    return found
 
 
 def _angles(family: list[Body]) -> list[float]:

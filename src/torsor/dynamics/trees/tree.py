@@ -120,8 +120,7 @@ class Body:
     @property
     def J(self) -> ca.SX:
         """Rotational inertia (3 x 3), with that which the shape of flexible links adds."""
-        J = ca.densify(ca.SX(rotational_inertia(self.P[:3, :3])))
-        return sum((shape.J for shape in self.shapes), start=J)
+        return ca.densify(ca.SX(rotational_inertia(self.Sigma if self.shapes else self.P[:3, :3])))
 
     @property
     def mass(self) -> float | ca.SX:
@@ -139,8 +138,9 @@ class Body:
         return v[self.v] if self.joint.ratio == 1 else self.joint.ratio * v[self.v]
 
     def spin(self, rates: ca.SX) -> ca.SX:
-        """Return the spin momentum (3 x 1) of the rotors on this body at the rates (nv x 1) of the coordinates."""
-        return self.momenta(rates)[0]
+        """Return the spin momentum (3 x 1) of the rotors on this body, without modes, at the rates (nv x 1)."""
+        spinning = (rotor for rotor in self.rotors if rotor.b is None)
+        return sum((rotor.momentum[0] * rates[rotor.v] for rotor in spinning), start=ca.SX.zeros(3, 1))
 
     def momenta(self, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the (angular, linear) momentum (3 x 1 each) of the rotors and modes at the rates of coordinates."""

@@ -56,7 +56,7 @@ def printed_differences() -> tuple[Difference, ...]:
             "narrower ranges, for control points; also an upright chest and a pelvis that drops",
             "ranges of the body's joints at the nodes; limits are not printed",
         ),
-        Difference("5.3", "torques within limits", SAME, SAME, "limits are not printed"),
+        Difference("5.3", "torques within limits", SAME, SAME, "joints that move; limits are not printed"),
         Difference(
             *("5.4", "points in contact: height 0, velocity 0; all others: height above 0"),
             f"contact: heights within {1e3 * near.slack:g} mm, velocities within {1e3 * near.slip:g} mm/s",

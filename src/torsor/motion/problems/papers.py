@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from torsor import library
-from torsor.checks import number, one_of
+from torsor.checks import number, one_of, positive
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms.ends import End, Start
 from torsor.motion.terms.limits import TorqueRates, Torques, Unactuated
@@ -74,6 +74,8 @@ def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0)
         >>> stanford_rates().model.names[2]
         'joint3'
     """
+    for what, bound in (("force", force), ("rate", rate)):
+        positive(bound, "stanford-rates", what)
     half = math.pi / 2
     ends = (
         Start(q=[half, 0.0, 0.0, half, half / 2, half], v=0.0, a=0.0),
@@ -99,6 +101,7 @@ def elastic_arm(
         >>> elastic_arm().model.names
         ('joint1', 'joint2', 'joint3', 'joint3/motor')
     """
+    positive(torque, "elastic-arm", "torque")
     names = ("joint1", "joint2", "joint3")
     still: dict[str, Any] = {"v": 0.0, "a": 0.0}
     places = [dict(zip(names, map(float, each), strict=True)) for each in (start, end)]

@@ -1,11 +1,13 @@
 """Commercial arms in the least time: from point to point, and along a given joint path."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from torsor import library
+from torsor.checks import real_array
+from torsor.errors import ModelError, describe
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms.distances import Capsule, Clearance, Sphere
 from torsor.motion.terms.ends import End, Start
@@ -84,6 +86,14 @@ def _clear(bodies: Sequence[Any], obstacles: Sequence[Any]) -> list[Clearance]:
     return [Clearance(first=bodies, second=tuple(obstacles), least=0.01)] if obstacles else []
 
 
+def _positive(bounds: Any, where: str, what: str) -> Any:
+    """Return bounds, or raise ModelError if one of them is not above 0."""
+    given = list(bounds.values()) if isinstance(bounds, Mapping) else bounds
+    if not (real_array(given, where, what) > 0).all():
+        raise ModelError(describe(f"{what} is {bounds}", where=where, allowed="numbers above 0"))
+    return bounds
+
+
 def _from_rest_to_rest(
     name: str,
     robot: Robot,
@@ -99,7 +109,7 @@ def _from_rest_to_rest(
     if np.isfinite(robot.velocity_limit).any():
         limits.append(Velocities())
     if torque_rates is not None:
-        limits.append(TorqueRates(upper=torque_rates))
+        limits.append(TorqueRates(upper=_positive(torque_rates, name, "torque_rates")))
     phase = Phase((0.1, 5.0), points=points, degree=3 if torque_rates is None else 5)
     return MotionProblem(robot, phase, Time(), [*limits, *clear], path=path, name=name)
 

@@ -52,7 +52,7 @@ class _Limits(Constraint):
             return self._own(robot, names)
         most = by_name(np.inf if self.upper is None else self.upper, names, np.inf, f"{self.title}: upper")
         if self.lower is None:
-            return -most, most
+            return 0.0 - most, most  # not -0.0, which messages would show
         return by_name(self.lower, names, -np.inf, f"{self.title}: lower"), most
 
     def bounds_of(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:

@@ -90,7 +90,8 @@ def _data(robot: Robot, centres: Sequence[tuple[str, str]], limits: Sequence[str
         printed, ours = ["0.5", "0.1", *centre], [link.mass, link.inertia[2, 2], *link.com[:2]]
         rows.append(numbers(f"link {k + 1}: mass, inertia, centre of mass", printed, ours, "kg, kg m², m"))
         ends = [-robot.effort_limit[k], robot.effort_limit[k]]
-        rows.append(numbers(f"joint {k + 1}: bounds", [f"-{limit}", limit], ends, "N m" if k else "N m, N"))
+        unit = "N" if robot.joints[k].type == "prismatic" else "N m"
+        rows.append(numbers(f"joint {k + 1}: bounds", [f"-{limit}", limit], ends, unit))
     return Outcome(rows)
 
 

@@ -21,10 +21,13 @@ def _equations() -> Outcome:
     used = np.abs(torques[:, first:]) / limits[first:]
     squares = (used**2).sum(axis=1)
     effort = float((squares[1:] + squares[:-1]) @ np.diff(result.times)) / 2
+    parts = {each.title: each.weighted for each in result.parts}
     version = VERSIONS["thesis"]
     rows = [
-        only("5.1: integral of the squared torques over their limits", f"{effort:.4f}"),
-        only("objective of the walk", f"{result.objective:.4f}"),
+        only("5.1: integral of the squared torques over their limits", f"{parts['effort']:.4f}"),
+        only("the same with the torques that hold the frozen joints", f"{effort:.4f}"),
+        only("posture, which eq. 5.1 does not have", f"{parts['posture']:.4f}"),
+        only("objective of the walk, the first and the third", f"{result.objective:.4f}"),
         _limits(q, np.asarray(body.lower), np.asarray(body.upper)),
         claim("5.3: torques within their limits", "yes", f"at most {100 * used.max():.0f} %", bool(used.max() <= 1)),
         claim(

@@ -8,12 +8,14 @@ import numpy as np
 
 from torsor import library
 from torsor.arrays import Array
+from torsor.mechanism import Link
+from torsor.reproduce.documents import sketches
 from torsor.reproduce.documents.drawing import curves, tidy
 from torsor.reproduce.documents.hua_control import law, stability
 from torsor.reproduce.equations import hua
 from torsor.reproduce.errata.hua import library_rows
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
-from torsor.reproduce.samples import mixed
+from torsor.reproduce.samples import about_origin, mixed
 from torsor.simulation import simulate
 
 STEP, SECONDS = 1e-3, 10.0
@@ -103,22 +105,51 @@ def _table() -> Outcome:
         far = place - np.asarray(links[0].com)
         J = J - mass_ * (far @ far * np.eye(3) - np.outer(far, far))
     rows.append(numbers("link 1: Ixx, Iyy, Izz", printed[0][1][:3], np.diag(J).round(12), "kg m²"))
+    # The bevel arm has motor 3 on link 2: the difference of the first links is this motor at O_2.
+    with_, without = (about_origin(each.mass, each.com, each.inertia) for each in (links[0], _bevel_column()))
+    motor = with_ - without - motors @ motors * np.eye(3) + np.outer(motors, motors)
+    ours = [links[0].mass - _bevel_column().mass, *np.diag(motor).round(12)]
+    rows.append(numbers("motor: m, Ixx, Iyy, Izz", ["1.0", "0.006", "0.006", "0.004"], ours, "kg, kg m²"))
     rotors = [float(library.elastic_arm().mass_matrix(np.zeros(4))[3, 3]) / 100]  # a gear of 10
-    rows.append(numbers("motor 3: Izz", ["0.004"], np.round(rotors, 12), "kg m²"))
+    rows.append(numbers("rotor of motor 3: Izz", ["0.004"], np.round(rotors, 12), "kg m²"))
     return Outcome(rows)
 
 
-def _unified() -> Outcome:
-    """Compare link 1 of the arm with its own body and two motors: the unified rigid body, rotors as if locked."""
-    link = library.elastic_arm().links[0]
-    masses, heights = np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3])  # Table I; motors at the end of link 1
-    total = float(masses.sum())
+def _bevel_column() -> Link:
+    """Return link 1 with motor 2 alone."""
+    return library.bevel_elastic_arm().links[0]
+
+
+def _settings() -> Outcome:
+    """Compare the numbers of section V with those that the simulation has."""
+    robot, reference = law().robot, law().reference
+    assert reference is not None
+    carriers = ["" if each.motor is None else each.motor.carrier for each in robot.joints]
+    soft = robot.elastic[0].motor
+    assert soft is not None and not isinstance(soft.stiffness, str | None)
+    times = np.array([0.4, 1.7, 3.0])
+    desired = np.asarray(reference(times)[0])
     return Outcome(
         [
-            same("mass of link 1 with motors 2 and 3", total, link.mass, unit="kg"),
-            same("height of its centre of mass", masses @ heights / total, link.com[1], unit="m"),
+            number("degrees of freedom", "3", robot.nv - len(robot.elastic)),
+            claim("elastic joint", "the last one", robot.elastic[0].name, robot.elastic[0] is robot.joints[-1]),
+            number("stiffness of joint 3", "100", soft.stiffness, "N m/rad"),
+            claim(
+                "motors 1, 2, 3 are on",
+                "the base, link 1, link 1",
+                ", ".join(carriers),
+                carriers == ["base", "link1", "link1"],
+            ),
+            same("desired angles 0.5 sin(0.5 π t)", np.tile(0.5 * np.sin(0.5 * np.pi * times), (3, 1)).T, desired),
+            numbers("initial angles of the joints", ["0", "0", "-0.4363"], START[:3], "rad"),
+            number("payload, vertical force on the end effector as printed", "-3", -LOADS["payload"], "N"),
+            number("simulated time", "10", SECONDS, "s"),
         ]
     )
+
+
+def _unified() -> Outcome:
+    return sketches.unified_body(np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3]))  # Table I; motors at O_2
 
 
 def _errors(case: str) -> list[Row]:
@@ -216,7 +247,7 @@ def _figure(k: int, title: str, make: Callable[[str, str], Outcome], case: str) 
 
 F = Kind.FIGURE
 ITEMS = [
-    Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", lambda: Outcome([])),
+    Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", sketches.drives),
     Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", _unified),
     Item("hua/algorithm-1", "inverse dynamics", Kind.ALGORITHM, "Algorithm 1, eqs. 2 to 29", _recursion),
     Item("hua/algorithm-2", "forward dynamics", Kind.ALGORITHM, "Algorithm 2, eqs. 30 to 36", _forward),
@@ -230,5 +261,6 @@ ITEMS = [
         first=10,
     ),
     Item("hua/table-1", "dynamic parameters", Kind.TABLE, "Table I", _table),
+    Item("hua/simulation", "numbers of the simulation", Kind.NUMBER, "section V", _settings),
     *(_figure(*each) for each in FIGURES),
 ]

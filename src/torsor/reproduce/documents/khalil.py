@@ -3,6 +3,7 @@
 The paper prints equations and no numbers: they are evaluated as printed (corrected) and compared with the library.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -51,13 +52,32 @@ def _inverse() -> Outcome:
     )
 
 
+def _of_lagrangian(robot: Robot, q: Array, v: Array, a: Array) -> Array:
+    """Return d/dt (dL/dq') - dL/dq from the energies of a robot, by fourth-order differences along the motion."""
+    h, weights = 1e-3, {-2: 1.0, -1: -8.0, 1: 8.0, 2: -1.0}
+
+    def difference(function: Callable[[float], Array]) -> Array:
+        return np.asarray(sum(weight * function(k * h) for k, weight in weights.items()) / (12 * h))
+
+    def momentum(t: float) -> Array:
+        return np.asarray(robot.mass_matrix(q + v * t + a * t * t / 2) @ (v + a * t))
+
+    def lagrangian(where: Array) -> Array:
+        return np.asarray(robot.kinetic_energy(where, v) - robot.potential_energy(where))
+
+    along = [difference(lambda t, unit=unit: lagrangian(q + t * unit)) for unit in np.eye(len(q))]  # type: ignore[misc]
+    return difference(momentum) - np.array(along)
+
+
 def _matrices() -> Outcome:
     data, robot, (q, v, a), fe, me, *_ = tree()
     A, H = khalil.direct_model(data, q, v, fe, me)
     Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
     loads = robot.inverse_dynamics(q, v, 0 * a, external=tree().external)
+    free = robot.inverse_dynamics(q, v, a) - data.Fs * np.sign(v) - data.Fv * v  # neither loads nor friction
     return Outcome(
         [
+            same("Γ of the Lagrangian, eq. 6, by differences", _of_lagrangian(robot, q, v, a), free, 1e-8, "N m, N"),
             same("A, section 3.3.1", A, robot.mass_matrix(q)),
             same("H, section 3.3.1", H, loads),
             same("Γ = A q'' + H, eq. 7", A @ a + H, Gamma),
@@ -185,7 +205,7 @@ ITEMS = [
     Item("khalil/frames", "frames of a tree in six parameters", A, "section 2.1, eq. 1", _frames),
     Item("khalil/cut-joint", "closed loops by a cut joint", A, "section 2.2, eqs. 2 to 5", _cut_joint, seconds=1),
     Item("khalil/inverse", "inverse dynamics of a tree", A, "section 3.2, eqs. 9 to 31", _inverse),
-    Item("khalil/matrices", "direct dynamics by A and H", A, "section 3.3.1, eqs. 6 to 8", _matrices),
+    Item("khalil/matrices", "direct dynamics by A and H", A, "sections 3.1 and 3.3.1, eqs. 6 to 8", _matrices),
     Item("khalil/direct", "direct dynamics by recursion", A, "section 3.3.2, eqs. 32 to 54", _direct),
     Item("khalil/five-bar", "closed loops: a five-bar", A, "section 4, eqs. 55 to 58", _five_bar, seconds=2, first=5),
 ]

@@ -21,15 +21,50 @@ def _elastic() -> Outcome:
     weak = data._replace(Ia=np.where(ELASTIC > 0, 0.0, data.Ia))
     found = recursive.elastic_inverse(weak, q, v, a, tree().wrenches, ELASTIC, BENT)
     accelerations, forces = elastic_case()
-    A, H = khalil.direct_model(weak._replace(Fs=0 * data.Fs, Fv=0 * data.Fv), q, v, tree().fe, tree().me)
+    smooth = weak._replace(Fs=0 * data.Fs, Fv=0 * data.Fv)  # eq. 82 has no friction
+    A, H = khalil.direct_model(smooth, q, v, tree().fe, tree().me)
     rigid, soft = np.flatnonzero(ELASTIC == 0), np.flatnonzero(ELASTIC)
     pull = -ELASTIC[soft] * BENT[soft]
     split = np.linalg.solve(A[np.ix_(soft, soft)], pull - A[np.ix_(soft, rigid)] @ a[rigid] - H[soft])
+    Gamma = np.where(ELASTIC > 0, -ELASTIC * BENT, found.Gamma)  # eq. 69
+    direct = recursive.direct_dynamics(smooth, q, v, Gamma, tree().wrenches)
     return Outcome(
         [
+            same("direct model, section 6.2", direct.qdd, accelerations, 1e-10),
             same("elastic accelerations, eq. 80", found.qdd[soft], accelerations[soft]),
             same("the same by eq. 71", split, accelerations[soft], 1e-10),
             same("forces of rigid joints, eq. 82", found.Gamma[rigid], forces[rigid], unit="N m, N"),
+        ]
+    )
+
+
+def _matrices_of_free_base() -> tuple[Array, Array]:
+    """Return (A, H) of eq. 83 by the inverse model, which goes on to the base (section 7.1, first method)."""
+    data, _, (q, v, _), fe, me, base, _ = tree()
+    n = len(q)
+    calm = data._replace(Fs=np.zeros(n), Fv=np.zeros(n))
+
+    def model(robot: khalil.Robot, base: khalil.Base, motion: tuple[Array, Array], *loads: Array) -> Array:
+        found, wrench = khalil.base_wrench(robot, base._replace(Vd=motion[1][:6]), q, motion[0], motion[1][6:], *loads)
+        return np.concatenate([wrench, found.Gamma])
+
+    still = base._replace(w=np.zeros(3))
+    columns = [model(calm, still, (np.zeros(n), unit)) for unit in np.eye(6 + n)]
+    return np.array(columns).T, model(data, base, (v, np.zeros(6 + n)), fe, me)
+
+
+def _base_matrices() -> Outcome:
+    _, _, (_, _, a), *_ = tree()
+    A, H = _matrices_of_free_base()
+    acceleration, forces = free_base()
+    moved = -np.linalg.solve(A[:6, :6], H[:6] + A[:6, 6:] @ a)
+    both = np.linalg.solve(A, np.r_[-H[:6], forces - H[6:]])
+    return Outcome(
+        [
+            same("A is symmetric, eq. 84", A.T, A),
+            same("V'_0 - g, eq. 86", moved, acceleration, 1e-10, "m/s², rad/s²"),
+            same("Γ, eq. 87", A[6:, :6] @ moved + A[6:, 6:] @ a + H[6:], forces, 1e-10, "N m, N"),
+            same("V'_0 - g and q'', eq. 88", both, np.r_[acceleration, a], 1e-10),
         ]
     )
 
@@ -125,7 +160,8 @@ def _eel() -> Outcome:
 A = Kind.ALGORITHM
 ITEMS = [
     Item("khalil/elastic", "elastic joints", A, "section 6, eqs. 67 to 82", _elastic),
-    Item("khalil/base-inverse", "moving base, inverse", A, "section 7.2, eqs. 83 to 100", _base_inverse),
+    Item("khalil/base-matrices", "moving base by A and H", A, "section 7.1, eqs. 83 to 88", _base_matrices),
+    Item("khalil/base-inverse", "moving base, inverse", A, "section 7.2, eqs. 89 to 100", _base_inverse),
     Item("khalil/base-direct", "moving base, direct", A, "section 7.3, eqs. 101 to 112", _base_direct),
     Item("khalil/eel", "an eel that bends", A, "section 7.2, last paragraph", _eel, seconds=3),
 ]

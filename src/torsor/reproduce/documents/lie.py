@@ -4,7 +4,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.reproduce.equations import lie
-from torsor.reproduce.errata.lie import STEP, lagrange, planar
+from torsor.reproduce.errata.lie import STEP, expansion, lagrange, planar
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, same
 from torsor.reproduce.samples import screws
 from torsor.robot.load import from_screws
@@ -69,16 +69,63 @@ def _orders() -> Outcome:
     data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
     rest = np.zeros(2)
 
-    def at(scale: float) -> dict[str, Array]:
+    def at(scale: float) -> list[Array]:
         found = lie.compact(data, theta[:2], scale * dtheta[:2], rest)
-        parts = (found.V[0, :3], found.V[0, 3:], found.V[1, :3], found.V[1, 3:], found.Vd[1, 3:])
-        return dict(zip(("ω_1", "v_1", "ω_2", "v_2", "v'_2"), parts, strict=True))
+        return [part for V, Vd in zip(found.V, found.Vd, strict=True) for part in (V[:3], V[3:], Vd[:3], Vd[3:])]
 
-    once, twice, rows = at(1.0), at(2.0), []
-    for name, printed in (("ω_1", 1), ("v_1", 1), ("ω_2", 1), ("v_2", 1), ("v'_2", 2)):
-        order = round(float(np.log2(np.linalg.norm(twice[name]) / np.linalg.norm(once[name]))), 9)
-        rows.append(claim(f"order of {name} in θ'", str(printed), f"{order:g}", order == printed))
+    names = [f"{name}_{link}" for link in (1, 2) for name in ("ω", "v", "ω'", "v'")]
+    rows = list[Row]()
+    for name, once, twice, printed in zip(names, at(1.0), at(2.0), (1, 1, 0, 0, 1, 1, 0, 2), strict=True):
+        is_zero = np.linalg.norm(once) < 1e-12
+        order = 0.0 if is_zero else round(float(np.log2(np.linalg.norm(twice) / np.linalg.norm(once))), 9)
+        what, words = f"order of {name} in θ'", "0 (no accelerations)"
+        shown = words if is_zero else f"{order:g}"
+        rows.append(claim(what, str(printed or words), shown, order == printed, is_explained=name == "ω'_2"))
     return Outcome(rows)
+
+
+def _expanded() -> Outcome:
+    """Compare the expansions of section 10 with the recursion of two links without gravity and accelerations."""
+    data, _, (theta, dtheta, _) = screws()
+    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
+    x, rest, cross = expansion(data, theta[:2]), np.zeros(2), np.cross
+    one, two = dtheta[:2]
+    found = lie.compact(data, theta[:2], dtheta[:2], rest)
+    (w1, _), (w2, v2) = (np.split(V, 2) for V in found.V)
+    powers = {
+        "θ'_1²": cross(x.Rz1, cross(x.p, x.Rz1)) + x.R @ cross(x.z1, x.b1),
+        "θ'_1 θ'_2": cross(x.Rz1, x.b2) + cross(x.z2, cross(x.p, x.Rz1)) + cross(x.z2, x.R @ x.b1),
+        "θ'_2²": cross(x.z2, x.b2),
+    }
+    # One rate alone, then both: what is left of the product ω × v has both rates.
+    rates = {"θ'_1²": (one, 0.0), "θ'_2²": (0.0, two)}
+    alone = {name: lie.compact(data, theta[:2], np.array(each), rest).V[1] for name, each in rates.items()}
+    ours = {name: cross(V[:3], V[3:]) for name, V in alone.items()}
+    ours["θ'_1 θ'_2"] = cross(w2, v2) - sum(ours.values())
+    factors = {"θ'_1²": one**2, "θ'_1 θ'_2": one * two, "θ'_2²": two**2}
+    I1, I2, m2 = *data.I[:2], data.m[1]
+    n2 = one**2 * cross(x.Rz1, I2 @ x.Rz1) + one * two * (cross(x.Rz1, I2 @ x.z2) + cross(x.z2, I2 @ x.Rz1))
+    n2 = n2 + two**2 * cross(x.z2, I2 @ x.z2)
+    side = one * cross(cross(x.p, x.Rz1) + x.R @ x.b1, x.z2) + two * cross(x.b2, x.z2)
+    turned = one * cross(x.Rz1, x.b2) + two * cross(x.z2, x.b2)
+    f2 = m2 * (two * (side + turned) + sum(factors[name] * power for name, power in powers.items()))
+    rate = two * cross(w2, x.z2)  # ω'_2, which the notes leave out
+    vanishing = [x.z1 @ cross(w1, I1 @ w1), x.b1 @ cross(x.z1, x.b1)]
+    return Outcome(
+        [
+            same("n_2 = ω_2 × I_2 ω_2 (10.1)", n2, cross(w2, I2 @ w2)),
+            same("v_2 × z_2 (10.2)", side, cross(v2, x.z2)),
+            same("ω_2 × b_2 (10.2)", turned, cross(w2, x.b2)),
+            *(same(f"table of ω_2 × v_2: {name}", factors[name] * powers[name], ours[name]) for name in powers),
+            same("τ_2 (10.3)", (n2 + I2 @ rate) @ x.z2 + f2 @ x.b2, found.tau[1]),
+            claim(
+                "z_1ᵀ (ω_1 × I_1 ω_1) and b_1ᵀ (z_1 × b_1) (10.5)",
+                "0, 0 (the second often)",
+                ", ".join(f"{abs(each):.0e}" for each in vanishing),
+                bool(np.abs(vanishing).max() < 1e-12),
+            ),
+        ]
+    )
 
 
 def _structure() -> Outcome:
@@ -109,12 +156,14 @@ def _structure() -> Outcome:
     )
 
 
+TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero for parallel axes only: the misprint lie/section-9.1"
 ALGORITHM = Kind.ALGORITHM
 ITEMS = [
     Item("lie/operators", "Ad, ad and identities", ALGORITHM, "section 3 and appendix", _operators),
     Item("lie/compact", "Newton-Euler in twists and wrenches", ALGORITHM, "section 4", _compact),
     Item("lie/components", "Newton-Euler in components", ALGORITHM, "sections 5 to 7", _components),
     Item("lie/two-link", "a planar arm of two links", ALGORITHM, "section 8", _two_link),
-    Item("lie/orders", "orders of the terms in the velocities", Kind.TABLE, "section 9.1, tables", _orders),
+    Item("lie/orders", "orders of the terms in the velocities", Kind.TABLE, "section 9.1, tables", _orders, TURNING),
+    Item("lie/expansion", "terms of two links by powers of θ'", Kind.TABLE, "section 10, table of 10.2", _expanded),
     Item("lie/structure", "mass matrix, Coriolis matrix, passivity, energy", ALGORITHM, "section 11", _structure),
 ]

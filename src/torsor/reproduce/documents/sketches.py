@@ -1,5 +1,6 @@
 """Figures that define symbols: frames of random robots in each convention, and the forces on a link, in balance."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from torsor import library
 from torsor.arrays import Array
 from torsor.reproduce.documents.drawing import tidy
-from torsor.reproduce.equations import barman
+from torsor.reproduce.equations import barman, khalil
 from torsor.reproduce.errata import by_name
 from torsor.reproduce.item import Outcome, claim, same
 from torsor.reproduce.samples import modified, standard, tree
@@ -86,27 +87,106 @@ def free_body(link: int = 1) -> Outcome:
         axes = figure.add_subplot(projection="3d")
         ends = np.array([np.zeros(3), here.Dx])  # in the axes of the link, from its proximal end
         axes.plot(*ends.T, color="0.6", linewidth=5)
-        scale = np.linalg.norm(here.Dx) / max(np.linalg.norm(each) for each in (F_p, F_d, F_G))
-        tips = [*ends, here.DxG]
-        for place, force, name, colour in (
-            (ends[0], F_p, "F_p", COLOURS[2]),
-            (ends[1], -F_d, "-F_d", COLOURS[0]),
-            (here.DxG, -F_G, "-F_G", COLOURS[1]),
-        ):
-            axes.quiver(*place, *(scale * force), color=colour, linewidth=2, arrow_length_ratio=0.12)
-            axes.text(*(place + 1.1 * scale * force), name, color=colour)
-            tips.append(place + scale * force)
+        arrows = [(ends[0], F_p, "F_p", COLOURS[2]), (ends[1], -F_d, "-F_d", COLOURS[0])]
+        _arrows(axes, [*arrows, (here.DxG, -F_G, "-F_G", COLOURS[1])], float(np.linalg.norm(here.Dx)))
         axes.scatter(*here.DxG, color="k", s=20)
-        _cube(axes, np.array(tips), 0.05)
         axes.set_title("Figure 2.1: forces on link 2, in balance (its axes; dot: centre of mass)", fontsize=10)
 
     return Outcome(rows, draw, (6.0, 5.5))
 
 
-def link_of_a_tree() -> Outcome:
+def link_of_a_tree(link: int = 0) -> Outcome:
     """Figure 3 of Khalil 2010: forces and moments on a link with children, in balance (eq. 25)."""
     left = by_name["khalil/eq-25"].decide().corrected
-    return Outcome([claim("forces and moments on a link with children", "in balance", f"to {left:.0e}", left < 1e-12)])
+    rows = [claim("forces and moments on a link with children", "in balance", f"to {left:.0e}", left < 1e-12)]
+
+    def draw(figure: Any) -> None:
+        data, _, state, fe, *_ = tree()
+        f, axes = khalil.inverse_dynamics(data, *state, fe, tree().me).f, figure.add_subplot(projection="3d")
+        children = [k for k, i in enumerate(data.antecedent) if i == link]
+        places = khalil.placements(data, state[0])
+        pushed = [(places[k][1], -places[k][0] @ f[k], f"-f_{k + 1}", COLOURS[0]) for k in children]
+        inertial = sum((force for _, force, *_ in pushed), f[link] - fe[link])  # -F_j closes the polygon
+        arrows = [(np.zeros(3), f[link], f"f_{link + 1}", COLOURS[2]), *pushed]
+        arrows += [(data.MS[link] / data.M[link], -inertial, f"-F_{link + 1}", COLOURS[1])]
+        arrows += [(np.zeros(3), -fe[link], f"-f_e{link + 1}", "0.4")]
+        for place, *_ in pushed:
+            axes.plot(*np.array([np.zeros(3), place]).T, color="0.6", linewidth=5)
+        _arrows(axes, arrows, max(float(np.linalg.norm(place)) for place, *_ in pushed))
+        axes.set_title(f"Figure 3: forces on link {link + 1} of a random tree (its axes)", fontsize=10)
+
+    return Outcome(rows, draw, (6.0, 5.5))
+
+
+def _arrows(axes: Any, arrows: Sequence[tuple[Array, Array, str, str]], size: float) -> None:
+    """Draw forces (place, force, name, colour), the largest of them ``size`` long."""
+    scale = size / max(float(np.linalg.norm(force)) for _, force, *_ in arrows)
+    ends = [np.zeros(3)]
+    for place, force, name, colour in arrows:
+        axes.quiver(*place, *(scale * force), color=colour, linewidth=2, arrow_length_ratio=0.12)
+        axes.text(*(place + 1.1 * scale * force), name, color=colour)
+        ends += [place, place + scale * force]
+    _cube(axes, np.array(ends), 0.05)
+
+
+def drives() -> Outcome:
+    """Fig. 1 of Hua et al. 2022: a rigid joint, and an elastic one with a spring behind its gear."""
+
+    def draw(figure: Any) -> None:
+        for axes, is_elastic in zip(figure.subplots(1, 2), (False, True), strict=True):
+            axes.plot([0, 2.2], [0, 0], color="0.4", linewidth=6, solid_capstyle="round")
+            axes.text(0.5, -0.35, "link i, with the motor")
+            axes.add_patch(_box(0.7, 0.1, 0.7, 0.5, "C0"))
+            axes.text(0.75, 0.7, "motor j", color="C0")
+            axes.plot([1.4, 1.7], [0.35, 0.35], color="C0", linewidth=3)
+            axes.add_patch(_box(1.7, 0.1, 0.25, 0.5, "C1"))
+            axes.text(1.62, 0.7, "gear η", color="C1")
+            x = np.linspace(1.95, 2.75, 200)
+            wave = 0.12 * np.sin(2 * np.pi * 5 * (x - 1.95) / 0.8) if is_elastic else 0 * x
+            axes.plot(x, 0.35 + wave, color="C3" if is_elastic else "k", linewidth=2)
+            if is_elastic:
+                axes.text(2.05, 0.55, "K (θ - q)", color="C3")
+                axes.text(1.98, 0.12, "θ")
+            axes.plot([2.75, 4.2], [0.35, 0.35], color="0.2", linewidth=6, solid_capstyle="round")
+            axes.text(3.0, 0.5, "driven link")
+            axes.text(2.85, 0.05, "q")
+            axes.set(xlim=(-0.2, 4.4), ylim=(-0.6, 1.1))
+            axes.set_axis_off()
+            axes.set_title(f"Fig. 1{'b: an elastic' if is_elastic else 'a: a rigid'} joint", fontsize=10)
+
+    return Outcome([], draw, (9.0, 2.6))
+
+
+def _box(x: float, y: float, width: float, height: float, colour: str) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x, y), width, height, facecolor=colour, alpha=0.4, edgecolor=colour)
+
+
+def unified_body(masses: Array, heights: Array) -> Outcome:
+    """Fig. 2 of Hua et al. 2022: link 1 of the arm, its own body and two motors as one rigid body, rotors locked."""
+    link, total = library.elastic_arm().links[0], float(masses.sum())
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        axes.plot([0, 0], [0, 2 * heights[0]], color="0.6", linewidth=8, solid_capstyle="round")
+        for x, name in ((-0.05, "motor 2"), (0.02, "motor 3")):
+            axes.add_patch(_box(x, heights[1] - 0.015, 0.03, 0.03, "C0"))
+            axes.text(x - 0.005, heights[1] + 0.022, name, color="C0", fontsize=9)
+        axes.plot(0, heights[0], "k+", markersize=12, label="centre of mass of the link")
+        axes.plot(0, link.com[1], "C3o", markersize=8, label="of link and motors")
+        axes.set_xlim(-0.15, 0.15)
+        axes.set_aspect("equal")
+        tidy(axes, "Fig. 2: link 1 and its motors, one body", "m", "m", beside=True)
+
+    return Outcome(
+        [
+            same("mass of link 1 with motors 2 and 3", total, link.mass, unit="kg"),
+            same("height of its centre of mass", masses @ heights / total, link.com[1], unit="m"),
+        ],
+        draw,
+        (5.5, 4.0),
+    )
 
 
 def two_link_arm() -> Outcome:

@@ -103,6 +103,7 @@ def _arm_and_leg() -> Decision:
     return words(forbids(np.array([0.0, 0.0, 1.0])), forbids(np.array([0.0, 1.0, 0.0])))
 
 
+BRANCHES = ("spine", "neck", "right arm", "left arm", "right leg", "left leg")
 SLOPES = "complex steps of the forces (eqs. 3.2 to 3.94)"
 FORCES = "forces of the library"
 
@@ -200,6 +201,14 @@ ERRATA = [
         "sums over all joints; at the same t/T, ∂τ/∂T = -(∂τ/∂q' q' + 2 ∂τ/∂q'' q'') / T",
         _control_point,
         "fourth-order differences of the torques by T",
+    ),
+    Erratum(
+        "barman/section-5.1",
+        "section 5.1, branches",
+        "the five physical branches are spine, neck, right arm, left arm, right leg, and left leg",
+        "six; five of them end freely: neck, arms and legs",
+        lambda: words(len(BRANCHES) == 6, len(BRANCHES) == 5),
+        "number of the names",
     ),
     Erratum(
         "barman/eq-5.6",

@@ -6,6 +6,7 @@ import numpy as np
 
 from torsor import library
 from torsor.arrays import Array
+from torsor.mechanism import Loop
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations import khalil_recursive as recursive
 from torsor.reproduce.equations.form import Form
@@ -21,6 +22,15 @@ def _pose(last: float) -> Decision:
 
     point = np.array([0.1, 0.2, 0.3, 1.0])
     return decide([*(R @ point[:3] + P), 1.0], pose(1.0) @ point, pose(last) @ point)
+
+
+def _cut_links() -> Decision:
+    """Ask whether the links that a cut joint of the five-bar connects, counted from 1, are in the printed range."""
+    robot = library.five_bar()
+    loop, n = robot.loops[0], len(robot.links)
+    assert isinstance(loop, Loop)
+    ends = [robot.place(frame).link + 1 for frame in (loop.a, loop.b)]
+    return words(all(each <= n for each in ends), all(each < n for each in ends))
 
 
 def _solved() -> Decision:
@@ -117,6 +127,14 @@ def _reactions() -> Decision:
 FORCES, MOVES = "forces of the library", "forward dynamics of the library"
 ERRATA = [
     Erratum("khalil/eq-1", "eq. 1", "0 as the last entry of ⁱT_j", "1", partial(_pose, 0.0), "R p + P"),
+    Erratum(
+        "khalil/section-2.2",
+        "section 2.2, links at a cut joint",
+        "joint k connects links i and j < n",
+        "i and j ≤ n: the last link may be one of them",
+        _cut_links,
+        "cut joint of the five-bar of the library",
+    ),
     Erratum("khalil/eq-8", "eq. 8", "q'' = -A⁻¹ (Γ - H)", "A⁻¹ (Γ - H)", _solved, "accelerations of the inverse model"),
     Erratum(
         "khalil/eq-13",

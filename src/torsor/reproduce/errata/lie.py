@@ -1,5 +1,7 @@
 """Misprints of the Lie-algebra notes."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from torsor.arrays import Array
@@ -122,6 +124,46 @@ def _torque() -> Decision:
     return decide(z2 @ np.cross(w, inertia @ w), corrected, z2 @ (first + one * two * np.cross(Rz1, z2)))
 
 
+class Expansion(NamedTuple):
+    """Vectors of sections 9 and 10 for the first two links: R = R_21, p = p_21, z_i and b_i of the screws A_i."""
+
+    R: Array
+    p: Array
+    z1: Array
+    b1: Array
+    z2: Array
+    b2: Array
+
+    @property
+    def Rz1(self) -> Array:
+        """R_21 z_1."""
+        return np.asarray(self.R @ self.z1)
+
+
+def expansion(data: lie.Robot, theta: Array) -> Expansion:
+    """Return the vectors of section 10 at a position of the first two joints.
+
+    Example:
+        >>> expansion(screws().data, np.zeros(2)).R.shape
+        (3, 3)
+    """
+    A, T = lie.transforms(data, theta)
+    (z1, b1), (z2, b2) = np.split(A[0], 2), np.split(A[1], 2)
+    return Expansion(T[1][:3, :3], T[1][:3, 3], z1, b1, z2, b2)
+
+
+def _force() -> Decision:
+    """Compare the part of f_2ᵀ b_2 that is quadratic in θ'_1: joint 1 moves alone, without gravity."""
+    data, _, (theta, dtheta, _) = screws()
+    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
+    x, one, m2 = expansion(data, theta[:2]), dtheta[0], data.m[1]
+    found = lie.compact(data, theta[:2], np.array([one, 0.0]), np.zeros(2))
+    lever = np.cross(x.p, x.Rz1)
+    first = np.cross(x.Rz1, lever)
+    corrected, printed = first + x.R @ np.cross(x.z1, x.b1), first + lever
+    return decide(found.F[1, 3:] @ x.b2, *(m2 * one**2 * each @ x.b2 for each in (corrected, printed)))
+
+
 def _transposed() -> Decision:
     T = screws().data.M[1]
     return decide(np.linalg.inv(lie.Ad(T)).T, lie.Ad(lie.inverse(T)).T, lie.Ad(T).T)
@@ -192,6 +234,14 @@ ERRATA = [
         "the second term is θ'_1 θ'_2 (R z_1 × I_2 z_2); those of the force follow from 10.2 as corrected",
         _torque,
         "z_2ᵀ (ω_2 × I_2 ω_2)",
+    ),
+    Erratum(
+        "lie/section-10.3-force",
+        "section 10.3, second line",
+        "... + m_2 θ'_1² b_2ᵀ (p × R z_1) + m_2 θ'_1 θ'_2 b_2ᵀ R (z_1 × b_1)",
+        "... + m_2 θ'_1² b_2ᵀ R (z_1 × b_1), as the table of 10.2 has it",
+        _force,
+        "b_2ᵀ f_2 of the recursion, θ'_2 = 0",
     ),
     Erratum(
         "lie/appendix",

@@ -50,7 +50,9 @@ def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
             if error <= CLOSED:
                 break
         else:
-            text = f"no closed positions were found near {shortened(at[index].round(6))}: error of closure {error:.2g}"
+            lifted = closure.off_ground(closure.exact("closure_error", found[index]))
+            why = lifted or f"error of closure {error:.2g}"
+            text = f"no closed positions were found near {shortened(at[index].round(6))}: {why}"
             fix = f"start from other positions, and check the frames that the loops join{closure.axes}"
             raise ModelError(describe(text, where=closure.name, fix=fix))
     return found

@@ -155,12 +155,15 @@ class LoopClosure:
         exact = self.kernels.exact
         return Closer(exact.compiled(exact.request("closure_trial", choice=self.assembly_choice)), *self.scales[1:])
 
-    def exact(self, name: str, q: ArrayLike, numbers: Numbers = OWN) -> Array:
-        """Evaluate an algorithm of the loops at positions (..., nq) in float64, with other numbers of the mechanism."""
+    def exact(self, name: str, q: ArrayLike, numbers: Numbers = OWN, *rates: ArrayLike) -> Array:
+        """Evaluate an algorithm of the loops at positions (..., nq) in float64, with other numbers of the mechanism.
+
+        ``rates`` are its other inputs, such as velocities.
+        """
         exact, of_loops = self.kernels.exact, numbers if numbers.move_loops else OWN
         if not of_loops.free:
-            return exact.call(name, q)
-        return np.asarray(exact.compiled(exact.request(name, free=of_loops.free))(q, of_loops.p))
+            return exact.call(name, q, *rates)
+        return np.asarray(exact.compiled(exact.request(name, free=of_loops.free))(q, *rates, of_loops.p))
 
     # Active coordinates
 
@@ -215,7 +218,7 @@ class LoopClosure:
                 if trial >= ENOUGH:
                     break
         if not found:
-            lifted = self._off_ground(self.exact("closure_error", neutral))
+            lifted = self.off_ground(self.exact("closure_error", neutral))
             text = f"no configuration that closes the loops was found{lifted and ': ' + lifted}"
             raise ModelError(describe(text, where=self.name, fix=f"check the frames that the loops join{self.axes}"))
         scores = [quality(self.scaled_jacobian(q), active) for q in found]
@@ -379,10 +382,11 @@ class LoopClosure:
     def check_error(self, size: float, error: ArrayLike) -> None:
         """Raise ModelError for a closure ``error`` (..., c) whose ``size``, relative to the mechanism, is too large."""
         if not size <= OPEN:
-            lifted = self._off_ground(error)
+            lifted = self.off_ground(error)
             found = lifted or f"the loops are not closed: error of closure {size:.2g} of its size"
             fix = "q = robot.closed_positions(q)" if lifted else "q = robot.assemble(q_active, guess=q)"
             raise ModelError(describe(found, where=self.name, allowed=f"{OPEN:g}", fix=fix))
 
-    def _off_ground(self, error: ArrayLike) -> str:
+    def off_ground(self, error: ArrayLike) -> str:
+        """Return what is wrong with a wheel at a closure error (..., c), or nothing."""
         return off_ground(self.mechanism, np.asarray(error), OPEN * self.length)

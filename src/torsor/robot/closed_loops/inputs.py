@@ -49,11 +49,13 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
     """Raise ModelError for velocities v (..., nv) that would open the loops: A v is not 0."""
     if np.shape(v)[-1:] != (closure.mechanism.nv,):
         return  # the algorithm itself raises an error that names the input
-    rate = np.einsum("...ij,...j->...i", closure.exact("closure_jacobian", q, numbers), np.asarray(v, dtype=float))
-    gap = np.linalg.norm(rate / closure.scales[0], axis=-1)
-    size = np.linalg.norm(np.asarray(v, dtype=float) / closure.scales[2], axis=-1)
-    if (gap > OPEN * size).any():
-        worst = float((gap / np.where(size > 0, size, 1.0)).max())
+    rate = closure.exact("closure_rate", q, numbers, v)
+    gap = rate / closure.scales[0]
+    gap = np.einsum("...i,...i->...", gap, gap)
+    size = np.asarray(v, dtype=float) / closure.scales[2]
+    size = np.einsum("...i,...i->...", size, size)
+    if (gap > OPEN**2 * size).any():
+        worst = float(np.sqrt(gap / np.where(size > 0, size, 1.0)).max())
         slip = sliding(closure.mechanism, rate, OPEN * closure.length)
         found = f"the velocities {slip or 'open the loops'}: A v is {worst:.2g} of their size"
         fix = "v = robot.closed_velocities(q, v)"

@@ -1,0 +1,119 @@
+"""Tutorials: the numbered examples, run and written as pages and as notebooks, with what they print and draw.
+
+    python docs/tools/tutorials.py            # all of them
+    python docs/tools/tutorials.py 01 07      # some
+
+An example is a Python file in cells ("# %%" begins one, "# %% [markdown]" one of text). If the last line of a cell is
+an expression that is a figure, the figure is shown. Jupyter is not needed to run them, so the tests can do it too.
+"""
+
+import ast
+import contextlib
+import io
+import json
+import re
+import sys
+from base64 import b64encode
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES, PAGES = ROOT / "examples", ROOT / "docs" / "tutorials"
+
+
+class Cell(NamedTuple):
+    """A cell: its text or code, what it printed, and its figure (PNG) if it has one."""
+
+    is_text: bool
+    source: str
+    printed: str = ""
+    figure: bytes = b""
+
+
+def cells_of(path: Path) -> list[Cell]:
+    """Return the cells of an example, not run."""
+    parts = re.split(r"^# %%(.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if parts[0].strip():
+        raise ValueError(f"{path.name}: text before the first '# %%'")
+    found = []
+    for head, body in zip(parts[1::2], parts[2::2], strict=True):
+        text = body.strip("\n")
+        if "[markdown]" in head:
+            text = "\n".join(line.removeprefix("#").removeprefix(" ") for line in text.splitlines())
+        found.append(Cell("[markdown]" in head, text))
+    return found
+
+
+def run(path: Path) -> list[Cell]:
+    """Return the cells of an example with what they print and draw; each begins where the one before ended."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    found = []
+    for cell in cells_of(path):
+        if cell.is_text:
+            found.append(cell)
+            continue
+        tree, shown, printed = ast.parse(cell.source, path.name), None, io.StringIO()
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        with contextlib.redirect_stdout(printed):
+            exec(compile(tree, path.name, "exec"), names)
+            if isinstance(last, ast.Expr):
+                shown = eval(compile(ast.Expression(last.value), path.name, "eval"), names)
+        figure = io.BytesIO()
+        if hasattr(shown, "savefig"):
+            shown.savefig(figure, format="png", dpi=90)
+        elif shown is not None:
+            printed.write(f"{shown!r}\n")
+        found.append(cell._replace(printed=printed.getvalue(), figure=figure.getvalue()))
+    return found
+
+
+def write_page(cells: list[Cell], name: str) -> None:
+    """Write cells as a page of the documentation, with figures beside it."""
+    lines = []
+    for k, cell in enumerate(cells):
+        lines += [cell.source, ""] if cell.is_text else ["```python", cell.source, "```", ""]
+        if cell.printed:
+            lines += ["```text", cell.printed.rstrip(), "```", ""]
+        if cell.figure:
+            (PAGES / f"{name}_{k}.png").write_bytes(cell.figure)
+            lines += [f"![what the cell draws]({name}_{k}.png)", ""]
+    lines += [f"The code of this page is `examples/{name}.py`, and a notebook: [{name}.ipynb]({name}.ipynb).", ""]
+    (PAGES / f"{name}.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_notebook(cells: list[Cell], name: str) -> None:
+    """Write cells as a notebook with their outputs."""
+    found: list[dict[str, Any]] = []
+    for k, cell in enumerate(cells):
+        entry: dict[str, Any] = {"id": f"cell-{k}", "metadata": {}, "source": cell.source.splitlines(keepends=True)}
+        if cell.is_text:
+            found.append(entry | {"cell_type": "markdown"})
+            continue
+        outputs: list[dict[str, Any]] = []
+        if cell.printed:
+            text = cell.printed.splitlines(keepends=True)
+            outputs.append({"output_type": "stream", "name": "stdout", "text": text})
+        if cell.figure:
+            image = {"image/png": b64encode(cell.figure).decode()}
+            outputs.append({"output_type": "display_data", "data": image, "metadata": {}})
+        found.append(entry | {"cell_type": "code", "execution_count": None, "outputs": outputs})
+    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    content = {"cells": found, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    (PAGES / f"{name}.ipynb").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def main(wanted: list[str]) -> None:
+    """Run the numbered examples, or those that begin with the given numbers, and write their pages."""
+    PAGES.mkdir(exist_ok=True)
+    for path in sorted(EXAMPLES.glob("[0-9][0-9]_*.py")):
+        if not wanted or path.name[:2] in wanted:
+            print(path.name)
+            cells = run(path)
+            for old in PAGES.glob(f"{path.stem}_*.png"):
+                old.unlink()
+            write_page(cells, path.stem)
+            write_notebook(cells, path.stem)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

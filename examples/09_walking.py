@@ -1,0 +1,42 @@
+# %% [markdown]
+# # 9. A human walks
+#
+# One step of walking with least effort, predicted with 55 degrees of freedom (after Barman 2020, chapter V), compared
+# with measured people; then a person lifts a box.
+
+# %%
+import numpy as np
+
+import torsor
+from torsor.human import Stride, joint_torques, lifting, walking
+
+body = torsor.library.human(height=1.75, mass=70.0)
+print(body.nv, "degrees of freedom,", f"{body.mass:.0f} kg")
+
+# %%
+torsor.human.draw(body)
+
+# %% [markdown]
+# ## Walking
+#
+# Motion, ground forces and contact are found together. The first time, compiling takes longer than solving.
+
+# %%
+result = walking().solve()
+stride = Stride(result)
+print(result.status, f"{stride.step.speed:.2f} m/s, step {stride.step.length:.2f} m")
+print(f"largest vertical force {stride.force[:, 1].max():.2f} body weights")
+for name, each in list(stride.likeness().items())[:4]:
+    print(f"{name:24} correlation {each.correlation:.2f}")
+
+# %%
+stride.plot()
+
+# %% [markdown]
+# ## Lifting a box
+
+# %%
+lift = lifting().solve(refine=True)
+torques = np.abs(joint_torques(lift)).max(axis=0)
+for name in ("spine1_flexion", "right_hip_flexion", "right_knee_flexion"):
+    print(f"{name:20} {torques[lift.robot.coordinate_names.index(name)]:5.0f} N m at most")
