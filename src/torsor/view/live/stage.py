@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.spatial import axis_frame
 from torsor.view.live.clock import Clock
-from torsor.view.live.shots import placed
+from torsor.view.live.ground import draw_ground
 from torsor.view.live.subjects import Subject
 
 HIGH, AWAY, BESIDE = 0.4, 1.15, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
@@ -61,18 +61,8 @@ class Stage:
         scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(150, 150, 160), intensity=2.0)
         sun = scene.add_light_directional("/light/sun", intensity=2.2, cast_shadow=False)
         sun.position = tuple(self.up + 0.4 * ahead + 0.5 * level[:, 0])
-        cell = min(
-            (step * 10.0**power for power in range(-4, 5) for step in (1, 2, 5)),
-            key=lambda a: abs(np.log(12 * a / self.size)),
-        )
-        height = float(self.up @ middle) - float(np.abs(self.up) @ (self.high - self.low)) / 2
-        ground = np.eye(4)
-        ground[:3, :3], ground[:3, 3] = level, middle + (height - self.up @ middle) * self.up
-        at, turn = placed(ground)
-        width = cell * np.ceil(4 * self.size / cell)
-        scene.add_grid(
-            "/ground", width, width, cell_size=cell, section_size=5 * cell, position=at, wxyz=turn, shadow_opacity=0.0
-        )
+        below = middle - self.up * float(np.abs(self.up) @ (self.high - self.low)) / 2
+        draw_ground(self.server, below, level, self.size)
 
     # What controls ask for
 
