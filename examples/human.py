@@ -11,21 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from torsor.human import TASKS, joint_torques
-from torsor.human.body.drawing import landmarks, skeleton
-from torsor.motion import MotionResult
+from torsor.human.tasks.figures import draw_postures
 
 SHOWN = {"spine1_flexion": "lower back", "right_hip_flexion": "hip", "right_knee_flexion": "knee"}
-COUNT, APART = 7, 1.1  # number of postures, and their distance (m)
-
-
-def draw(axes: object, result: MotionResult) -> None:
-    """Draw postures side by side, seen from the right."""
-    points = landmarks(result.robot, result.at(np.linspace(0.0, result.T, COUNT)).q)
-    for k in range(COUNT):
-        skeleton(axes, {name: each[k] for name, each in points.items()}, "side", APART * k, scale=0.6)
-    axes.axhline(0.0, color="0.7", linewidth=0.8)
-    axes.set(aspect="equal")
-    axes.axis("off")
 
 
 def main(path: str) -> None:
@@ -39,7 +27,7 @@ def main(path: str) -> None:
         words = ", ".join(f"{what} {peak:.0f} N m" for what, peak in peaks.items())
         print(f"{name}: {result.status}, {result.iterations} iterations, effort {result.objective:.4f}; {words}")
         axes.set_title(f"{name}: {words}")
-        draw(axes, result)
+        draw_postures(axes, result, count=7)
     figure.savefig(path, dpi=120)
 
 

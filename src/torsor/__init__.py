@@ -25,10 +25,11 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel
+    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel, results
     from torsor.identification.identify import identify
     from torsor.motion import MotionError, MotionProblem, MotionResult
     from torsor.parallel import Leg, ParallelRobot
+    from torsor.results import load_result
     from torsor.simulation import SimulationError, Trajectory
     from torsor.simulation.simulate import simulate
 
@@ -74,8 +75,10 @@ __all__ = [
     "identify",
     "library",
     "load",
+    "load_result",
     "motion",
     "parallel",
+    "results",
     "simulate",
     "spatial",
 ]
@@ -90,10 +93,12 @@ _PACKAGES = (
     "library",
     "motion",
     "parallel",
+    "results",
     "simulation",
 )
 _HOMES = {
     "identify": "identification",
+    "load_result": "results",
     "MotionError": "motion",
     "MotionProblem": "motion",
     "MotionResult": "motion",

@@ -10,7 +10,7 @@ def _view(module: str) -> Any:
 
 
 class Viewable:
-    """A mixin of robots and of results that are motions: a viewer in the browser, and a page that works offline."""
+    """A mixin of robots and of results that are motions: a viewer in the browser, an offline page, a figure."""
 
     def view(self, **options: Any) -> Any:
         """Open the viewer in the browser (viser, the extra ``view``) and return it; see ``torsor.view.live.view``."""
@@ -19,6 +19,10 @@ class Viewable:
     def page(self, path: str | Path | None = None, **options: Any) -> Any:
         """Write a self-contained HTML page that shows this offline; see ``torsor.view.page.page``."""
         return _view("page").page(self, path, **options)
+
+    def draw(self, q: Any = None, path: str | Path | None = None, **options: Any) -> Any:
+        """Return a figure of a robot in the posture ``q``, or of a motion; see ``torsor.view.pictures.draw``."""
+        return _view("pictures").draw(self, q, path, **options)
 
 
 class Playable(Viewable):

@@ -184,7 +184,7 @@ def test_unknown_names_raise(one: Stride, tmp_path: Path) -> None:
         (lambda: Stride(one.result, "middle"), "side is 'middle'; allowed: 'right', 'left'"),
         (lambda: one.angle("tail"), "no 'tail'; allowed: yaw, tilt, list, hip_flexion"),
         (lambda: one.reaction("elbow"), "joint is 'elbow'; allowed: 'hip', 'knee', 'ankle'"),
-        (lambda: animate(one.result, tmp_path / "walk.mp4"), "allowed: a name that ends with .gif"),
+        (lambda: animate(one.result, tmp_path / "walk.avi"), "allowed: a name that ends with .gif or .mp4"),
         (lambda: animate(one.result, tmp_path / "walk.gif", rate=0), "rate is 0; allowed: a whole number from 1"),
         (lambda: draw(one.body, np.zeros((2, 55))), r"q has shape \(2, 55\); allowed: an array of shape \(55,\)"),
     ):

@@ -32,6 +32,7 @@ LAYERS = [
     "deprecation",
     "errors",
     "checks",
+    "summary",
     "faults",
     "files",
     "spatial",
@@ -39,6 +40,7 @@ LAYERS = [
     "formats",
     "dynamics",
     "robot",
+    "results",
     "flexible",
     "autodiff",
     "parallel",
@@ -62,6 +64,7 @@ ALONE = {
 # The public names that scripts and acceptance checks call, as far as this version has them.
 NAMES = [
     "load",
+    "load_result",
     "from_dh",
     "from_mdh",
     "from_screws",

@@ -5,7 +5,6 @@ calls), MuJoCo, CasADi's own virtual machine and its C code compiled by gcc. Rob
 example-robot-data.
 """
 
-import json
 import os
 import platform
 import subprocess
@@ -13,7 +12,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -35,6 +34,7 @@ from torsor.compiler import count_operations
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.native import emit, vector_width
 from torsor.compiler.program import read_program
+from torsor.results.documents import header, write_document
 
 
 def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -> list[Row]:
@@ -190,9 +190,18 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
         table.add_row(limit.robot, *map(str, counts), f"{limit.reached:.0%}")
     console.print(table)
     if output is not None:
-        machine = {"machine": platform.machine(), "python": platform.python_version(), "torsor": torsor.__version__}
-        packages = {name: version(name) for name in ("numpy", "casadi", "llvmlite")}
-        figures = [asdict(row) | {"ratio": row.ratio} for row in rows]
-        everything = machine | packages | {"figures": figures, "limits": [asdict(limit) for limit in reached]}
-        output.write_text(json.dumps(everything, indent=1) + "\n")
+        write_document(output, document(rows, [asdict(limit) for limit in reached]))
     return rows
+
+
+def document(rows: Sequence[Row], reached: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the figures and the distances to the machine's limit as plain values, as for JSON."""
+    return {
+        "torsor": header("bench"),
+        "units": {"figures.torsor": "s", "figures.peer": "s"},
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in ("numpy", "casadi", "llvmlite")},
+        "figures": [asdict(row) | {"ratio": row.ratio} for row in rows],
+        "limits": list(reached),
+    }

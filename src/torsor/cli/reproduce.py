@@ -30,13 +30,15 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="leave out items that take more than some seconds")
     parser.add_argument("--kind", choices=KINDS, help="only items of this kind")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="write the figures to this folder (PNG)")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write a page with rows and figures: .html or .md")
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="write rows and figures: .html or .md; rows alone: .json"
+    )
     parser.add_argument("--errata", type=Path, metavar="FILE", help="write the page of all misprints: .md")
 
 
 def _run(arguments: Namespace, console: Console) -> int:
     report: Path | None = arguments.report
-    check_output(report, [".html", ".md"])
+    check_output(report, [".html", ".md", ".json"])
     check_output(arguments.errata, [".md"])
     check_folder(arguments.output)
     if report is not None and report.suffix.lower() == ".md":

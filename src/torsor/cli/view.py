@@ -5,7 +5,6 @@ import warnings
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,8 +14,7 @@ from torsor.cli.console import PlainConsole
 from torsor.cli.robots import given_robot
 from torsor.errors import ModelError, ModelWarning, describe
 from torsor.formats.mesh_folders import ALLOWED
-from torsor.motion import MotionResult
-from torsor.simulation import Trajectory
+from torsor.results.archive import load_result
 
 PORT = 8080
 
@@ -58,12 +56,7 @@ def _given(name: str, arguments: Namespace) -> Any:
     """Return the robot or the result that an argument names."""
     if Path(name).suffix.lower() != ".npz":
         return given_robot(Namespace(robot=name, base=arguments.base, strict=False, snap=0.0))
-    try:
-        with ZipFile(name) as archive:
-            is_motion = "x.npy" in archive.namelist()
-    except BadZipFile:
-        raise ModelError(describe("no saved result", where=name, allowed="a .npz file of a result")) from None
-    return MotionResult.load(name) if is_motion else Trajectory.load(name)
+    return load_result(name)
 
 
 _EXAMPLES = (

@@ -33,11 +33,11 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
         ...     read_toml(Path(folder, "block.toml")) == robot
         True
     """
-    write_file(path, (".toml",), lambda: _content(mechanism))
+    write_file(path, (".toml",), lambda: toml_content(mechanism))
 
 
-def _content(mechanism: Mechanism) -> bytes:
-    """Return the bytes of the file; raise ModelError if they do not read back to an equal mechanism."""
+def toml_content(mechanism: Mechanism) -> bytes:
+    """Return the bytes of a TOML file; raise ModelError if they do not read back to an equal mechanism."""
     tables = _tables(mechanism)
     blocks = (head + "".join(f"{k} = {toml_text(v)}\n" for k, v in table.items()) for head, table in tables)
     content = "\n".join(blocks).encode(errors="replace")  # a lone surrogate in a name will not read back equal

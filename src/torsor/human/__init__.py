@@ -15,10 +15,10 @@ from torsor.human.gait.references import REFERENCES, Likeness, Reference, likene
 from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start, walking
 from torsor.human.tasks import TASKS
+from torsor.human.tasks.figures import plot_task
 from torsor.human.tasks.lifting import lifting
 from torsor.human.tasks.reaching import reaching
 from torsor.human.tasks.standing_up import standing_up
-from torsor.human.tasks.task import plot_task
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.samples import joint_torques
 

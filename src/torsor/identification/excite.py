@@ -12,6 +12,7 @@ from torsor.errors import ModelError, describe, shortened
 from torsor.identification.descent import Descent
 from torsor.identification.design import CRITERIA, FINE, Design, Limits
 from torsor.identification.fourier import Excitation, Series
+from torsor.results.documents import plain
 from torsor.robot.robot import Robot
 from torsor.simulation.progress import Bar
 
@@ -76,7 +77,10 @@ def excite(
     start = _best_random(design, np.random.default_rng(seed), where)
     x, status = _descend(design, start, iterations, progress)
     first, last = (_scaled_into_limits(design, design.coefficients(each), where) for each in (start, x))
-    return Excitation(robot, series.period, last, design.condition(last), design.condition(first), status)
+    settings = {name: getattr(limits, name).tolist() for name in given} | {"criterion": criterion, "rest": rest}
+    settings |= {"noise": sigma.tolist(), "among": list(among), "iterations": iterations, "seed": seed}
+    conditions = design.condition(last), design.condition(first)
+    return Excitation(robot, series.period, last, *conditions, status, plain(settings))
 
 
 def _check_robot(robot: Robot, where: str) -> None:

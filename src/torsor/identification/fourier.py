@@ -1,7 +1,9 @@
 """Periodic motions: finite Fourier series with exact derivatives."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -9,7 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
+from torsor.files import check_array
+from torsor.mechanism.units import FORCES, units
+from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
+from torsor.results.documents import plain, robot_facts, state_units
+from torsor.results.figures import Bound, Quantity, friction_jumps, plot_quantities
+from torsor.results.result import Result
+from torsor.results.tables import Column, columns_of
 from torsor.robot.robot import Robot
+from torsor.summary import Summary
+
+DRAWN = 401  # instants of one period in figures and tables
+LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
+STATUSES = ("done", "interrupted")
 
 
 def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:
@@ -66,12 +80,13 @@ class Series:
 
 
 @dataclass(frozen=True, eq=False)
-class Excitation:
+class Excitation(Result):
     """A periodic motion that excites the parameters of a robot: q_j(t) = sum of coefficients times ``features``.
 
     ``period`` is in s, ``coefficients`` (2 H + 1, n) in rad or m: constant, H sines, H cosines of each coordinate.
     ``condition`` is the condition number of the base regressor along the motion, ``start_condition`` that of the best
-    random motion, the initial guess of the search. ``status`` is "done" or "interrupted" (Ctrl-C).
+    random motion, the initial guess of the search. ``status`` is "done" or "interrupted" (Ctrl-C). ``settings`` are
+    those of ``excite``, the limits (n,) among them.
 
     Example:
         >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
@@ -79,12 +94,14 @@ class Excitation:
         ([1.0], [0.0])
     """
 
+    kind = "excitation"
     robot: Robot
     period: float
     coefficients: Array
     condition: float
     start_condition: float
     status: str = "done"
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def harmonics(self) -> int:
@@ -150,3 +167,117 @@ class Excitation:
         series = ca.vertcat(1, *(ca.sin(each * t) for each in w), *(ca.cos(each * t) for each in w))
         positions: ca.SX = ca.DM(self.coefficients.T) @ series
         return positions
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw one period with its limits: positions, velocities, accelerations, forces; ``path`` saves the figure.
+
+        The forces are those of the robot as given. Needs matplotlib: ``torsor[plot]``.
+
+        Example:
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> len(sway.plot().axes)
+            4
+        """
+        times, rates = np.linspace(0.0, self.period, DRAWN), units(self.robot)[1]
+        names, (q, v, a) = self.robot.coordinate_names, self(times)
+        forces = self.robot.inverse_dynamics(q, v, a)
+        drawn = [
+            Quantity("Positions", names, rates, q, self._bounds(*LIMITS[0])),
+            Quantity("Velocities", names, [f"{unit}/s" for unit in rates], v, self._bounds(*LIMITS[1])),
+            Quantity("Accelerations", names, [f"{unit}/s²" for unit in rates], a, self._bounds(*LIMITS[2])),
+            Quantity(
+                "Forces of the robot as given",
+                names,
+                [FORCES[unit] for unit in rates],
+                forces,
+                self._bounds(*LIMITS[3]),
+                friction_jumps(self.robot, v),
+            ),
+        ]
+        how = f"{self.harmonics} harmonics of {self.period:g} s, condition number {self.condition:.4g}, {self.status}"
+        return plot_quantities(drawn, times, f"{self.robot.name}: motion that excites the parameters, {how}", path)
+
+    def _bounds(self, *names: str) -> tuple[Bound, ...]:
+        """Return the limits of the search by their names: lower and upper, or one size."""
+        found = [self.settings.get(name) for name in names]
+        if any(each is None for each in found):
+            return ()
+        ends = [np.array([np.inf if x is None else x for x in each], dtype=float) for each in found if each is not None]
+        lower, upper = ends if len(ends) == 2 else (-ends[0], ends[0])
+        return (Bound(0.0, self.period, lower, upper),)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Excitation":
+        """Return the motion in a .npz file.
+
+        Example:
+            >>> import tempfile
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     sway.save(folder + "/sway.npz")
+            ...     Excitation.load(folder + "/sway.npz").period
+            2.0
+        """
+        with reading_archive(Path(path), cls.kind) as found:
+            robot, coefficients, figures = found.robot, found.arrays["coefficients"], found.arrays["figures"]
+            check_array(figures, (3,), "figures")
+            check_array(coefficients, (coefficients.shape[0], robot.nv), "coefficients")
+            if len(coefficients) % 2 == 0 or not (np.isfinite(coefficients).all() and figures[0] > 0):
+                raise ValueError("coefficients are not those of a series")
+            status = str(found.arrays["status"])
+            if status not in STATUSES:
+                raise ValueError(f"status {status[:40]!r}; allowed: {', '.join(STATUSES)}")
+            period, condition, start = figures.tolist()
+            made = cls(robot, period, coefficients, condition, start, status, found.settings)
+            for names in LIMITS:
+                for bound in made._bounds(*names):
+                    check_array(bound.lower, (robot.nv,), names[0])
+                    check_array(bound.upper, (robot.nv,), names[-1])
+            return made
+
+    def _archive(self) -> Archive:
+        figures = [self.period, self.condition, self.start_condition]
+        arrays: dict[str, Any] = {
+            "coefficients": self.coefficients,
+            "figures": np.array(figures, dtype=float),
+            "status": self.status,
+        }
+        arrays["robot"] = as_bytes(robot_text(self.robot))
+        own = {"coefficients": state_units(self.robot)["q"], "figures": ["s", "1", "1"]}
+        return Archive(self.kind, arrays, plain(self.settings), own)
+
+    def _columns(self) -> list[Column]:
+        times, rates = np.linspace(0.0, self.period, DRAWN), units(self.robot)[1]
+        columns = [Column("time", "s", times)]
+        for letter, form, values in zip("qva", ("{}", "{}/s", "{}/s^2"), self(times), strict=True):
+            columns += columns_of(letter, self.robot.coordinate_names, [form.format(unit) for unit in rates], values)
+        return columns
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "units": {"period": "s", "coefficients": "rad, m: constant, sines, cosines of each coordinate"},
+            "robot": robot_facts(self.robot),
+            "settings": plain(self.settings),
+            "status": self.status,
+            "period": self.period,
+            "harmonics": self.harmonics,
+            "condition": plain(self.condition),
+            "start_condition": plain(self.start_condition),
+            "coefficients": plain(self.coefficients),
+        }
+
+    def _summary(self) -> Summary:
+        facts = {
+            "period": f"{self.period:g} s",
+            "harmonics": str(self.harmonics),
+            "condition number": f"{self.condition:.4g} (initial guess: {self.start_condition:.4g})",
+            "status": self.status,
+        }
+        ends = [np.abs(each).max(axis=0) for each in self(np.linspace(0.0, self.period, DRAWN))[1:]]
+        rates = units(self.robot)[1]
+        rows = [
+            (name, f"{v:.4g} {unit}/s", f"{a:.4g} {unit}/s²")
+            for name, unit, v, a in zip(self.robot.coordinate_names, rates, *ends, strict=True)
+        ]
+        head = ("coordinate", "largest speed", "largest acceleration")
+        return Summary(f"Excitation of {self.robot.name}", facts, head, rows)

@@ -81,7 +81,9 @@ def identify(
         parameters = nearest_physical(Estimate(base.matrix, values, root), given, regularisation, robot.name)
         values = base.matrix @ parameters
     predicted = known + Y[..., base.columns] @ values
-    made = Identified(robot, base, values, found.covariance, found.condition, samples, predicted, parameters)
+    settings = {"physical": physical, "among": list(among), "regularisation": regularisation, "still": still}
+    fitted = values, found.covariance, found.condition
+    made = Identified(robot, base, *fitted, samples, predicted, parameters, settings)
     return made.checked()
 
 

@@ -1,8 +1,8 @@
 """The result of an identification: parameters, their standard deviations, and the residuals of the forces."""
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,17 @@ from rich.table import Table
 
 from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe, warn
+from torsor.identification import files
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.plot import plot
+from torsor.results.archive import Archive, reading_archive
+from torsor.results.documents import plain, robot_facts
+from torsor.results.result import Result
+from torsor.results.tables import Column
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+from torsor.summary import Summary
 from torsor.viewable import Viewable
 
 UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
@@ -29,12 +35,12 @@ MARK = " !"
 
 
 @dataclass(frozen=True, eq=False)
-class Identified(Viewable):
+class Identified(Result, Viewable):
     """Identified base parameters: ``values`` (b,), ``covariance`` (b, b), of the parameters ``base.names``.
 
     ``prior`` is the given robot, ``condition`` the condition number of the weighted regressor, ``predicted`` (N, nv)
     the forces of the estimate for the ``measurements``, ``parameters`` (p,) all parameters of the physically consistent
-    estimate, or None without ``physical``.
+    estimate, or None without ``physical``. ``settings`` are those of ``identify``.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -44,6 +50,7 @@ class Identified(Viewable):
         True
     """
 
+    kind = "identification"
     prior: Robot
     base: BaseParameters
     values: Array
@@ -52,6 +59,7 @@ class Identified(Viewable):
     measurements: Measurements
     predicted: Array
     parameters: Array | None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -245,7 +253,74 @@ class Identified(Viewable):
             >>> len(torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).plot().axes)
             2
         """
-        return plot(self.prior, self.measurements, self.predicted, self.relative_residuals, path)
+        return plot(self.prior, self.measurements, self.predicted, self.rms, self.relative_residuals, self._how, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Identified":
+        """Return the identification in a .npz file.
+
+        Example:
+            >>> import tempfile
+            >>> robot = torsor.library.two_link()
+            >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
+            >>> found = torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a)))
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     found.save(folder + "/arm.npz")
+            ...     Identified.load(folder + "/arm.npz").values.tolist() == found.values.tolist()
+            True
+        """
+        with reading_archive(Path(path), cls.kind) as found:
+            return cls(**files.fields_of(found))
+
+    @property
+    def _how(self) -> str:
+        return "physically consistent" if self.parameters is not None else "weighted least squares"
+
+    def _archive(self) -> Archive:
+        return files.archive(self.prior, self.base, self.measurements, self.settings, vars(self))
+
+    def _columns(self) -> list[Column]:
+        values = (self.base.values, self.values, self.deviations)
+        columns = [
+            Column(name, "SI", each) for name, each in zip(("as given", "identified", "deviation"), values, strict=True)
+        ]
+        return [Column("parameter", "", list(self.names)), *columns]
+
+    def _content(self) -> dict[str, Any]:
+        rows = zip(self.names, self.base.values, self.values, self.deviations, strict=True)
+        residuals = zip(self.prior.coordinate_names, self.rms, self.relative_residuals, self.r_squared, strict=True)
+        keys = ("coordinate", "rms", "percent", "r_squared")
+        parameters = None if self.parameters is None else plain(self.parameters)
+        return {
+            "units": {"parameters": "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m", "rms": "N m, N", "percent": "%"},
+            "robot": robot_facts(self.prior),
+            "settings": plain(self.settings),
+            "method": self._how,
+            "condition": plain(self.condition),
+            "samples": len(self.measurements),
+            "base_parameters": plain(
+                [dict(zip(("name", "given", "value", "deviation"), row, strict=True)) for row in rows]
+            ),
+            "parameters": parameters,
+            "parameter_names": list(self.prior.parameter_names),
+            "residuals": plain([dict(zip(keys, row, strict=True)) for row in residuals]),
+        }
+
+    def _summary(self) -> Summary:
+        facts = {
+            "method": self._how,
+            "samples": str(len(self.measurements)),
+            "condition number": f"{self.condition:.4g}",
+            "residuals": ", ".join(
+                f"{name} {each:.3g} %"
+                for name, each in zip(self.prior.coordinate_names, self.relative_residuals, strict=True)
+            ),
+        }
+        rows = [
+            (name, _number(value), f"{deviation:.2g}")
+            for name, value, deviation in zip(self.names, self.values, self.deviations, strict=True)
+        ]
+        return Summary(f"Identified {self.prior.name}", facts, ("parameter (SI)", "value", "deviation"), rows)
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array, is_whole, name_of
-from torsor.errors import ModelError, describe, listing
+from torsor.errors import ModelError, describe, listing, shortened
 from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop
+from torsor.mechanism.overview import overview
 from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.mechanism.postures import Postures, checked_postures
 from torsor.mechanism.wheels import Wheel
+from torsor.summary import Summary
 
 _ORDER = (Loop, Wheel, Coupling)  # of closures, whatever the order in which they are given
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
@@ -135,6 +137,19 @@ class Mechanism(Part):
         loops = f", {len(self.loops)} loops" if self.loops else ""
         kind, size = type(self).__name__, f"{len(self.links)} moving links, nq={self.nq}, nv={self.nv}"
         return f"<{kind} {self.name!r}: {size}{loops}>"
+
+    def __str__(self) -> str:
+        return self._overview().text()
+
+    def _repr_html_(self) -> str:
+        return self._overview().html()
+
+    def _overview(self) -> Summary:
+        facts = {"mass": f"{self.mass:.6g} kg", "gravity": f"{shortened(self.gravity)} m/s²"}
+        facts |= {"loops": listing(loop.name for loop in self.loops)} if self.loops else {}
+        facts |= {"active": listing(self.active)} if self.active else {}
+        facts |= {"frames": listing(frame.name for frame in self.frames)} if self.frames else {}
+        return overview(repr(self).strip("<>"), facts, self.joints, self.links)
 
     # Sizes and names
 

@@ -18,7 +18,7 @@ a problem and its nonlinear program); terms and transcription.
 
 from torsor.deprecation import renamed_names
 from torsor.motion.multistart import Multistart
-from torsor.motion.problem import MotionError, MotionProblem, MotionResult, load_problem
+from torsor.motion.problem import MotionError, MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS
 from torsor.motion.results.constraints import Active, Group
 from torsor.motion.results.replay import Replay
@@ -75,6 +75,7 @@ __all__ = [
     "MechanicalEnergy",
     "Moments",
     "MotionError",
+    "MotionMultistart",
     "MotionProblem",
     "MotionResult",
     "Multistart",

@@ -1,7 +1,7 @@
 """Motion problems and their results, the two classes that users work with: each refers to the other."""
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass, fields
+from dataclasses import InitVar, asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,10 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import whole_number
 from torsor.deprecation import renamed_argument, warn_deprecated
-from torsor.errors import describe, warn
+from torsor.errors import ModelError, describe, warn
 from torsor.motion.files import read_problem
 from torsor.motion.multistart import Multistart, solve_from_random_starts
-from torsor.motion.results import files, plot, replay, report
+from torsor.motion.results import files, plot, replay, report, several
 from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.settings import SolveSettings
 from torsor.motion.solve import solve
@@ -21,7 +21,12 @@ from torsor.motion.starts import random_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.writing import save_problem
+from torsor.results.archive import Archive, reading_archive
+from torsor.results.result import Result
+from torsor.results.tables import Column
 from torsor.simulation import Trajectory
+from torsor.simulation.files import columns
+from torsor.summary import Summary
 from torsor.viewable import Playable
 
 
@@ -109,7 +114,8 @@ class MotionProblem(ProblemStatement):
         given["tie_break"] = tie_break
         settings = self._settings({key: value for key, value in given.items() if value is not None})
         state = solve(self, start, settings)
-        result = None if state.result is None else MotionResult.of(state.result)
+        made = None if state.result is None else replace(state.result, settings=asdict(settings))
+        result = None if made is None else MotionResult.of(made)
         if state.diagnosis is not None and (settings.check or result is None):
             error = MotionError(state.diagnosis.text)
             error.result, error.conflict, error.violation = result, state.diagnosis.conflict, state.diagnosis.violation
@@ -137,7 +143,7 @@ class MotionProblem(ProblemStatement):
 
     def multistart(
         self, count: int = 20, seed: int = 0, workers: int = 1, spread: float = 1.0, **settings: Any
-    ) -> "Multistart[MotionResult]":
+    ) -> "MotionMultistart":
         """Return the results from that many random starts (seeds seed, seed + 1, ...), in several processes.
 
         ``settings`` are those of ``solve``; progress is shown with one worker only. The same seeds give the same
@@ -148,7 +154,7 @@ class MotionProblem(ProblemStatement):
         whole_number(seed, self.name, "seed", least=0)
         seeds = range(seed, seed + count)
         found = solve_from_random_starts(self, seeds, workers, spread, self._settings(settings))
-        return Multistart(tuple(map(MotionResult.of, found)), found.seeds)
+        return MotionMultistart(tuple(map(MotionResult.of, found)), found.seeds)
 
     def save(self, path: str | Path) -> None:
         """Write the problem as TOML, with its robot in a file beside it (``NAME.robot.toml``)."""
@@ -156,13 +162,14 @@ class MotionProblem(ProblemStatement):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionResult(Solution, Playable):
+class MotionResult(Result, Solution, Playable):
     """A motion that was found for a problem.
 
     ``problem`` is the one that was solved (with the nodes that refinement added), ``outcome`` the solver's outcome.
     Profiles ``q``, ``v``, ``a``, ``j``, ``tau``, ``tau_rate`` and ``reactions`` are at ``times`` (200 steps per phase;
     where phases meet, at the end of the earlier one); ``at(t)`` gives them at any time. Shapes are those of
-    ``Moments``.
+    ``Moments``. ``settings`` are those of ``solve``. A .npz file (``save``) includes the problem and the robot; a
+    problem with functions of Python has to be given to ``load``.
 
     Example:
         >>> from torsor import motion
@@ -181,6 +188,7 @@ class MotionResult(Solution, Playable):
         [[0.0, -2.0], [1.0, -1.0]]
     """
 
+    kind = "motion"
     problem: MotionProblem
 
     @classmethod
@@ -195,32 +203,28 @@ class MotionResult(Solution, Playable):
     def __rich__(self) -> Any:
         return report.tables(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return figures and trajectory as plain numbers, lists and strings, as for JSON."""
-        return report.plain(self)
+    def plot(self, path: str | Path | None = None, what: Sequence[str] | None = None) -> Any:
+        """Draw quantities over time, with their bounds, and return the figure; ``path`` saves it too.
 
-    def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau", "reactions")) -> Any:
-        """Draw quantities over time, one panel each, with shaded limits, and return the figure; ``path`` saves it too.
-
-        ``what`` names them: q, v, a, j, tau, tau_rate, reactions (magnitudes of the forces). Needs matplotlib.
+        ``what`` names them: q, v, a, j, tau, tau_rate, reactions (magnitudes of the forces); by default q, v, tau,
+        reactions, and tau_rate if it is bounded. Each unit has panels of its own. Needs matplotlib.
         """
         return plot.plot(self, path, what)
-
-    def save(self, path: str | Path) -> None:
-        """Write the result to a .npz file, including the problem if that can be written as TOML."""
-        files.save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionResult":
         """Return the result in a .npz file; ``problem`` is needed if the file does not include it."""
-        return cls.of(files.load(Path(path), problem, load_problem))
+        with reading_archive(Path(path), cls.kind) as found:
+            return cls.of(files.of_archive(found, problem, load_problem))
 
     def to_csv(self, path: str | Path) -> None:
         """Write times, positions, velocities, accelerations and forces as a .csv file, as ``Trajectory.save`` does.
 
         Of a human on the ground these are the torques that act together with the ground, whose wrenches follow.
         """
-        files.to_csv(self, Path(path))
+        if Path(path).suffix.lower() != ".csv":
+            raise ModelError(describe(f"the suffix is {Path(path).suffix!r}", where=Path(path).name, allowed=".csv"))
+        self.save(path)
 
     def trajectory(self) -> Trajectory:
         """Return the motion as a trajectory of the robot; the wrenches of known contacts are ``external``."""
@@ -229,6 +233,56 @@ class MotionResult(Solution, Playable):
     def simulate(self, steps: int = 2000) -> "replay.Replay":
         """Return the motion that forward dynamics gives under these forces, and its deviations; ``steps`` per phase."""
         return replay.replay(self, steps)
+
+    def _archive(self) -> Archive:
+        return files.archive(self)
+
+    def _columns(self) -> list[Column]:
+        return columns(self.trajectory())
+
+    def _content(self) -> dict[str, Any]:
+        return report.plain(self)
+
+    def _summary(self) -> Summary:
+        return report.summary(self)
+
+
+@dataclass(frozen=True, repr=False)
+class MotionMultistart(Result, Multistart[MotionResult]):
+    """The results of ``MotionProblem.multistart``, the best first; ``plot`` draws their objectives.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+        >>> phase = motion.Phase(0.5, points=6)
+        >>> motion.MotionProblem(torsor.library.two_link(), phase, motion.Effort(), ends).multistart(2).reached
+        2
+    """
+
+    kind = "multistart"
+
+    @classmethod
+    def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionMultistart":
+        """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
+        with reading_archive(Path(path), cls.kind) as found:
+            solutions, seeds = several.of_archive(found, problem, load_problem)
+            return cls(tuple(map(MotionResult.of, solutions)), seeds)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw the objective of each start, the best first, and return the figure; ``path`` saves it too."""
+        return several.plot(self.results, self.seeds, path)
+
+    def _archive(self) -> Archive:
+        return several.archive(self.results, self.seeds)
+
+    def _columns(self) -> list[Column]:
+        return several.columns(self.results, self.seeds)
+
+    def _content(self) -> dict[str, Any]:
+        return several.content(self.results, self.seeds)
+
+    def _summary(self) -> Summary:
+        return several.summary(self.results, self.seeds, repr(self).strip("<>"))
 
 
 def _warn_between_nodes(result: MotionResult) -> None:

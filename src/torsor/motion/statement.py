@@ -1,5 +1,6 @@
 """The statement of a motion problem as data: robot, phases, objective and constraints, and their nonlinear program."""
 
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -86,6 +87,11 @@ class ProblemStatement:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the fields alone: cached CasADi expressions and compiled kernels cannot be pickled."""
+        for term in self.terms:
+            for name, value in vars(term).items():
+                if "<" in getattr(value, "__qualname__", ""):  # a lambda, or a function within another
+                    found = f"{self.name}: {term.title}: {name} is {value.__qualname__}, which cannot be pickled"
+                    raise pickle.PicklingError(f"{found}; fix: define the function at the top of a module")
         return {each.name: self.__dict__[each.name] for each in fields(self)}
 
     # Parts

@@ -31,6 +31,7 @@ from torsor.parallel.trigonometry import Known, without_trigonometry
 from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
+from torsor.summary import Summary
 
 
 class FunctionKey(NamedTuple):
@@ -81,6 +82,22 @@ class Assembled(Part):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.legs)} legs, {self.carriage.nv} dof>"
+
+    def __str__(self) -> str:
+        return self._overview().text()
+
+    def _repr_html_(self) -> str:
+        return self._overview().html()
+
+    def _overview(self) -> Summary:
+        facts = {"platform": self.platform.name, "motion": self.motion or "of its own robot"}
+        facts |= {"home": shortened(self.home), "gravity": f"{shortened(self.gravity)} m/s²"}
+        head = ("leg", "joints", "mass (kg)", "driven", "connected by", "tip")
+        rows = [
+            (leg.name, _types(leg.robot), f"{leg.robot.mass:.4g}", ", ".join(leg.driven), leg.kind, leg.tip)
+            for leg in self.legs
+        ]
+        return Summary(repr(self).strip("<>"), facts, head, rows)
 
     # Parts, sizes and names
 
@@ -345,3 +362,7 @@ class Assembled(Part):
             text += moving(self.carriage.coordinate_names, platform.motion)
             fix = f"{fix}, or drive other coordinates"
             raise ModelError(describe(text, where=self.name, fix=fix))
+
+
+def _types(robot: Robot) -> str:
+    return " ".join(joint.type for joint in robot.joints)

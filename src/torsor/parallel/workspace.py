@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,20 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array, Flags
 from torsor.checks import positive, real_array
 from torsor.errors import ModelError, describe
+from torsor.parallel.files import SHAPED, parallel_fields, parallel_text, workspace_arrays
 from torsor.parallel.kernels import Assembled
 from torsor.parallel.kinematics import Kinematics
 from torsor.parallel.singular import legs, platforms
+from torsor.results.archive import Archive, as_bytes, as_text, reading_archive
+from torsor.results.documents import plain
+from torsor.results.figures import label_of_title, new_figure, saved
+from torsor.results.result import Result
+from torsor.results.tables import Column
+from torsor.summary import Summary
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Workspace:
+class Workspace(Result):
     """Reach, joint limits and singularities of a parallel robot at poses (..., 7); all arrays have these leading axes.
 
     ``reachable``: all legs reach the pose, ``q`` (..., nq) are their positions (NaN elsewhere). ``within_limits``: and
@@ -26,11 +34,12 @@ class Workspace:
     where not reachable. ``serial`` (..., legs) marks singular legs (first kind: the platform loses a freedom, and a leg
     can move by itself along ``leg_motion`` (..., nv)). ``parallel`` marks poses with singular J_p^-1 (second kind: the
     platform can move along ``platform_motion`` (..., 6) with locked drives). ``labels`` name the coordinates of
-    the poses.
+    the poses, ``robot`` is the parallel robot.
 
     Reachable means in the assembly modes of home, if ``inverse_kinematics`` finds a path from there.
     """
 
+    kind = "workspace"
     poses: Array
     reachable: Flags
     within_limits: Flags
@@ -42,6 +51,8 @@ class Workspace:
     parallel: Flags
     platform_motion: Array
     labels: tuple[str, ...]
+    robot: Assembled
+    length: float
 
     def __repr__(self) -> str:
         counts = f"{np.count_nonzero(self.reachable)} reachable, {np.count_nonzero(self.within_limits)} within limits"
@@ -64,17 +75,14 @@ class Workspace:
             found = f"poses have the shape {self.reachable.shape}"
             raise ModelError(describe(found, allowed="a grid with two axes of two poses or more", fix="plot one slice"))
         pair = self._varying() if axes is None else self._checked_axes(axes)
-        try:
-            from matplotlib.figure import Figure
-            from matplotlib.patches import Patch
-        except ImportError:
-            raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
-        figure = Figure(figsize=(6.8, 5.6), layout="constrained")
+        figure = new_figure(6.8, 6.0)
+        from matplotlib.patches import Patch
+
         panel = figure.subplots()
         across, up = (self.poses[..., k] for k in pair)
         shade = np.where(self.within_limits, np.log10(np.maximum(self.condition, 1.0)), np.nan)
         drawn = panel.pcolormesh(across, up, np.ma.masked_invalid(shade), shading="nearest", cmap="viridis")
-        figure.colorbar(drawn, ax=panel, label="log10 of the condition number of $J_p^{-1}$")
+        figure.colorbar(drawn, ax=panel, label="log10 of the condition number of Jₚ⁻¹")
         beyond = self.reachable & ~self.within_limits
         if beyond.any():
             grey = np.ma.masked_where(~beyond, np.full(beyond.shape, 0.8))
@@ -93,9 +101,67 @@ class Workspace:
         panel.set(xlabel=self.labels[pair[0]], ylabel=self.labels[pair[1]])
         if self.labels[pair[0]].endswith("(m)") and self.labels[pair[1]].endswith("(m)"):
             panel.set_aspect("equal")
-        if path is not None:
-            figure.savefig(path, dpi=130)
-        return figure
+        counts = f"{np.count_nonzero(self.reachable)} of {self.reachable.size} poses reachable"
+        how = f"{counts}, {np.count_nonzero(self.within_limits)} within limits; characteristic length {self.length:g} m"
+        figure.suptitle(label_of_title(f"{self.robot.name}: workspace in the assembly modes of home\n{how}"))
+        return saved(figure, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Workspace":
+        """Return the workspace in a .npz file, with its robot.
+
+        Example:
+            >>> import tempfile
+            >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 3)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     robot.workspace(robot.grid(x=line, y=line)).save(folder + "/map.npz")
+            ...     torsor.load_result(folder + "/map.npz").robot == robot
+            True
+        """
+        with reading_archive(Path(path), cls.kind) as found:
+            make = import_module("torsor.parallel").ParallelRobot  # by its name, since its file imports this one
+            robot = make(**parallel_fields(as_text(found.arrays["parallel_robot"])))
+            length = positive(found.settings["length"], robot.name, "length")
+            return cls(**workspace_arrays(found, robot), labels=_labels(robot), robot=robot, length=length)
+
+    def _archive(self) -> Archive:
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in ("poses", *SHAPED)}
+        arrays["parallel_robot"] = as_bytes(parallel_text(self.robot))
+        return Archive(self.kind, arrays, self._settings, {"poses": list(self.labels), "q": "rad, m", "condition": "1"})
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return {"length": float(self.length)}
+
+    def _columns(self) -> list[Column]:
+        names = [label.removesuffix(")").partition(" (")[::2] for label in self.labels]  # (name, unit)
+        columns = [
+            Column(f"pose {name}", unit or "1", own)
+            for (name, unit), own in zip(names, self.poses.reshape(-1, len(names)).T, strict=True)
+        ]
+        flags = ("reachable", "within_limits", "parallel")
+        columns += [Column(name, "1", getattr(self, name).ravel().astype(int)) for name in flags]
+        columns.append(Column("serial", "1", self.serial.any(axis=-1).ravel().astype(int)))
+        return [*columns, *(Column(name, "1", getattr(self, name).ravel()) for name in ("condition", "determinant"))]
+
+    def _content(self) -> dict[str, Any]:
+        names = ("poses", "reachable", "within_limits", "condition", "determinant", "serial", "parallel")
+        return {
+            "units": {"poses": list(self.labels), "length": "m"},
+            "robot": {"name": self.robot.name, "legs": [leg.name for leg in self.robot.legs]},
+            "settings": self._settings,
+            **{name: plain(getattr(self, name)) for name in names},
+        }
+
+    def _summary(self) -> Summary:
+        counts = {
+            "reachable": self.reachable,
+            "within limits of joints": self.within_limits,
+            "singular, first kind": self.serial.any(axis=-1),
+            "singular, second kind": self.parallel,
+        }
+        facts = {name: f"{np.count_nonzero(each)} of {self.reachable.size} poses" for name, each in counts.items()}
+        return Summary(f"Workspace of {self.robot.name}", facts)
 
     def _varying(self) -> tuple[int, int]:
         """Return the coordinates that vary most along the first and along the second axis; they differ."""
@@ -182,6 +248,8 @@ def explore(kinematics: Kinematics, poses: Array, length: float) -> Workspace:
         parallel,
         np.where(parallel[..., None], held.motion, 0.0),
         _labels(robot),
+        robot,
+        length,
     )
 
 

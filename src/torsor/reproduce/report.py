@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from torsor.files import replacing
 from torsor.reproduce.errata import ERRATA
@@ -12,6 +13,7 @@ from torsor.reproduce.item import Kind, Row, Verdict
 from torsor.reproduce.misprints import deciding_test, percent
 from torsor.reproduce.registry import DOCUMENTS
 from torsor.reproduce.running import Result
+from torsor.results.documents import header, write_document
 
 HEAD = ("what", "document", "ours", "difference", "verdict")
 STYLE = (
@@ -44,7 +46,10 @@ def summary(results: Iterable[Result]) -> str:
 
 
 def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[Path]:
-    """Write a report, .html with its figures inside or .md with a folder of figures beside it; return the files."""
+    """Write a report: .html with its figures inside, .md with a folder of figures, or .json; return the files."""
+    if path.suffix.lower() == ".json":
+        write_document(path, document(results))
+        return [path]
     if path.suffix.lower() == ".html":
         write_text(path, _html(results, dpi + 30))  # one file, whose size matters less than that of a page of the docs
         return [path]
@@ -58,6 +63,24 @@ def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[P
     beside = {name for name in ("bibliography.md", "errata.md") if (path.parent / name).is_file()}
     write_text(path, _markdown(results, folder.name, beside))
     return [path, *written]
+
+
+def document(results: Iterable[Result]) -> dict[str, Any]:
+    """Return items with their rows as plain values, as for JSON."""
+    items = [
+        {
+            "name": each.item.name,
+            "document": each.item.document,
+            "kind": each.item.kind.value,
+            "title": each.item.title,
+            "verdict": None if each.verdict is None else each.verdict.value,
+            "because": each.because,
+            "seconds": each.seconds,
+            "rows": [dict(zip(("what", "printed", *HEAD[2:]), _cells(row), strict=True)) for row in each.rows],
+        }
+        for each in results
+    ]
+    return {"torsor": header("reproduce"), "units": {"seconds": "s"}, "items": items}
 
 
 def write_text(path: Path, text: str) -> None:

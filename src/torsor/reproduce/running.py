@@ -2,11 +2,13 @@
 
 import io
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from torsor.interrupts import Stoppable
 from torsor.reproduce.item import Item, Outcome, Row, Verdict, verdict
+from torsor.results.figures import new_figure
 
 
 @dataclass(frozen=True)
@@ -19,18 +21,19 @@ class Result:
     seconds: float
 
     @property
+    def rows(self) -> Sequence[Row]:
+        """The rows, none if it was skipped."""
+        return () if self.outcome is None else self.outcome.rows
+
+    @property
     def has_figure(self) -> bool:
         """Whether there is a figure to draw."""
         return self.outcome is not None and self.outcome.draw is not None
 
     def figure(self) -> Any:
         """Return the figure (matplotlib, the extra ``plot``)."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
         assert self.outcome is not None and self.outcome.draw is not None
-        figure = Figure(figsize=self.outcome.size, layout="constrained")
+        figure = new_figure(*self.outcome.size)
         self.outcome.draw(figure)
         return figure
 

@@ -1,7 +1,6 @@
-"""Trajectories on disk: .npz with the robot in it, and .csv of one rollout for other programs."""
+"""Trajectories on disk: what their files hold, and how .npz and .csv files are read back and checked."""
 
 import csv
-import tempfile
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,79 +8,81 @@ from typing import Any
 import numpy as np
 
 from torsor.errors import ModelError, describe
-from torsor.files import check_array, reading_npz, replacing, write_npz
+from torsor.files import check_array
 from torsor.mechanism.units import FORCES, units
-from torsor.robot.load import load as load_robot
+from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
+from torsor.results.documents import plain, robot_facts, state_units
+from torsor.results.result import Result
+from torsor.results.tables import Column, columns_of
 from torsor.robot.robot import Robot
 from torsor.simulation.samples import Crossings, Samples
 
-SUFFIXES = (".npz", ".csv")
-VERSION = 1
+SUFFIXES = Result.suffixes
 STATUSES = ("done", "event", "interrupted", "failed")
 ARRAYS = ("times", "q", "v", "a", "tau")
+WRENCHES = "N m, N: moment and force on each link, at its origin in its axes"
+COMPONENTS = tuple((f"{letter}{axis}", unit) for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz")
 
 
-def write(samples: Samples, path: Path) -> None:
-    """Write a trajectory, whole or not at all: a write that fails leaves an existing file unchanged."""
-    if _suffix(path) == ".npz":
-        _write_npz(samples, path)
-    elif samples.q.ndim == 2:
-        _write_csv(samples, path)
-    else:
-        found = f"{samples.q.shape[:-2]} rollouts do not fit into a .csv file"
-        raise ModelError(describe(found, where=path.name, fix="save trajectory[i], or a .npz file"))
-
-
-def read(path: Path, robot: Robot | None) -> Samples:
-    """Return the trajectory of a file, for the given robot or, in .npz, the one that the file contains."""
-    if _suffix(path) == ".npz":
-        return _read_npz(path, robot)
-    if robot is None:
-        raise ModelError(describe("a .csv file does not contain its robot", where=path.name, fix="give robot=..."))
-    return _read_csv(path, robot)
-
-
-def _suffix(path: Path) -> str:
-    if path.suffix.lower() not in SUFFIXES:
-        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=", ".join(SUFFIXES)))
-    return path.suffix.lower()
-
-
-def _write_npz(samples: Samples, path: Path) -> None:
+def archive(samples: Samples) -> Archive:
+    """Return all that a .npz file of a trajectory holds."""
     arrays: dict[str, Any] = {name: getattr(samples, name) for name in ARRAYS}
     if samples.external is not None:
         arrays["external"] = samples.external
     for k, event in enumerate(samples.events):
         arrays |= {f"event{k}_{name}": value for name, value in event._asdict().items()}
-    with tempfile.TemporaryDirectory() as folder:
-        samples.robot.save(Path(folder, "robot.toml"))
-        arrays["robot"] = np.frombuffer(Path(folder, "robot.toml").read_bytes(), dtype=np.uint8)
-    arrays |= {"torsor": VERSION, "events": len(samples.events), "status": samples.status, "held": samples.held}
-    write_npz(path, arrays)
+    arrays |= {"events": len(samples.events), "status": samples.status, "held": samples.held}
+    units_ = {"times": "s", "external": WRENCHES, **state_units(samples.robot)}
+    arrays["robot"] = as_bytes(robot_text(samples.robot))
+    return Archive("trajectory", arrays, plain(samples.settings), units_)
 
 
-def _read_npz(path: Path, robot: Robot | None) -> Samples:
-    with reading_npz(path, "a trajectory") as found:
-        version, count, status = int(found["torsor"]), int(found["events"]), str(found["status"])
-        if version != VERSION or status not in STATUSES:
-            raise ValueError(f"version {version}, status {status!r}; allowed: version {VERSION}, one of {STATUSES}")
-        if not 0 <= count <= len(found):
-            raise ValueError(f"{count} events")
-        robot = _robot(found["robot"].astype(np.uint8).tobytes()) if robot is None else robot
-        events = tuple(Crossings(*(found[f"event{k}_{name}"] for name in Crossings._fields)) for k in range(count))
-        check_array(found["held"], (2,), "held", "b")
-        tau_held, external_held = map(bool, found["held"])
-        times, q, v, a, tau = (found[name] for name in ARRAYS)
-        held = (tau_held, external_held)
-        samples = Samples(robot, times, q, v, a, tau, status, events, found.get("external"), held)
-        _check(samples)
-        return samples
+def content(samples: Samples) -> dict[str, Any]:
+    """Return a trajectory as plain values; rollouts are leading axes of the arrays."""
+    held = dict(zip(("tau", "external"), samples.held, strict=True))
+    external = None if samples.external is None else plain(samples.external)
+    return {
+        "units": {"times": "s", "external": WRENCHES},
+        "robot": robot_facts(samples.robot),
+        "settings": plain(samples.settings),
+        "status": samples.status,
+        **{name: plain(getattr(samples, name)) for name in ARRAYS},
+        "external": external,
+        "held": held,
+        "events": [plain(event._asdict()) for event in samples.events],
+    }
 
 
-def _robot(text: bytes) -> Robot:
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "robot.toml").write_bytes(text)
-        return load_robot(Path(folder, "robot.toml"), strict=False)
+def read(path: Path, robot: Robot | None) -> Samples:
+    """Return the trajectory of a file, for the given robot or, in .npz, the one that the file contains."""
+    suffix, readable = path.suffix.lower(), (".npz", ".csv")
+    if suffix not in readable:
+        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=", ".join(readable)))
+    if suffix == ".npz":
+        with reading_archive(path, "trajectory") as found:
+            return of_archive(found, robot)
+    if robot is None:
+        raise ModelError(describe("a .csv file does not contain its robot", where=path.name, fix="give robot=..."))
+    return _read_csv(path, robot)
+
+
+def of_archive(archive: Archive, robot: Robot | None) -> Samples:
+    """Return the trajectory of an archive; raise ValueError or KeyError where it is no trajectory."""
+    found = archive.arrays
+    count, status = int(found["events"]), str(found["status"])
+    if status not in STATUSES:
+        raise ValueError(f"status {status[:40]!r}; allowed: one of {STATUSES}")
+    if not 0 <= count <= len(found):
+        raise ValueError(f"{count} events")
+    robot = archive.robot if robot is None else robot
+    events = tuple(Crossings(*(found[f"event{k}_{name}"] for name in Crossings._fields)) for k in range(count))
+    check_array(found["held"], (2,), "held", "b")
+    tau_held, external_held = map(bool, found["held"])
+    times, q, v, a, tau = (found[name] for name in ARRAYS)
+    held = (tau_held, external_held)
+    samples = Samples(robot, times, q, v, a, tau, status, events, found.get("external"), held, archive.settings)
+    _check(samples)
+    return samples
 
 
 def _check(samples: Samples) -> None:
@@ -105,26 +106,36 @@ def _check(samples: Samples) -> None:
             raise ValueError(f"event{k}_rollouts has indices outside {batch}")
 
 
+def columns(samples: Samples) -> list[Column]:
+    """Return the table of one rollout: times, positions, velocities, accelerations, forces, and wrenches if any act."""
+    if samples.q.ndim != 2:
+        found = f"{samples.q.shape[:-2]} rollouts do not fit into a .csv file"
+        fix = "save trajectory[i], or a .npz file"
+        raise ModelError(describe(found, where=samples.robot.name, fix=fix))
+    robot, (positions, rates) = samples.robot, units(samples.robot)
+    names = robot.coordinate_names
+    tau, wrench = (
+        f"{'held ' if each else ''}{name}" for name, each in zip(("tau", "external"), samples.held, strict=True)
+    )
+    table = [
+        Column("time", "s", samples.times),
+        *columns_of("q", robot.position_names, positions, samples.q),
+        *columns_of("v", names, [f"{unit}/s" for unit in rates], samples.v),
+        *columns_of("a", names, [f"{unit}/s^2" for unit in rates], samples.a),
+        *columns_of(tau, names, [FORCES[unit] for unit in rates], samples.tau),
+    ]
+    if samples.external is None:
+        return table
+    parts = [(f"{link} {part}", unit) for link in robot.link_names for part, unit in COMPONENTS]
+    links = [name for name, _ in parts]
+    return [*table, *columns_of(wrench, links, [unit for _, unit in parts], samples.external)]
+
+
 def _header(robot: Robot, external: bool, held: tuple[bool, bool]) -> list[str]:
-    positions, rates = units(robot)
-    columns = ["time [s]", *(f"q {n} [{u}]" for n, u in zip(robot.position_names, positions, strict=True))]
-    for letter, unit in (("v", "{}/s"), ("a", "{}/s^2")):
-        columns += [f"{letter} {n} [{unit.format(u)}]" for n, u in zip(robot.coordinate_names, rates, strict=True)]
-    pairs = zip(robot.coordinate_names, rates, strict=True)
-    tau, wrench = (f"{'held ' if each else ''}{name}" for name, each in zip(("tau", "external"), held, strict=True))
-    columns += [f"{tau} {n} [{FORCES[u]}]" for n, u in pairs]
-    parts = [f"{letter}{axis} [{unit}]" for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz"]
-    return columns + [f"{wrench} {link} {part}" for link in robot.link_names for part in parts] * external
-
-
-def _write_csv(samples: Samples, path: Path) -> None:
-    s = samples
-    wrenches = [] if s.external is None else [s.external.reshape(len(s), -1)]
-    table = np.column_stack([s.times, s.q, s.v, s.a, s.tau, *wrenches])
-    with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(_header(s.robot, s.external is not None, s.held))
-        writer.writerows(map(repr, row) for row in table.tolist())  # repr reads back to the last bit
+    empty = np.zeros((0, robot.nv))
+    wrenches = np.zeros((0, len(robot.links), 6)) if external else None
+    samples = Samples(robot, np.zeros(0), np.zeros((0, robot.nq)), empty, empty, empty, external=wrenches, held=held)
+    return [column.head for column in columns(samples)]
 
 
 def _read_csv(path: Path, robot: Robot) -> Samples:

@@ -1,73 +1,96 @@
-"""Figures of a trajectory (matplotlib, the extra ``plot``)."""
+"""The figure of a trajectory, and its short table."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
-from torsor.robot.robot import Robot
+import numpy as np
 
-# Title and unit of each quantity, and the attribute of the robot that names its curves.
+from torsor.arrays import Array
+from torsor.mechanism.units import FORCES, units
+from torsor.results.figures import Bound, Quantity, checked_what, plot_quantities
+from torsor.simulation.samples import Samples
+from torsor.summary import Summary
+
+# Title of each quantity, and how its unit follows from that of the coordinate.
 QUANTITIES = {
-    "q": ("Positions", "rad, m", "position_names"),
-    "v": ("Velocities", "rad/s, m/s", "coordinate_names"),
-    "a": ("Accelerations", "rad/s², m/s²", "coordinate_names"),
-    "tau": ("Forces of the controller", "N m, N", "coordinate_names"),
-    "energy": ("Energy", "J", ""),
-    "reactions": ("Joint reactions: norm of the force", "N", "joint_names"),
-    "closure": ("Residual of loop closure", "m, 1", ""),
+    "q": ("Positions", "{}"),
+    "v": ("Velocities", "{}/s"),
+    "a": ("Accelerations", "{}/s²"),
+    "tau": ("Forces of the controller", ""),
+    "energy": ("Energy", "J"),
+    "reactions": ("Joint reactions: norm of the force", "N"),
+    "closure": ("Residual of loop closure", "m, 1"),
 }
 UNNAMED = {"energy": ["kinetic", "potential", "total"], "closure": ["largest error"]}
-MOST_NAMES = 14  # a longer legend would hide the curves
-MOST_ROLLOUTS = 50  # that are drawn
 
 
-def panels_of(what: str | Sequence[str], known: Mapping[str, object]) -> tuple[Any, list[tuple[str, Any]]]:
-    """Return a figure and the pairs (name, empty panel) for the quantities ``what``, which must be ``known``."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
-    names = (what,) if isinstance(what, str) else tuple(what)
-    for name in names:
-        if name not in known:
-            raise ModelError(describe(f"cannot plot {name!r}", allowed=", ".join(known)))
-    if not names:
-        raise ModelError(describe("nothing to plot", allowed=", ".join(known)))
-    figure = Figure(figsize=(9, 2.6 * len(names) + 0.6), layout="constrained")
-    return figure, list(zip(names, figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0], strict=True))
+def how(samples: Samples) -> str:
+    """Return in words how a trajectory was made, as far as its settings say it.
 
-
-def plot(
-    robot: Robot, times: Array, curves: Callable[[str], Array], what: Sequence[str], path: str | Path | None
-) -> Any:
-    """Return a figure with one panel for each quantity over ``times`` (T,); all rollouts of a curve have one colour.
-
-    ``curves(name)`` are the values (..., T, K) of a quantity.
+    Example:
+        >>> how(torsor.simulate(torsor.library.two_link(), duration=0.01))
+        'simulated with rk4, steps of 0.001 s, no controller'
     """
-    figure, panels = panels_of(what, QUANTITIES)
-    for name, axes in panels:
-        title, unit, labels = QUANTITIES[name]
-        values = curves(name)
-        rollouts = values.reshape(-1, *values.shape[-2:])
-        legend = [*getattr(robot, labels)] if labels else UNNAMED[name]
-        opacity = 1.0 if len(rollouts) == 1 else max(0.15, 1 / len(rollouts) ** 0.5)
-        for rollout in rollouts[:MOST_ROLLOUTS]:
-            for k in range(rollout.shape[-1]):
-                axes.plot(times, rollout[:, k], color=f"C{k % 10}", alpha=opacity, linewidth=1.3)
-        axes.set(title=title, ylabel=unit)
-        axes.grid(alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-        if len(legend) <= MOST_NAMES and axes.lines:
-            lines = axes.lines[: len(legend)]
-            shown = axes.legend(
-                lines, legend, fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5)
-            )
-            for line in shown.get_lines():
-                line.set_alpha(1.0)
-    panels[-1][1].set_xlabel("time (s)")
-    figure.suptitle(robot.name)
-    if path is not None:
-        figure.savefig(path, dpi=130)
-    return figure
+    settings = samples.settings
+    if "method" not in settings:
+        return str(settings.get("made", "motion"))
+    how_long = (
+        f"rtol {settings.get('rtol')}" if settings["method"] == "adaptive" else f"steps of {settings.get('step')} s"
+    )
+    return f"simulated with {settings['method']}, {how_long}, {settings.get('controller')}"
+
+
+def plot(samples: Samples, curves: Callable[[str], Array], what: str | Sequence[str], path: str | Path | None) -> Any:
+    """Return a figure with panels for each quantity over time; ``curves(name)`` are the values (..., T, K) of one."""
+    drawn = [_quantity(samples, name, curves(name)) for name in checked_what(what, QUANTITIES)]
+    batch = samples.q.shape[:-2]
+    count = f", {int(np.prod(batch))} rollouts" if batch else ""
+    status = "" if samples.status == "done" else f", {samples.status}"
+    return plot_quantities(drawn, samples.times, f"{samples.robot.name}: {how(samples)}{count}{status}", path)
+
+
+def _quantity(samples: Samples, name: str, values: Array) -> Quantity:
+    robot, (positions, rates) = samples.robot, units(samples.robot)
+    title, form = QUANTITIES[name]
+    if name in UNNAMED:
+        return Quantity(title, UNNAMED[name], [form] * len(UNNAMED[name]), values)
+    if name == "reactions":
+        return Quantity(title, robot.joint_names, [form] * len(robot.joint_names), values)
+    names = robot.position_names if name == "q" else robot.coordinate_names
+    own = [FORCES[each] if name == "tau" else form.format(each) for each in (positions if name == "q" else rates)]
+    return Quantity(title, names, own, values, _limits(samples, name), fits=False)
+
+
+def _limits(samples: Samples, name: str) -> tuple[Bound, ...]:
+    """Return the limits of joints and drives."""
+    robot = samples.robot
+    pairs = {
+        "q": (robot.lower, robot.upper),
+        "v": (-robot.velocity_limit, robot.velocity_limit),
+        "tau": (-robot.effort_limit, robot.effort_limit),
+    }
+    if name not in pairs or not len(samples):
+        return ()
+    return (Bound(float(samples.times[0]), float(samples.times[-1]), *pairs[name]),)
+
+
+def summary(samples: Samples) -> Summary:
+    """Return the short table of a trajectory."""
+    robot, batch = samples.robot, samples.q.shape[:-2]
+    facts = {
+        "status": samples.status,
+        "made by": how(samples),
+        "rollouts": str(int(np.prod(batch))),
+        "samples": str(len(samples)),
+        "duration": f"{samples.times[-1] - samples.times[0]:.6g} s" if len(samples) else "0 s",
+    }
+    if not samples.q.size or not samples.v.size:
+        return Summary(f"Trajectory of {robot.name}", facts)
+    rates = units(robot)[1]
+    ends = [np.abs(each).reshape(-1, robot.nv).max(axis=0) for each in (samples.v, samples.tau)]
+    rows = [
+        (name, f"{speed:.4g} {unit}/s", f"{force:.4g} {FORCES[unit]}")
+        for name, unit, speed, force in zip(robot.coordinate_names, rates, *ends, strict=True)
+    ]
+    return Summary(f"Trajectory of {robot.name}", facts, ("coordinate", "largest speed", "largest force"), rows)

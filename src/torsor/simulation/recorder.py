@@ -87,7 +87,7 @@ class Recorder:
         else:
             a, tau = needed(prescribed, times, q, v, tau, external)
         holding = self.tau is not None and prescribed is None, self.external is not None
-        return Trajectory(robot, times, q, v, a, tau, status, events, external, holding)
+        return Trajectory(robot, times, q, v, a, tau, status, events, external, holding, self.setup.about)
 
 
 def _evaluate(setup: Setup, what: str, times: Array, q: Array, v: Array) -> Array:

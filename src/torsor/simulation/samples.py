@@ -1,6 +1,7 @@
 """The samples of a motion: plain data that trajectories, files and figures share; and the error of a simulation."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,7 @@ class Samples:
     events: tuple[Crossings, ...] = ()
     external: Array | None = None
     held: tuple[bool, bool] = (False, False)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.times)

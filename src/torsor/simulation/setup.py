@@ -2,7 +2,8 @@
 
 import math
 from collections import deque
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import arrays, common_shape, number, one_of, positive
+from torsor.checks import arrays, common_shape, number, one_of, positive, several
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Wheel
 from torsor.robot.robot import Robot
@@ -20,7 +21,7 @@ from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.methods import METHODS
 from torsor.simulation.prescribed import Prescribed
 from torsor.simulation.samples import SimulationError
-from torsor.simulation.sources import Law, Source
+from torsor.simulation.sources import Law, Source, words
 from torsor.simulation.trajectory import forward_dynamics
 
 # Tolerance within which a quotient of two times is a whole number: in floating point, 0.3 / 0.1 is not 3.
@@ -96,6 +97,7 @@ class Setup:
     external: Source
     settings: Settings
     prescribed: Prescribed | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)  # what was asked for, in words and numbers
 
     @cached_property
     def choices(self) -> Choices:
@@ -157,7 +159,12 @@ class Setup:
         motion = Prescribed.of(robot, prescribed, settings.duration)
         if motion is not None:
             q, v = motion.imposed(0.0, q, v)
-        setup = cls(robot, q, v, law, wrenches, settings, motion)
+        about = asdict(settings) | {
+            "controller": words(controller, "controller", "force"),
+            "external": words(external, "wrenches", "wrench"),
+            "prescribed": [name for names in prescribed or () for name in several(names)],
+        }
+        setup = cls(robot, q, v, law, wrenches, settings, motion, about)
         return setup if not robot.loops else setup._closed()
 
     def _closed(self) -> "Setup":

@@ -130,3 +130,20 @@ def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, act
         return result
 
     return law
+
+
+def words(given: Any, what: str, constant: str) -> str:
+    """Return in words what was given as a controller or as wrenches: what it is, not what it computes.
+
+    Example:
+        >>> words(None, "controller", "force"), words([1.0], "controller", "force")
+        ('no controller', 'constant force')
+        >>> words(torsor.control.gravity_compensation(torsor.library.two_link()), "controller", "force")
+        'controller gravity_compensation'
+    """
+    if given is None:
+        return f"no {what}"
+    function = casadi_function(given)
+    if function is not None:
+        return f"{what} {function.name()}"
+    return f"{what} {getattr(given, '__name__', type(given).__name__)}" if callable(given) else f"constant {constant}"

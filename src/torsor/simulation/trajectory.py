@@ -13,30 +13,37 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array
 from torsor.checks import real_array
 from torsor.errors import ModelError, describe, shortened
+from torsor.results.archive import Archive
+from torsor.results.result import Result
+from torsor.results.tables import Column
 from torsor.robot.robot import Robot
-from torsor.simulation.files import read, write
+from torsor.simulation.files import archive, columns, content, read
 from torsor.simulation.loop_projection import project
 from torsor.simulation.overload import Overload, overloads
-from torsor.simulation.plot import plot
+from torsor.simulation.plot import plot, summary
 from torsor.simulation.samples import Crossings, Samples
+from torsor.summary import Summary
 from torsor.viewable import Playable
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory(Samples, Playable):
+class Trajectory(Result, Samples, Playable):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of
     the controller. ``external`` (..., T, L, 6) are the wrenches of the environment, or None. ``held`` says for tau and
     for external whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done",
     "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` has one ``Crossings`` for each
-    event that was given. ``len`` is T; an index selects rollouts.
+    event that was given. ``settings`` says how it was made: method, step, tolerances, controller. ``len`` is T; an
+    index selects rollouts.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
         >>> len(fall), fall.q.shape, fall.status
         (501, (501, 1), 'done')
     """
+
+    kind = "trajectory"
 
     def __repr__(self) -> str:
         batch = "".join(f"{n} x " for n in self.q.shape[:-2])
@@ -147,19 +154,6 @@ class Trajectory(Samples, Playable):
         external = None if self.external is None else self.external[..., left if self.held[1] else ends, :, :]
         return forward_dynamics(self.robot)(self.q[..., ends, :], self.v[..., ends, :], tau, external)
 
-    def save(self, path: str | Path) -> None:
-        """Write the trajectory to a .npz file, with the robot in it, or one rollout to a .csv file.
-
-        Example:
-            >>> import tempfile
-            >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.01)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     fall.save(folder + "/fall.npz")
-            ...     torsor.Trajectory.load(folder + "/fall.npz").q.tolist() == fall.q.tolist()
-            True
-        """
-        write(self, Path(path))
-
     @classmethod
     def load(cls, path: str | Path, robot: Robot | None = None) -> "Trajectory":
         """Return the trajectory of a .npz file, which contains its robot, or of a .csv file, for the given robot.
@@ -175,17 +169,18 @@ class Trajectory(Samples, Playable):
         return cls(**vars(read(Path(path), robot)))
 
     def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau")) -> Any:
-        """Draw quantities over time, one panel each, and return the figure; with ``path``, save it too.
+        """Draw quantities over time and return the figure; with ``path``, save it too.
 
-        ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Needs
-        matplotlib: ``torsor[plot]``.
+        ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Each
+        unit has panels of its own, with eight curves at most. Limits of joints and drives are dotted where they are
+        near. Needs matplotlib: ``torsor[plot]``.
 
         Example:
             >>> figure = torsor.simulate(torsor.library.two_link(), duration=0.1).plot(what=("q", "energy"))
             >>> len(figure.axes)
             2
         """
-        return plot(self.robot, self.times, self._curves, what, path)
+        return plot(self, self._curves, what, path)
 
     def _curves(self, name: str) -> Array:
         """Return the curves (..., T, K) of a quantity of ``plot``."""
@@ -196,6 +191,18 @@ class Trajectory(Samples, Playable):
         if name == "reactions":
             return np.asarray(np.linalg.norm(self.reactions[..., 3:], axis=-1))
         return np.asarray(getattr(self, name))
+
+    def _archive(self) -> Archive:
+        return archive(self)
+
+    def _columns(self) -> list[Column]:
+        return columns(self)
+
+    def _content(self) -> dict[str, Any]:
+        return content(self)
+
+    def _summary(self) -> Summary:
+        return summary(self)
 
 
 def forward_dynamics(robot: Robot) -> Callable[..., Array]:

@@ -7,38 +7,52 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
+from torsor.mechanism.units import force_units
+from torsor.results.figures import (
+    JUMPS,
+    Quantity,
+    colours_of,
+    draw_panel,
+    friction_jumps,
+    label_of_title,
+    new_figure,
+    saved,
+    styled,
+)
 from torsor.robot.robot import Robot
 
 
 def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, path: str | Path) -> None:
     """Save a figure of a motion: postures of the robot, forces of its drives, and reactions in its joints.
 
-    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). The curves and dots of one joint have the same colour.
+    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). The curves and dots of one joint have the same colour,
+    and no other has it. Where the velocity of a joint with Coulomb friction changes its sign, the force jumps: dotted.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
-    times, q = np.asarray(times, dtype=float), np.asarray(q, dtype=float)
+    times, q, v = (np.asarray(each, dtype=float) for each in (times, q, v))
     tau, wrenches, poses = robot.inverse_dynamics(q, v, a), robot.joint_wrenches(q, v, a), robot.poses(q)
-    figure = Figure(figsize=(12, 6.5), layout="constrained")
-    grid = figure.add_gridspec(2, 2, width_ratios=[1, 1.1])
-    _draw_robot(figure.add_subplot(grid[:, 0], projection="3d"), robot, poses)
-    forces, reactions = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
-    for k, name in enumerate(robot.coordinate_names):
-        forces.plot(times, tau[:, k], label=name)
-    forces.set(title="Drives: inverse dynamics", ylabel="torque (N m) or force (N)")
-    forces.legend(fontsize="small", ncols=4, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.08))
-    for i in range(len(robot.links)):
-        reactions.plot(times, np.linalg.norm(wrenches[:, i, 3:], axis=-1))
-    reactions.set(title="Bearings: size of the joint reaction", xlabel="time (s)", ylabel="force (N)")
-    for axes in (forces, reactions):
-        axes.grid(alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    jumps, sizes = friction_jumps(robot, v), np.linalg.norm(wrenches[..., 3:], axis=-1)
+    forces = Quantity(
+        "Drives: inverse dynamics", robot.coordinate_names, [*force_units(robot).values()], tau, (), jumps
+    )
+    title = "Bearings: size of the joint reaction"
+    reactions = Quantity(title, robot.joint_names, ["N"] * len(robot.joints), sizes)
+    panels = [(each, unit, own, k) for each in (forces, reactions) for k, (unit, own) in enumerate(each.panels)]
+    colours = colours_of(*([each.names[i] for i in own] for each, _, own, _ in panels))
+    figure = new_figure(13.0, max(6.5, 2.3 * len(panels)))
+    grid = figure.add_gridspec(len(panels), 2, width_ratios=[1, 1.15])
+    _draw_robot(figure.add_subplot(grid[:, 0], projection="3d"), robot, poses, colours)
+    for row, (quantity, unit, own, k) in enumerate(panels):
+        axes = figure.add_subplot(grid[row, 1])
+        draw_panel(axes, quantity, times, colours, own)
+        styled(axes, "" if k else quantity.title, f"{'torque' if unit == 'N m' else 'force'} ({unit})")
+        axes.set_xlim(float(times[0]), float(times[-1]))
+    axes.set_xlabel("time (s)")
+    what = f"{robot.name}: {times[-1] - times[0]:.3g} s of motion, forces by inverse dynamics (recursive Newton-Euler)"
+    figure.suptitle(label_of_title(what) + (f"\n{JUMPS}" if jumps.any() else ""))
+    saved(figure, path, dpi=150)
 
 
-def _draw_robot(axes: Any, robot: Robot, poses: Array) -> None:
+def _draw_robot(axes: Any, robot: Robot, poses: Array, colours: dict[str, str]) -> None:
     """Draw the robot as a skeleton of its joints, at five times; the last one is the darkest."""
     offsets = np.array([joint.frame[:, 3] for joint in robot.joints])  # a joint may be off the origin of its link
     points, tips = np.einsum("tlij,lj->tli", poses, offsets)[..., :3], poses[:, :, :3, 3]
@@ -49,10 +63,12 @@ def _draw_robot(axes: Any, robot: Robot, poses: Array) -> None:
             bone = [points[t, parent] if parent >= 0 else np.zeros(3), points[t, i]]
             bone += [tips[t, i]] if i in leaves else []
             axes.plot(*np.array(bone).T, color="0.3", alpha=strength, linewidth=4, solid_capstyle="round")
-            axes.scatter(*points[t, i], color=f"C{i % 10}", s=45, alpha=strength, depthshade=False)
+            colour = colours[robot.joint_names[i]]
+            axes.scatter(*points[t, i], color=colour, s=45, alpha=strength, depthshade=False)
         path = tips[: t + 1, -1]
         axes.plot(*path.T, color="0.6", linewidth=0.8, linestyle=":")
     everything = np.concatenate([points.reshape(-1, 3), tips.reshape(-1, 3), np.zeros((1, 3))])
     middle, half = (everything.max(0) + everything.min(0)) / 2, np.ptp(everything, axis=0).max() / 2 or 1.0
     axes.set(**{f"{axis}lim": (m - half, m + half) for axis, m in zip("xyz", middle, strict=True)})
-    axes.set(title=f"{robot.name}: the motion", xlabel="x (m)", ylabel="y (m)", zlabel="z (m)", box_aspect=(1, 1, 1))
+    axes.set(title="five postures, the last is the darkest", box_aspect=(1, 1, 1))
+    axes.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")

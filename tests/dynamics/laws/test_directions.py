@@ -11,7 +11,8 @@ ROBOT = COMPILED.to(device="casadi")  # most functions are called once, and most
 RNG = np.random.default_rng(8)
 # Hybrid dynamics and closed loops need more than a tree: they are tried where they are tested.
 NAMES = [name for name, each in ALGORITHMS.items() if not (each.hybrid or each.closed)]
-LIGHT = [name for name in NAMES if not name.endswith("derivatives")]
+LIGHT = [name for name in NAMES if hasattr(torsor.Robot, name) or name.startswith("chart")]
+LIGHT = [name for name in LIGHT if not name.endswith("derivatives")]
 
 
 def options(name: str) -> dict:

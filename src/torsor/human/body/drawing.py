@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import frozen_array
 from torsor.human.body.coordinates import SIDES
+from torsor.human.body.load_drawing import COLOUR, EDGES, load_corners
+from torsor.human.body.loads import Backpack, Box
+from torsor.human.contact.polygon import convex_hull
+from torsor.results.figures import label_of_title, new_figure, saved
 from torsor.robot.robot import Robot
 
 COLOURS = {"right": "#c1403d", "left": "#2f6db3", "": "#4a4a4a"}
@@ -39,6 +43,7 @@ SIGNS = {"-": -1.0, "+": 1.0}
 CHEST = ("right_upper_arm", "left_upper_arm", "left_thigh", "right_thigh")
 TRUNK = ("pelvis", "spine1", "spine2", "spine3", "spine4", "neck", "head")
 MIDDLE = (*TRUNK, "vertex")
+LOAD = tuple(f"load{k}" for k in range(8))  # corners of what the body carries
 
 # Of each view: the axes (with signs) to the right, upwards and towards the viewer, and the labels of the axes.
 VIEWS: dict[str, tuple[tuple[int, float], tuple[int, float], tuple[int, float], tuple[str, str]]] = {
@@ -48,19 +53,11 @@ VIEWS: dict[str, tuple[tuple[int, float], tuple[int, float], tuple[int, float], 
 }
 
 
-def figure_of(width: float, height: float, tidy: bool = True) -> Any:
-    """Return an empty figure of a size (inches); ``tidy`` makes room for labels between its panels."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
-    return Figure(figsize=(width, height), layout="constrained" if tidy else None)
-
-
-def landmarks(body: Robot, q: ArrayLike) -> dict[str, Array]:
+def landmarks(body: Robot, q: ArrayLike, load: Backpack | Box | None = None) -> dict[str, Array]:
     """Return the positions (..., 3) of links and landmarks of a body by name, for postures q (..., 55).
 
-    The edges of the feet are included: ``right_heel-`` is the inner, ``right_heel+`` the outer edge of the heel.
+    The edges of the feet are included: ``right_heel-`` is the inner, ``right_heel+`` the outer edge of the heel; so are
+    the corners of a ``load``.
 
     Example:
         >>> points = landmarks(torsor.library.human(), np.zeros(55))
@@ -78,6 +75,9 @@ def landmarks(body: Robot, q: ArrayLike) -> dict[str, Array]:
             found |= {
                 f"{side}_{name}{end}": found[f"{side}_{name}"] + sign * fraction * half for end, sign in SIGNS.items()
             }
+    if load is not None:
+        corners = load_corners(body, poses, load)
+        found |= {name: corners[..., k, :] for k, name in enumerate(LOAD)}
     return found
 
 
@@ -114,6 +114,11 @@ def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0,
     axes.plot(*flat(TRUNK), color=COLOURS[""], linewidth=5.0 * scale, zorder=order(TRUNK), **style)
     if scale >= DOTTED:
         axes.plot(*flat(TRUNK[1:-1]), "o", color="white", markersize=1.5 * scale, zorder=order(TRUNK) + 0.01)
+    if LOAD[0] in points:
+        corners, near_the_eye = np.column_stack(flat(LOAD)), order(LOAD) + 0.1
+        axes.fill(*convex_hull(corners).T, color=COLOUR, alpha=0.55, linewidth=0, zorder=near_the_eye)
+        for ends in EDGES:
+            axes.plot(*corners[list(ends)].T, color=COLOUR, linewidth=0.9 * scale, zorder=near_the_eye)
     from matplotlib.patches import Circle
 
     x, y = flat(("head", "vertex"))
@@ -124,10 +129,16 @@ def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0,
     )
 
 
-def draw(body: Robot, q: ArrayLike | None = None, path: str | Path | None = None) -> Any:
+def draw(
+    body: Robot,
+    q: ArrayLike | None = None,
+    path: str | Path | None = None,
+    load: Backpack | Box | None = None,
+) -> Any:
     """Return a figure of a body (``library.human``) in a posture q (55,), from the front, the right side and the top.
 
-    The default is the standing posture. The right side is red, the left blue; ``path`` saves the figure.
+    The default is the standing posture. The right side is red, the left blue, a ``load`` brown; ``path`` saves the
+    figure.
 
     Example:
         >>> figure = draw(torsor.library.human())
@@ -135,7 +146,7 @@ def draw(body: Robot, q: ArrayLike | None = None, path: str | Path | None = None
         ['front', 'right side', 'top']
     """
     posture = frozen_array(body.neutral() if q is None else q, (body.nq,), body.name, "q")
-    figure, points = figure_of(11.0, 6.4), landmarks(body, posture)
+    figure, points = new_figure(11.0, 6.4), landmarks(body, posture, load)
     all_ = np.array(list(points.values()))
     middle, ends = (all_.min(axis=0) + all_.max(axis=0)) / 2, np.ptp(all_, axis=0) / 2 + 0.08
     half, (low, high) = max(0.5, ends[0], ends[2]), (min(0.0, all_[:, 1].min()) - 0.08, all_[:, 1].max() + 0.12)
@@ -154,6 +165,6 @@ def draw(body: Robot, q: ArrayLike | None = None, path: str | Path | None = None
         else:
             axes.set_ylim(low, high)
             axes.axhline(0.0, color="0.6", linewidth=1.0, zorder=0)
-    if path is not None:
-        figure.savefig(path, dpi=110)
-    return figure
+    carried = "" if load is None else f" with a {type(load).__name__.lower()} of {load.mass:g} kg"
+    figure.suptitle(label_of_title(f"{body.name} of {body.mass:.4g} kg{carried}"))
+    return saved(figure, path, dpi=110)

@@ -2,31 +2,36 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import positive, whole_number
-from torsor.errors import ModelError, describe
-from torsor.human.body.drawing import ARROW, LONG, VIEWS, figure_of, landmarks, skeleton
+from torsor.human.body.drawing import ARROW, LONG, VIEWS, landmarks, skeleton
 from torsor.human.contact.schedule import Walk
 from torsor.human.gait.curves import COUNT, StrideCurves
 from torsor.human.terms.forces import Grounded
+from torsor.human.terms.problem import load_of
 from torsor.motion import MotionResult
+from torsor.results.figures import new_figure
 from torsor.robot.robot import Robot
+from torsor.simulation.movie import movie_path, write_movie
 
 MARKS = 0.2  # distance of the marks on the ground (m)
 
 
-def _frames(result: MotionResult, rate: float) -> tuple[Robot, Array, Callable[[int, str], list[tuple[Array, Array]]]]:
+def _frames(
+    result: MotionResult | StrideCurves, rate: float
+) -> tuple[Robot, Array, Callable[[int, str], list[tuple[Array, Array]]]]:
     """Return a body, postures (K, 55), and a function that returns the arrows (m) of the ground's forces."""
-    problem = result.problem
-    term = next((each for each in problem.terms if isinstance(each, Grounded)), None)
-    if term is None or not isinstance(term.support, Walk):
-        times = np.linspace(0.0, result.T, max(2, round(result.T * rate)))
-        return (result.robot if term is None else term.body), result.at(times).q, lambda k, view: []
-    stride = StrideCurves(result)
+    if isinstance(result, StrideCurves):
+        stride = result
+    else:
+        term = next((each for each in result.problem.terms if isinstance(each, Grounded)), None)
+        if term is None or not isinstance(term.support, Walk):
+            times = np.linspace(0.0, result.T, max(2, round(result.T * rate)))
+            return (result.robot if term is None else term.body), result.at(times).q, lambda k, view: []
+        stride = StrideCurves(result)
     kept = np.linspace(0, COUNT - 1, round(stride.duration * rate), endpoint=False).round().astype(int)
     forces, pressure = stride.forces[kept], stride.pressure[kept]
 
@@ -43,33 +48,34 @@ def _frames(result: MotionResult, rate: float) -> tuple[Robot, Array, Callable[[
     return stride.body, stride.samples.q[kept], arrows
 
 
-def animate(result: MotionResult, path: str | Path, rate: int = 25, slower: float = 1.0) -> Path:
-    """Write a motion of a body as a .gif, seen from the right side and the front, and return its path.
+def animate(
+    result: MotionResult | StrideCurves,
+    path: str | Path,
+    rate: int = 25,
+    slower: float = 1.0,
+    progress: bool | None = None,
+) -> Path:
+    """Write a motion of a body as a .gif or .mp4, seen from the right side and the front, and return its path.
 
     A walk is shown as one stride with the ground's forces, repeated without end; any other motion of a body is shown
-    from start to end. ``rate`` is the number of frames per second, ``slower`` the factor of slow motion.
+    from start to end. ``rate`` is the number of frames per second, ``slower`` the factor of slow motion. An .mp4 needs
+    the program ffmpeg. ``progress`` is True, False, or None for a bar on a terminal.
     """
-    target = Path(path)
-    if target.suffix.lower() != ".gif":
-        found, allowed = f"cannot write {target.name!r}", "a name that ends with .gif"
-        raise ModelError(describe(found, where="animate", allowed=allowed))
+    target = movie_path(path)
     whole_number(rate, "animate", "rate")
     positive(slower, "animate", "slower")
-    figure = figure_of(8.0, 5.2, tidy=False)
+    figure = new_figure(8.0, 5.2, tidy=False)
     figure.subplots_adjust(0.02, 0.02, 0.98, 0.93)
-    try:
-        from matplotlib.animation import FuncAnimation, PillowWriter
-    except ImportError:
-        raise ImportError("animations need matplotlib and pillow; fix: pip install torsor[plot]") from None
     body, q, arrows = _frames(result, rate * slower)
-    points = landmarks(body, q)
+    solved = result.result if isinstance(result, StrideCurves) else result
+    points = landmarks(body, q, load_of(solved.problem))
     panels = figure.subplots(1, 2, width_ratios=[1.5, 1.0])
     top = 1.08 * float(max(each[..., 1].max() for each in points.values()))
     for axes, title, half in zip(panels, ("right side", "front"), (0.9, 0.6), strict=True):
         axes.set(title=title, aspect="equal", xlim=(-half, half), ylim=(-0.1, top))
         axes.axis("off")
 
-    def show(k: int) -> list[Any]:
+    def show(k: int) -> None:
         here = {name: each[k] for name, each in points.items()}
         for axes, view in zip(panels, ("side", "front"), strict=True):
             for old in (*axes.lines, *axes.patches, *axes.texts):
@@ -83,8 +89,5 @@ def animate(result: MotionResult, path: str | Path, rate: int = 25, slower: floa
             if view == "side":  # marks on the ground show the progress
                 marks = MARKS * np.arange(np.ceil((-1.0 - shift) / MARKS), np.floor((1.0 - shift) / MARKS) + 1) + shift
                 axes.plot(marks, np.full(len(marks), -0.02), "|", color="0.4", markersize=6)
-        return []
 
-    movie = FuncAnimation(figure, show, frames=len(q), blit=False)
-    movie.save(target, writer=PillowWriter(fps=rate), dpi=70)
-    return target
+    return write_movie(figure, show, len(q), target, rate, progress=progress)

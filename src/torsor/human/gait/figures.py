@@ -8,10 +8,12 @@ import numpy as np
 from numpy.linalg import norm
 
 from torsor.arrays import Array
-from torsor.human.body.drawing import ARROW, LONG, figure_of, landmarks, skeleton
+from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.references import REFERENCES, Likeness
+from torsor.human.terms.problem import load_of, who
 from torsor.human.terms.samples import JOINTS
+from torsor.results.figures import label_of_title, new_figure, saved
 
 OWN, PEOPLE, OTHERS = "#1f4e8c", "0.45", ("#d98b2b", "#4c9a5f")
 SHOWN = (
@@ -26,7 +28,7 @@ COLUMNS, POSTURES, APART = 4, 9, 0.75  # panels in a row, number of postures and
 def plot(stride: StrideCurves, path: str | Path | None) -> Any:
     """Return a figure: curves with the bands of people, joint reactions, powers, and postures."""
     rows = len(SHOWN) // COLUMNS
-    figure = figure_of(14.0, 2.45 * (rows + 1) + 4.0)
+    figure = new_figure(14.0, 2.45 * (rows + 1) + 4.0)
     grid = figure.add_gridspec(rows + 2, COLUMNS, height_ratios=[1.0] * (rows + 1) + [1.6])
     alike = stride.likeness()
     for index, name in enumerate(SHOWN):
@@ -41,11 +43,13 @@ def plot(stride: StrideCurves, path: str | Path | None) -> Any:
         axes.set_xlabel("% of stride", fontsize=9)
     _postures(figure.add_subplot(grid[rows + 1, :]), stride)
     step = stride.step
-    title = f"{stride.side} stride: {step.speed:g} m/s, steps of {step.length:g} m, {stride.body.mass:.1f} kg"
-    figure.suptitle(f"{title}; shaded: people, mean and standard deviation")
-    if path is not None:
-        figure.savefig(path, dpi=80)
-    return figure
+    result = stride.result
+    what = f"{who(result.problem)}: {stride.side} stride at {step.speed:g} m/s, steps of {step.length:g} m"
+    aims = " + ".join(part.title for part in result.problem.costs)
+    how = f"minimise {aims}; {result.solver}: {result.status}"
+    people = "blue: predicted; dashed and shaded: people, mean and standard deviation; vertical line: toe-off"
+    figure.suptitle(label_of_title(f"{what}\n{how}\n{people}"))
+    return saved(figure, path, dpi=80)
 
 
 def _style(axes: Any, title: str, unit: str) -> None:
@@ -101,8 +105,8 @@ def _pressure(axes: Any, stride: StrideCurves) -> None:
 
 
 def _energy(axes: Any, stride: StrideCurves) -> None:
-    for name, curve in (("kinetic", stride.kinetic), ("potential", stride.potential)):
-        axes.plot(100 * stride.s, (curve - curve.mean()) / stride.body.mass, label=name, linewidth=1.6)
+    for name, curve, colour in (("kinetic", stride.kinetic, "C4"), ("potential", stride.potential, "C5")):
+        axes.plot(100 * stride.s, (curve - curve.mean()) / stride.body.mass, color=colour, label=name, linewidth=1.6)
     both = stride.kinetic + stride.potential
     axes.plot(100 * stride.s, (both - both.mean()) / stride.body.mass, color="0.2", label="both", linewidth=1.2)
     cost = stride.energy.cost_of_transport
@@ -113,7 +117,8 @@ def _energy(axes: Any, stride: StrideCurves) -> None:
 def _postures(axes: Any, stride: StrideCurves) -> None:
     """Draw postures of the stride from the right side, with the ground's forces."""
     places = np.linspace(0, len(stride.s) - 1, POSTURES).round().astype(int)
-    points, forces, pressure = landmarks(stride.body, stride.samples.q[places]), stride.forces, stride.pressure
+    forces, pressure, load = stride.forces, stride.pressure, load_of(stride.result.problem)
+    points = landmarks(stride.body, stride.samples.q[places], load)
     for k, place in enumerate(places):
         here = {name: each[k] for name, each in points.items()}
         shift = APART * k - float(here["pelvis"][2])

@@ -7,6 +7,7 @@ coordinate cannot do that together with eqs. 5.8 and 5.10: with 19 nodes there a
 import io
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console, Group
@@ -14,12 +15,21 @@ from rich.table import Table
 
 from torsor.errors import ModelError, describe
 from torsor.human.contact.schedule import Step
+from torsor.human.gait.printed_files import FIGURES, stage_arrays, stages_of
 from torsor.human.gait.printed_set import TOLERANCE, PrintedWalk, Stage
 from torsor.human.gait.settings import VERSIONS
 from torsor.human.gait.walking import walking
-from torsor.motion import MotionResult
+from torsor.human.terms.problem import who
+from torsor.motion import MotionProblem, MotionResult, load_problem
+from torsor.motion.results.files import archive, of_archive
 from torsor.motion.results.report import titled_table
+from torsor.results.archive import Archive, reading_archive
+from torsor.results.documents import plain, robot_facts
+from torsor.results.figures import label_of_title, new_figure, saved, styled
+from torsor.results.result import Result
+from torsor.results.tables import Column
 from torsor.robot.robot import Robot
+from torsor.summary import Summary
 
 
 class Difference(NamedTuple):
@@ -33,6 +43,7 @@ class Difference(NamedTuple):
 
 
 SAME = "as printed"
+NEAREST = "nearest/"  # where a file has the nearest walk
 
 
 def printed_differences() -> tuple[Difference, ...]:
@@ -90,15 +101,27 @@ def printed_differences() -> tuple[Difference, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class PrintedGait:
+class PrintedGait(Result):
     """How near the printed gait a motion comes: see ``printed_gait``.
 
     ``stages`` are the searches with ever narrower bands of eq. 5.4 while all other equations hold; ``nearest`` is the
     walk of least effort in the version "nearest".
     """
 
+    kind = "printed_gait"
     stages: tuple[Stage, ...]
     nearest: MotionResult
+
+    @classmethod
+    def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "PrintedGait":
+        """Return the searches in a .npz file."""
+        with reading_archive(Path(path), cls.kind) as found:
+            nearest = of_archive(found.part(NEAREST), problem, load_problem)
+            return cls(stages_of(found.arrays), MotionResult.of(nearest))
+
+    def _archive(self) -> Archive:
+        units = {"figures of a stage": dict(zip(FIGURES, ("m", "m/s", "1", "1", "1", "1"), strict=True))}
+        return Archive(self.kind, stage_arrays(self.stages) | archive(self.nearest).within(NEAREST), {}, units)
 
     @property
     def least_violation(self) -> float:
@@ -117,9 +140,11 @@ class PrintedGait:
             sums[title.split()[0]] += sum(map(abs, group.sensitivity.values()))
         return {name: sums[name] / sums["5.4"] for name in sorted(sums, key=lambda each: -sums[each])}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all figures as plain numbers, lists and strings, as for JSON."""
+    def _content(self) -> dict[str, Any]:
         return {
+            "units": {"slack": "m", "slip": "m/s", "least_violation": "m, m/s"},
+            "robot": robot_facts(self.nearest.robot),
+            "settings": plain(self.nearest.settings),
             "least_violation": self.least_violation,
             "tolerance_of_the_thesis": TOLERANCE,
             "stages": [
@@ -130,6 +155,35 @@ class PrintedGait:
             "nearest": {"effort": self.nearest.objective, "status": self.nearest.status},
             "differences": [each._asdict() for each in printed_differences()],
         }
+
+    def _columns(self) -> list[Column]:
+        values = list(zip(*((each.slack, each.slip, each.outcome.objective) for each in self.stages), strict=True))
+        names = (("band of heights", "m"), ("band of velocities", "m/s"), ("effort", "1"))
+        columns = [Column(*name, list(own)) for name, own in zip(names, values, strict=True)]
+        return [*columns, Column("search", "", [_status(each) for each in self.stages])]
+
+    def _summary(self) -> Summary:
+        facts = {"least violation": f"{self.least_violation:g} (m, m/s)", "nearest walk": self.nearest.status}
+        head = ("equation", "sum of |dJ/d(bound)|, relative to 5.4")
+        rows = [(name, f"{value:.2g}") for name, value in self.conflict.items()]
+        return Summary("Printed gait of Barman 2020", facts, head, rows)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Return a figure (matplotlib, the extra ``plot``): effort over the band of eq. 5.4, and its conflict."""
+        figure = new_figure(10.0, 4.2)
+        left, right = figure.subplots(1, 2)
+        found = [each for each in self.stages if each.is_feasible]
+        left.loglog([1e3 * each.slip for each in found], [each.outcome.objective for each in found], "o-", color="C0")
+        left.axvline(1e3 * TOLERANCE, color="0.4", linestyle=":")
+        styled(left, f"effort of walks; dotted: {1e3 * TOLERANCE:g} mm/s, accepted by the thesis", "effort (eq. 5.1)")
+        left.set_xlabel("largest velocity in contact (mm/s)")
+        shown = {name: value for name, value in self.conflict.items() if value > 0}
+        right.barh(list(shown), list(shown.values()), color="C1")
+        right.set(xscale="log", xlabel="sum of |dJ/d(bound)|, relative to eq. 5.4")
+        styled(right, "equations that act against eq. 5.4", "equation")
+        who_ = who(self.nearest.problem)
+        figure.suptitle(label_of_title(f"{who_}: the printed gait (Barman 2020), {self.nearest.solver}"))
+        return saved(figure, path)
 
     def __rich__(self) -> Any:
         return Group(self._stages(), self._conflict(), differences_table())

@@ -11,18 +11,44 @@ from rich.table import Table
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
 from torsor.human.gait.references import REFERENCES, SOURCES
+from torsor.human.terms.problem import who
 from torsor.human.terms.samples import JOINTS
+from torsor.motion import MotionProblem, MotionResult, load_problem
+from torsor.motion.results.files import archive, of_archive
 from torsor.motion.results.report import titled_table
+from torsor.results.archive import Archive, reading_archive
+from torsor.results.documents import plain, robot_facts
+from torsor.results.result import Result
+from torsor.results.tables import Column, columns_of
+from torsor.summary import Summary
 
 MOVED = (
     *("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension"),
     *("tilt", "list", "yaw", "shoulder_flexion", "elbow_flexion"),
 )
 ENERGY = ("positive", "negative", "ground", "change", "residual", "distance", "cost_of_transport")
+MOTION = "motion/"  # where a file has the motion
+UNITS = {
+    "speed": "m/s",
+    "step_length": "m",
+    "step_width": "m",
+    "duration": "s",
+    "mass": "kg",
+    "energy": "J; distance m; cost_of_transport J/(kg m)",
+    "peaks": "angles degrees; moments N m/kg; powers W/kg; forces and reactions body weights",
+    "curves.angles": "degrees",
+    "curves.moments": "N m/kg",
+    "curves.powers": "W/kg",
+    "curves.forces": "body weights: own and other foot; medial, up, forward",
+    "curves.pressure": "m: own and other foot; x, z",
+    "curves.reactions": "body weights: medial, up, forward",
+    "curves.kinetic": "J",
+    "curves.potential": "J",
+}
 MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion")
 
 
-class Stride(StrideCurves):
+class Stride(Result, StrideCurves):
     """The stride of one ``side`` ("right" or "left") in the result of a problem of ``torsor.human.walking``.
 
     All curves have 401 equally spaced instants, from heel strike to heel strike of that side. Names are those of the
@@ -32,11 +58,26 @@ class Stride(StrideCurves):
     base axes. ``likeness`` compares with people, ``report()`` returns tables, ``plot`` draws.
     """
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return parts of the objective, peaks, likeness, energy and curves as plain values, as for JSON."""
+    kind = "stride"
+
+    @classmethod
+    def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "Stride":
+        """Return the stride in a .npz file; ``problem`` is needed if the file does not include it."""
+        with reading_archive(Path(path), cls.kind) as found:
+            motion = of_archive(found.part(MOTION), problem, load_problem)
+            return cls(MotionResult.of(motion), str(found.settings["side"]))
+
+    def _archive(self) -> Archive:
+        return Archive(self.kind, archive(self.result).within(MOTION), {"side": self.side}, {MOTION: "as in a motion"})
+
+    def _content(self) -> dict[str, Any]:
+        """Return parts of the objective, peaks, likeness, energy and curves as plain values."""
         step = self.step
         pressure = [[None if np.isnan(each).any() else each.tolist() for each in foot] for foot in self.pressure]
         return {
+            "units": UNITS,
+            "robot": robot_facts(self.body),
+            "settings": plain(self.result.settings),
             "side": self.side,
             "speed": step.speed,
             "step_length": step.length,
@@ -63,6 +104,33 @@ class Stride(StrideCurves):
                 "potential": self.potential.tolist(),
             },
         }
+
+    def _columns(self) -> list[Column]:
+        names = ("medial", "up", "forward")
+        columns = [Column("time", "s", self.s * self.duration), Column("share of the stride", "1", self.s)]
+        columns += [Column(f"angle {name}", "degrees", self.angle(name)) for name in MOVED]
+        columns += [Column(f"moment {name}", "N m/kg", self.moment(name)) for name in MOMENTS]
+        columns += [Column(f"power {name}", "W/kg", self.power(name)) for name in JOINTS]
+        for k, foot in enumerate(("own", "other")):
+            columns += columns_of(f"force {foot} foot", names, ["body weights"] * 3, self.forces[:, k])
+            columns += columns_of(f"pressure {foot} foot", ("x", "z"), ["m"] * 2, self.pressure[:, k])
+        for joint in JOINTS:
+            columns += columns_of(f"reaction {joint}", names, ["body weights"] * 3, self.reaction(joint))
+        return [*columns, Column("kinetic energy", "J", self.kinetic), Column("potential energy", "J", self.potential)]
+
+    def _summary(self) -> Summary:
+        step, vertical = self.step, peaks(self)["vertical"]
+        facts = {
+            "who": who(self.result.problem),
+            "status": self.result.status,
+            "speed": f"{step.speed:g} m/s, steps of {step.length:g} m",
+            "duration": f"{self.duration:.4g} s",
+            "vertical force": ", ".join(f"{name} {100 * each:.0f} %" for name, each in vertical.items()) + " of weight",
+            "positive work": f"{self.energy.cost_of_transport:.3f} J/(kg m)",
+        }
+        rows = [(name, f"{each.correlation:.2f}", f"{each.rms:.3g}") for name, each in self.likeness().items()]
+        head = ("compared with people", "correlation", "rms")
+        return Summary(f"{self.side.capitalize()} stride", facts, head, rows)
 
     def report(self, width: int = 110) -> str:
         """Return tables as text: parts of the objective, peaks, energy, and the likeness to people."""

@@ -107,6 +107,7 @@ def walking(
         numbers=numbers,
         name="walk",
         settings={"solver": "condensed", "tolerance": 1e-5},
+        load=settings.load,
     )
 
 

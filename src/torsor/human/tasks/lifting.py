@@ -64,4 +64,4 @@ def lifting(
     first, last = crouching(task.body, low, near, lean), crouching(task.body, high, far, lean)
     support = Standing(hips_apart(task.body) if width is None else width)
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    return task.problem(support, aims, ends, (first, last), body=loaded)
+    return task.problem(support, aims, ends, (first, last), body=loaded, load=box)

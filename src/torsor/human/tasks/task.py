@@ -7,23 +7,21 @@ their midpoint at x = 0; x points to the left, z forward. Clavicles, wrists, nec
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import instance_of, positive
-from torsor.human.body.coordinates import GLOBAL, frozen_joints, is_odd
-from torsor.human.body.drawing import figure_of, landmarks, skeleton
+from torsor.human.body.coordinates import frozen_joints, is_odd
 from torsor.human.body.kernels import shared_model
+from torsor.human.body.loads import Box
 from torsor.human.contact.support import Standing
 from torsor.human.terms.feet import contacts
 from torsor.human.terms.forces import Balance, Effort, Torques
 from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.problem import HumanProblem
-from torsor.human.terms.samples import joint_torques
-from torsor.motion import MotionProblem, MotionResult, Phase, Positions
+from torsor.motion import MotionProblem, Phase, Positions
 from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint
@@ -61,7 +59,6 @@ IDLE: Ranges = {
     "pronation": (-10, 10),
 }
 SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
-POSTURES, APART, TORQUES = 9, 1.1, 8  # of the figure: number of postures, their distance (m), number of torques
 POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 
 
@@ -128,13 +125,14 @@ class TaskSettings:
         guess: tuple[Mapping[str, float], Mapping[str, float]],
         *,
         body: Robot | None = None,
+        load: Box | None = None,
         ranges: Ranges = RANGES,
         posture: float = POSTURE,
         relax_aims_first: bool = False,
     ) -> MotionProblem:
         """Return the problem of least effort on flat feet, within ranges and strengths, in balance.
 
-        ``aims`` are the constraints of the task itself, ``body`` is the one with a load, and ``guess`` are the first
+        ``aims`` are the constraints of the task itself, ``body`` is that with the ``load``, and ``guess`` are the first
         and last posture of the initial guess. If the problem is infeasible, torques are relaxed before balance and
         aims, or after the aims.
         """
@@ -163,34 +161,8 @@ class TaskSettings:
             numbers=numbers,
             name=self.name,
             settings={"solver": "condensed", "tolerance": 1e-5},
+            load=load,
             relaxation_order=(titles, *forces) if relax_aims_first else (*forces, titles),
             first=guess[0],
             last=guess[1],
         )
-
-
-def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
-    """Return a figure of a task: postures from the right side, and torques (N m) with the wrenches of ground and seat.
-
-    The torques are those with the largest fraction of the strength; ``path`` saves the figure.
-    """
-    body, torques = result.robot, joint_torques(result)
-    figure = figure_of(12.0, 7.5)
-    upper, lower = figure.subplots(2, 1, height_ratios=[1.3, 1.0])
-    points = landmarks(body, result.at(np.linspace(0.0, result.T, POSTURES)).q)
-    for k in range(POSTURES):
-        skeleton(upper, {name: each[k] for name, each in points.items()}, "side", APART * k, scale=0.6)
-        upper.text(APART * k, -0.15, f"{result.T * k / (POSTURES - 1):.2f} s", ha="center", fontsize=8)
-    upper.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
-    upper.set(aspect="equal", title=f"{result.problem.name}: {result.status}")
-    upper.axis("off")
-    joints = slice(len(GLOBAL), None)
-    fractions = np.abs(torques[:, joints] / body.effort_limit[joints]).max(axis=0)
-    for k in len(GLOBAL) + np.argsort(-fractions)[:TORQUES]:
-        lower.plot(result.times, torques[:, k], label=body.coordinate_names[k].replace("_", " "))
-    lower.set(xlabel="s", ylabel="N m", title="torques with ground and seat")
-    lower.legend(fontsize=8, frameon=False, ncols=2)
-    lower.grid(alpha=0.25)
-    if path is not None:
-        figure.savefig(path, dpi=110)
-    return figure

@@ -7,6 +7,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.human.body.coordinates import SIDES
+from torsor.human.body.loads import Backpack, Box
 from torsor.human.contact.balance import ground_reaction
 from torsor.human.contact.support import Foot
 from torsor.human.terms.samples import grounded_term, sampled
@@ -21,12 +22,15 @@ class HumanProblem(MotionProblem):
     """A motion problem of ``torsor.human``.
 
     ``result.tau`` is without contact, as inverse dynamics gives it; trajectories (also as .csv and in ``to_dict``) have
-    the torques of the joints that act together with the ground and a seat, and these as external wrenches.
+    the torques of the joints that act together with the ground and a seat, and these as external wrenches. ``load`` is
+    what the body carries, for pictures: its mass is that of the body already.
 
     Example:
         >>> isinstance(torsor.human.walking(), HumanProblem)
         True
     """
+
+    load: Backpack | Box | None = None
 
     def contact(self, solution: Any) -> tuple[Array, Array]:
         """Return torques (K, nv) with contact, and the wrenches (K, L, 6) of ground and seat, at the solution's times.
@@ -46,6 +50,29 @@ class HumanProblem(MotionProblem):
         if term.support.seated(s).fraction.any():
             external[:, body.link_names.index(SEATED)] = _at_link(body, found.q, SEATED, *seat)
         return found.torques, external
+
+
+def load_of(problem: MotionProblem) -> Backpack | Box | None:
+    """Return what the body of a problem carries, None for nothing.
+
+    Example:
+        >>> load_of(torsor.human.walking(load=torsor.human.Backpack(10.0))).mass
+        10.0
+    """
+    return problem.load if isinstance(problem, HumanProblem) else None
+
+
+def who(problem: MotionProblem) -> str:
+    """Return who moves, for titles: the name and the mass of the body, and its load.
+
+    Example:
+        >>> who(torsor.human.walking(load=torsor.human.Backpack(10.0)))
+        'human of 73 kg with a backpack of 10 kg'
+    """
+    body, load = grounded_term(problem).body, load_of(problem)
+    carried = 0.0 if load is None else load.mass
+    what = "" if load is None else f" with a {type(load).__name__.lower()} of {carried:g} kg"
+    return f"{body.name} of {body.mass - carried:.4g} kg{what}"
 
 
 def _at_link(body: Robot, q: Array, link: str, force: Array, moment: Array) -> Array:

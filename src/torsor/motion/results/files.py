@@ -1,79 +1,94 @@
-"""Solutions on disk: .npz files that include the problem, and .csv files of the motion."""
+"""Solutions on disk: what a .npz file holds, the problem included, and how it is read back and checked."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.errors import ModelError, describe
-from torsor.files import check_array, reading_npz, write_npz
-from torsor.motion.results.replay import trajectory
+from torsor.errors import ModelError
+from torsor.files import check_array
+from torsor.motion.encoding import decoded, encoded
 from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.writing import save_problem
 from torsor.optimisation import SOLVERS
 from torsor.optimisation.outcome import Iteration, Outcome
 from torsor.optimisation.program import largest_violation
+from torsor.results.archive import Archive, as_bytes, as_text, robot_text
+from torsor.results.documents import plain
 
 P = TypeVar("P", bound=ProblemStatement)
 
-VERSION = 1
 LONGEST, MOST = 1000, 10**9  # characters of a status, and iterations
 SAME = 1e-6  # relative difference within which two objectives are equal
 OUTSIDE = 1e-3  # largest violation of a bound of a variable that a solver leaves
+NAME, WITHOUT = "problem", "without_problem"  # of the header: the name of the problem, and why it is left out
+UNITS = {"x": "control points rad, m; durations s; other numbers SI", "seconds": "s", "multipliers": "scaled rows"}
+PROBLEM = {"problem": "problem.toml", "problem_robot": "problem.robot.toml"}
 
 
-def save(result: Solution, path: Path) -> None:
-    """Write a solution; if writing fails, an earlier file stays as it was."""
-    if path.suffix.lower() != ".npz":
-        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=".npz"))
-    outcome = result.outcome
-    arrays: dict[str, Any] = {
-        "torsor": VERSION,
+def outcome_arrays(outcome: Outcome) -> dict[str, Any]:
+    """Return the outcome of a solver as arrays."""
+    return {
         "x": outcome.x,
         "multipliers": outcome.multipliers,
         "bound_multipliers": outcome.bound_multipliers,
+        "log": np.array(outcome.log, dtype=float).reshape(-1, len(Iteration._fields)),
+        "status": outcome.status,
+    }
+
+
+def archive(result: Solution) -> Archive:
+    """Return all that a file of a solution holds."""
+    outcome = result.outcome
+    arrays = outcome_arrays(outcome) | {
         "figures": [outcome.objective, outcome.iterations, outcome.is_solved, result.tolerance],
         "seconds": [result.setup_seconds, result.solve_seconds],
-        "log": np.array(outcome.log, dtype=float).reshape(-1, len(Iteration._fields)),
         "passes": np.array(result.passes, dtype=float).reshape(-1, len(Pass._fields)),
-        "status": outcome.status,
         "solver": result.solver,
+        "robot": as_bytes(robot_text(result.robot)),
     }
+    problem, why = _written(result.problem)
+    settings = plain(result.settings) | {NAME: result.problem.name, WITHOUT: why}
+    return Archive("motion", arrays | problem, settings, UNITS)
+
+
+def _written(problem: ProblemStatement) -> tuple[dict[str, Any], str]:
+    """Return the problem as arrays: as TOML, which people can read, or as JSON; or no array, and the reason."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            save_problem(result.problem, Path(folder, "problem.toml"))
-        except ModelError:  # a problem with Python functions: it has to be given to ``load``
+            save_problem(problem, Path(folder, PROBLEM["problem"]))
+            return {key: as_bytes(Path(folder, name).read_bytes()) for key, name in PROBLEM.items()}, ""
+        except ModelError:
             pass
-        else:
-            for name in ("problem", "problem.robot"):
-                arrays[name.replace(".", "_")] = np.frombuffer(
-                    Path(folder, f"{name}.toml").read_bytes(), dtype=np.uint8
-                )
-    write_npz(path, arrays)
+    try:
+        return {"problem_json": as_bytes(encoded(problem))}, ""
+    except ModelError as error:  # functions of Python: the problem has to be given to ``load``
+        return {}, str(error)
 
 
-def load(path: Path, problem: P | None, read_problem: Callable[[Path], P]) -> Solution:
-    """Return the solution in a .npz file; ``read_problem`` reads the problem from a TOML file."""
-    with reading_npz(path, "a result") as found:
-        if int(found["torsor"]) != VERSION:
-            raise ValueError(f"version {found['torsor']}; allowed: {VERSION}")
-        return _solution(found, _problem(found, read_problem) if problem is None else problem)
+def of_archive(found: Archive, problem: P | None, read_problem: Callable[[Path], P]) -> Solution:
+    """Return the solution in an archive; ``read_problem`` reads the problem from a TOML file."""
+    settings = {key: each for key, each in found.settings.items() if key not in (NAME, WITHOUT)}
+    return _solution(found.arrays, settings, _problem(found, read_problem) if problem is None else problem)
 
 
-def _problem(found: dict[str, NDArray[Any]], read_problem: Callable[[Path], P]) -> P:
+def _problem(archive: Archive, read_problem: Callable[[Path], P]) -> ProblemStatement:
+    found = archive.arrays
+    if "problem_json" in found:
+        return decoded(as_text(found["problem_json"]))
     if "problem" not in found:
-        raise ValueError("the file does not contain its problem; fix: give problem=...")
+        why = archive.settings.get(WITHOUT) or "it has functions of Python"
+        raise ValueError(f"the file does not contain its problem ({str(why)[:LONGEST]}); fix: give problem=...")
     with tempfile.TemporaryDirectory() as folder:
-        for key, name in (("problem", "problem.toml"), ("problem_robot", "problem.robot.toml")):
+        for key, name in PROBLEM.items():
             Path(folder, name).write_bytes(found[key].astype(np.uint8).tobytes())
-        return read_problem(Path(folder, "problem.toml"))
+        return read_problem(Path(folder, PROBLEM["problem"]))
 
 
-def _solution(found: dict[str, NDArray[Any]], problem: ProblemStatement) -> Solution:
+def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: ProblemStatement) -> Solution:
     program = problem.program
     shapes: dict[str, tuple[int, ...]] = {
         "x": (program.n,),
@@ -86,7 +101,7 @@ def _solution(found: dict[str, NDArray[Any]], problem: ProblemStatement) -> Solu
     }
     for name, shape in shapes.items():
         check_array(found[name], shape, name)
-    if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"]).all():
+    if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"][1:]).all():
         raise ValueError("values that are not finite")
     status, solver = str(found["status"]), str(found["solver"])
     if len(status) > LONGEST or not status.isprintable():  # control characters
@@ -94,6 +109,8 @@ def _solution(found: dict[str, NDArray[Any]], problem: ProblemStatement) -> Solu
     if solver not in SOLVERS:
         raise ValueError(f"solver {solver[:50]!r}; allowed: {', '.join(SOLVERS)}")
     objective, iterations, is_solved, tolerance = found["figures"].tolist()
+    if is_solved and not np.isfinite(objective):
+        raise ValueError("an optimum that is not finite")
     if not (0 <= iterations <= MOST and tolerance > 0):
         raise ValueError(f"{iterations:g} iterations to a tolerance of {tolerance:g}")
     if not (np.isfinite(found["passes"]).all() and (np.abs(found["log"][:, 0]) <= MOST).all()):
@@ -109,11 +126,4 @@ def _solution(found: dict[str, NDArray[Any]], problem: ProblemStatement) -> Solu
     outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log, excess)
     passes = tuple(Pass(int(nodes), off, f, int(count)) for nodes, off, f, count in found["passes"].tolist())
     setup, seconds = found["seconds"].tolist()
-    return Solution(problem, outcome, solver, tolerance, setup, seconds, passes)
-
-
-def to_csv(result: Solution, path: Path) -> None:
-    """Write the motion as a table: time, positions, velocities, accelerations, forces, with names and units."""
-    if path.suffix.lower() != ".csv":
-        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=".csv"))
-    trajectory(result).save(path)
+    return Solution(problem, outcome, solver, tolerance, setup, seconds, passes, settings)

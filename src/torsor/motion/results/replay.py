@@ -37,7 +37,8 @@ def trajectory(result: Solution) -> Trajectory:
     """Return the motion on its grid as a trajectory, with the wrenches of contact and the forces that act with them."""
     at, contact = result.moments, result.problem.contact(result)
     tau, external = (_forces(result, at.tau), None) if contact is None else contact
-    return Trajectory(result.robot, at.times, at.q, at.v, at.a, tau, external=external)
+    made = {"made": f"{result.problem.name}, found by {result.solver}"}
+    return Trajectory(result.robot, at.times, at.q, at.v, at.a, tau, external=external, settings=made)
 
 
 def replay(result: Solution, steps: int) -> Replay:

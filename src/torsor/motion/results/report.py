@@ -10,6 +10,9 @@ from rich.table import Table
 
 from torsor.motion.results.constraints import FINER, VARIABLES
 from torsor.motion.results.solution import BETWEEN, Solution
+from torsor.results import documents
+from torsor.results.documents import robot_facts
+from torsor.summary import Summary
 
 MOST = 10  # sensitivities that are shown
 
@@ -103,6 +106,9 @@ def plain(result: Solution) -> dict[str, Any]:
     """Return figures, constraints and the trajectory as numbers, lists and strings."""
     robot, at, contact = result.robot, result.moments, result.problem.contact(result)
     found: dict[str, Any] = {
+        "units": {"T": "s", "durations": "s", "trajectory.t": "s"},
+        "robot": robot_facts(robot),
+        "settings": documents.plain(result.settings),
         "name": result.problem.name,
         "status": result.status,
         "is_solved": result.is_solved,
@@ -127,9 +133,24 @@ def plain(result: Solution) -> dict[str, Any]:
     found["trajectory"] = {
         "positions": list(robot.position_names),
         "coordinates": list(robot.coordinate_names),
-        "forces": list(result.force_names),
+        "forces": list(robot.coordinate_names if contact is not None else result.force_names),
         "t": at.times.tolist(),
         **{name: getattr(at, name).tolist() for name in ("q", "v", "a")},
         "tau": (at.tau if contact is None else contact[0]).tolist(),
     }
     return found
+
+
+def summary(result: Solution) -> Summary:
+    """Return the short table of a result: figures, and the constraints."""
+    facts = {
+        "robot": result.robot.name,
+        "status": result.status,
+        "duration T": f"{result.T:.6g} s",
+        "objective": " + ".join(f"{part.weight:.4g} x {part.title}" for part in result.parts)
+        + f" = {result.objective:.6g}",
+        "solver": f"{result.solver}, {result.iterations} iterations, {result.solve_seconds:.3g} s",
+        "largest violation": f"{result.max_violation:.1e} of its scale",
+    }
+    rows = [(title, str(group.count), str(group.active)) for title, group in result.constraints.items()]
+    return Summary(f"Motion {result.problem.name}", facts, ("constraint", "rows", "active"), rows)

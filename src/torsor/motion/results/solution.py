@@ -1,6 +1,7 @@
 """The solution of a motion problem: the motion with its forces, and figures about it."""
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -61,6 +62,7 @@ class Solution(Profiled):
     setup_seconds: float = 0.0
     solve_seconds: float = 0.0
     passes: tuple[Pass, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         found = f"T = {self.T:.6g} s, objective {self.objective:.6g}, {self.iterations} iterations"

@@ -12,16 +12,20 @@ from torsor.errors import ModelError, warn
 from torsor.mechanism import Visual
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.view.scene.bodies import THIN, bones, ellipsoid_solid, joint_mark, size_of
+from torsor.view.scene.bodies import bones, ellipsoid_solid, joint_mark, size_of
 from torsor.view.scene.mesh_files import read_mesh
+from torsor.view.scene.proportions import bone_radius
 from torsor.view.scene.solids import Solid, ball, surface_of
 from torsor.view.scene.triangles import Triangles, capsule
 
 Color = tuple[float, float, float, float]
 GREY: Color = (0.62, 0.65, 0.69, 1.0)
 DARK: Color = (0.25, 0.28, 0.33, 1.0)
+SIDES: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
+MIDDLE: Color = (0.52, 0.55, 0.6, 1.0)
+SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
 IMPLAUSIBLE = (
-    0.5  # semi-axis of the ellipsoid of a small part, in sizes of the robot, above which it is no picture of it
+    4.0  # length of an ellipsoid of inertia, in lengths of the rods of its link: above, it is no picture of it
 )
 
 
@@ -69,13 +73,13 @@ class Scene:
         return size_of(self.robot)
 
     @cached_property
-    def _tree(self) -> Robot:
-        # CasADi's virtual machine: for the postures of a picture, compiling takes too long.
+    def tree(self) -> Robot:
+        """The robot with its loops cut, in CasADi's virtual machine: compiling takes longer than some pictures."""
         return self.robot.open_tree().to(device="casadi")
 
     def poses(self, q: ArrayLike) -> Array:
         """Return the poses (..., L + 1, 4, 4) of the base (first) and of all links in base axes, for q (..., nq)."""
-        moving = self._tree.poses(np.asarray(q, dtype=float))
+        moving = self.tree.poses(np.asarray(q, dtype=float))
         base = np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4))
         return np.concatenate([base, moving], axis=-3)
 
@@ -92,7 +96,7 @@ class Scene:
 
 
 def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
-    radius, faults = THIN * size_of(robot), list[str]()
+    radius, faults = bone_radius(robot), list[str]()
     for index, link in enumerate((robot.base, *robot.links), start=-1):
         drawn = 0
         for number, visual in enumerate(link.visuals):
@@ -143,23 +147,34 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     rods = bones(robot, index, radius if index >= 0 else radius / 2)
     mark = joint_mark(robot, index, radius) if index >= 0 else None
     body = ellipsoid_solid(link) if index >= 0 else None
-    small = rods and link.mass < robot.mass / 2
-    if body is not None and small and body.size.max() > IMPLAUSIBLE * size_of(robot):
+    if body is not None and rods and 2 * body.size.max() > IMPLAUSIBLE * _extent(surface_of(rods)):
         body = None  # inertias of many files are those of much larger bodies, which would hide the robot
     if rods:
         yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
     if mark is not None:
         yield _drawn(f"{link.name}/joint", index, DARK, "bone", (mark,))
     if body is not None:
-        yield _drawn(f"{link.name}/body", index, (*_palette(index)[:3], 0.55), "body", (body,))
+        yield _drawn(f"{link.name}/body", index, (*palette(robot, index)[:3], SOLID), "body", (body,))
+
+
+def _extent(surface: Triangles) -> float:
+    return float(np.ptp(surface.vertices, axis=0).max())
 
 
 def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, ...]) -> Shown:
     return Shown(name, index, surface_of(solids), color, kind, solids)
 
 
-def _palette(index: int) -> Color:
-    """Return a colour of a link; neighbours differ."""
+def palette(robot: Robot, index: int) -> Color:
+    """Return the colour of a link: red and blue where names begin with right and left, else neighbours differ.
+
+    Example:
+        >>> [round(each, 2) for each in palette(torsor.library.ur5(), 0)]
+        [0.35, 0.58, 0.8, 1.0]
+    """
+    names = [each.lower() for each in robot.link_names]
+    if all(any(each.startswith(side) for each in names) for side in SIDES):
+        return next((color for side, color in SIDES.items() if names[index].startswith(side)), MIDDLE)
     hue = (0.58 + 0.381966 * index) % 1.0  # steps of the golden section repeat no hue
     phase = np.clip(np.abs((hue * 6 + np.array([0.0, 4.0, 2.0])) % 6 - 3) - 1, 0, 1)
     red, green, blue = (0.35 + 0.45 * phase).tolist()

@@ -1,0 +1,45 @@
+"""Loads in pictures of a body: the backpack on the upper trunk, or the box between the hands, as boxes."""
+
+from itertools import product
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.human.body.loads import Backpack, Box
+from torsor.robot.robot import Robot
+
+DEPTH = 0.3  # depth and height of a box in pictures (m); only its width is known
+CORNERS = np.array(list(product((-0.5, 0.5), repeat=3)))
+EDGES = [(a, b) for a in range(8) for b in range(a) if np.abs(CORNERS[a] - CORNERS[b]).sum() == 1]
+COLOUR = "#a9794a"
+
+
+def load_corners(body: Robot, poses: Array, load: Backpack | Box) -> Array:
+    """Return the corners (..., 8, 3) of a load, from the poses (..., L, 4, 4) of all links of the body.
+
+    Example:
+        >>> body = torsor.library.human()
+        >>> corners = load_corners(body, body.poses(body.neutral()), Backpack(10.0))
+        >>> corners.shape, bool(corners[:, 2].max() < 0.0)  # behind the back
+        ((8, 3), True)
+    """
+    if isinstance(load, Backpack):
+        trunk = poses[..., body.link_names.index("spine4"), :, :]
+        local = np.array([0.0, load.height, -load.behind]) + load.size * CORNERS
+        return np.asarray(local @ np.swapaxes(trunk[..., :3, :3], -1, -2) + trunk[..., None, :3, 3])
+    right, left = (_at(body, poses, f"{side}_knuckles") for side in ("right", "left"))
+    across = _unit(left - right)
+    forward = _unit(np.cross(across, [0.0, 1.0, 0.0]))
+    up = np.cross(forward, across)
+    edges = load.width * across, DEPTH * up, DEPTH * forward
+    offsets = sum(CORNERS[:, k, None] * edge[..., None, :] for k, edge in enumerate(edges))
+    return np.asarray(((right + left) / 2)[..., None, :] + offsets)
+
+
+def _at(body: Robot, poses: Array, name: str) -> Array:
+    place = body.place(name)
+    return np.asarray(poses[..., place.link, :3, :] @ place.pose[:, 3])
+
+
+def _unit(vectors: Array) -> Array:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))

@@ -1,0 +1,64 @@
+"""The figure of a task: postures with the load and the seat, and the torques nearest to the strengths."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.human.body.coordinates import GLOBAL
+from torsor.human.body.drawing import landmarks, skeleton
+from torsor.human.contact.support import Sitting
+from torsor.human.terms.problem import load_of, who
+from torsor.human.terms.samples import grounded_term, joint_torques
+from torsor.motion import MotionResult
+from torsor.results.figures import Bound, Quantity, draw_panel, label_of_title, new_figure, saved, styled
+
+POSTURES, APART, TORQUES = 9, 1.1, 8  # number of postures, their distance (m), number of torques
+SEAT = 0.4  # depth of a seat (m)
+
+
+def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
+    """Return a figure of a task: postures from the right side, and torques (N m) with the wrenches of ground and seat.
+
+    Postures show the load and the seat. The torques are those with the largest fraction of the strength, which is
+    dotted where it is near; ``path`` saves the figure.
+    """
+    body, torques = result.robot, joint_torques(result)
+    figure = new_figure(12.0, 6.4)
+    upper, lower = figure.subplots(2, 1, height_ratios=[0.8, 1.0])
+    draw_postures(upper, result)
+    upper.set_title("postures, from the right side")
+    fractions = np.abs(torques[:, len(GLOBAL) :] / body.effort_limit[len(GLOBAL) :]).max(axis=0)
+    shown = len(GLOBAL) + np.argsort(-fractions)[:TORQUES]
+    limits = body.effort_limit[shown]
+    names = [body.coordinate_names[k].replace("_", " ") for k in shown]
+    bounds = (Bound(0.0, result.T, -limits, limits),)
+    draw_panel(lower, Quantity("", names, ["N m"] * TORQUES, torques[:, shown], bounds, fits=False), result.times)
+    styled(
+        lower, "torques with ground and seat: the largest fractions of the strength (dotted where it is near)", "N m"
+    )
+    lower.set(xlabel="time (s)", xlim=(0.0, result.T))
+    how = f"{result.solver}: {result.status}, T = {result.T:.3g} s"
+    figure.suptitle(label_of_title(f"{who(result.problem)}: {result.problem.name}, least effort; {how}"))
+    return saved(figure, path, dpi=110)
+
+
+def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> None:
+    """Draw postures of a task side by side into a panel, seen from the right, with the load and the seat."""
+    support, times = grounded_term(result.problem).support, np.linspace(0.0, result.T, count)
+    points = landmarks(result.robot, result.at(times).q, load_of(result.problem))
+    for k, time in enumerate(times):
+        if isinstance(support, Sitting):
+            _draw_seat(axes, support, APART * k)
+        skeleton(axes, {name: each[k] for name, each in points.items()}, "side", APART * k, scale=0.6)
+        axes.text(APART * k, -0.15, f"{time:.2f} s", ha="center", fontsize=8)
+    axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
+    axes.set_aspect("equal")
+    axes.axis("off")
+
+
+def _draw_seat(axes: Any, seat: Sitting, shift: float) -> None:
+    """Draw the seat, with its middle where it acts."""
+    front, back = shift - seat.back + SEAT / 2, shift - seat.back - SEAT / 2
+    axes.fill([back, front, front, back], [seat.height] * 2 + [seat.height - 0.05] * 2, color="0.75", zorder=0)
+    axes.plot([back + 0.03] * 2, [0.0, seat.height - 0.05], color="0.75", linewidth=2.0, zorder=0)

@@ -1,0 +1,77 @@
+"""Identifications on disk: their arrays, read back with checks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from torsor.files import check_array
+from torsor.identification.measurements import Measurements, measurements_of
+from torsor.results.archive import Archive, as_bytes, as_text, robot_text
+from torsor.results.documents import plain, state_units
+from torsor.robot.inertial import BaseParameters
+from torsor.robot.robot import Robot
+
+SI = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
+OWN = ("values", "covariance", "predicted")
+BASE = ("columns", "matrix", "values", "unknown")
+MEASURED = ("q", "v", "a", "tau", "weights", "times")
+
+
+def archive(
+    robot: Robot, base: BaseParameters, data: Measurements, settings: Mapping[str, Any], own: Mapping[str, Any]
+) -> Archive:
+    """Return all that a file of an identification holds; ``own`` are the fields of the result."""
+    arrays: dict[str, Any] = {name: own[name] for name in OWN}
+    arrays |= {f"base_{name}": getattr(base, name) for name in BASE}
+    arrays["base_names"] = as_bytes("\n".join(base.names))
+    arrays["base_by_rule"] = base.by_rule
+    arrays |= {f"measured_{name}": each for name in MEASURED if (each := getattr(data, name)) is not None}
+    if own["parameters"] is not None:
+        arrays["parameters"] = own["parameters"]
+    arrays |= {"condition": own["condition"], "robot": as_bytes(robot_text(robot))}
+    units = state_units(robot)
+    measured = {f"measured_{name}": unit for name, unit in units.items()} | {"measured_times": "s"}
+    own_units = {"predicted": units["tau"], "values": SI, "base_values": SI, "parameters": SI, "condition": "1"}
+    return Archive("identification", arrays, plain(settings), measured | own_units)
+
+
+def fields_of(found: Archive) -> dict[str, Any]:
+    """Return the fields of an identification; raise ValueError or KeyError where the arrays are none."""
+    arrays, robot = found.arrays, found.robot
+    names = tuple(as_text(arrays["base_names"]).split("\n"))
+    b, p = len(names), len(robot.parameter_names)
+    shapes: dict[str, tuple[tuple[int, ...], str]] = {
+        "values": ((b,), "f"),
+        "covariance": ((b, b), "f"),
+        "condition": ((), "f"),
+        "base_columns": ((b,), "iu"),
+        "base_matrix": ((b, p), "f"),
+        "base_values": ((b,), "f"),
+        "base_unknown": ((p,), "b"),
+        "base_by_rule": ((), "b"),
+    }
+    measured: dict[str, Any] = {name: arrays.get(f"measured_{name}") for name in MEASURED}
+    for name in ("q", "v", "a", "tau"):
+        if measured[name] is None:
+            raise KeyError(f"measured_{name}")
+    data = measurements_of(robot, Measurements(**measured))
+    shapes["predicted"] = (data.tau.shape, "f")
+    if "parameters" in arrays:
+        shapes["parameters"] = ((p,), "f")
+    for name, (shape, kind) in shapes.items():
+        check_array(arrays[name], shape, name, kind)
+    columns = arrays["base_columns"]
+    if ((columns < 0) | (columns >= p)).any():
+        raise ValueError(f"base_columns are outside of 0 to {p - 1}")
+    base = BaseParameters(
+        names,
+        columns.astype(np.intp),
+        arrays["base_matrix"],
+        arrays["base_values"],
+        arrays["base_unknown"],
+        bool(arrays["base_by_rule"]),
+    )
+    own = {name: arrays[name] for name in OWN} | {"condition": float(arrays["condition"])}
+    own |= {"parameters": arrays.get("parameters"), "settings": found.settings}
+    return {"prior": robot, "base": base, "measurements": data} | own

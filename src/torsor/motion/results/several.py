@@ -1,0 +1,113 @@
+"""Results from several starts together: on disk, as a table, and as a figure."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.motion.results import files
+from torsor.motion.results.files import P
+from torsor.motion.results.solution import Solution
+from torsor.motion.statement import ProblemStatement
+from torsor.results.archive import Archive
+from torsor.results.documents import plain, robot_facts
+from torsor.results.figures import label_of_title, new_figure, saved, styled
+from torsor.results.tables import Column
+from torsor.summary import Summary
+
+SHARED = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
+MOST_RESULTS = 1_000_000
+
+
+def archive(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
+    """Return all that a file of several results holds; what they share is there once."""
+    arrays: dict[str, Any] = {"seeds": np.array(seeds, dtype=np.int64)}
+    first = files.archive(results[0])
+    for k, result in enumerate(results):
+        own = first if k == 0 else files.archive(result)
+        if k and all(np.array_equal(own.arrays.get(name, 0), first.arrays.get(name, 0)) for name in SHARED):
+            own = Archive(
+                own.kind, {name: each for name, each in own.arrays.items() if name not in SHARED}, own.settings
+            )
+        arrays |= own.within(f"{k}/")
+    return Archive("multistart", arrays, first.settings, {"seeds": "1", "0/ and so on": "as in a motion"})
+
+
+def of_archive(
+    found: Archive, problem: P | None, read_problem: Callable[[Path], P]
+) -> tuple[list[Solution], tuple[int, ...]]:
+    """Return the results in an archive and their seeds."""
+    seeds = found.arrays["seeds"]
+    if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MOST_RESULTS:
+        raise ValueError("seeds are not a row of whole numbers")
+    solutions = list[Solution]()
+    common: Any = problem
+    for k in range(len(seeds)):
+        part = found.part(f"{k}/")
+        shares = k > 0 and not any(name in part.arrays for name in SHARED)
+        solutions.append(files.of_archive(part, common if shares else problem, read_problem))
+        common = solutions[0].problem
+    return solutions, tuple(int(seed) for seed in seeds)
+
+
+def columns(results: Sequence[Solution], seeds: Sequence[int]) -> list[Column]:
+    """Return the table: seed, objective, duration, iterations and status of each result."""
+    return [
+        Column("seed", "1", list(seeds)),
+        Column("objective", "1", [each.outcome.objective for each in results]),
+        Column("T", "s", [each.T for each in results]),
+        Column("iterations", "1", [each.iterations for each in results]),
+        Column("solved", "", [str(each.is_solved) for each in results]),
+        Column("status", "", [each.status for each in results]),
+    ]
+
+
+def content(results: Sequence[Solution], seeds: Sequence[int]) -> dict[str, Any]:
+    """Return the results as plain values; the best one with its motion."""
+    names = ("seed", "objective", "T", "iterations", "is_solved", "status")
+    rows = zip(*(column.values for column in columns(results, seeds)), strict=True)
+    table = [dict(zip(names, row, strict=True)) | {"is_solved": row[4] == "True"} for row in rows]
+    problem: ProblemStatement = results[0].problem
+    return {
+        "units": {"T": "s"},
+        "robot": robot_facts(results[0].robot),
+        "settings": plain(results[0].settings),
+        "name": problem.name,
+        "results": plain(table),
+    }
+
+
+def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | None) -> Any:
+    """Return a figure of the objectives, the best first; those that were not solved are hollow."""
+    figure = new_figure(8.0, 4.0)
+    axes = figure.subplots()
+    values = np.array([each.outcome.objective for each in results])
+    rank = np.arange(1, len(values) + 1)
+    for solved, label, face in ((True, "solved", "C0"), (False, "not solved", "none")):
+        own = np.array([each.is_solved is solved for each in results]) & np.isfinite(values)
+        if own.any():
+            axes.plot(rank[own], values[own], "o", color="C0", markerfacecolor=face, label=label)
+    for x, y, seed in zip(rank, values, seeds, strict=True):
+        if np.isfinite(y):
+            axes.annotate(str(seed), (x, y), textcoords="offset points", xytext=(4, 4), fontsize=7, color="0.4")
+    styled(axes, "objective of each start; numbers are seeds", "objective")
+    axes.set_xlabel("rank")
+    axes.locator_params("x", integer=True)
+    if axes.lines:
+        axes.legend(frameon=False)
+    best = results[0]
+    aims = " + ".join(part.title for part in best.problem.costs)
+    title = f"{best.robot.name}: {best.problem.name}, minimise {aims}; {len(results)} random starts, {best.solver}"
+    figure.suptitle(label_of_title(title))
+    return saved(figure, path)
+
+
+def summary(results: Sequence[Solution], seeds: Sequence[int], title: str) -> Summary:
+    """Return the short table of several results."""
+    rows = [
+        (str(seed), f"{each.outcome.objective:.6g}", str(each.iterations), each.status)
+        for seed, each in zip(seeds, results, strict=True)
+    ]
+    facts = {"problem": results[0].problem.name, "robot": results[0].robot.name}
+    return Summary(title, facts, ("seed", "objective", "iterations", "status"), rows)

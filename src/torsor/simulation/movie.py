@@ -1,0 +1,117 @@
+"""Movies: pictures of a matplotlib figure as a .gif or .mp4, written whole or not at all."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.errors import ModelError, describe
+from torsor.files import replacing
+from torsor.simulation.progress import Bar
+
+KINDS = (".gif", ".mp4")
+COLOURS = 128  # of a .gif; each picture has its own
+
+
+def movie_path(path: str | Path, where: str = "animate") -> Path:
+    """Return the path of a movie; other names than .gif and .mp4 raise ModelError, and .mp4 without ffmpeg does too.
+
+    Example:
+        >>> movie_path("fall.avi")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: animate: cannot write 'fall.avi'; allowed: a name that ends with .gif or .mp4
+    """
+    target = Path(path)
+    if target.suffix.lower() not in KINDS:
+        allowed = f"a name that ends with {' or '.join(KINDS)}"
+        raise ModelError(describe(f"cannot write {target.name!r}", where=where, allowed=allowed))
+    if target.suffix.lower() == ".mp4" and not shutil.which(_ffmpeg()):
+        fix = "install ffmpeg, or write a .gif"
+        raise ModelError(describe(f"{target.name}: the program ffmpeg is not found", where=where, fix=fix))
+    return target
+
+
+def _ffmpeg() -> str:
+    try:
+        from matplotlib import rcParams
+    except ImportError:
+        raise ImportError("animations need matplotlib and pillow; fix: pip install torsor[plot]") from None
+    return str(rcParams["animation.ffmpeg_path"])
+
+
+def write_movie(
+    figure: Any,
+    show: Callable[[int], object],
+    count: int,
+    path: str | Path,
+    rate: int,
+    *,
+    dpi: int = 70,
+    progress: bool | None = None,
+) -> Path:
+    """Write ``count`` pictures of a figure, ``rate`` a second, and return the path; ``show(k)`` draws the k-th.
+
+    A .gif repeats without end. ``progress`` is True, False, or None for a bar on a terminal after a second. After
+    Ctrl-C or an error there is no file, or the one that was there before.
+
+    Example:
+        >>> import tempfile
+        >>> from matplotlib.figure import Figure
+        >>> figure = Figure(figsize=(1, 1))
+        >>> axes = figure.subplots()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = write_movie(figure, lambda k: axes.plot([0, k]), 3, folder + "/lines.gif", 10)
+        ...     path.read_bytes()[:6]
+        b'GIF89a'
+    """
+    target = movie_path(path)
+    write = _gif if target.suffix.lower() == ".gif" else _mp4
+    with replacing(target) as part, Bar(count, progress, f"drawing {target.name}") as bar:
+        write(figure, _counted(show, bar), count, part, rate, dpi)
+    return target
+
+
+def _counted(show: Callable[[int], object], bar: Bar) -> Callable[[int], None]:
+    def shown(k: int) -> None:
+        show(k)
+        bar.at(k)
+
+    return shown
+
+
+def _gif(figure: Any, show: Callable[[int], None], count: int, part: Path, rate: int, dpi: int) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    canvas: Any = FigureCanvasAgg(figure)
+    pictures = []
+    figure.set_dpi(dpi)
+    for k in range(count):
+        show(k)
+        canvas.draw()
+        pictures.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3]).quantize(COLOURS))
+    pictures[0].save(
+        part,
+        format="GIF",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=round(1000 / rate),
+        loop=0,
+        optimize=False,
+    )
+
+
+def _mp4(figure: Any, show: Callable[[int], None], count: int, part: Path, rate: int, dpi: int) -> None:
+    from matplotlib.animation import FFMpegWriter
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(figure)
+    # The temporary name does not end with .mp4, and players want even sizes and colours at half the resolution.
+    even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]
+    writer = FFMpegWriter(fps=rate, codec="h264", extra_args=[*even, "-f", "mp4"])
+    with writer.saving(figure, str(part), dpi):
+        for k in range(count):
+            show(k)
+            writer.grab_frame()

@@ -1,0 +1,214 @@
+// What stands in the scene: a motion that is played, or a robot whose coordinates are moved.
+
+class Actor {
+    constructor(content, robot) {
+        Object.assign(this, { content, robot, visible: true, offset: [0, 0, 0] });
+        this.matrices = new Float32Array(16 * (robot.links.length + 1));
+        identity(this.matrices);
+    }
+
+    /** The start in ``matrices`` of the matrix of a link; -1 is the base. */
+    static at(link) {
+        return 16 * (link + 1);
+    }
+
+    /** A point of a link (-1: of the base) in base axes, beside the other actors. */
+    point(link, place) {
+        return add(moved(this.matrices, place, Actor.at(link)), this.offset);
+    }
+
+    place() {
+        for (let k = 0; k < 3; k++) this.matrices[12 + k] = this.offset[k];
+    }
+}
+
+class Motion extends Actor {
+    constructor(content, robot) {
+        super(content, robot);
+        this.times = content.times;
+        this.duration = this.times[this.times.length - 1] - this.times[0];
+        this.pose = new Float32Array(7);
+        this.show(0);
+    }
+
+    /** Go to a time after the start (s); before and after the motion it stands still. */
+    show(time) {
+        const { times } = this, t = clamp(time + times[0], times[0], times[times.length - 1]);
+        let low = 0, high = times.length - 1;
+        while (high - low > 1) {
+            const middle = (low + high) >> 1;
+            if (times[middle] <= t) low = middle;
+            else high = middle;
+        }
+        this.index = low;
+        this.next = Math.min(low + 1, times.length - 1);
+        this.part = this.next > low ? (t - times[low]) / (times[this.next] - times[low]) : 0;
+        this.time = t;
+        this.update();
+    }
+
+    update() {
+        const { poses } = this.content, count = this.robot.links.length;
+        this.place();
+        for (let link = 0; link < count; link++) {
+            betweenPoses(poses, 7 * (this.index * count + link), poses, 7 * (this.next * count + link), this.part, this.pose);
+            fromPose(this.pose, 0, this.matrices, Actor.at(link));
+            for (let k = 0; k < 3; k++) this.matrices[Actor.at(link) + 12 + k] += this.offset[k];
+        }
+    }
+
+    /** ``count`` numbers from ``start`` on of a sample (T, width) now, between the samples; NaN where either is. */
+    now(array, width, start, count) {
+        const out = [];
+        for (let k = start; k < start + count; k++) {
+            out.push(mix(array[this.index * width + k], array[this.next * width + k], this.part));
+        }
+        return out;
+    }
+
+    get com() {
+        return add(this.now(this.content.com, 3, 0, 3), this.offset);
+    }
+
+    get energies() {
+        const [kinetic, potential] = this.now(this.content.energy, 2, 0, 2);
+        return { kinetic, potential };
+    }
+
+    get closure() {
+        return this.content.closure ? this.now(this.content.closure, 1, 0, 1)[0] : null;
+    }
+
+    /** Forces of drives now: [{name, unit, limit, value}]. */
+    get drives() {
+        const { drives } = this.content;
+        if (!drives) return [];
+        const values = this.now(drives.tau, drives.names.length, 0, drives.names.length);
+        return drives.names.map((name, k) => ({ name, unit: drives.units[k], limit: drives.limits[k], value: values[k] }));
+    }
+
+    /** Wrenches on links or at points now: [{at, force, moment}] in base axes, of "reactions", "external" or "ground". */
+    wrenches(kind) {
+        const array = this.content[kind];
+        if (!array) return [];
+        const count = array.shape[1];
+        return Array.from({ length: count }, (_, k) => {
+            const numbers = this.now(array, 6 * count, 6 * k, 6), first = numbers.slice(0, 3), last = numbers.slice(3);
+            if (kind === "ground") return { at: add(first, this.offset), force: last };
+            const { link, place } = this.content[`${kind}At`][k];
+            return { at: this.point(link, place), moment: first, force: last };
+        }).filter((each) => Number.isFinite(each.at[0] + each.force[0]));
+    }
+
+    /** The path of a point of a link: all samples. */
+    path({ link, place }) {
+        const { poses } = this.content, count = this.robot.links.length, m = new Float32Array(16);
+        return Array.from(this.times, (_, k) => {
+            fromPose(poses, 7 * (k * count + link), m, 0);
+            return moved(m, place);
+        });
+    }
+}
+
+class Posed extends Actor {
+    constructor(content, robot) {
+        super(content, robot);
+        this.duration = 0;
+        this.q = Float64Array.from(content.start);
+        this.turns = new Float64Array(content.scales.length); // of coordinates that are no positions (free joints)
+        this.refused = "";
+        this.update();
+    }
+
+    /** Take the functions of the robot, once its module is loaded. */
+    connect(own) {
+        this.own = own;
+        this.update();
+    }
+
+    value(slider) {
+        return slider.position === null ? this.turns[slider.index] : this.q[slider.position];
+    }
+
+    /** Move a coordinate to a value; with closed loops the others follow, or it stays where it was. */
+    move(slider, value) {
+        if (!this.own) return;
+        const { content } = this, amount = value - this.value(slider);
+        this.refused = "";
+        if (content.passive) {
+            const found = followed(this.own, this.q, slider.index, amount, content.passive, content.scales);
+            if (!found) {
+                this.refused = `${slider.name}: the loops cannot be closed there`;
+                return;
+            }
+            this.q = found;
+        } else if (slider.position !== null) {
+            this.q[slider.position] = value;
+        }
+        if (slider.position === null) {
+            this.turns[slider.index] = value;
+            if (!content.passive) this.turn();
+        }
+        this.update();
+    }
+
+    /** Set the positions of joints with quaternions from their coordinates, as a displacement from the start. */
+    turn() {
+        const found = this.own.integrate(Float64Array.from(this.content.start), this.turns);
+        const own = new Set(this.content.sliders.map((each) => each.position));
+        found.forEach((each, k) => {
+            if (!own.has(k)) this.q[k] = each;
+        });
+    }
+
+    take(q) {
+        this.q = Float64Array.from(q);
+        this.turns.fill(0);
+        this.refused = "";
+        this.update();
+    }
+
+    show() {
+        this.update();
+    }
+
+    update() {
+        this.place();
+        const count = this.robot.links.length, found = this.own ? this.own.poses(this.q) : null;
+        for (let link = 0; link < count; link++) {
+            const at = Actor.at(link);
+            if (found) for (let k = 0; k < 16; k++) this.matrices[at + k] = found[16 * link + 4 * (k % 4) + (k >> 2)];
+            else fromPose(this.content.poses, 7 * link, this.matrices, at);
+            for (let k = 0; k < 3; k++) this.matrices[at + 12 + k] += this.offset[k];
+        }
+    }
+
+    get com() {
+        return add(this.own ? Array.from(this.own.centerOfMass(this.q)) : this.content.com, this.offset);
+    }
+
+    get energies() {
+        return { potential: this.own ? this.own.potentialEnergy(this.q)[0] : this.content.potential };
+    }
+
+    get closure() {
+        if (!this.content.passive || !this.own) return null;
+        return this.own.closureError(this.q).reduce((most, each) => Math.max(most, Math.abs(each)), 0);
+    }
+
+    /** Forces that hold the robot against gravity. */
+    get drives() {
+        const { drives } = this.content;
+        if (!drives || !this.own) return [];
+        const values = this.own.gravityForce(this.q), { names, units, limits, at } = drives;
+        return names.map((name, k) => ({ name, unit: units[k], limit: limits[k], value: values[at[k]] }));
+    }
+
+    wrenches() {
+        return [];
+    }
+
+    path() {
+        return [];
+    }
+}

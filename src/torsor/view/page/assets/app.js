@@ -1,0 +1,220 @@
+// The page: reads its data, makes the scene and the panel, and plays.
+
+const THEMES = {
+    light: {
+        sky: [0.62, 0.66, 0.72], earth: [0.36, 0.34, 0.33], floor: [1, 1, 1, 0.55], shadow: [0.1, 0.13, 0.2, 0.2],
+        lines: [[0.45, 0.5, 0.58, 0.28], [0.35, 0.4, 0.5, 0.5]], ink: "#1c2430", halo: "rgba(255,255,255,0.85)",
+        faint: "#6a7482", rule: "#c8ced6", alarm: "#c8342c",
+    },
+    dark: {
+        sky: [0.5, 0.54, 0.62], earth: [0.22, 0.22, 0.24], floor: [0.16, 0.19, 0.24, 0.55], shadow: [0, 0, 0, 0.45],
+        lines: [[0.55, 0.62, 0.72, 0.16], [0.6, 0.68, 0.8, 0.3]], ink: "#e6eaf0", halo: "rgba(16,20,26,0.85)",
+        faint: "#929cab", rule: "#3a4450", alarm: "#ff6b5e",
+    },
+};
+const COLORS = [
+    [0.16, 0.44, 0.75], [0.85, 0.42, 0.1], [0.2, 0.58, 0.3], [0.62, 0.28, 0.65], [0.75, 0.2, 0.28], [0.35, 0.38, 0.42],
+];
+const NO_WEBGL =
+    "This page needs WebGL for its 3D picture. WebGL is missing in this browser, or switched off. " +
+    "Another browser, or hardware acceleration in its settings, helps.";
+const SLOW = 0.045; // seconds between two pictures
+
+class App {
+    constructor(data) {
+        this.data = data;
+        this.actors = data.actors.map((each) => new (each.times ? Motion : Posed)(each, data.robots[each.robot]));
+        this.actors.forEach((actor, k) => {
+            actor.color = COLORS[k % COLORS.length];
+            actor.tint = [...actor.color, this.actors.length > 1 ? 0.6 : 0];
+        });
+        const any = (test) => this.actors.some(test), moves = any((each) => each instanceof Motion);
+        this.has = {
+            bodies: true, grid: true, links: true, com: true, names: true,
+            frames: any((each) => each.robot.frames.length),
+            inertia: data.robots.some((each) => each.shown.some((one) => one.kind === "inertia")),
+            trails: moves && any((each) => each.robot.trails.length), reactions: any((each) => each.content.reactions),
+            moments: any((each) => each.content.reactions || each.content.external),
+            external: any((each) => each.content.external || each.content.ground), follow: moves,
+        };
+        this.layers = { bodies: true, grid: true, external: true, ...data.layers };
+        this.duration = Math.max(...this.actors.map((each) => each.duration), 0);
+        Object.assign(this, { time: 0, playing: false, speed: 1, loop: true, frames: 0 });
+        Object.assign(this, { chosen: this.actors[0], apart: data.apart });
+        this.byId = (id) => document.getElementById(id);
+        this.stage = new Stage(this.byId("view"), this.byId("labels"), data, this.actors, this.layers);
+        this.separate(this.apart);
+        this.dark = matchMedia("(prefers-color-scheme: dark)");
+        this.dark.addEventListener("change", () => this.changed());
+        this.panel = new Panel(this.byId("panel"), this);
+        this.controls();
+        this.stage.camera.listen(this.byId("view"), () => this.changed());
+        addEventListener("resize", () => this.changed());
+        this.changed();
+    }
+
+    get theme() {
+        const chosen = document.documentElement.dataset.theme || (this.dark && this.dark.matches ? "dark" : "light");
+        return THEMES[chosen];
+    }
+
+    controls() {
+        const { byId } = this, bar = byId("transport");
+        bar.hidden = !this.duration;
+        byId("scrub").max = this.duration;
+        byId("play").addEventListener("click", () => (this.playing ? this.pause() : this.play()));
+        byId("scrub").addEventListener("input", (event) => {
+            this.pause();
+            this.seek(+event.target.value);
+        });
+        byId("speed").addEventListener("change", (event) => (this.speed = +event.target.value));
+        byId("loop").addEventListener("change", (event) => (this.loop = event.target.checked));
+        byId("home").addEventListener("click", () => {
+            this.stage.camera.reset();
+            this.changed();
+        });
+        byId("theme").addEventListener("click", () => {
+            document.documentElement.dataset.theme = this.theme === THEMES.dark ? "light" : "dark";
+            this.changed();
+        });
+        byId("fold").addEventListener("click", () => {
+            document.body.classList.toggle("folded");
+            this.changed();
+        });
+        addEventListener("keydown", (event) => this.key(event));
+    }
+
+    key(event) {
+        if (event.target.closest && event.target.closest("input, select, button, summary")) return;
+        const step = this.duration / 100;
+        if (event.key === " ") this.playing ? this.pause() : this.play();
+        else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+            this.pause();
+            this.seek(clamp(this.time + (event.key === "ArrowRight" ? step : -step), 0, this.duration));
+        } else return;
+        event.preventDefault();
+    }
+
+    /** Place the actors beside each other, by a multiple of the size of the scene. */
+    separate(apart) {
+        const way = this.stage.camera.basis[1];
+        this.apart = apart;
+        this.actors.forEach((actor, k) => {
+            actor.offset = scaled(way, apart * this.data.unit * (k - (this.actors.length - 1) / 2));
+            actor.show(this.time);
+        });
+        this.changed();
+    }
+
+    choose(k) {
+        this.chosen = this.actors[k];
+        this.panel.choose(this.chosen);
+        this.changed();
+    }
+
+    seek(time) {
+        this.time = time;
+        this.actors.forEach((each) => each.show(time));
+        this.changed();
+    }
+
+    play() {
+        if (!this.duration || this.playing) return;
+        if (!this.loop && this.time >= this.duration) this.seek(0);
+        this.playing = true;
+        this.last = null;
+        this.pace = SLOW / 2;
+        this.changed();
+    }
+
+    pause() {
+        this.playing = false;
+        this.changed();
+    }
+
+    /** Ask for a new picture: at most one for each refresh of the screen. */
+    changed() {
+        if (!this.asked && this.stage) {
+            this.asked = true;
+            requestAnimationFrame((now) => this.tick(now));
+        }
+    }
+
+    tick(now) {
+        this.asked = false;
+        if (this.playing) {
+            const passed = this.last === null ? 0 : (now - this.last) / 1000;
+            this.last = now;
+            this.adapt(passed);
+            let time = this.time + this.speed * passed;
+            if (time > this.duration) {
+                if (this.loop) time %= this.duration;
+                else [time, this.playing] = [this.duration, false];
+            }
+            this.seek(time);
+        }
+        this.render();
+        if (this.playing) this.changed();
+    }
+
+    /** While a slow machine plays, draw fewer pixels: a coarse motion is better than one that stutters. */
+    adapt(passed) {
+        this.pace = mix(this.pace, passed || this.pace, 0.2);
+        if (this.pace > SLOW) {
+            this.stage.quality = Math.max(LOW, 0.8 * this.stage.quality);
+            this.pace = SLOW / 2;
+        }
+    }
+
+    render() {
+        if (!this.panel) return;
+        this.frames++;
+        const { byId } = this;
+        if (!this.playing) this.stage.quality = 1;
+        this.stage.draw(this.theme);
+        if (!this.playing || this.frames % 3 === 0) this.panel.update(); // numbers that change faster cannot be read
+        byId("scrub").value = this.time;
+        byId("clock").textContent = `${this.time.toFixed(2)} / ${this.duration.toFixed(2)} s`;
+        byId("play").textContent = this.playing ? "\u275a\u275a" : "\u25b6";
+        byId("play").setAttribute("aria-label", this.playing ? "Pause" : "Play");
+    }
+
+    /** What is shown now, for scripts: the numbers behind the picture. */
+    state() {
+        const actors = this.actors.map(({ matrices, com, drives, q }) => {
+            return { poses: Array.from(matrices), com, drives, q: q ? Array.from(q) : null };
+        });
+        return { time: this.time, playing: this.playing, frames: this.frames, actors };
+    }
+
+    /** The picture as a PNG, as a data URL. */
+    image() {
+        this.render();
+        return this.stage.canvas.toDataURL();
+    }
+}
+
+function start() {
+    try {
+        const app = new App(readData(document));
+        globalThis.torsorPage = app;
+        globalThis.torsorKinematics = (index, own) => {
+            app.actors[index].connect(own);
+            app.changed();
+        };
+        app.stage.canvas.addEventListener("webglcontextlost", (event) => {
+            event.preventDefault();
+            complain("The graphics card was reset. Load the page again to continue.");
+        });
+    } catch (error) {
+        complain(error.message === MISSING ? NO_WEBGL : `The page cannot be shown: ${error.message}`);
+    }
+}
+
+function complain(text) {
+    const box = document.getElementById("failure");
+    box.textContent = text;
+    box.hidden = false;
+}
+
+start();

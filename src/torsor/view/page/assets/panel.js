@@ -1,0 +1,244 @@
+// The panel beside the picture: check boxes, motions, sliders, drives and readouts. Text is set as text, never as HTML.
+
+const LAYERS = {
+    bodies: "Bodies",
+    grid: "Ground and axes",
+    links: "Link frames",
+    frames: "Named frames",
+    names: "Names",
+    com: "Centre of mass",
+    inertia: "Inertia ellipsoids",
+    trails: "Trails",
+    reactions: "Joint reactions",
+    moments: "Moments",
+    external: "External forces",
+};
+
+/** An element with attributes and children; texts become text nodes. */
+function element(tag, attributes = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+        if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+        else if (name in made && name !== "list") made[name] = value;
+        else made.setAttribute(name, value);
+    }
+    made.append(...children);
+    return made;
+}
+
+const css = ([red, green, blue]) => `rgb(${[red, green, blue].map((each) => Math.round(255 * each)).join(" ")})`;
+
+class Panel {
+    constructor(root, app) {
+        this.app = app;
+        this.rows = [];
+        const section = (title, open, ...children) =>
+            element("details", { open }, element("summary", {}, title), element("div", { className: "inside" }, ...children));
+        const parts = [];
+        if (app.actors.length > 1) parts.push(section("Motions", true, this.motions()));
+        parts.push(section("Show", true, this.layers()));
+        if (app.actors.some((each) => each instanceof Posed)) {
+            this.sliders = element("div");
+            parts.push(section("Coordinates", true, this.sliders));
+        }
+        this.chart = element("canvas", { className: "chart" });
+        this.chartTitle = element("div", { className: "note" });
+        this.drives = element("div", { className: "drives" });
+        if (app.actors.some((each) => each.content.drives)) {
+            const moves = app.actors.some((each) => each instanceof Motion);
+            const chart = moves ? [this.chartTitle, this.chart] : [];
+            const title = moves ? "Drive forces and limits" : "Forces that hold it against gravity";
+            parts.push((this.driveSection = section(title, true, ...chart, this.drives)));
+        }
+        this.energy = element("dl", { className: "values" });
+        parts.push(section("Readout", true, this.energy));
+        if (app.data.notes.length) parts.push(section("About", false, ...app.data.notes.map((each) => element("p", {}, each))));
+        root.append(...parts);
+        this.choose(app.chosen);
+    }
+
+    motions() {
+        const { app } = this;
+        const rows = app.actors.map((actor, k) =>
+            element(
+                "div",
+                { className: "motion" },
+                element("input", {
+                    type: "checkbox",
+                    checked: true,
+                    id: `motion${k}`,
+                    onchange: (event) => {
+                        actor.visible = event.target.checked;
+                        app.changed();
+                    },
+                }),
+                Object.assign(element("span", { className: "swatch" }), { style: `background: ${css(actor.color)}` }),
+                element(
+                    "button",
+                    { type: "button", onclick: () => app.choose(k), title: "Show its drives and readout" },
+                    actor.content.title,
+                ),
+            ),
+        );
+        const slide = element("input", {
+            type: "range", id: "apart", min: 0, max: 2, step: 0.01, value: app.apart,
+            oninput: (event) => app.separate(+event.target.value),
+        });
+        this.motionRows = rows;
+        return element("div", {}, ...rows, element("label", { className: "line" }, "Distance apart", slide));
+    }
+
+    layers() {
+        const { app } = this, has = app.has;
+        const boxes = Object.keys(LAYERS).filter((name) => has[name]).map((name) =>
+            element(
+                "label",
+                { className: "box" },
+                element("input", {
+                    type: "checkbox", id: `layer-${name}`, checked: app.layers[name],
+                    onchange: (event) => {
+                        app.layers[name] = event.target.checked;
+                        app.changed();
+                    },
+                }),
+                LAYERS[name],
+            ),
+        );
+        if (has.follow) {
+            const follow = (event) => {
+                app.stage.follow = event.target.checked;
+                app.changed();
+            };
+            const box = element("input", { type: "checkbox", id: "follow", checked: app.data.follow, onchange: follow });
+            boxes.push(element("label", { className: "box" }, box, "Follow"));
+        }
+        const extra = [];
+        if (has.reactions || has.external) {
+            const size = (event) => {
+                app.stage.arrows = 10 ** +event.target.value;
+                app.changed();
+            };
+            const slide = element("input", { type: "range", id: "arrows", min: -1, max: 1, step: 0.01, value: 0, oninput: size });
+            extra.push(element("label", { className: "line" }, "Length of arrows", slide));
+        }
+        return element("div", {}, element("div", { className: "boxes" }, ...boxes), ...extra);
+    }
+
+    /** Show the sliders and drives of an actor. */
+    choose(actor) {
+        this.actor = actor;
+        (this.motionRows || []).forEach((row, k) => row.classList.toggle("chosen", this.app.actors[k] === actor));
+        if (this.sliders) this.sliders.replaceChildren(...(actor instanceof Posed ? this.slidersOf(actor) : []));
+        const peak = (k) => {
+            const { drives } = actor.content, width = drives.names.length;
+            let most = 0;
+            for (let t = k; drives.tau && t < drives.tau.length; t += width) most = Math.max(most, Math.abs(drives.tau[t]));
+            return Number.isFinite(drives.limits[k]) && drives.limits[k] > 0 ? most / drives.limits[k] : most * 1e-9;
+        };
+        const names = actor.content.drives ? actor.content.drives.names : [];
+        const peaks = actor.content.drives ? names.map((_, k) => peak(k)) : [];
+        this.drive = peaks.indexOf(Math.max(...peaks, 0));
+        if (this.drive < 0) this.drive = 0;
+        this.rows = names.map((name, k) => {
+            const bar = element("i"), value = element("span", { className: "number" });
+            const row = element("button", { type: "button", className: "drive", title: name, onclick: () => this.pick(k) },
+                element("span", { className: "name" }, name), value, element("span", { className: "bar" }, bar));
+            return { row, bar, value };
+        });
+        if (this.driveSection) this.driveSection.hidden = !names.length;
+        this.drives.replaceChildren(...this.rows.map((each) => each.row));
+        this.update();
+    }
+
+    pick(k) {
+        this.drive = k;
+        this.app.changed();
+    }
+
+    slidersOf(actor) {
+        const { app } = this, { sliders, postures, note } = actor.content;
+        const rows = sliders.map((slider, k) => {
+            const value = element("output", { className: "number" });
+            const input = element("input", {
+                type: "range", id: `slider${k}`, min: slider.low, max: slider.high, step: "any", value: actor.value(slider),
+                title: slider.name,
+                oninput: () => {
+                    actor.move(slider, +input.value);
+                    app.changed();
+                },
+            });
+            const name = element("span", { className: "name", title: slider.name }, slider.name);
+            return { slider, input, value, row: element("label", { className: "slider" }, name, value, input) };
+        });
+        this.inputs = rows;
+        const choices = [["start", actor.content.start], ...postures.map((each) => [each.name, each.q])];
+        const buttons = choices.map(([name, q], k) => {
+            const take = () => {
+                actor.take(q);
+                app.changed();
+            };
+            return element("button", { type: "button", className: "posture", onclick: take }, k ? name : "Reset");
+        });
+        this.refused = element("p", { className: "note alarm" });
+        const said = note ? [element("p", { className: "note" }, note)] : [];
+        const all = element("div", { className: "sliders" }, ...rows.map((each) => each.row));
+        return [...said, all, this.refused, element("div", { className: "postures" }, ...(sliders.length ? buttons : []))];
+    }
+
+    update() {
+        const { actor, app } = this;
+        if (actor instanceof Posed && this.sliders) {
+            for (const { slider, input, value } of this.inputs) {
+                const now = actor.value(slider), angle = slider.unit === "rad";
+                if (document.activeElement !== input || actor.refused) input.value = now;
+                value.textContent = angle ? `${((now * 180) / Math.PI).toFixed(1)}\u00b0` : `${short(now)} ${slider.unit}`;
+            }
+            this.refused.textContent = actor.refused;
+        }
+        const drives = actor.drives, top = Math.max(...drives.map((each) => Math.abs(each.value)), 1e-9);
+        this.rows.forEach(({ row, bar, value }, k) => {
+            if (!drives[k]) return;
+            const { limit, value: force, unit } = drives[k], bounded = Number.isFinite(limit) && limit > 0;
+            const part = clamp(force / (bounded ? limit : actor.content.drives.peak || top), -1, 1);
+            bar.style.left = `${50 + 50 * Math.min(part, 0)}%`;
+            bar.style.width = `${50 * Math.abs(part)}%`;
+            row.classList.toggle("over", bounded && Math.abs(force) > limit * 1.0001);
+            row.classList.toggle("free", !bounded);
+            row.classList.toggle("chosen", k === this.drive && actor instanceof Motion);
+            value.textContent = bounded ? `${short(force)} / ${short(limit)} ${unit}` : `${short(force)} ${unit}`;
+        });
+        this.readout();
+        this.drawChart(app.theme);
+    }
+
+    readout() {
+        const { actor } = this, { kinetic, potential } = actor.energies, rows = [];
+        if (kinetic !== undefined) rows.push(["Kinetic energy", `${short(kinetic)} J`]);
+        if (potential !== undefined) rows.push(["Potential energy", `${short(potential)} J`]);
+        if (kinetic !== undefined) rows.push(["Total energy", `${short(kinetic + potential)} J`]);
+        if (actor.closure !== null) rows.push(["Closing error", short(actor.closure, 0)]);
+        const ground = actor.wrenches("ground").reduce((sum, each) => add(sum, each.force), [0, 0, 0]);
+        if (actor.content.ground) rows.push(["Force of the ground", `${short(norm(ground))} N`]);
+        const com = subtract(actor.com, actor.offset).map((each) => (each + 0).toFixed(3).replace(/^-(0\.0*)$/, "$1"));
+        rows.push(["Centre of mass", `${com.join("  ").replaceAll("-", "\u2212")} m`]);
+        if (this.energy.children.length !== 2 * rows.length) {
+            this.energy.replaceChildren(...rows.flatMap(([name]) => [element("dt", {}, name), element("dd")]));
+        }
+        rows.forEach(([, value], k) => (this.energy.children[2 * k + 1].textContent = value));
+    }
+
+    drawChart(theme) {
+        const { actor, app } = this;
+        if (!(actor instanceof Motion) || !actor.content.drives) return;
+        const name = actor.content.drives.names[this.drive], curves = [];
+        for (const each of app.actors) {
+            const own = each.content.drives, k = own && own.tau ? own.names.indexOf(name) : -1;
+            if (k < 0 || !each.visible) continue;
+            const width = own.names.length, column = (array) => Array.from(each.times, (_, t) => array[t * width + k]);
+            const residuals = own.residuals ? column(own.residuals) : null;
+            curves.push({ times: each.times, values: column(own.tau), limit: own.limits[k], color: css(each.color), residuals });
+        }
+        this.chartTitle.textContent = `${name} (${actor.content.drives.units[this.drive]})`;
+        drawChart(this.chart, curves, app.time, app.duration, theme);
+    }
+}

@@ -1,0 +1,196 @@
+// The picture: ground, bodies, marks and arrows of all actors.
+
+const FORCE = { reactions: [214, 118, 20, 255], external: [170, 60, 170, 255], ground: [34, 150, 84, 255] };
+const MOMENT = [120, 92, 214, 255];
+const CENTRE = [240, 190, 40, 255];
+const SUN = [0.35, 0.3, 0.9]; // where the light comes from: two horizontal axes, up
+const LOW = 0.5; // least quality: pixels across for each of the screen, and no shadows
+
+class Stage {
+    constructor(canvas, labels, data, actors, layers) {
+        Object.assign(this, { canvas, labels, data, actors, layers, arrows: 1, quality: 1 });
+        this.renderer = new Renderer(canvas);
+        this.camera = new Camera(data.up, data.middle, data.size);
+        this.follow = data.follow;
+        this.meshes = data.robots.map((robot) =>
+            surfacesOf(robot).map((each) => ({ ...each, mesh: this.renderer.mesh(each.data, each.faces), data: null })),
+        );
+        this.strokes = new Strokes();
+        this.moving = this.renderer.mesh(new Float32Array(FLOATS));
+        this.light = unit(this.camera.basis.reduce((sum, axis, k) => add(sum, scaled(axis, SUN[k])), [0, 0, 0]));
+        this.trails = new Map();
+        this.prepareGround();
+    }
+
+    prepareGround() {
+        const [x, y, up] = this.camera.basis, { size, ground } = this.data, half = 40 * size;
+        const power = 10 ** Math.floor(Math.log10(size / 4));
+        this.cell = power * [1, 2, 5, 10].find((each) => each * power > size / 4.5);
+        this.reach = 6 * size;
+        const at = (a, b) => add(scaled(up, ground), add(scaled(x, a * half), scaled(y, b * half)));
+        const square = [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]].flatMap(([a, b]) => at(a, b));
+        this.floor = this.renderer.mesh(new Float32Array(square));
+    }
+
+    resize() {
+        const { canvas, labels } = this, full = Math.min(globalThis.devicePixelRatio || 1, 2);
+        for (const [each, ratio] of [[canvas, full * this.quality], [labels, full]]) {
+            const width = Math.max(1, Math.round(each.clientWidth * ratio));
+            const height = Math.max(1, Math.round(each.clientHeight * ratio));
+            if (each.width !== width || each.height !== height) Object.assign(each, { width, height });
+        }
+        this.ratio = full;
+    }
+
+    /** How far the camera has followed the first actor, along the ground. */
+    followed() {
+        const leader = this.actors.find((each) => each.visible && each instanceof Motion);
+        if (!this.follow || !leader) return [0, 0, 0];
+        const way = subtract(subtract(leader.com, leader.offset), leader.content.com), { up } = this.data;
+        return subtract(way, scaled(up, dot(way, up)));
+    }
+
+    draw(theme) {
+        this.resize();
+        const { renderer, camera, data } = this, shift = this.followed(), home = camera.target;
+        camera.target = add(home, shift);
+        const { eye } = camera, aspect = this.canvas.width / this.canvas.height;
+        this.matrix = camera.matrix(aspect);
+        const ground = subtract(camera.target, scaled(data.up, dot(camera.target, data.up) - data.ground));
+        const { up } = data, { sky, earth } = theme;
+        const reach = Math.max(this.reach, 2.2 * camera.distance);
+        renderer.begin({ eye, camera: this.matrix, up, sun: this.light, sky, earth, middle: ground, reach });
+        const above = dot(eye, up) > data.ground;
+        if (this.layers.grid) {
+            const [axis1, axis2] = camera.basis, [thin, thick] = theme.lines, { cell } = this;
+            const pixel = (2 * Math.tan(WIDE / 2)) / this.canvas.height, color = above ? theme.floor : [0, 0, 0, 0];
+            renderer.ground(this.floor, { color, thin, thick, axis1, axis2, cell, pixel });
+        }
+        const bodies = this.bodies();
+        if (this.layers.grid && above && this.quality > LOW) {
+            const flat = shadowOn(up, data.ground, this.light);
+            renderer.shadows(bodies.map((each) => [each.mesh, each.model]), flat, theme.shadow);
+        }
+        for (const each of bodies.filter((each) => each.opacity === 1)) renderer.draw(each.mesh, each.model, each);
+        this.marks();
+        const glass = bodies.filter((each) => each.opacity < 1);
+        const far = (each) => norm(subtract(moved(each.model, each.middle), eye));
+        for (const each of glass.sort((a, b) => far(b) - far(a))) renderer.draw(each.mesh, each.model, each);
+        this.names(theme);
+        camera.target = home;
+    }
+
+    /** Surfaces to draw: [{mesh, model, tint, opacity, middle}]. */
+    bodies() {
+        const { layers } = this, found = [];
+        this.actors.forEach((actor) => {
+            if (!actor.visible) return;
+            const bare = new Set(); // links that are drawn as the ellipsoid of their inertia anyway
+            for (const each of this.meshes[actor.content.robot]) {
+                if (each.kind === "body") bare.add(each.link);
+                const on = each.kind === "inertia" ? layers.inertia && !(layers.bodies && bare.has(each.link)) : layers.bodies;
+                if (!on) continue;
+                const start = Actor.at(each.link), model = actor.matrices.subarray(start, start + 16);
+                const inside = layers.inertia && each.kind === "visual" ? 0.35 : each.opacity;
+                found.push({ mesh: each.mesh, model, tint: actor.tint, opacity: inside, middle: each.middle });
+            }
+        });
+        return found;
+    }
+
+    /** Axes, arrows, centres of mass and trails. */
+    marks() {
+        const { strokes, layers, data, renderer } = this, thin = 0.006 * data.size;
+        strokes.clear();
+        const origin = identity();
+        if (layers.grid) strokes.axes(origin, 0, 0.12 * data.size, 0.004 * data.size);
+        for (const actor of this.actors) {
+            if (!actor.visible) continue;
+            const length = 0.09 * actor.robot.size, width = 0.006 * actor.robot.size;
+            if (layers.links) actor.robot.links.forEach((_, k) => strokes.axes(actor.matrices, Actor.at(k), length, width));
+            if (layers.frames) {
+                const own = new Float32Array(16);
+                for (const { link, pose } of actor.robot.frames) {
+                    fromPose(pose, 0, own, 0);
+                    const start = Actor.at(link), all = product(actor.matrices.subarray(start, start + 16), own);
+                    strokes.axes(all, 0, length, width);
+                }
+            }
+            if (layers.com) {
+                strokes.ball(actor.com, 0.022 * actor.robot.size, CENTRE);
+                const { up } = data, low = subtract(actor.com, scaled(up, dot(actor.com, up) - data.ground));
+                strokes.tube([actor.com, low], 0.0025 * actor.robot.size, CENTRE);
+            }
+            for (const kind of ["reactions", "external", "ground"]) {
+                if (!layers[kind === "ground" ? "external" : kind]) continue;
+                for (const { at, force, moment } of actor.wrenches(kind)) {
+                    strokes.arrow(at, this.shortened(scaled(force, data.forceScale * this.arrows)), 1.8 * thin, FORCE[kind]);
+                    if (moment && layers.moments) {
+                        strokes.arrow(at, this.shortened(scaled(moment, data.momentScale * this.arrows)), thin, MOMENT);
+                    }
+                }
+            }
+        }
+        renderer.rewrite(this.moving, strokes.data);
+        renderer.draw(this.moving, undefined, { bright: 0.25 });
+        if (layers.trails) this.drawTrails(thin);
+    }
+
+    /** An arrow that fits into the picture. */
+    shortened(arrow) {
+        return scaled(arrow, Math.min(1, (1.5 * this.data.size) / (norm(arrow) || 1)));
+    }
+
+    drawTrails(thin) {
+        for (const actor of this.actors) {
+            if (!actor.visible || !(actor instanceof Motion)) continue;
+            if (!this.trails.has(actor)) this.trails.set(actor, actor.robot.trails.map((each) => this.trail(actor, each, thin)));
+            const model = identity();
+            for (let k = 0; k < 3; k++) model[12 + k] = actor.offset[k];
+            for (const { mesh, starts } of this.trails.get(actor)) {
+                const [low, high] = [starts[actor.index], starts[actor.next]];
+                const count = low + 36 * Math.round(((high - low) / 36) * actor.part);
+                this.renderer.draw(mesh, model, { tint: actor.tint, count, bright: 0.35 });
+            }
+        }
+    }
+
+    /** A trail on the card, and at which corner each of its samples begins. */
+    trail(actor, place, thin) {
+        const path = actor.path(place), strokes = new Strokes(), starts = [0];
+        const color = [...place.color.map((each) => Math.round(255 * each)), 255];
+        for (let k = 0; k + 1 < path.length; k++) {
+            strokes.tube([path[k], path[k + 1]], 0.7 * thin, color);
+            starts.push(strokes.count);
+        }
+        return { mesh: this.renderer.mesh(strokes.data.slice()), starts };
+    }
+
+    /** Where a point is on the labels (pixels), or null behind the camera. */
+    onScreen(p) {
+        const m = this.matrix, w = m[3] * p[0] + m[7] * p[1] + m[11] * p[2] + m[15], [x, y] = moved(m, p);
+        return w > 0 ? [((x / w + 1) / 2) * this.labels.width, ((1 - y / w) / 2) * this.labels.height] : null;
+    }
+
+    names(theme) {
+        const pen = this.labels.getContext("2d");
+        pen.clearRect(0, 0, this.labels.width, this.labels.height);
+        if (!this.layers.names) return;
+        pen.font = `${12 * this.ratio}px system-ui, sans-serif`;
+        pen.textBaseline = "middle";
+        pen.lineWidth = 3 * this.ratio;
+        const taken = [];
+        for (const actor of this.actors.filter((each) => each.visible)) {
+            for (const { link, place, name } of actor.robot.labels) {
+                const at = this.onScreen(actor.point(link, place));
+                const near = ([x, y]) => Math.abs(x - at[0]) < 90 * this.ratio && Math.abs(y - at[1]) < 13 * this.ratio;
+                if (!at || taken.some(near)) continue; // no name over another
+                taken.push(at);
+                pen.strokeStyle = theme.halo;
+                pen.fillStyle = theme.ink;
+                pen.strokeText(name, at[0] + 6 * this.ratio, at[1]);
+                pen.fillText(name, at[0] + 6 * this.ratio, at[1]);
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+"""A page as a file or in a notebook: the template with its style, scripts and data, and nothing from outside."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from html import escape
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from torsor.checks import positive, whole_number
+from torsor.files import replacing
+from torsor.view.page.content import content
+
+SCRIPTS = ("math", "data", "surfaces", "renderer", "camera", "closing", "actors", "stage", "chart", "panel", "app")
+TRIANGLES = 40_000  # of the meshes of a robot
+RATE = 60.0  # samples a second of a motion
+# Nothing may be loaded from anywhere, and no script but those of the template may run.
+POLICY = "default-src 'none'; script-src {scripts}; style-src {style}; base-uri 'none'; form-action 'none'"
+CONNECT = "\ntorsorKinematics({actor}, {{ {names} }});\n"
+
+
+class Page:
+    """A page as text (``html``). In Jupyter it is shown in the notebook; ``save`` writes it.
+
+    Example:
+        >>> from torsor.view.page import page
+        >>> shown = page(torsor.library.two_link())
+        >>> shown.title, shown.html[:15], "<iframe" in shown._repr_html_()
+        ('two_link', '<!DOCTYPE html>', True)
+    """
+
+    def __init__(self, title: str, html: str, height: int) -> None:
+        self.title, self.html, self.height = title, html, height
+
+    def __repr__(self) -> str:
+        return f"<Page {self.title!r}: {len(self.html.encode()) / 1e6:.2f} MB>"
+
+    def _repr_html_(self) -> str:
+        # In a sandbox with an origin of its own, scripts of the page cannot reach the notebook.
+        frame = f'sandbox="allow-scripts" width="100%" height="{self.height}" style="border: 0"'
+        return f'<iframe {frame} srcdoc="{escape(self.html)}"></iframe>'
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file, whole or not at all, and return its path."""
+        target = Path(path)
+        with replacing(target) as part:
+            part.write_text(self.html, encoding="utf-8", newline="\n")
+        return target
+
+
+def page(
+    what: Any,
+    path: str | Path | None = None,
+    *,
+    title: str = "",
+    q: ArrayLike | None = None,
+    trails: Sequence[str] | None = None,
+    rate: float = RATE,
+    triangles: int = TRIANGLES,
+    meshes: bool = True,
+    height: int = 600,
+) -> Page:
+    """Return a page that shows robots and motions in a browser, and write it to ``path`` if one is given.
+
+    The page is one HTML file that needs no network and no server. ``what`` is a robot (with a slider for each
+    coordinate; closed loops follow their active coordinates), a trajectory, a motion, a stride, an identification, a
+    list of them for comparison, or a dict with their titles. ``q`` (nq,) is the first posture of robots with sliders.
+    ``trails`` names links and frames whose paths are drawn, by default the ends of the tree. Motions have ``rate``
+    samples a second (2000 at most), meshes are simplified to about ``triangles`` triangles for each robot;
+    ``meshes=False`` draws links with meshes from their numbers. ``height`` (pixels) is that of the view in a notebook.
+
+    Example:
+        >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)
+        >>> page({"a fall": fall, "again": fall}).title
+        'planar_chain'
+    """
+    positive(rate, "page", "rate")
+    whole_number(triangles, "page", "triangles", least=100)
+    whole_number(height, "page", "height", least=100)
+    found = content(what, q, float(rate), triangles, trails, meshes)
+    names = list(dict.fromkeys(each["name"] for each in found.data["robots"]))
+    heading = title or (found.data["actors"][0]["title"] if len(found.data["actors"]) == 1 else ", ".join(names))
+    script = "(() => {\n'use strict';\n" + "".join(_asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
+    modules = [text + _connection(actor, text) for actor, text in found.modules.items()]
+    style = _asset("page.css")
+    policy = POLICY.format(scripts=" ".join(map(_digest, [script, *modules])), style=_digest(style))
+    places = {
+        "POLICY": policy,
+        "VERSION": import_module("torsor").__version__,
+        "TITLE": escape(heading),
+        "SUBTITLE": escape(_subtitle(found.data)),
+        "STYLE": style,
+        "CONTENT": _inert(found.data),
+        "NUMBERS": found.numbers.base64(),
+        "SCRIPT": script,
+        "MODULES": "\n".join(f'<script type="module">{text}</script>' for text in modules),
+    }
+    html = re.sub("@([A-Z]+)@", lambda place: places[place[1]], _asset("page.html"))
+    made = Page(heading, html, height)
+    if path is not None:
+        made.save(path)
+    return made
+
+
+def _asset(name: str) -> str:
+    return files("torsor.view.page").joinpath("assets", name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def _digest(text: str) -> str:
+    """Return what a policy says to allow a script or a style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _inert(data: dict[str, Any]) -> str:
+    """Return data as JSON in which no name can end the script that holds it."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _connection(actor: int, module: str) -> str:
+    """Return the line that hands the functions of a module to the page."""
+    names = re.findall(r"^export function (\w+)\(", module, flags=re.MULTILINE)
+    return CONNECT.format(actor=actor, names=", ".join(each for each in names if not each.endswith("Rows")))
+
+
+def _subtitle(data: dict[str, Any]) -> str:
+    robots, actors = data["robots"], data["actors"]
+    links = " and ".join(dict.fromkeys(f"{len(each['links'])} links" for each in robots[:2]))
+    moving = sum("times" in each for each in actors)
+    if not moving:
+        return f"{links}. Drag to turn, right drag to move, wheel to zoom."
+    return f"{links}, {moving} motion{'s' if moving > 1 else ''}. Drag to turn, right drag to move, wheel to zoom."

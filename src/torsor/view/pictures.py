@@ -1,0 +1,181 @@
+"""Pictures of robots in a posture, and animations of motions (matplotlib, the extra ``plot``)."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import positive, whole_number
+from torsor.files import replacing
+from torsor.human.gait import animation
+from torsor.human.gait.curves import StrideCurves
+from torsor.human.terms.forces import Grounded
+from torsor.motion import MotionResult
+from torsor.parallel import ParallelRobot
+from torsor.results.figures import new_figure
+from torsor.robot.robot import Robot
+from torsor.simulation.movie import movie_path, write_movie
+from torsor.view.scene import Scene, Timeline, home, timeline, upwards
+from torsor.view.scene.simplify import within
+
+TRIANGLES = 9000  # of a picture
+FEW = 2500  # of each picture of an animation
+INSTANTS = 5  # postures in a picture of a motion
+SUN = np.array([-0.35, -0.5, 0.8])  # where the light comes from: two horizontal axes, then up
+AXES = "xyz"
+NARROW = 0.5  # least length of an edge of the drawn box, as a fraction of the longest
+AROUND = 40  # postures that the size of an animation is computed from
+
+
+def draw(
+    what: Robot | ParallelRobot | Any,
+    q: ArrayLike | None = None,
+    path: str | Path | None = None,
+    *,
+    elevation: float = 20.0,
+    azimuth: float = -50.0,
+) -> Any:
+    """Return a figure of a robot in the posture ``q`` (nq,), by default at home; ``path`` saves it (.png, .svg, .pdf).
+
+    Of a motion (trajectory, motion, stride, identification) it shows five instants, the last one the most solid.
+    Links are drawn as the viewer draws them: their shapes (meshes need trimesh, of the extra ``view``), or bodies from
+    their numbers. ``elevation`` and ``azimuth`` (degrees) turn the view.
+
+    Example:
+        >>> figure = draw(torsor.library.two_link(), [0.3, 0.6])
+        >>> figure.axes[0].get_xlabel()
+        'x (m)'
+    """
+    if isinstance(what, Robot | ParallelRobot):
+        scene = Scene.of(what, _meshes())
+        postures, title = home(what, q)[None], scene.robot.name
+    else:
+        line = timeline(what).every(INSTANTS)
+        scene, postures, title = Scene.of(line.robot, _meshes()), line.q, line.title
+    figure = new_figure(7.0, 6.4)
+    drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), (elevation, azimuth))
+    figure.axes[0].set_title(title)
+    drawing.show(postures)
+    if path is not None:
+        target = Path(path)
+        with replacing(target) as part:
+            figure.savefig(part, dpi=130, format=target.suffix[1:] or None)
+    return figure
+
+
+def animate(
+    result: Any, path: str | Path, rate: int = 25, slower: float = 1.0, progress: bool | None = None, **view: float
+) -> Path:
+    """Write a motion as a .gif, or as an .mp4 where the program ffmpeg is installed, and return the path.
+
+    ``result`` is a trajectory, a motion, a stride or an identification. ``rate`` is the number of pictures a second,
+    ``slower`` the factor of slow motion; ``progress`` is True, False, or None for a bar on a terminal. ``elevation``
+    and ``azimuth`` (degrees) turn the view. Motions of a human body are drawn from the side and the front, as
+    ``torsor.human.animate`` does.
+
+    Example:
+        >>> import tempfile
+        >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     animate(fall, folder + "/fall.gif", rate=10).name
+        'fall.gif'
+    """
+    if _is_of_a_body(result):
+        return animation.animate(result, path, rate, slower, progress)
+    target = movie_path(path)
+    whole_number(rate, "animate", "rate")
+    positive(slower, "animate", "slower")
+    line = timeline(result)
+    scene, figure = Scene.of(line.robot, _meshes()), new_figure(6.4, 5.6)
+    times, postures = _frames(line, rate * slower)
+    few = postures[np.linspace(0, len(postures) - 1, min(AROUND, len(postures))).round().astype(int)]
+    angles = view.get("elevation", 20.0), view.get("azimuth", -50.0)
+    drawing = Drawing(figure, scene, few, FEW, angles)
+
+    def show(k: int) -> None:
+        drawing.show(postures[k : k + 1])
+        figure.axes[0].set_title(f"{line.title}, {times[k]:.2f} s")
+
+    return write_movie(figure, show, len(postures), target, rate, progress=progress)
+
+
+def _is_of_a_body(result: Any) -> bool:
+    return isinstance(result, StrideCurves) or (
+        isinstance(result, MotionResult) and any(isinstance(each, Grounded) for each in result.problem.terms)
+    )
+
+
+def _meshes() -> bool:
+    """Whether meshes can be read: without trimesh, links are drawn from their numbers."""
+    return find_spec("trimesh") is not None
+
+
+def _frames(line: Timeline, rate: float) -> tuple[Array, Array]:
+    """Return times, ``rate`` a second, and the postures of the nearest samples."""
+    count = max(2, round(float(line.times[-1] - line.times[0]) * rate))
+    times = np.linspace(line.times[0], line.times[-1], count)
+    nearest = np.abs(line.times[:, None] - times).argmin(axis=0)
+    return times, line.q[nearest]
+
+
+class Drawing:
+    """Three-dimensional axes with the surfaces of a robot, sized for given postures (K, nq)."""
+
+    def __init__(self, figure: Any, scene: Scene, postures: Array, triangles: int, angles: tuple[float, float]) -> None:
+        from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+        self.scene = scene
+        surfaces = within([each.surface for each in scene.shown], triangles)
+        self.corners = [each.vertices[each.faces] for each in surfaces]
+        up = upwards(scene.robot)
+        self.sun = np.roll(SUN, int(np.argmax(np.abs(up))) - 2) * (np.sign(up.sum()) or 1.0)
+        self.axes = figure.add_subplot(projection="3d", computed_zorder=False)
+        self.surface = Poly3DCollection(np.zeros((0, 3, 3)))
+        self.axes.add_collection3d(self.surface)
+        self._frame(postures, AXES[int(np.argmax(np.abs(up)))], angles)
+
+    def _frame(self, postures: Array, vertical: str, angles: tuple[float, float]) -> None:
+        low, high = self.scene.corners(postures)
+        middle, half = (low + high) / 2, 0.53 * np.maximum(high - low, NARROW * (high - low).max())
+        limits = {f"{axis}lim": (m - h, m + h) for axis, m, h in zip(AXES, middle, half, strict=True)}
+        labels = {f"{axis}label": f"{axis} (m)" for axis in AXES}
+        self.axes.set(**limits, **labels)
+        for axis in AXES:
+            self.axes.locator_params(axis=axis, nbins=5)
+        self.axes.view_init(elev=angles[0], azim=angles[1], vertical_axis=vertical)
+        self.axes.set_box_aspect(half, zoom=0.92)
+        for axis in (self.axes.xaxis, self.axes.yaxis, self.axes.zaxis):
+            axis.set_pane_color((0.96, 0.97, 0.98, 1.0))
+            axis.line.set_color("0.75")
+        self.axes.tick_params(labelsize="small", colors="0.4")
+
+    def show(self, postures: Array) -> None:
+        """Draw the surfaces in postures (K, nq); the last one is the most solid."""
+        triangles, colors = self.placed(postures)
+        self.surface.set_verts(triangles)
+        self.surface.set_facecolor(colors)
+
+    def placed(self, postures: Array) -> tuple[Array, Array]:
+        """Return the triangles (n, 3, 3) of all surfaces in postures (K, nq), in base axes, with colours (n, 4)."""
+        poses = self.scene.poses(postures)
+        polygons, colors = [], []
+        for number, pose in enumerate(poses, start=1):
+            strength = (number / len(poses)) ** 1.5
+            for each, corners in zip(self.scene.shown, self.corners, strict=True):
+                T = pose[each.link + 1]
+                placed = corners @ T[:3, :3].T + T[:3, 3]
+                polygons.append(placed)
+                colors.append(_lit(placed, each.color, strength, self.sun))
+        return np.concatenate(polygons), np.concatenate(colors)
+
+
+def _lit(triangles: Array, color: tuple[float, float, float, float], strength: float, sun: Array) -> Array:
+    """Return the colours (n, 4) of triangles (n, 3, 3) in the light of the sun."""
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    light = np.abs((normals / np.where(lengths > 0, lengths, 1.0)) @ (sun / np.linalg.norm(sun)))
+    shade = np.clip((0.55 + 0.55 * light)[:, None] * np.array(color[:3]), 0.0, 1.0)
+    return np.column_stack([shade, np.full(len(shade), color[3] * strength)])

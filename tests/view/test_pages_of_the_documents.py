@@ -1,0 +1,57 @@
+"""The pages of the documents are those that ``examples/pages.py`` writes today."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torsor
+from pages import Scripts, decoded
+from torsor.view.page import page
+from torsor.view.scene import Timeline
+
+ROOT = Path(__file__).parents[2]
+CLOSE = {"platform": 1e-5, "walking": 2e-3}  # m and quaternions; optima differ a little from machine to machine
+
+
+def stored(name: str) -> str:
+    return (ROOT / "docs" / "pages" / f"{name}.html").read_text(encoding="utf-8")
+
+
+def script() -> Any:
+    spec = importlib.util.spec_from_file_location("pages_of_the_documents", ROOT / "examples" / "pages.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["walking", "platform"])
+def test_they_have_the_scripts_of_this_version(name: str) -> None:
+    robot, still = torsor.library.planar_chain(1), np.zeros((2, 1))
+    fresh = page(Timeline(robot, "still", np.arange(2.0), still, still, still)).html
+    assert Scripts(stored(name)).scripts[2] == Scripts(fresh).scripts[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["platform", "walking"])
+def test_they_have_the_motions_that_the_script_computes(name: str) -> None:
+    mine, theirs = decoded(script().PAGES[name]().html), decoded(stored(name))
+    (own,), (other,) = mine["actors"], theirs["actors"]
+    for key in ("times", "poses", "com"):
+        assert own[key].shape == other[key].shape
+        assert np.abs(own[key] - other[key]).max() < CLOSE[name]
+    assert mine["robots"][0]["links"] == theirs["robots"][0]["links"]
+
+
+@pytest.mark.slow
+def test_the_motion_of_the_platform_is_consistent() -> None:
+    motion = script().platform_motion()
+    tree = motion.robot
+    assert np.abs(motion.closure_error).max() < 1e-9 and np.abs(motion.closure_rate).max() < 1e-9
+    moved = tree.integrate(motion.q[10], motion.v[10] * 1e-6)
+    assert np.abs(tree.closure_error(moved)).max() < 1e-9
+    found = tree.closed_forward_dynamics(motion.q, motion.v, motion.tau)
+    assert np.abs(found - motion.a).max() < 1e-6
