@@ -16,7 +16,7 @@ from torsor.view.live import view
 from torsor.view.scene import timeline
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from browser import browser
+from chromium import Browser
 
 SECONDS = 5.0
 WARM = 8.0  # s, in which the page compiles its shaders
@@ -44,15 +44,16 @@ def main() -> None:
     with view(walk, open=False, block=False, port=0) as viewer:
         for size in sizes:
             width, height = map(int, size.split("x"))
-            with browser(width, height) as page:
-                page.open(viewer.url)
-                page.wait("!!document.querySelector('canvas')")
+            with Browser("--disable-gpu", "--enable-unsafe-swiftshader", width=width, height=height) as page:
+                shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+                page.send("Emulation.setDeviceMetricsOverride", **shape)
+                page.open(viewer.url, "document.querySelector('canvas') !== null")
                 time.sleep(WARM)
                 used, start = time.process_time(), time.perf_counter()
-                rates = sorted(page.run(COUNT) for _ in range(3))
+                rates = sorted(page.value(COUNT) for _ in range(3))
                 share = (time.process_time() - used) / (time.perf_counter() - start)
                 if size == sizes[0]:
-                    print(page.run(RENDERER))
+                    print(page.value(RENDERER))
                 rate = f"{rates[1]:.1f} frames/s ({rates[0]:.1f} to {rates[2]:.1f})"
                 print(f"{size}: {rate}; the server takes {100 * share:.0f} % of a core; load {os.getloadavg()[0]:.1f}")
 
