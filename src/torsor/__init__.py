@@ -25,13 +25,14 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel, results
+    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel, results, studies
     from torsor.identification.identify import identify
     from torsor.motion import MotionError, MotionProblem, MotionResult
     from torsor.parallel import Leg, ParallelRobot
     from torsor.results import load_result
     from torsor.simulation import SimulationError, Trajectory
     from torsor.simulation.simulate import simulate
+    from torsor.studies.sweep import sweep
 
 __version__ = "0.1.0"
 
@@ -81,6 +82,8 @@ __all__ = [
     "results",
     "simulate",
     "spatial",
+    "studies",
+    "sweep",
 ]
 
 # Packages, and names of packages, that are imported when they are first used: the dynamics of a robot needs none.
@@ -95,6 +98,7 @@ _PACKAGES = (
     "parallel",
     "results",
     "simulation",
+    "studies",
 )
 _HOMES = {
     "identify": "identification",
@@ -107,6 +111,7 @@ _HOMES = {
     "SimulationError": "simulation",
     "Trajectory": "simulation",
     "simulate": "simulation",
+    "sweep": "studies",
 }
 _renamed = renamed_names(__name__, {"assemble": ("torsor.build", build)})
 

@@ -49,3 +49,8 @@ class Compiling:
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
             progress.add_task(escape(self.title), total=None)
             self._end.wait()
+
+
+def be_silent() -> None:
+    """Show nothing in this process from now on: the terminal belongs to the process that started it."""
+    _shown.acquire(blocking=False)

@@ -142,7 +142,7 @@ def test_debug_shows_the_traceback(capsys: Captured) -> None:
     assert "Traceback" not in capsys.readouterr().err
 
 
-QUICK = {"info", "dynamics", "kinematics", "count", "cache", "export"}
+QUICK = {"examples", "info", "dynamics", "kinematics", "count", "cache", "export"}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

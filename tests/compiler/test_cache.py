@@ -8,8 +8,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -19,6 +21,8 @@ from torsor.cli.main import main
 from torsor.compiler import Kernel, Signature, cache, recall
 from torsor.compiler.kernel import compile
 from torsor.compiler.llvm import native
+from torsor.robot.kernels import Kernels
+from torsor.robot.target import Target
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
 
@@ -437,3 +441,44 @@ def test_a_folder_that_others_can_write_is_named_as_off(compiler, folder, capsys
     shown = capsys.readouterr().out
     assert shown.startswith("cache: off, 1 kernels") and f"{folder} is not used: other users can write" in shown
     folder.chmod(0o700)
+
+
+def test_who_needs_a_kernel_that_is_being_compiled_waits_for_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    traced, begun, looked = [], threading.Event(), threading.Event()
+
+    def trace() -> ca.Function:
+        traced.append(True)
+        begun.set()
+        assert looked.wait(60)  # the other has found nothing on disk, and would begin to compile
+        return function()
+
+    def recalled(name: str) -> object:
+        found = recall(name)
+        if begun.is_set():
+            looked.set()
+        return found
+
+    monkeypatch.setattr("torsor.robot.kernels.recall", recalled)
+    found = list[Any]()
+
+    def need() -> None:
+        found.append(Kernels(Target(), lambda: "the same model").kernel("f", trace)(np.ones(3)))
+
+    threads = [threading.Thread(target=need) for _ in range(2)]
+    threads[0].start()
+    assert begun.wait(60)
+    threads[1].start()
+    for each in threads:
+        each.join()
+    assert len(traced) == 1 and np.array_equal(found[0], found[1])
+    assert not [each for each in folder.iterdir() if each.name.endswith(".lock")]
+
+
+def test_a_killed_process_does_not_keep_others_from_compiling(folder: Path) -> None:
+    program = "import os, signal\nfrom torsor.compiler.cache import compiling\n"
+    program += "with compiling('0' * 64): os.kill(os.getpid(), signal.SIGKILL)"
+    subprocess.run([sys.executable, "-c", program], check=False)
+    assert (folder / f".{'0' * 64}.lock").exists()
+    with cache.compiling("0" * 64) as waited:
+        assert not waited
+    assert not (folder / f".{'0' * 64}.lock").exists()

@@ -273,7 +273,7 @@ def test_example_of_the_documentation(tmp_path: Path) -> None:
 
 def test_documentation_names_every_key() -> None:
     document = DOCUMENT.read_text(encoding="utf-8")
-    keys = {key.strip("*") for keys in toml_schema._KEYS.values() for key in keys.split()}
+    keys = {key.strip("*") for keys in toml_schema.KEYS.values() for key in keys.split()}
     assert [key for key in sorted(keys) if not re.search(rf"`\[*((links|joints)\.)?{key}\W", document)] == []
     assert [kind for kind in KINDS if f"`{kind}`" not in document] == []
 

@@ -51,6 +51,7 @@ LAYERS = [
     "optimisation",
     "motion",
     "human",
+    "studies",
     "view",
     "reproduce",
     "bench",

@@ -6,9 +6,18 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.text import Text
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_output, check_plot, print_paths, write_json
+from torsor.cli.outputs import (
+    add_json,
+    add_report,
+    check_output,
+    check_plot,
+    check_report,
+    print_paths,
+    write_json,
+)
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.states import states_of
 from torsor.errors import ModelError, describe
@@ -34,12 +43,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
     text = "write a plot of measured and predicted forces to this file; of --validate, if it is given"
     parser.add_argument("--plot", type=Path, metavar="FILE", help=text)
+    add_report(parser)
     add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
     check_output(arguments.output, [".urdf", ".xml", ".mjcf", ".toml"])
     check_plot(arguments.plot)
+    check_report(arguments.report)
     check_output(arguments.json)
     robot = as_robot(given_robot(arguments))
     if arguments.output is not None and not arguments.physical:
@@ -64,7 +75,11 @@ def _run(arguments: Namespace, console: Console) -> None:
     if validated is not None:
         shown["validation"] = {"rms": validated.rms, "relative_residuals": validated.relative_residuals}
     write_json(arguments, console, shown)
-    print_paths(console, arguments.output, arguments.plot)
+    if arguments.report is not None:
+        from torsor.view.report import write_report
+
+        write_report(arguments.report, result if validated is None else validated, tables=[Text(result.report())])
+    print_paths(console, arguments.output, arguments.plot, arguments.report)
 
 
 def _measured(path: Path, robot: Robot, cutoff: float | None) -> Measurements:

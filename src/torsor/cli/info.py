@@ -5,18 +5,22 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
 from torsor import view
+from torsor.arrays import Array
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, write_json
+from torsor.cli.outputs import add_json, add_report, check_report, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.errors import ModelWarning
+from torsor.cli.states import add_states, given_states
+from torsor.errors import ModelError, ModelWarning, describe
 from torsor.mechanism import Coupling, Wheel
 from torsor.parallel import ParallelRobot
 from torsor.robot.load import load
 from torsor.robot.robot import Robot
+from torsor.simulation import Trajectory
 
 SNAP = "1e-5"  # rad: pi/2 with four decimals
 WORTH_SAYING = 0.03  # part of the operations
@@ -25,12 +29,19 @@ LARGEST_COUNTED = 100  # degrees of freedom; counting takes a second there
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
+    add_report(parser)
+    add_states(parser, "q")
     add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
+    check_report(arguments.report)
     given = given_robot(arguments)
     robot = as_robot(given)
+    if arguments.report is None and (arguments.q or arguments.states):
+        fix = "add --report FILE: they are the states of the loads in it"
+        raise ModelError(describe("--q or --states without --report", where=robot.name, fix=fix))
+    states = {} if arguments.report is None else given_states(arguments, given)
     size = f"{len(robot.links)} moving links, nq = {robot.nq}, nv = {robot.nv}"
     console.print(f"[bold]{escape(robot.name)}[/bold]: {size}")
     console.print(view.link_table(robot))
@@ -54,6 +65,26 @@ def _run(arguments: Namespace, console: Console) -> None:
         console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
     _hint_of_snap(arguments, robot, console)
     write_json(arguments, console, _as_dict(robot))
+    if arguments.report is not None:
+        _write_report(arguments.report, given, states)
+        print_paths(console, arguments.report)
+
+
+def _write_report(path: Path, given: Robot | ParallelRobot, states: dict[str, Array]) -> None:
+    """Write a report with the loads of the bearings at a state, or over the states of a table."""
+    from torsor.view.report import write_report
+
+    robot, q = as_robot(given), states["q"]
+    if q.ndim == 1:
+        write_report(path, given, q=q)
+        return
+    if robot.loops and "tau" not in states:
+        found = "states of a robot with loops, without its forces"
+        raise ModelError(describe(found, where=robot.name, fix="add columns 'tau NAME' to the table"))
+    v, a = (states.get(letter, np.zeros((len(q), robot.nv))) for letter in "va")
+    tau = states["tau"] if "tau" in states else robot.inverse_dynamics(q, v, a)
+    times = states.get("time", np.arange(len(q), dtype=float))
+    write_report(path, Trajectory(robot, times, q, v, a, tau))
 
 
 def _as_dict(robot: Robot) -> dict[str, Any]:
@@ -90,5 +121,9 @@ def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:
             console.print(f"{found} {after} operations in place of {before}.", highlight=False, soft_wrap=True)
 
 
-_EXAMPLES = ("torsor info stanford", "torsor info robot.urdf --base floating --json -")
+_EXAMPLES = (
+    "torsor info stanford",
+    "torsor info ur5 --q 0 -1 1 0 0.5 0 --report ur5.html",
+    "torsor info robot.urdf --base floating --json -",
+)
 INFO = Command("info", "show the links, joints and frames of a robot", _add_arguments, _run, examples=_EXAMPLES)

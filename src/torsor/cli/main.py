@@ -22,6 +22,7 @@ from torsor.cli.count import COUNT
 from torsor.cli.demo import DEMO
 from torsor.cli.doctor import DOCTOR
 from torsor.cli.dynamics import DYNAMICS
+from torsor.cli.examples import EXAMPLES
 from torsor.cli.export import EXPORT
 from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
@@ -31,6 +32,7 @@ from torsor.cli.predict import PREDICT
 from torsor.cli.reproduce import REPRODUCE
 from torsor.cli.simulate import SIMULATE
 from torsor.cli.statuses import ALL, DONE, INTERNAL, status_of_error, statuses_help
+from torsor.cli.sweep import SWEEP
 from torsor.cli.view import VIEW
 from torsor.cli.warm import WARM
 from torsor.errors import ModelError, ModelWarning
@@ -39,8 +41,8 @@ from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 
 COMMANDS: tuple[Command, ...] = (
-    *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, IDENTIFY, REPRODUCE, EXPORT),
-    *(VIEW, BENCH, CACHE, WARM, DOCTOR, DEMO, COMPLETION),
+    *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, SWEEP, IDENTIFY, REPRODUCE, EXPORT),
+    *(VIEW, BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
 )
 
 # Advice that has no option: by the words of the library, those of the command line.

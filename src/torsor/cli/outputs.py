@@ -87,6 +87,25 @@ def check_plot(path: Path | None) -> None:
     check_output(path, ["", *(f".{each}" for each in sorted(FigureCanvasBase.get_supported_filetypes()))])
 
 
+def add_report(parser: ArgumentParser) -> None:
+    """Declare the option ``--report FILE``."""
+    text = (
+        "write a report to this .html file: tables, figures, loads of the bearings, the motion in 3D; it opens offline"
+    )
+    parser.add_argument("--report", type=Path, metavar="FILE", help=text)
+
+
+def check_report(path: Path | None) -> None:
+    """Raise ModelError if a report cannot be written to that path."""
+    if path == STANDARD_OUTPUT:
+        raise ModelError(
+            describe("a report on standard output", where="--report", allowed="a file that ends with .html")
+        )
+    check_output(path, [".html"])
+    if path is not None:
+        check_plot(path.with_suffix(".png"))
+
+
 def print_paths(console: Console, *paths: Path | None) -> None:
     """Print the paths of the files that were written, one per line."""
     for path in paths:

@@ -1,6 +1,5 @@
 """``torsor predict``: the optimal motion of a problem in a file, of a built-in problem, or of a human."""
 
-import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import check_output, check_plot, print_paths
+from torsor.cli.outputs import add_json, add_report, check_output, check_plot, check_report, print_paths, write_json
 from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
 from torsor.cli.statuses import DONE, ONLY_AT_NODES, PREDICTED, status_of_motion
@@ -19,10 +18,11 @@ from torsor.motion import SOLVERS, MotionError, MotionResult, load_problem
 def _add_arguments(parser: ArgumentParser) -> None:
     names = ", ".join(NAMED)
     parser.add_argument("problem", metavar="PROBLEM", help=f"a .toml file, or one of {names}")
-    parser.add_argument("--json", type=Path, help="write the results and the trajectory to this JSON file")
+    add_json(parser)
     parser.add_argument("--csv", type=Path, help="write the trajectory to this table (.csv)")
     parser.add_argument("--save", type=Path, help="write the whole result to this .npz file")
     parser.add_argument("--plot", type=Path, help="write a plot to this file: .png, .pdf or .svg")
+    add_report(parser)
     parser.add_argument("--solver", choices=SOLVERS, help="solver (default: that of the problem, or ipopt)")
     tolerance = "tolerance of optimality and constraints (default: 1e-6; humans: 1e-5)"
     parser.add_argument("--tolerance", type=float, help=tolerance)
@@ -46,6 +46,7 @@ def _run(arguments: Namespace, console: Console) -> int:
     check_output(arguments.csv, [".csv"])
     check_output(arguments.save, [".npz"])
     check_plot(arguments.plot)
+    check_report(arguments.report)
     prediction = _prediction(arguments.problem)
     problem = prediction.problem(_options_of(prediction, arguments))
     try:
@@ -107,12 +108,15 @@ def _options_of(prediction: Prediction, arguments: Namespace) -> dict[str, Any]:
 def _write(arguments: Namespace, result: MotionResult, report: Report, console: Console) -> None:
     """Write the requested files and print their paths."""
     if arguments.json is not None:
-        content = {**result.to_dict(), **report.figures}
-        arguments.json.write_text(json.dumps(content, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(arguments, console, {**result.to_dict(), **report.figures})
+    if arguments.report is not None:
+        from torsor.view.report import write_report
+
+        write_report(arguments.report, result, tables=report.tables)
     for path, write in ((arguments.csv, result.to_csv), (arguments.save, result.save), (arguments.plot, report.plot)):
         if path is not None:
             write(path)
-    print_paths(console, arguments.json, arguments.csv, arguments.save, arguments.plot)
+    print_paths(console, arguments.csv, arguments.save, arguments.plot, arguments.report)
 
 
 _EXAMPLES = (

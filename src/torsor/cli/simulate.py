@@ -8,7 +8,15 @@ from rich.console import Console
 from torsor import view
 from torsor.cli.command import Command
 from torsor.cli.controllers import add_controller, given_controller
-from torsor.cli.outputs import check_output, check_plot, print_paths
+from torsor.cli.outputs import (
+    add_json,
+    add_report,
+    check_output,
+    check_plot,
+    check_report,
+    print_paths,
+    write_json,
+)
 from torsor.cli.robots import add_robot, as_robot, check_numbers, given_robot
 from torsor.cli.states import home_of
 from torsor.cli.statuses import SIMULATED
@@ -31,6 +39,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_controller(parser)
     parser.add_argument("--output", type=Path, help="write the trajectory to this .npz or .csv file")
     parser.add_argument("--plot", type=Path, help="write a plot to this file")
+    add_report(parser)
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -38,6 +48,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     robot = as_robot(given)
     check_output(arguments.output, SUFFIXES)
     check_plot(arguments.plot)
+    check_report(arguments.report)
+    check_output(arguments.json)
     for name, count in (("q0", robot.nq), ("v0", robot.nv), ("tau", robot.nv)):
         fewer, words = ((len(robot.active),), " of the active coordinates") if robot.loops else ((), "")
         check_numbers(robot, f"--{name}", getattr(arguments, name), count, *fewer, last=words)
@@ -56,7 +68,12 @@ def _run(arguments: Namespace, console: Console) -> None:
         trajectory.save(arguments.output)
     if arguments.plot is not None:
         trajectory.plot(arguments.plot)
-    print_paths(console, arguments.output, arguments.plot)
+    if arguments.report is not None:
+        from torsor.view.report import write_report
+
+        write_report(arguments.report, trajectory)
+    write_json(arguments, console, trajectory.to_dict() if arguments.json is not None else {})
+    print_paths(console, arguments.output, arguments.plot, arguments.report)
 
 
 def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[float], Numbers]:

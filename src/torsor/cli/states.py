@@ -57,11 +57,10 @@ def given_states(arguments: Namespace, given_robot: Robot | ParallelRobot) -> di
 
 
 def home_of(robot: Robot | ParallelRobot) -> Array:
-    """Return the posture in which a robot is without --q: the neutral one, loops closed; of a parallel robot, its home.
+    """Return the posture in which a robot is shown: the neutral one, loops closed; of a parallel robot, its home.
 
     Example:
-        >>> from torsor import library
-        >>> home_of(library.two_link()).tolist()
+        >>> home_of(torsor.library.two_link()).tolist()
         [0.0, 0.0]
     """
     if isinstance(robot, ParallelRobot):

@@ -19,6 +19,11 @@ _EVERYWHERE = {
 SIMULATED = {NONE: "the simulation failed"}
 DOCTORED = {NONE: "a check of the self-test fails"}
 REPRODUCED = {NONE: "an item fails: ours differs from the printed value, and no reason explains it"}
+SWEPT = {
+    DONE: "all cases are done",
+    NONE: "cases failed, or their motions were not solved; their rows have the reason",
+    STOPPED: "stopped by Ctrl-C; what is done is kept, and --resume goes on",
+}
 PREDICTED = {
     DONE: f"the command succeeded; the predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
     NONE: "the motion problem is infeasible; the nearest motion is written",
@@ -32,7 +37,8 @@ ALL = (
     | PREDICTED
     | {
         DONE: f"the command succeeded; a predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
-        NONE: "the motion problem is infeasible (the nearest motion is written); a simulation, item or check fails",
+        NONE: "the motion problem is infeasible (the nearest motion is written); a simulation, an item, "
+        "a case of a sweep or a check fails",
     }
 )
 

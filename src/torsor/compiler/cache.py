@@ -6,7 +6,8 @@ without it.
 
 A file holds a checksum, its key and the object code of one kernel; the key, which is also the name of the file, is the
 hash of everything that the code depends on. A file under another name than its key is deleted like a damaged one.
-A file is written under a temporary name and then renamed, so that no process reads an incomplete file. A damaged file
+A file is written under a temporary name and then renamed, so that no process reads an incomplete file. Processes that
+need the same kernel at the same time wait for the first of them to compile it (``compiling``). A damaged file
 is deleted, and its kernel is compiled again. Files and folders that another user could have written are not read,
 because their content is executed.
 
@@ -24,7 +25,7 @@ import struct
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -33,10 +34,16 @@ import casadi as ca
 
 from torsor.arrays import Shape
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
 _PACKAGE = Path(__file__).parents[1]
 _MAGIC = b"torsor object code 2\n"
 _SUFFIX = ".kernel"
 _DEFAULT_MB = 512
+_PAUSE = 0.05  # s between two looks at whether another process has compiled a kernel
 
 
 class CacheInfo(NamedTuple):
@@ -245,6 +252,57 @@ def load(key: str) -> list[bytes] | None:
     return objects
 
 
+@contextlib.contextmanager
+def compiling(key: str) -> Iterator[bool]:
+    """Hold the right to compile the kernel of a key; wait while another process has it.
+
+    Gives whether it had to wait: the kernel may be stored by then. Where the cache cannot be written nobody waits.
+
+    Example:
+        >>> with compiling("0" * 64) as waited:
+        ...     waited
+        False
+    """
+    folder = location()
+    if folder is None:
+        yield False
+        return
+    path, lock, waited = folder / f".{key}.lock", -1, False
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while _private(folder) and (lock := _locked(path)) < 0:
+            waited = True
+            time.sleep(_PAUSE)
+    except OSError:  # a folder that cannot be written, or a file system without locks
+        pass
+    try:
+        yield waited
+    finally:
+        if lock >= 0:
+            with contextlib.suppress(OSError):  # Windows removes no open file
+                path.unlink()
+            os.close(lock)
+
+
+def _locked(path: Path) -> int:
+    """Return an open file with an exclusive lock, which the system frees when the process ends; -1 if it is taken."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(file), path.stat()):  # else its last holder removed it after it was opened here
+            return file
+    except (BlockingIOError, PermissionError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(file)
+        raise
+    os.close(file)
+    return -1
+
+
 def store(key: str, objects: Sequence[bytes]) -> None:
     """Store object code under a key; do nothing if the cache cannot be written, since compiling again is only slow."""
     folder = location()
@@ -315,7 +373,7 @@ def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
 
 def _prune(folder: Path) -> None:
     """Delete the least recently used kernels beyond the size limit, and old temporary files of killed processes."""
-    for leftover in folder.glob(".*.part"):
+    for leftover in (*folder.glob(".*.part"), *folder.glob(".*.lock")):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > 3600:
                 leftover.unlink()

@@ -16,7 +16,7 @@ ONCE = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offs
 EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
 # The keys of each table; a star marks required keys.
-_KEYS = {
+KEYS = {
     "file": "torsor name gravity active units* links joints frames loops wheels couplings postures",
     "units": "angle* length mass",
     "link": "name* mass com inertia unphysical visuals",
@@ -80,7 +80,7 @@ def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
 
 def checked(kind: str, data: Table, where: str) -> Table:
     """Return a table after checking its keys and values; numbers are floats or arrays."""
-    known = {key.strip("*"): key.endswith("*") for key in _KEYS[kind].split()}
+    known = {key.strip("*"): key.endswith("*") for key in KEYS[kind].split()}
     for key in data:
         one_of(known, key, "key", where)
     for key, required in known.items():

@@ -119,8 +119,9 @@ class Kernels:
             if stored is not None:
                 found = made(stored)
             else:
-                with Stoppable(), _told(key):
-                    found = made(self.function(key, trace))
+                with Stoppable(), _told(key), cache.compiling(name) as waited:
+                    stored = recall(name) if waited and self.target.device != "casadi" else None
+                    found = made(self.function(key, trace) if stored is None else stored)
             self._kernels[key] = found
             if len(self._kernels) > MOST_KEPT:
                 oldest = next(iter(self._kernels))

@@ -12,9 +12,12 @@ PAUSE = 0.1  # seconds between two updates
 
 
 class Bar:
-    """A progress bar on stderr; ``shown`` is True, False, or None to show it on a terminal after a second."""
+    """A progress bar on stderr; ``shown`` is True, False, or None to show it on a terminal after a second.
 
-    def __init__(self, duration: float, shown: bool | None, title: str = "simulating") -> None:
+    A ``duration`` of None is one that is not known.
+    """
+
+    def __init__(self, duration: float | None, shown: bool | None, title: str = "simulating") -> None:
         self.duration, self.title = duration, title
         terminal = sys.stderr is not None and sys.stderr.isatty()  # None in a program without a console on Windows
         self._wanted = terminal if shown is None else shown

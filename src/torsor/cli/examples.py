@@ -1,0 +1,51 @@
+"""``torsor examples``: the examples and tutorials that come with the package, to list and to copy."""
+
+import shutil
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+import torsor
+from torsor.cli.command import Command
+from torsor.cli.outputs import add_json, check_folder, print_paths, write_json
+from torsor.errors import ModelError, describe
+
+PACKAGE = Path(torsor.__file__).parent
+
+
+def folder_of_examples() -> Path:
+    """Return the folder of the examples: inside of an installed package, beside the sources of a clone."""
+    for place in (PACKAGE / "examples", PACKAGE.parent.parent / "examples"):
+        if (place / "01_bearing_loads.py").is_file():
+            return place
+    found, fix = "this installation has no examples", "install a wheel, or use a clone"
+    raise ModelError(describe(found, where=str(PACKAGE), fix=fix))
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    text = "copy them to this folder; without it, they are listed"
+    parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help=text)
+    add_json(parser)
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    check_folder(arguments.folder)
+    found = sorted(path for path in folder_of_examples().iterdir() if path.suffix in (".py", ".html"))
+    if arguments.folder is None:
+        for path in found:
+            console.print(escape(path.name), highlight=False)
+    else:
+        arguments.folder.mkdir(exist_ok=True)
+        for place in (arguments.folder / path.name for path in found):
+            if place.exists():
+                fix = "name another folder, or remove the file"
+                raise ModelError(describe("a file of this name is there", where=str(place), fix=fix))
+        print_paths(console, *(Path(shutil.copy(path, arguments.folder)) for path in found))
+    write_json(arguments, console, {"folder": folder_of_examples(), "examples": [path.name for path in found]})
+
+
+_SUMMARY = "list the examples and tutorials that come with Torsor, or copy them to a folder"
+_EXAMPLES = ("torsor examples", "torsor examples tutorials")
+EXAMPLES = Command("examples", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)

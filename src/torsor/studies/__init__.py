@@ -1,0 +1,14 @@
+"""Studies of many cases: ``torsor.sweep`` computes them side by side, on this machine or on a cluster, and keeps them.
+
+Results stream into SQLite or Parquet. A study that was stopped or killed goes on where it was; no case is lost, and
+none is in the results twice. See docs/sweep.md.
+"""
+
+from torsor.studies.cases import Cases, grid, samples
+from torsor.studies.files import Study, load_study
+from torsor.studies.problems import PROBLEMS
+from torsor.studies.processes import Processes
+from torsor.studies.results import Results, read
+from torsor.studies.sweep import sweep
+
+__all__ = ["PROBLEMS", "Cases", "Processes", "Results", "Study", "grid", "load_study", "read", "samples", "sweep"]

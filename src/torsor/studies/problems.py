@@ -1,0 +1,150 @@
+"""Motion problems by name, with plain numbers as parameters: what a sweep, or a file, can vary."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torsor import library
+from torsor.errors import ModelError, describe
+from torsor.human import Backpack, Box, Step, Stride, lifting, reaching, standing_up, walking
+from torsor.human.gait.stride import peaks
+from torsor.motion import PROBLEMS as BUILT_IN
+from torsor.motion import MotionProblem, MotionResult
+
+_BODY = {"height": "m", "mass": "kg", "sex": ""}
+_STEP = {"speed": "m/s", "length": "m", "width": "m"}
+# Figures of a stride, and their units.
+_STRIDE = {
+    "cost_of_transport": "J/(kg m)",
+    "positive_work": "J",
+    "hip_extension": "N m/kg",
+    "knee_extension": "N m/kg",
+    "ankle_plantarflexion": "N m/kg",
+    "vertical_peak": "weights",
+    "knee_in_swing": "degrees",
+}
+
+
+class NamedProblem(NamedTuple):
+    """A motion problem with a name: the function that makes it, units by name, and figures in addition to all others.
+
+    Keyword arguments of the function are the parameters that cases may have.
+    """
+
+    function: Callable[..., MotionProblem]
+    units: Mapping[str, str]
+    report: Callable[[MotionResult], dict[str, Any]] | None = None
+
+
+def walk(
+    height: float = 1.741,
+    mass: float = 73.0,
+    sex: str = "male",
+    *,
+    backpack: float = 0.0,
+    box: float = 0.0,
+    speed: float = 1.2,
+    length: float = 0.6,
+    width: float = 0.1,
+    slope: float = 0.0,
+    friction: float = 0.8,
+    steps: int = 1,
+    planar: bool = False,
+    version: str = "thesis",
+) -> MotionProblem:
+    """Return ``torsor.human.walking`` of a body of a height (m), mass (kg) and sex.
+
+    ``backpack`` or ``box`` is the mass (kg) of a load, 0 for none; ``speed`` (m/s), ``length`` and ``width`` (m) are
+    those of the step, ``slope`` is in rad. The others are as in ``walking``.
+
+    Example:
+        >>> round(sum(each.start for name, each in walk(1.8, 80.0, backpack=5.0).numbers.items() if ".mass" in name), 9)
+        85.0
+    """
+    if backpack and box:
+        raise ModelError(describe("backpack and box are both given", where="walk", allowed="one of them"))
+    load = Backpack(backpack) if backpack else Box(box) if box else None
+    step = Step(length=length, width=width, speed=speed)
+    body = library.human(height, mass, sex)
+    return walking(body, step, version, load=load, slope=slope, steps=steps, planar=planar, friction=friction)
+
+
+def lift(
+    height: float = 1.741,
+    mass: float = 73.0,
+    sex: str = "male",
+    *,
+    box: float = 8.0,
+    duration: float = 1.2,
+    points: int = 8,
+) -> MotionProblem:
+    """Return ``torsor.human.lifting`` of a body of a height (m), mass (kg) and sex, and a box of a mass (kg).
+
+    Example:
+        >>> lift(box=5.0).name
+        'lift'
+    """
+    return lifting(library.human(height, mass, sex), Box(box), duration=duration, points=points)
+
+
+def stand_up(
+    height: float = 1.741,
+    mass: float = 73.0,
+    sex: str = "male",
+    *,
+    seat: float = 0.45,
+    duration: float = 1.5,
+    points: int = 12,
+) -> MotionProblem:
+    """Return ``torsor.human.standing_up`` of a body of a height (m), mass (kg) and sex, from a seat of a height (m).
+
+    Example:
+        >>> stand_up(1.6, seat=0.4).name
+        'stand-up'
+    """
+    return standing_up(library.human(height, mass, sex), seat, duration, points=points)
+
+
+def reach(
+    height: float = 1.741,
+    mass: float = 73.0,
+    sex: str = "male",
+    *,
+    target: Sequence[float] = (-0.2, 1.1, 0.75),
+    hand: str = "right",
+    duration: float = 1.0,
+    points: int = 8,
+) -> MotionProblem:
+    """Return ``torsor.human.reaching`` of a body of a height (m), mass (kg) and sex, for a target (x, y, z) (m).
+
+    Example:
+        >>> reach(hand="left").name
+        'reach'
+    """
+    return reaching(library.human(height, mass, sex), target, hand, duration, points=points)
+
+
+def stride_figures(result: MotionResult) -> dict[str, Any]:
+    """Return figures of a walk: work, largest moments and forces; NaN where the walk is infeasible."""
+    if not result.is_feasible:
+        return dict.fromkeys(_STRIDE, np.nan)
+    stride = Stride(result)
+    found, energy = peaks(stride), stride.energy
+    moments = {name: each["most"] for name, each in found["moments"].items() if name in _STRIDE}
+    return moments | {
+        "cost_of_transport": energy.cost_of_transport,
+        "positive_work": energy.positive,
+        "vertical_peak": max(found["vertical"]["first"], found["vertical"]["second"]),
+        "knee_in_swing": found["knee_in_swing"],
+    }
+
+
+_LOADS = {"backpack": "kg", "box": "kg"}
+PROBLEMS: dict[str, NamedProblem] = {
+    "walk": NamedProblem(walk, _BODY | _LOADS | _STEP | {"slope": "rad"} | _STRIDE, stride_figures),
+    "lift": NamedProblem(lift, _BODY | {"box": "kg", "duration": "s"}),
+    "stand-up": NamedProblem(stand_up, _BODY | {"seat": "m", "duration": "s"}),
+    "reach": NamedProblem(reach, _BODY | {"target": "m", "duration": "s"}),
+    **{name: NamedProblem(function, {}) for name, function in BUILT_IN.items()},
+}

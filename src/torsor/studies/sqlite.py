@@ -1,0 +1,154 @@
+"""Results in an SQLite file, with a column for each parameter and result; arrays are in NumPy's format (.npy)."""
+
+import io
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.errors import ModelError, describe
+from torsor.studies.store import FORMAT, OWN_COLUMNS, Column, Store, Writing, check_subject
+from torsor.studies.values import Row
+
+MOST_COLUMNS = 1900  # SQLite allows 2,000
+_TYPES = {"number": "REAL", "truth": "INTEGER", "text": "TEXT"}
+
+
+class SqliteStore(Store):
+    """An SQLite file, or a table in memory if ``path`` is None; ``subject`` is None for reading."""
+
+    def __init__(self, path: Path | None, units: Mapping[str, str], subject: str | None) -> None:
+        super().__init__(units)
+        self._path, self._writing = path, None if path is None or subject is None else Writing(path)
+        mode = "rwc" if subject is not None else "ro"
+        place = "file::memory:" if path is None else f"{path.resolve().as_uri()}?mode={mode}"
+        self._file = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False, timeout=60.0)
+        try:
+            self._begin(subject)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise ModelError(describe(f"no results of a sweep: {error}", where=str(path))) from None
+            raise
+
+    def _begin(self, subject: str | None) -> None:
+        execute = self._file.execute
+        if subject is not None and not execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            own = ", ".join(f"{_quoted(each.name)} {_TYPES[each.kind]}" for each in OWN_COLUMNS[1:])
+            with self._transaction():
+                execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT)")
+                execute("CREATE TABLE columns (name TEXT PRIMARY KEY, role TEXT, kind TEXT, unit TEXT, stored TEXT)")
+                execute(f'CREATE TABLE cases ("case" INTEGER PRIMARY KEY, {own})')
+                facts = {"format": FORMAT, "subject": subject}
+                self._file.executemany("INSERT INTO about VALUES (?, ?)", facts.items())
+        facts = dict(execute("SELECT key, value FROM about"))
+        if facts.get("format") != FORMAT:
+            raise ModelError(describe(f"its format is {facts.get('format')!r}", where=str(self._path), allowed=FORMAT))
+        check_subject(self._path or Path(), facts.get("subject", ""), subject)
+        found = execute("SELECT name, role, kind, unit, stored FROM columns ORDER BY rowid").fetchall()
+        self.columns |= {each[0]: Column(*each[:4]) for each in found}
+        # The names in the table: SQLite takes "T" and "t" for the same.
+        self._stored = {each.name: each.name for each in OWN_COLUMNS} | {each[0]: each[4] for each in found}
+
+    def known(self, number: int) -> str | None:
+        """Return the digest of the case of a number, or None if it is not there."""
+        found = self._file.execute('SELECT digest FROM cases WHERE "case" = ?', (number,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def _append(self, rows: Sequence[Row]) -> None:
+        with self._transaction():
+            for name in [each for each in self.columns if each not in self._stored]:
+                self._add(self.columns[name])
+            for row in rows:
+                own = (row.number, row.digest, row.state, row.error, row.warning, row.elapsed)
+                values = dict(zip((each.name for each in OWN_COLUMNS), own, strict=True)) | row.values | row.results
+                values = {name: value for name, value in values.items() if value is not None}
+                names, marks = self._names(values), ", ".join("?" * len(values))
+                # The number is the primary key: a case that is there already stays as it is.
+                text = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
+                self._file.execute(text, [_stored(each) for each in values.values()])
+
+    def _names(self, names: Iterable[str]) -> str:
+        return ", ".join(_quoted(self._stored[each]) for each in names)
+
+    def _add(self, column: Column) -> None:
+        if len(self.columns) > MOST_COLUMNS:
+            fix = "return arrays in place of many numbers"
+            raise ModelError(describe(f"there are {len(self.columns)} columns", allowed=f"{MOST_COLUMNS}", fix=fix))
+        taken, stored = {each.lower() for each in self._stored.values()}, column.name.replace("\0", "")
+        while stored.lower() in taken:
+            stored += "_"
+        self._file.execute(f"ALTER TABLE cases ADD COLUMN {_quoted(stored)} {_TYPES.get(column.kind, 'BLOB')}")
+        facts = column.name, column.role, column.kind, column.unit, stored
+        self._file.execute("INSERT INTO columns VALUES (?, ?, ?, ?, ?)", facts)
+        self._stored[column.name] = stored
+
+    def counts(self) -> dict[str, int]:
+        """Return how many cases are "done" and how many "failed"."""
+        return {"done": 0, "failed": 0} | dict(self._file.execute("SELECT state, count(*) FROM cases GROUP BY state"))
+
+    def forget_failed(self) -> None:
+        """Remove the rows of failed cases."""
+        self._file.execute("DELETE FROM cases WHERE state = 'failed'")
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of some columns, case by case."""
+        kinds = [self.columns[name].kind for name in names]
+        for row in self._file.execute(f'SELECT {self._names(names)} FROM cases ORDER BY "case"'):
+            yield tuple(_read(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        if self._writing is not None:
+            self._writing.end()
+
+    def _transaction(self) -> "_Transaction":
+        return _Transaction(self._file)
+
+
+class _Transaction:
+    """A block that is written as a whole or not at all."""
+
+    def __init__(self, file: sqlite3.Connection) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        self._file.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._file.execute("COMMIT" if error is None else "ROLLBACK")
+
+
+def _quoted(name: str) -> str:
+    """Return a name as SQL has it, whatever is in it.
+
+    Example:
+        >>> _quoted("left knee")
+        '"left knee"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _stored(value: Any) -> Any:
+    """Return a value as SQLite takes it."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (np.ndarray, list)):
+        buffer = io.BytesIO()
+        np.save(buffer, np.asarray(value, dtype=float), allow_pickle=False)
+        return buffer.getvalue()
+    return value
+
+
+def _read(value: Any, kind: str) -> Any:
+    """Return a value of SQLite as it was."""
+    if value is None:
+        return None
+    if kind == "truth":
+        return bool(value)
+    if kind.startswith("array"):
+        return np.load(io.BytesIO(value), allow_pickle=False)
+    return float(value) if kind == "number" else value

@@ -1,0 +1,127 @@
+"""Reports: what a computation found as one HTML file that opens offline, with tables, figures and an animation."""
+
+import base64
+import io
+from collections.abc import Iterable
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console, RenderableType
+
+from torsor.arrays import Array
+from torsor.files import replacing
+from torsor.identification import Identified
+from torsor.motion import MotionResult
+from torsor.parallel import ParallelRobot
+from torsor.robot.robot import Robot
+from torsor.simulation import Trajectory
+from torsor.view.bearings import bearing_loads, bearing_table
+from torsor.view.page import page
+from torsor.view.scene import home, timeline
+from torsor.view.tables import drive_table, joint_table, link_table, motion_table
+
+WIDTH = 118  # characters of a table
+STYLE = (
+    "body{font-family:system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
+    "h1{font-size:1.5em}h2{font-size:1.1em;margin-top:2em}pre{font-size:12px;line-height:1.25;overflow-x:auto}"
+    "img{max-width:100%}footer{color:#777;margin-top:3em;font-size:85%}"
+)
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'unsafe-inline'; frame-src 'self'"
+
+
+def write_report(
+    path: str | Path,
+    what: Any,
+    *,
+    title: str = "",
+    tables: Iterable[RenderableType] = (),
+    figures: Iterable[Any] = (),
+    q: Array | None = None,
+) -> Path:
+    """Write a report of a robot or a result: tables, figures, loads of the bearings, and the motion in 3D.
+
+    ``what`` is a robot (shown with sliders; bearings carry it at rest in the posture ``q``), a trajectory, a motion, or
+    an identification. ``tables`` and ``figures`` (matplotlib) come before those that every report has. Bearings are
+    those of the tree; forces of the ground and of loops are taken into account where the result has them.
+
+    Example:
+        >>> import tempfile
+        >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     text = write_report(folder + "/fall.html", fall).read_text()
+        >>> "Bearings" in text and "<iframe" in text
+        True
+    """
+    target = Path(path)
+    name = title or _title(what)
+    parts = [f"<h1>{escape(name)}</h1>"]
+    parts += [_table(each) for each in (*tables, *_tables(what, q))]
+    parts += [_image(each) for each in (*figures, *_figures(what))]
+    parts += ["<h2>In motion</h2>" if not isinstance(what, Robot | ParallelRobot) else "<h2>The robot</h2>"]
+    parts += [page(what, title=name, q=q)._repr_html_()]
+    version = import_module("torsor").__version__
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
+    head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'
+    body = "\n".join(parts)
+    text = f"<!DOCTYPE html>\n<title>{escape(name)}</title>{head}\n{body}\n<footer>Torsor {version}</footer>\n"
+    with replacing(target) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+    return target
+
+
+def _title(what: Any) -> str:
+    if isinstance(what, Robot | ParallelRobot):
+        return what.name
+    return timeline(what).title
+
+
+def _tables(what: Any, q: Array | None) -> Iterable[RenderableType]:
+    if isinstance(what, Robot | ParallelRobot):
+        robot = what.as_robot() if isinstance(what, ParallelRobot) else what
+        yield link_table(robot)
+        yield joint_table(robot)
+        drives = drive_table(robot)
+        if drives is not None:
+            yield drives
+        if robot.loops and not robot.active:
+            return
+        yield "Bearings at rest:"
+        yield bearing_table(robot, bearing_loads(robot, _at_rest(robot, home(what, q))))
+        return
+    if isinstance(what, Trajectory):
+        yield motion_table(what)
+    if isinstance(what, MotionResult):
+        yield what
+    line = timeline(what)
+    yield "Bearings over the motion:"
+    yield bearing_table(line.robot, bearing_loads(line.robot, line.reactions))
+
+
+def _at_rest(robot: Robot, q: Array) -> Array:
+    """Return the joint wrenches (L, 6) of a robot that does not move, held by its drives."""
+    if robot.loops:
+        still = np.zeros(len(robot.active))
+        return robot.constrained_joint_wrenches(q, still, still)
+    still = np.zeros(robot.nv)
+    return robot.joint_wrenches(q, still, still)
+
+
+def _figures(what: Any) -> Iterable[Any]:
+    if isinstance(what, Trajectory | MotionResult | Identified):
+        yield what.plot()
+
+
+def _table(table: RenderableType) -> str:
+    """Return a table of the terminal as HTML; every text in it is escaped by Rich."""
+    console = Console(record=True, file=io.StringIO(), width=WIDTH)
+    console.print(table)
+    return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+
+
+def _image(figure: Any) -> str:
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=100)
+    return f'<img alt="figure" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'

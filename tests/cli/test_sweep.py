@@ -1,0 +1,95 @@
+"""``torsor sweep``: a study in a file is computed, written, continued, and told in an exit status."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from torsor import studies
+from torsor.cli import main
+from torsor.errors import ModelError
+
+STUDY = """
+torsor = 1
+problem = "two-link-time"
+workers = 0
+keep = ["durations"]
+grid.points = [6, 8]
+fixed.nodes = 41
+solver.tolerance = 1e-5
+units.points = "control points"
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "study.toml").write_text(STUDY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_study_is_computed_once_and_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "study.toml"]) == 0
+    assert capsys.readouterr().out.split("\n")[:2] == ["2 cases: 2 done, 0 failed", "study.sqlite"]
+    assert main(["sweep", "study.toml"]) == 1
+    assert "there are results already; fix: --resume goes on with it" in capsys.readouterr().err
+    (folder / "study.toml").write_text(STUDY.replace("[6, 8]", "[6, 8, -3]"))
+    assert main(["sweep", "study.toml", "--resume", "--csv", "table.csv"]) == 3
+    shown = capsys.readouterr().out
+    assert "3 cases: 2 done, 1 failed" in shown and "case 2: " in shown and "table.csv" in shown
+    found = studies.read("study.sqlite")
+    assert found["T"].round(3).tolist()[:2] == [0.421, 0.405] and found["durations"].shape == (3, 1)
+    assert found["nodes"].tolist() == [41, 41, 41] and found.units["points"] == "control points"
+
+
+def test_results_go_to_standard_output_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "study.toml", "--output", "out.db", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["status"] == "complete" and [row["points"] for row in found["rows"]] == [6, 8]
+    assert {"name": "T", "role": "result", "kind": "number", "unit": "s"} in found["columns"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "study.toml: no format version; allowed: torsor = 1"),
+        ("torsor = 1", "study.toml: no problem; fix: add problem"),
+        ('torsor = 1\nproblem = "walk"', "study.toml: no cases; allowed: one of grid, cases, random"),
+        ('torsor = 1\nproblem = "walk"\ngrid = {}\nrandom = {}', "study.toml: grid and random; allowed: one of"),
+        ('torsor = 1\nproblem = "wlak"\ngrid.mass = [1]', "study.toml: problem: no such problem: 'wlak'"),
+        ('torsor = 1\nproblem = "walk"\ngrid.mass = 3', "study.toml: grid.mass: found 3; allowed: a list of values"),
+        ('torsor = 1\nproblem = "walk"\ngrids.mass = 3', "unknown key 'grids'.*did you mean 'grid'"),
+        ('torsor = 1\nproblem = "walk"\nworkers = "2"\ngrid.mass = [1]', "workers is '2'; allowed: a whole number"),
+        ('torsor = 1\nproblem = "walk"\nrandom.count = 3', "study.toml: random: no ranges; fix: add ranges"),
+        ('torsor = 1\nproblem = "walk"\n[random]\ncount = 0\nranges.mass = [1, 2]', "study.toml: samples: count is 0"),
+        ('torsor = 1\nproblem = "walk"\nsolver.speed = 3\ngrid.mass = [1]', "study.toml: solver: unknown key 'speed'"),
+    ],
+)
+def test_mistakes_of_a_file_are_told(folder: Path, text: str, words: str) -> None:
+    (folder / "study.toml").write_text(text)
+    with pytest.raises(ModelError, match=words):
+        studies.load_study("study.toml")
+
+
+def test_cases_are_written_in_three_ways(folder: Path) -> None:
+    head = 'torsor = 1\nproblem = "walk"\n'
+    (folder / "a.toml").write_text(head + "[grid]\nmass = [60, 70]\nmotors.upper = { from = 1, to = 2, count = 3 }")
+    assert list(studies.load_study("a.toml").cases)[1] == {"mass": 60, "motors.upper": 1.5}
+    (folder / "b.toml").write_text(head + '[[cases]]\nmass = 60\n[[cases]]\nsex = "female"\n"motors.upper" = 2')
+    assert list(studies.load_study("b.toml").cases) == [{"mass": 60}, {"sex": "female", "motors.upper": 2}]
+    (folder / "c.toml").write_text(head + "[random]\ncount = 4\nseed = 1\nranges.mass = [50, 100]")
+    assert list(studies.load_study("c.toml").cases) == list(studies.samples(4, mass=(50, 100), seed=1))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--workers", "1", "--cluster", "tcp://x"], "--workers and --cluster are both given"),
+        (["--retry-failed"], "--retry-failed without --resume"),
+        (["--output", "x.txt"], "the suffix is '.txt'"),
+        (["--csv", "x.txt"], "the suffix is '.txt'"),
+    ],
+)
+def test_wrong_options_are_told(given: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "study.toml", *given]) == 1
+    assert words in capsys.readouterr().err
