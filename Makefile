@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test quick test-slow check bench docs clean
+.PHONY: demo view test quick test-slow check bench docs clean
 
 # What the demonstration needs is a small part of what the tests need.
 $(VENV)/.demo: pyproject.toml
@@ -16,6 +16,16 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
+
+$(VENV)/.view: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[view]"
+	touch $@
+
+# A robot that moves, in the browser; for others: make view VIEW="robot.urdf"
+VIEW ?= ur5 --swing
+view: $(VENV)/.view
+	$(BIN)/torsor view $(VIEW)
 
 demo: $(VENV)/.demo
 	$(BIN)/torsor demo --output demo.png

@@ -104,9 +104,9 @@ class Browser:
             self.requests.append(found["params"]["request"]["url"])
         return found
 
-    def open(self, path: Path, until: str = "document.readyState === 'complete'") -> None:
-        """Open a file and wait until an expression is true."""
-        self.send("Page.navigate", url=path.resolve().as_uri())
+    def open(self, path: Path | str, until: str = "document.readyState === 'complete'") -> None:
+        """Open a file or an address and wait until an expression is true."""
+        self.send("Page.navigate", url=path if isinstance(path, str) else path.resolve().as_uri())
         self.wait(until)
 
     def wait(self, expression: str) -> None:

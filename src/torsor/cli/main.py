@@ -33,6 +33,7 @@ from torsor.cli.reproduce import REPRODUCE
 from torsor.cli.simulate import SIMULATE
 from torsor.cli.statuses import ALL, DONE, INTERNAL, status_of_error, statuses_help
 from torsor.cli.sweep import SWEEP
+from torsor.cli.view import VIEW
 from torsor.cli.warm import WARM
 from torsor.errors import ModelError, ModelWarning
 from torsor.motion import MotionError
@@ -41,7 +42,7 @@ from torsor.startup import STOPPED, WORDS
 
 COMMANDS: tuple[Command, ...] = (
     *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, SWEEP, IDENTIFY, REPRODUCE, EXPORT),
-    *(BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
+    *(VIEW, BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
 )
 
 # Advice that has no option: by the words of the library, those of the command line.

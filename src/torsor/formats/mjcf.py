@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.faults import refuse_or_warn
+from torsor.formats.mesh_folders import own_folders
 from torsor.formats.mjcf_compile import compile_mjcf
 from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
 from torsor.formats.xml import Element, parse_xml
@@ -237,7 +238,7 @@ class _Reader:
 
     def _visuals(self, body: int) -> Iterator[Visual]:
         """Yield the visible geoms of a body."""
-        m = self.model
+        m, folders = self.model, own_folders(self.path)
         for g in np.flatnonzero(m.geom_bodyid == body):
             shape, material = _SHAPES.get(int(m.geom_type[g])), m.geom_matid[g]
             rgba = m.geom_rgba[g] if material < 0 else m.mat_rgba[material]
@@ -248,7 +249,10 @@ class _Reader:
             if shape == "mesh":
                 pose, size, mesh = self._mesh(int(m.geom_dataid[g]), pose)
                 path = str(self.path.parent / mesh) if (self.path.parent / mesh).is_file() else None
-            yield Visual(shape, size, pose, tuple(map(float, rgba)), mesh or None, path, m.geom(int(g)).name)
+            name = m.geom(int(g)).name
+            yield Visual(
+                shape, size, pose, tuple(map(float, rgba)), mesh or None, path, name, folders if mesh else None
+            )
 
     def _mesh(self, mesh: int, pose: Array) -> tuple[Array, tuple[float, ...], str]:
         """Return the pose, scale and file of a mesh; MuJoCo moved it to its principal axes."""

@@ -13,6 +13,7 @@ from torsor.arrays import Array
 from torsor.checks import ROTATION_TOLERANCE
 from torsor.errors import ModelError, shortened, warn
 from torsor.files import read_limited
+from torsor.formats.mesh_folders import own_folders
 from torsor.formats.toml_flexible import read_flexible
 from torsor.formats.toml_schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
 from torsor.mechanism import (
@@ -58,7 +59,8 @@ def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float 
         ...     read_toml(Path(folder, "block.toml")).base.mass
         2.5
     """
-    return parse_toml(read_limited(path, LARGEST_FILE), path.name, path.stem, base, strict, snap)
+    reader = _Reader(path.name, strict, own_folders(path))
+    return reader.read(read_limited(path, LARGEST_FILE), path.stem, base, snap)
 
 
 def parse_toml(
@@ -93,8 +95,8 @@ def toml_data(content: bytes, source: str) -> Table:
 class _Reader:
     """The state of reading one file: its name for messages, whether angles are in degrees and checks are strict."""
 
-    def __init__(self, source: str, strict: bool) -> None:
-        self.source, self.strict, self.degrees = source, strict, False
+    def __init__(self, source: str, strict: bool, folders: tuple[str, ...] = ()) -> None:
+        self.source, self.strict, self.degrees, self.folders = source, strict, False, folders
 
     def read(self, content: bytes, name: str, base: str, snap: float) -> Mechanism:
         """Return the mechanism of the content of a file."""
@@ -170,7 +172,9 @@ class _Reader:
         if len(size) != VISUAL_SIZES[shape]:
             raise error(where, f"size has {len(size)} numbers", f"{VISUAL_SIZES[shape]} for a {shape}")
         color = tuple(entry["color"].tolist()) if "color" in entry else None
-        return Visual(shape, size, self._pose(where, entry), color, **some(entry, "mesh", "path", "name"))
+        folders = self.folders if shape == "mesh" else None
+        given = some(entry, "mesh", "path", "name")
+        return Visual(shape, size, self._pose(where, entry), color, **given, folders=folders)
 
     def _joint(self, where: str, entry: Table) -> Joint:
         type_name = one_of((*KINDS, "flexible"), entry["type"], "type", where)

@@ -14,6 +14,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn, stop_reading
+from torsor.formats.mesh_folders import is_package, own_folders
 from torsor.formats.urdf_extras import read_extras
 from torsor.formats.urdf_motors import with_motors
 from torsor.formats.xml import Element, parse_xml
@@ -48,6 +49,7 @@ class _Reader:
         self.path, self.root, self.strict = path, root, strict
         self.materials: dict[str, tuple[float, ...]] = {}
         self.packages: dict[str, Path | None] = {}
+        self.folders = own_folders(path)
 
     def read(self, base: str, snap: float) -> Mechanism:
         if self.root.tag != "robot":
@@ -194,7 +196,8 @@ class _Reader:
         mesh = shape.get("filename")
         found, name = self._find(mesh) if mesh else None, visual.get("name", "")
         pose, color = self._origin(visual, owner), self._visual_color(visual)
-        yield Visual(shape.tag, size, pose, color, mesh, None if found is None else str(found), name)
+        folders = self.folders if mesh else None
+        yield Visual(shape.tag, size, pose, color, mesh, None if found is None else str(found), name, folders)
 
     def _visual_color(self, visual: Any) -> tuple[float, ...] | None:
         material = visual.find("material")
@@ -217,12 +220,19 @@ class _Reader:
             return None
 
     def _package(self, package: str) -> Path | None:
-        """Return the folder of a ROS package: on ROS_PACKAGE_PATH, or in or above the folder of the file."""
+        """Return the folder of a ROS package: on ROS_PACKAGE_PATH, or in or above the folder of the file.
+
+        One that is not listed there must hold the file itself or be marked as a package: no other folder is named.
+        """
         if package not in self.packages:
             listed = [Path(each) for each in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if each]
-            places = [*listed, *self.path.resolve().parents]
-            tries = [place / package for place in places] + [place for place in places if place.name == package]
-            self.packages[package] = next((folder for folder in tries if folder.is_dir()), None)
+            above = self.path.resolve().parents
+            tries = [place / package for place in (*listed, *above)]
+            tries += [place for place in (*listed, *above) if place.name == package]
+            found = next((folder for folder in tries if folder.is_dir()), None)
+            self.packages[package] = found
+            if found is not None and (is_package(found) or found.resolve() in above):
+                self.folders = (*self.folders, str(found))
         return self.packages[package]
 
     # Joints

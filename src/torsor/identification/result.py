@@ -26,6 +26,7 @@ from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.summary import Summary
+from torsor.viewable import Viewable
 
 UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
 UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked
@@ -34,7 +35,7 @@ MARK = " !"
 
 
 @dataclass(frozen=True, eq=False)
-class Identified(Result):
+class Identified(Result, Viewable):
     """Identified base parameters: ``values`` (b,), ``covariance`` (b, b), of the parameters ``base.names``.
 
     ``prior`` is the given robot, ``condition`` the condition number of the weighted regressor, ``predicted`` (N, nv)

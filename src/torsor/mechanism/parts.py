@@ -28,7 +28,8 @@ class Visual(Part):
     """A shape for viewing: a box (sizes), cylinder or capsule (radius, length), sphere (radius), or mesh (scale).
 
     ``size`` is in m. ``pose`` (4 x 4) is in the link's axes; ``color`` is red, green, blue and perhaps opacity, 0 to 1.
-    ``mesh`` is the file name as written in the description, ``path`` the path where that file was found.
+    ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
+    are those that the description may take meshes from; None, of shapes that no file describes, allows all.
 
     Example:
         >>> Visual("cylinder", (0.04, 0.5)).size
@@ -42,6 +43,7 @@ class Visual(Part):
     mesh: str | None = None
     path: str | None = None
     name: str = ""
+    folders: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         where = f"visual {self.name!r}"

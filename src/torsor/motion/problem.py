@@ -27,6 +27,7 @@ from torsor.results.tables import Column
 from torsor.simulation import Trajectory
 from torsor.simulation.files import columns
 from torsor.summary import Summary
+from torsor.viewable import Playable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,7 +162,7 @@ class MotionProblem(ProblemStatement):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionResult(Result, Solution):
+class MotionResult(Result, Solution, Playable):
     """A motion that was found for a problem.
 
     ``problem`` is the one that was solved (with the nodes that refinement added), ``outcome`` the solver's outcome.

@@ -24,9 +24,10 @@ from torsor.parallel.workspace import Workspace, explore, grid
 from torsor.robot.closed_loops.closure import OPEN
 from torsor.robot.export import with_prefix
 from torsor.robot.robot import Robot
+from torsor.viewable import Viewable
 
 
-class ParallelRobot(Assembled):
+class ParallelRobot(Assembled, Viewable):
     """Legs from the base to one moving platform, and their dynamics leg by leg (Khalil 2010, section 5).
 
     ``platform`` is a Link; ``motion`` is its motion relative to the base: "free" (6), "planar" (x, y, angle about

@@ -29,6 +29,7 @@ from torsor.robot.inertial import BaseParameters, base_parameters, with_paramete
 from torsor.robot.kernels import Out, RobotKernels
 from torsor.robot.parametric import Parametric
 from torsor.robot.target import Target
+from torsor.viewable import Viewable
 
 Two = tuple[Array, Array]
 Three = tuple[Array, Array, Array]
@@ -36,7 +37,7 @@ Coefficients = Mapping[str, float | Sequence[float]] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Robot(Mechanism):
+class Robot(Mechanism, Viewable):
     """A mechanism (links, joints, drives, loops) with its compiled dynamics.
 
     Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws``, ``torsor.build`` and ``torsor.library``. SI

@@ -23,10 +23,11 @@ from torsor.simulation.overload import Overload, overloads
 from torsor.simulation.plot import plot, summary
 from torsor.simulation.samples import Crossings, Samples
 from torsor.summary import Summary
+from torsor.viewable import Playable
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory(Result, Samples):
+class Trajectory(Result, Samples, Playable):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of

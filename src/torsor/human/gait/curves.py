@@ -19,6 +19,7 @@ from torsor.human.gait.references import REFERENCES, Likeness, Reference, likene
 from torsor.human.terms.samples import JOINTS, Samples, sampled, walk_of
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
+from torsor.viewable import Playable
 
 COUNT = 401  # instants of a stride
 CARRIES = 1e-6  # fraction of the weight below which a foot has no centre of pressure
@@ -40,7 +41,7 @@ OPPOSITE = {
 
 
 @dataclass(frozen=True, eq=False)
-class StrideCurves:
+class StrideCurves(Playable):
     """The curves of ``Stride``, which adds reports and figures."""
 
     result: MotionResult

@@ -122,7 +122,7 @@ def _surface(visual: Visual) -> tuple[Triangles, tuple[Solid, ...]]:
     if visual.shape == "mesh":
         if visual.path is None:
             raise ModelError(f"mesh {visual.mesh!r}: the file is not found")
-        return read_mesh(visual.path).scaled(visual.size).at(visual.pose), ()
+        return read_mesh(visual.path, visual.folders).scaled(visual.size).at(visual.pose), ()
     if visual.shape == "capsule":
         return capsule(*visual.size).at(visual.pose), ()
     if visual.shape == "box":

@@ -1,0 +1,67 @@
+"""``torsor view``: robots and results in the browser."""
+
+import os
+import warnings
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from torsor.cli.command import Command
+from torsor.cli.console import PlainConsole
+from torsor.cli.robots import given_robot
+from torsor.errors import ModelError, ModelWarning, describe
+from torsor.formats.mesh_folders import ALLOWED
+from torsor.results.archive import load_result
+
+PORT = 8080
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    what = "a robot file or a robot of the library (as for torsor info), or a .npz file of a saved result"
+    parser.add_argument("what", metavar="ROBOT|RESULT", nargs="+", help=f"{what}; several are shown together")
+    parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="motion of root links of files")
+    parser.add_argument("--swing", action="store_true", help="let the coordinates of robots swing")
+    parser.add_argument(
+        "--meshes", metavar="FOLDER", action="append", default=[], help="also allow meshes in this folder"
+    )
+    text = "address to listen on (default: localhost, this machine alone; there is no password)"
+    parser.add_argument("--host", default="localhost", help=text)
+    parser.add_argument("--port", type=int, default=PORT, help=f"port, or the next one that is free (default: {PORT})")
+    parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    from torsor.view.live import view  # it needs the extra ``view``, which other commands do not
+
+    for folder in arguments.meshes:
+        if not Path(folder).is_dir():
+            raise ModelError(describe("no such folder", where=f"--meshes {folder}"))
+        os.environ[ALLOWED] = os.pathsep.join(filter(None, (os.environ.get(ALLOWED, ""), folder)))
+    place = {"host": arguments.host, "port": arguments.port}
+    with warnings.catch_warnings(record=True) as caught:  # told now, not when the viewer ends
+        warnings.simplefilter("always", ModelWarning)
+        given = [_given(name, arguments) for name in arguments.what]
+        viewer = view(*given, **place, open=not arguments.no_browser, block=False, swing=arguments.swing)
+    errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
+    for warning in caught:
+        errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
+    console.print(f"[bold]{escape(viewer.url)}[/bold] shows {escape(', '.join(arguments.what))}; Ctrl-C ends it.")
+    viewer.wait()
+
+
+def _given(name: str, arguments: Namespace) -> Any:
+    """Return the robot or the result that an argument names."""
+    if Path(name).suffix.lower() != ".npz":
+        return given_robot(Namespace(robot=name, base=arguments.base, strict=False, snap=0.0))
+    return load_result(name)
+
+
+_EXAMPLES = (
+    "torsor view six_axis_arm --swing",
+    "torsor view robot.urdf --base floating",
+    "torsor view motion.npz other.npz --no-browser",
+)
+VIEW = Command("view", "show robots and results in the browser", _add_arguments, _run, examples=_EXAMPLES)

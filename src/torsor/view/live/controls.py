@@ -1,0 +1,156 @@
+"""The panel beside the picture: play and pause, what is shown, trails, sliders, and the numbers."""
+
+from typing import Any
+
+from torsor.view.live.marks import NAMES
+from torsor.view.live.postures import Posture
+from torsor.view.live.readout import legend, readout
+from torsor.view.live.stage import Stage
+from torsor.view.live.subjects import Subject
+from torsor.view.live.words import label
+
+NONE = "choose ..."
+SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
+STEPS = 1000  # of the slider of time
+
+
+def by_hand(event: Any) -> bool:
+    """Return whether someone moved a control; it is also moved by the program."""
+    return event.client_id is not None
+
+
+def within(slider: Any) -> float:
+    """Return the value of a slider; a page can send any number: outside of the range it is the least one."""
+    value = float(slider.value)
+    return value if slider.min <= value <= slider.max else float(slider.min)
+
+
+class Controls:
+    """The panel of a stage. What is moved by hand is passed on; ``update`` shows what has changed otherwise."""
+
+    def __init__(self, server: Any, stage: Stage):
+        self.gui, self.stage = server.gui, stage
+        self.head = self.gui.add_html("")
+        self.time: Any = None
+        self.sliders, self.boxes = dict[int, list[Any]](), dict[str, Any]()
+        if stage.clock.duration > 0:
+            self._add_playback()
+        self._add_marks()
+        self._add_trails()
+        for number, subject in enumerate(stage.subjects):
+            if subject.posture is not None:
+                self._add_sliders(number, subject, subject.posture)
+        self.readouts = [self._add_readout(subject) for subject in stage.subjects]
+
+    def _add_playback(self) -> None:
+        clock = self.stage.clock
+        with self.gui.add_folder("Motion"):
+            self.button = self.gui.add_button("Play")
+            self.time = self.gui.add_slider("time (s)", 0.0, clock.duration, clock.duration / STEPS, 0.0)
+            speed = self.gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1x")
+            loop = self.gui.add_checkbox("loop", clock.loop)
+
+        def press(_: Any) -> None:
+            clock.play(not clock.playing)
+            self.stage.wake()
+
+        def seek(event: Any) -> None:
+            if by_hand(event):
+                clock.seek(within(self.time))
+                self.stage.wake()
+
+        def change(_: Any) -> None:
+            clock.speed, clock.loop = SPEEDS.get(speed.value, 1.0), bool(loop.value)
+
+        self.button.on_click(press)
+        self.time.on_update(seek)
+        speed.on_update(change)
+        loop.on_update(change)
+
+    def _add_marks(self) -> None:
+        stage = self.stage
+        with self.gui.add_folder("Show", expand_by_default=stage.clock.duration > 0 or len(stage.subjects) > 1):
+            for name, words in NAMES.items():
+                if name in ("ground", "external") and not stage.has(name):
+                    continue
+                box = self.boxes[name] = self.gui.add_checkbox(words, name == "ground")
+                stage.show(name, bool(box.value))
+                box.on_update(lambda event, name=name: stage.show(name, bool(event.target.value)))
+            stretch = self.gui.add_slider("length of arrows", 0.1, 5.0, 0.1, 1.0)
+            stretch.on_update(lambda event: stage.stretch(within(event.target)))
+            opacity = self.gui.add_slider("opacity", 0.1, 1.0, 0.05, 1.0)
+            opacity.on_update(lambda event: stage.fade(within(event.target)))
+            if len(stage.subjects) > 1:
+                apart = self.gui.add_slider("apart (m)", 0.0, 2 * stage.width, stage.width / 50, stage.apart)
+                apart.on_update(lambda event: stage.spread(within(event.target)))
+
+    def _add_trails(self) -> None:
+        with self.gui.add_folder("Trails", expand_by_default=False):
+            for subject in self.stage.subjects:
+                names = {label(name): name for name in subject.marks.places}
+                chosen = self.gui.add_dropdown(label(subject.title, 20), (NONE, *names))
+
+                def choose(event: Any, subject: Subject = subject, names: dict[str, str] = names) -> None:
+                    if event.target.value in names:
+                        self.stage.trail(subject, names[event.target.value])
+
+                chosen.on_update(choose)
+            self.gui.add_button("Remove trails").on_click(lambda _: self.stage.forget())
+
+    def _add_sliders(self, number: int, subject: Subject, posture: Posture) -> None:
+        stage = self.stage
+        with self.gui.add_folder(label(f"{subject.title}: coordinates")):
+            if not posture.slides:
+                return
+            sway = self.gui.add_checkbox("swing", subject.sways)
+            home = self.gui.add_button("First posture")
+            handles = [
+                self.gui.add_slider(
+                    label(f"{each.name} ({each.unit})", 30),
+                    each.low,
+                    each.high,
+                    (each.high - each.low) / STEPS or 1.0,
+                    each.start,
+                )
+                for each in posture.slides
+            ]
+
+        def moved(event: Any) -> None:
+            if by_hand(event):
+                stage.move(number, [float(each.value) for each in handles], led=False)
+
+        def reset(_: Any) -> None:
+            sway.value = False
+            stage.move(number, [each.start for each in posture.slides])
+
+        for handle in handles:
+            handle.on_update(moved)
+        home.on_click(reset)
+        sway.on_update(lambda event: stage.sway(number, bool(event.target.value)))
+        self.sliders[number] = handles
+
+    def _add_readout(self, subject: Subject) -> Any:
+        several = len(self.stage.subjects) > 1
+        with self.gui.add_folder(
+            label(f"{subject.title}: numbers" if several else "Numbers"), expand_by_default=not several
+        ):
+            return self.gui.add_html("")
+
+    def update(self) -> None:
+        """Show the time, the places of sliders that move by themselves, the numbers and the notes."""
+        stage = self.stage
+        if self.time is not None:
+            self.time.value = stage.clock.time
+            self.button.label = "Pause" if stage.clock.playing else "Play"
+        for number, handles in self.sliders.items():
+            subject = stage.subjects[number]
+            if subject.posture is not None and (subject.sways or subject.led):
+                subject.led = False
+                for handle, value in zip(handles, subject.posture.values, strict=True):
+                    handle.value = value
+        for subject, html in zip(stage.subjects, self.readouts, strict=True):
+            html.content = readout(subject.shot)
+        several = len(stage.subjects) > 1
+        entries = [(subject.title, subject.color if several else (0.5, 0.5, 0.5)) for subject in stage.subjects]
+        notes = [subject.posture.note for subject in stage.subjects if subject.posture is not None]
+        self.head.content = legend(entries, [*notes, *stage.faults])

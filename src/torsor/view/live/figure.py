@@ -1,0 +1,137 @@
+"""A robot drawn in the browser: solids of one kind are one node that moves all of them, meshes are nodes of links."""
+
+from collections import defaultdict
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.spatial import quaternion_product
+from torsor.view.live.shots import placed
+from torsor.view.live.words import node
+from torsor.view.scene import Scene
+from torsor.view.scene.scene import Color
+from torsor.view.scene.solids import UNITS, Solid
+from torsor.view.scene.triangles import Triangles, cylinder, joined, sphere
+
+LEVELS = ((24, 16), (16, 12), (12, 8), (10, 6))  # corners of circles, of bodies and of rods and joints
+MOST = 4000  # triangles of solids: browsers without a graphics card draw some 200,000 in a second
+FULL = 0.8  # opacity of bodies: what is inside of them shimmers through
+PLAIN = {"cast_shadow": False, "receive_shadow": False}  # shadows cost most of the time of a frame
+
+
+@lru_cache
+def unit(shape: str, around: int) -> Triangles:
+    """Return a solid of size 1, as ``torsor.view.scene.solids.UNITS``, whose circles have ``around`` corners."""
+    if shape == "box":
+        return UNITS[shape]
+    return sphere(1.0, around) if shape == "ball" else cylinder(1.0, 1.0, around)
+
+
+def level(scene: Scene) -> tuple[int, int]:
+    """Return the corners of circles of bodies, and of rods and joints: the fewer, the more solids a robot has.
+
+    Example:
+        >>> level(Scene.of(torsor.library.two_link())), level(Scene.of(torsor.library.human()))
+        ((24, 16), (10, 6))
+    """
+    for each in LEVELS:
+        counts = (
+            len(unit(solid.shape, each[shown.kind == "bone"]).faces) for shown in scene.shown for solid in shown.solids
+        )
+        if sum(counts) <= MOST:
+            return each
+    return LEVELS[-1]
+
+
+class Batch:
+    """Solids of one kind and opacity, each fixed to a link; ``around`` is the number of corners of their circles."""
+
+    def __init__(self, server: Any, path: str, solids: list[tuple[int, Solid, Color]], around: int):
+        self.links = np.array([link for link, _, _ in solids])
+        self.at, self.turns = placed(np.stack([solid.pose for _, solid, _ in solids]))
+        shape, opacity = unit(solids[0][1].shape, around), solids[0][2][3]
+        self.node = server.scene.add_batched_meshes_simple(
+            path,
+            shape.vertices.astype(np.float32),
+            shape.faces,
+            self.turns,
+            self.at,
+            batched_scales=np.stack([solid.size for _, solid, _ in solids]),
+            batched_colors=np.array([color[:3] for _, _, color in solids]),
+            opacity=None if opacity >= 1 else opacity,
+            lod="off",
+            **PLAIN,
+        )
+
+    def place(self, positions: Array, turns: Array) -> None:
+        """Move the solids with their links."""
+        where, turned = positions[self.links + 1], turns[self.links + 1]
+        self.node.batched_positions = (where + rotated(turned, self.at)).astype(np.float32)
+        self.node.batched_wxyzs = product(turned, self.turns).astype(np.float32)
+
+
+def product(a: Array, b: Array) -> Array:
+    """Return the products (..., 4) of quaternions w x y z."""
+    return np.roll(quaternion_product(np.roll(a, -1, axis=-1), np.roll(b, -1, axis=-1)), 1, axis=-1)
+
+
+def rotated(turns: Array, vectors: Array) -> Array:
+    """Return vectors (..., 3) rotated by quaternions w x y z (..., 4).
+
+    Example:
+        >>> bool(np.allclose(rotated(np.array([0.5**0.5, 0, 0, 0.5**0.5]), np.array([1.0, 0, 0])), [0, 1, 0]))
+        True
+    """
+    w, axis = turns[..., :1], turns[..., 1:]
+    across = 2 * np.cross(axis, vectors)
+    return np.asarray(vectors + w * across + np.cross(axis, across))
+
+
+class Figure:
+    """The surfaces of a robot under the node ``path``; with a ``tint``, all in one colour."""
+
+    def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None):
+        self.server, self.path = server, path
+        kinds = defaultdict[tuple[str, float, int], list[tuple[int, Solid, Color]]](list)
+        fine, coarse = level(scene)
+        meshes = defaultdict[tuple[int, Color], list[Triangles]](list)
+        for each in scene.shown:
+            red, green, blue, opacity = each.color if tint is None else (*tint[:3], each.color[3] * tint[3])
+            color = red, green, blue, max(opacity, FULL) if each.kind == "body" else opacity
+            for solid in each.solids:
+                around = coarse if each.kind == "bone" else fine
+                kinds[solid.shape, color[3], around].append((each.link, solid, color))
+            if not each.solids:
+                meshes[each.link, color].append(each.surface)
+        self.batches = [
+            Batch(server, path + node("solids", *key), sorted(solids, key=lambda found: found[0]), key[-1])
+            for key, solids in sorted(kinds.items())
+        ]
+        self.links = {link: server.scene.add_frame(self._link(link), show_axes=False) for link, _ in meshes}
+        self.meshes = [self._mesh(k, *key, joined(found)) for k, (key, found) in enumerate(meshes.items())]
+
+    def _link(self, link: int) -> str:
+        return self.path + node("links", link + 1)
+
+    def _mesh(self, number: int, link: int, color: Color, surface: Triangles) -> Any:
+        path = self._link(link) + node(number)
+        opacity = None if color[3] >= 1 else color[3]
+        shape = surface.vertices.astype(np.float32), surface.faces
+        # Files wind their triangles as they like: both sides are drawn.
+        return self.server.scene.add_mesh_simple(
+            path, *shape, color=color[:3], opacity=opacity, side="double", flat_shading=False, **PLAIN
+        )
+
+    def place(self, positions: Array, turns: Array) -> None:
+        """Move the surfaces to where the links are: positions (L + 1, 3), quaternions (L + 1, 4)."""
+        for batch in self.batches:
+            batch.place(positions, turns)
+        for link, frame in self.links.items():
+            frame.position, frame.wxyz = positions[link + 1], turns[link + 1]
+
+    def fade(self, opacity: float) -> None:
+        """Draw the surfaces with another opacity (0 to 1)."""
+        for each in (*self.meshes, *(batch.node for batch in self.batches)):
+            each.opacity = None if opacity >= 1 else opacity

@@ -1,0 +1,162 @@
+"""What is drawn beside a robot: frames, the centre of mass, ellipsoids of inertia, arrows of forces, trails."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.view.live.arrows import LEAST, Arrows
+from torsor.view.live.figure import PLAIN, Batch, level, rotated, unit
+from torsor.view.live.shots import Film, Shot, weight
+from torsor.view.live.words import node
+from torsor.view.scene import Scene
+from torsor.view.scene.bodies import ellipsoid_solid
+from torsor.view.scene.scene import Color
+
+LONG = 0.35  # length of a long arrow, in sizes of the robot
+AMBER: Color = (0.95, 0.6, 0.1, 0.45)
+ARROWS = {
+    "reactions": (0.1, 0.45, 0.9),
+    "moments": (0.55, 0.25, 0.8),
+    "ground": (0.1, 0.62, 0.25),
+    "external": (0.85, 0.15, 0.2),
+}
+"""Colours of arrows: forces and moments in joints, forces of the ground, wrenches of the environment."""
+NAMES = {
+    "frames": "frames",
+    "center": "centre of mass",
+    "inertia": "ellipsoids of inertia",
+    "reactions": "forces in joints (blue)",
+    "moments": "moments in joints (violet)",
+    "ground": "forces of the ground (green)",
+    "external": "external wrenches (red)",
+}
+CENTER = "centre of mass"
+REMEMBERED = 600  # points of the trail of a robot that is moved by hand
+
+
+class Marks:
+    """The marks of one robot under the node ``path``; ``shown`` has the names of those that are drawn."""
+
+    def __init__(self, server: Any, path: str, scene: Scene, color: Color):
+        self.server, self.path, self.scene, self.color = server, path, scene, color
+        self.shown, self.stretch = set[str](), 1.0
+        self.weight, self._longest = weight(scene.robot), dict[str, float]()
+        self._nodes = dict[str, Any]()
+        self._trails = dict[str, tuple[Any, list[Array]]]()
+
+    def show(self, name: str, shown: bool) -> None:
+        """Draw a mark or not."""
+        (self.shown.add if shown else self.shown.discard)(name)
+        if name in self._nodes:
+            found = self._nodes[name]
+            (found.node if isinstance(found, (Arrows, Batch)) else found).visible = shown
+
+    def _node(self, name: str, make: Callable[[str], Any]) -> Any:
+        if name not in self._nodes:
+            self._nodes[name] = make(self.path + node("marks", name))
+        return self._nodes[name]
+
+    def place(self, shot: Shot) -> None:
+        """Move the marks that are shown to where they are at a moment."""
+        positions, turns = shot.placed
+        scene, size = self.server.scene, self.scene.size
+        if "frames" in self.shown:
+            axes = self._node(
+                "frames",
+                lambda at: scene.add_batched_axes(
+                    at, turns, positions, axes_length=0.1 * size, axes_radius=0.004 * size
+                ),
+            )
+            axes.batched_positions, axes.batched_wxyzs = positions.astype(np.float32), turns.astype(np.float32)
+        if "center" in self.shown:
+            ball = unit("ball", 16)
+            vertices, color = (0.025 * size * ball.vertices).astype(np.float32), (0.95, 0.75, 0.1)
+            self._node(
+                "center", lambda at: scene.add_mesh_simple(at, vertices, ball.faces, color=color, **PLAIN)
+            ).position = shot.center
+        if "inertia" in self.shown:
+            bodies = [
+                (k, solid, AMBER) for k, link in enumerate(self.scene.robot.links) if (solid := ellipsoid_solid(link))
+            ]
+            if bodies:
+                self._node("inertia", lambda at: Batch(self.server, at, bodies, level(self.scene)[0])).place(
+                    positions, turns
+                )
+        for name in ARROWS.keys() & self.shown:
+            self._arrows(name, shot, positions[1:], turns[1:])
+        for name, (line, points) in self._trails.items():
+            if line is None or points:
+                self._prolong(name, shot)
+
+    def _arrows(self, name: str, shot: Shot, positions: Array, turns: Array) -> None:
+        """Draw forces as arrows from where they act, moments about the arrow by the right-hand rule."""
+        if name == "ground":
+            found = shot.ground
+            starts, vectors = (None, None) if found is None else (found[:, :3], found[:, 3:])
+        else:
+            found = shot.external if name == "external" else shot.reactions
+            part = slice(0, 3) if name == "moments" else slice(3, 6)
+            starts = positions if name == "external" else positions + rotated(turns, self._joints)
+            vectors = None if found is None else rotated(turns, found[:, part])
+        if starts is not None and vectors is not None:
+            size = self.scene.size
+            arrows = self._node(name, lambda at: Arrows(self.server, at, len(vectors), ARROWS[name], size))
+            arrows.place(starts, self.stretch * LONG * size * vectors / self._largest(name, vectors))
+
+    def _largest(self, name: str, vectors: Array) -> float:
+        """Return the force (N) or moment (N m) of a long arrow: the weight, or the largest when it is first shown."""
+        if name in ("ground", "external"):
+            return self.weight
+        if name not in self._longest:
+            self._longest[name] = float(np.nanmax(np.linalg.norm(vectors, axis=-1), initial=0.0)) or self.weight
+        return self._longest[name]
+
+    @property
+    def _joints(self) -> Array:
+        """Points of the joints (L, 3) in the axes of their links."""
+        return np.stack([joint.frame[:3, 3] for joint in self.scene.robot.joints])
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What can have a trail: the centre of mass, links and frames."""
+        robot = self.scene.robot
+        return (CENTER, *robot.link_names, *(frame.name for frame in robot.frames))
+
+    def trail(self, name: str, film: Film | None) -> None:
+        """Draw the path of a link, a frame or the centre of mass: all of a motion, or the way of a robot so far."""
+        if film is None:
+            self._trails[name] = (None, [])
+            return
+        points = film.centers if name == CENTER else self._at(name, *film.placed)
+        self._trails[name] = (self._line(name, points), [])
+
+    def _at(self, name: str, positions: Array, turns: Array) -> Array:
+        place = self.scene.robot.place(name)
+        link = place.link + 1
+        return positions[..., link, :] + rotated(turns[..., link, :], place.pose[:3, 3])
+
+    def _line(self, name: str, points: Array) -> Any:
+        pieces = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+        path = self.path + node("trails", name)
+        return (
+            self.server.scene.add_line_segments(path, pieces, self.color[:3], thickness=0.004 * self.scene.size)
+            if len(pieces)
+            else None
+        )
+
+    def _prolong(self, name: str, shot: Shot) -> None:
+        line, points = self._trails[name]
+        here = shot.center if name == CENTER else self._at(name, *shot.placed)
+        if not points or np.linalg.norm(here - points[-1]) > LEAST * self.scene.size:
+            points = [*points[1 - REMEMBERED :], here]
+            line = self._line(name, np.array(points)) if len(points) > 1 else None
+        self._trails[name] = (line, points)
+
+    def forget(self) -> None:
+        """Remove all trails."""
+        for line, _ in self._trails.values():
+            if line is not None:
+                line.remove()
+        self._trails.clear()

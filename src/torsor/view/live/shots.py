@@ -1,0 +1,266 @@
+"""What a viewer shows of one moment: poses of links, forces, energies, the error of closure; at rest or in a motion."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.mechanism import Wheel
+from torsor.mechanism.units import force_units
+from torsor.robot.robot import Robot
+from torsor.spatial import to_quaternion
+from torsor.view.scene import Scene, Timeline
+
+G = 9.81  # m/s^2, where the robot has no weight
+
+
+class Drives(NamedTuple):
+    """Forces of drives (k,), their names, units and limits (infinite: none), and the part that a model leaves over."""
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    forces: Array
+    limits: Array
+    residuals: Array | None = None
+
+
+class Shot(Protocol):
+    """One moment. Positions (L + 1, 3) and quaternions w x y z (L + 1, 4) of the base and all links, in base axes."""
+
+    @property
+    def placed(self) -> tuple[Array, Array]:
+        """Positions and quaternions of the base and of the links."""
+
+    @property
+    def center(self) -> Array:
+        """The centre of mass (3,)."""
+
+    @property
+    def reactions(self) -> Array | None:
+        """Wrenches (L, 6) of parents on their links, in the axes of the links."""
+
+    @property
+    def external(self) -> Array | None:
+        """Wrenches (L, 6) of the environment on links, in their axes."""
+
+    @property
+    def ground(self) -> Array | None:
+        """Points and forces of the ground (G, 6) in base axes; NaN where there is none."""
+
+    @property
+    def drives(self) -> Drives | None:
+        """The forces of the drives."""
+
+    @property
+    def energies(self) -> tuple[float, float]:
+        """Kinetic and potential energy (J)."""
+
+    @property
+    def closing(self) -> float | None:
+        """The largest error of closure (m, or 2 sin(angle/2)); None without loops."""
+
+
+def placed(poses: Array) -> tuple[Array, Array]:
+    """Return positions (..., 3) and quaternions w x y z (..., 4) of poses (..., 4, 4).
+
+    Example:
+        >>> [each.tolist() for each in placed(np.eye(4))]
+        [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
+    """
+    return poses[..., :3, 3], np.roll(to_quaternion(poses[..., :3, :3]), 1, axis=-1)
+
+
+def weight(robot: Robot) -> float:
+    """Return the weight (N) of a robot: the unit of arrows of forces."""
+    return robot.mass * (float(np.linalg.norm(robot.gravity)) or G) or 1.0
+
+
+def closing_error(robot: Robot, q: Array) -> Array:
+    """Return the largest error of closure (...) at positions (..., nq)."""
+    return np.asarray(np.abs(robot.closure_error(q)).max(axis=-1, initial=0.0))
+
+
+class Rest:
+    """A robot that its drives hold still at positions ``q`` (nq,)."""
+
+    def __init__(self, scene: Scene, robot: Robot, q: Array):
+        self.scene, self.robot, self.q = scene, robot, q
+
+    @cached_property
+    def placed(self) -> tuple[Array, Array]:
+        """Positions and quaternions of the base and of the links."""
+        return placed(self.scene.poses(self.q))
+
+    @property
+    def center(self) -> Array:
+        """The centre of mass (3,)."""
+        return self.robot.center_of_mass(self.q)
+
+    @property
+    def _held(self) -> bool:
+        """Whether the drives can hold the robot: of a robot with loops, its active coordinates."""
+        return not self.robot.loops or bool(self.robot.active)
+
+    @property
+    def reactions(self) -> Array | None:
+        """Wrenches (L, 6) of parents on their links; none of a robot whose loops have no drives."""
+        still = np.zeros(len(self.robot.active) if self.robot.loops else self.robot.nv)
+        if not self._held:
+            return None
+        name = "constrained_joint_wrenches" if self.robot.loops else "joint_wrenches"
+        found: Array = getattr(self.robot, name)(self.q, still, still)
+        return found
+
+    external = None
+    ground = None
+
+    @property
+    def drives(self) -> Drives | None:
+        """The forces of the drives that hold the robot."""
+        robot = self.robot
+        if not self._held:
+            return None
+        names = robot.active if robot.loops else robot.coordinate_names
+        still = np.zeros(len(names))
+        name = "constrained_inverse_dynamics" if robot.loops else "inverse_dynamics"
+        return drives_of(robot, names, getattr(robot, name)(self.q, still, still))
+
+    @property
+    def energies(self) -> tuple[float, float]:
+        """Kinetic and potential energy (J)."""
+        return 0.0, float(self.robot.potential_energy(self.q))
+
+    @property
+    def closing(self) -> float | None:
+        """The largest error of closure."""
+        return float(closing_error(self.robot, self.q)) if self.robot.loops else None
+
+
+def drives_of(robot: Robot, names: tuple[str, ...], forces: Array, residuals: Array | None = None) -> Drives:
+    """Return forces of coordinates with their units and limits."""
+    limits = dict(zip(robot.coordinate_names, robot.effort_limit.tolist(), strict=True))
+    units = force_units(robot)
+    bounds = np.array([limits.get(name, np.inf) for name in names])
+    return Drives(names, tuple(units.get(name, "") for name in names), forces, bounds, residuals)
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
+    """A motion whose quantities are computed once, when they are first shown, for all its samples."""
+
+    scene: Scene
+    motion: Timeline
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The robot in CasADi's virtual machine: compiling for some hundred samples takes longer than they do."""
+        return self.motion.robot.to(device="casadi")
+
+    @cached_property
+    def placed(self) -> tuple[Array, Array]:
+        """Positions (T, L + 1, 3) and quaternions (T, L + 1, 4), which do not change their sign on the way."""
+        positions, turns = placed(self.scene.poses(self.motion.q))
+        signs = np.where((turns[1:] * turns[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
+        turns[1:] *= np.cumprod(signs, axis=0)[..., None]
+        return positions, turns
+
+    @cached_property
+    def centers(self) -> Array:
+        """The centre of mass (T, 3)."""
+        return self.robot.center_of_mass(self.motion.q)
+
+    @cached_property
+    def reactions(self) -> Array:
+        """Wrenches of parents on their links (T, L, 6)."""
+        return replace(self.motion, robot=self.robot).reactions
+
+    @cached_property
+    def energies(self) -> Array:
+        """Kinetic and potential energies (T, 2), in J."""
+        q, v = self.motion.q, self.motion.v
+        return np.stack([self.robot.kinetic_energy(q, v), self.robot.potential_energy(q)], axis=-1)
+
+    @cached_property
+    def closing(self) -> Array | None:
+        """The largest errors of closure (T,), if there are loops."""
+        loops = [each for each in self.robot.loops if not isinstance(each, Wheel)]
+        return closing_error(self.robot, self.motion.q) if loops else None
+
+    @property
+    def duration(self) -> float:
+        """Duration (s)."""
+        return float(self.motion.times[-1] - self.motion.times[0])
+
+    def at(self, time: float) -> "Frame":
+        """Return the moment ``time`` (s) after the start: between two samples, or at the end."""
+        times = self.motion.times - self.motion.times[0]
+        index = int(np.clip(np.searchsorted(times, time, side="right") - 1, 0, max(len(times) - 2, 0)))
+        after = min(index + 1, len(times) - 1)
+        step = float(times[after] - times[index])
+        part = float(np.clip((time - times[index]) / step, 0.0, 1.0)) if step > 0 else 0.0
+        return Frame(self, index, after, part)
+
+
+class Frame:
+    """A moment of a motion: ``part`` (0 to 1) of the way from one sample to the next."""
+
+    def __init__(self, film: Film, before: int, after: int, part: float):
+        self.film, self.before, self.after, self.part = film, before, after, part
+
+    def _of(self, samples: Array) -> Array:
+        """Return samples (T, ...) at the moment; where one of the two is not known, the other one."""
+        a, b = samples[self.before], samples[self.after]
+        between: Array = a + self.part * (b - a)
+        if not np.isnan(between).any():
+            return between
+        return np.where(np.isnan(between), a if self.part < 0.5 else b, between)
+
+    @cached_property
+    def placed(self) -> tuple[Array, Array]:
+        """Positions and quaternions of the base and of the links."""
+        positions, turns = (self._of(each) for each in self.film.placed)
+        return positions, turns / np.linalg.norm(turns, axis=-1, keepdims=True)
+
+    @property
+    def center(self) -> Array:
+        """The centre of mass (3,)."""
+        return self._of(self.film.centers)
+
+    @property
+    def reactions(self) -> Array | None:
+        """Wrenches (L, 6) of parents on their links, if the forces of the motion are known."""
+        return None if self.film.motion.tau is None else self._of(self.film.reactions)
+
+    @property
+    def external(self) -> Array | None:
+        """Wrenches (L, 6) of the environment on links, less those of the ground, which have arrows of their own."""
+        motion = self.film.motion
+        return None if motion.external is None or motion.ground is not None else self._of(motion.external)
+
+    @property
+    def ground(self) -> Array | None:
+        """Points and forces of the ground (G, 6)."""
+        motion = self.film.motion
+        return None if motion.ground is None else self._of(motion.ground)
+
+    @property
+    def drives(self) -> Drives | None:
+        """The forces of the drives; residuals of an identification are measured less predicted forces."""
+        motion = self.film.motion
+        if motion.tau is None:
+            return None
+        residuals = None if motion.residuals is None else self._of(motion.residuals)
+        return drives_of(motion.robot, motion.driven, self._of(motion.tau), residuals)
+
+    @property
+    def energies(self) -> tuple[float, float]:
+        """Kinetic and potential energy (J)."""
+        kinetic, potential = self._of(self.film.energies)
+        return float(kinetic), float(potential)
+
+    @property
+    def closing(self) -> float | None:
+        """The largest error of closure."""
+        return None if self.film.closing is None else float(self._of(self.film.closing))

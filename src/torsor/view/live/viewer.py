@@ -1,0 +1,144 @@
+"""``view``: robots and results in the browser, with sliders, playback and numbers."""
+
+import contextlib
+import io
+import sys
+import webbrowser
+from collections.abc import Sequence
+from typing import Any
+
+from torsor.checks import one_of, whole_number
+from torsor.errors import ModelError, describe
+from torsor.view.live.player import Player
+from torsor.view.live.server import start
+from torsor.view.live.stage import Stage
+from torsor.view.live.subjects import Subject
+
+PORT = 8080
+MOST = 16  # subjects at once
+HEIGHT = 600  # pixels, in a notebook
+
+
+class Viewer:
+    """A viewer that runs: ``url`` is its address, ``stop`` ends it. A context manager.
+
+    ``play``, ``seek``, ``move`` and ``show`` do what the controls of the page do.
+    """
+
+    def __init__(self, server: Any, stage: Stage, host: str):
+        self.server, self.stage, self.player = server, stage, Player(server, stage)
+        shown = "localhost" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{server.get_port()}"
+
+    def __repr__(self) -> str:
+        return f"<Viewer of {', '.join(each.title for each in self.stage.subjects)}: {self.url}>"
+
+    def __enter__(self) -> "Viewer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def play(self, playing: bool = True) -> None:
+        """Play the motions, or pause."""
+        self.stage.clock.play(playing)
+        self.stage.wake()
+
+    def seek(self, time: float) -> None:
+        """Go to a time (s) after the start of the motions."""
+        self.stage.clock.seek(time)
+        self.stage.wake()
+
+    def move(self, values: Sequence[float], number: int = 0) -> None:
+        """Move the sliders of a robot: values of its coordinates in their order in the panel."""
+        posture = self.stage.subjects[number].posture
+        if posture is None or len(values) != len(posture.slides):
+            count = 0 if posture is None else len(posture.slides)
+            raise ModelError(describe(f"{len(values)} values", where="view", allowed=f"{count}, one for each slider"))
+        self.stage.move(number, [float(value) for value in values])
+
+    def show(self, *names: str, shown: bool = True) -> None:
+        """Draw marks, as the check boxes do: frames, center, inertia, reactions, moments, ground, external."""
+        boxes = self.player.controls.boxes
+        for name in names:
+            boxes[one_of(name, tuple(boxes), "view", "mark")].value = shown
+
+    def wait(self) -> None:
+        """Wait until Ctrl-C, then stop."""
+        try:
+            while self.player.thread.is_alive():
+                self.player.thread.join(0.5)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """End the viewer; its page says that it is disconnected."""
+        if not self.player.closed:
+            self.player.close()
+            with contextlib.redirect_stdout(io.StringIO()):  # viser says that it stopped
+                self.server.stop()
+
+
+def view(
+    *what: Any,
+    names: Sequence[str] | None = None,
+    host: str = "localhost",
+    port: int = PORT,
+    open: bool = True,
+    block: bool | None = None,
+    play: bool = True,
+    swing: bool = False,
+) -> Viewer:
+    """Show robots and results in the browser and return the viewer. It needs viser: ``pip install torsor[view]``.
+
+    ``what`` are robots (parallel ones and the human included), which get sliders, and results (trajectories, motions,
+    strides, identifications), which are played; several are shown together, in common time, each in a colour of its
+    own. ``names`` are their titles. The page is at ``host``, this machine alone by default, and at ``port`` or the next
+    one that is free; ``open`` opens it in the browser, in Jupyter below the cell. ``block`` waits until Ctrl-C; by
+    default it does in scripts, and not in interactive sessions. ``play`` starts motions at once, and ``swing`` swings
+    the coordinates of robots.
+
+    Example:
+        >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)
+        >>> viewer = view(fall, torsor.library.two_link(), open=False, block=False)  # doctest: +SKIP
+        >>> viewer.stop()  # doctest: +SKIP
+    """
+    if not 1 <= len(what) <= MOST:
+        found = f"{len(what)} robots or results"
+        raise ModelError(describe(found, where="view", allowed=f"1 to {MOST}: robots, trajectories, motions, strides"))
+    titles = [""] * len(what) if names is None else [str(name) for name in names]
+    if len(titles) != len(what):
+        raise ModelError(describe(f"{len(titles)} names", where="view", allowed=f"{len(what)}, one for each"))
+    whole_number(port, "view", "port", least=0, most=65535)
+    subjects = [Subject(each, title) for each, title in zip(what, titles, strict=True)]
+    for subject in subjects:
+        subject.sways = swing and subject.posture is not None
+    server = start(host, port)
+    viewer = Viewer(server, Stage(server, subjects), host)
+    viewer.play(play)
+    notebook = _in_notebook()
+    if open and notebook:
+        _show_below(viewer.url)
+    elif open:
+        webbrowser.open(viewer.url)
+    interactive = notebook or hasattr(sys, "ps1") or bool(sys.flags.interactive)
+    if not interactive if block is None else block:
+        if block is None:
+            print(f"{viewer.url} (Ctrl-C ends it)")
+        viewer.wait()
+    return viewer
+
+
+def _in_notebook() -> bool:
+    """Return whether a notebook runs this: IPython with a kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def _show_below(url: str) -> None:
+    from IPython.display import IFrame, display
+
+    display(IFrame(url, width="100%", height=HEIGHT))

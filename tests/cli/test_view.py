@@ -1,0 +1,59 @@
+"""``torsor view`` shows what its arguments name, on this machine alone, and says so when something is wrong."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torsor
+import torsor.view.live
+from torsor.cli import main
+
+
+class Fake:
+    """A viewer that remembers what it was asked to show."""
+
+    url = "http://localhost:8080"
+
+    def __init__(self) -> None:
+        self.what: tuple[Any, ...] = ()
+        self.options: dict[str, Any] = {}
+
+    def __call__(self, *what: Any, **options: Any) -> "Fake":
+        self.what, self.options = what, options
+        return self
+
+    def wait(self) -> None:
+        pass
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    found = Fake()
+    monkeypatch.setattr(torsor.view.live, "view", found)
+    monkeypatch.setenv("TORSOR_MESHES", "")
+    return found
+
+
+def test_robots_and_saved_results_are_shown_together(fake: Fake, tmp_path: Path, capsys: Any) -> None:
+    arm = torsor.library.two_link().to(device="casadi")
+    torsor.simulate(arm, duration=0.02, step=0.01).save(tmp_path / "fall.npz")
+    arguments = ["view", "two_link", "gough_stewart", str(tmp_path / "fall.npz"), "--no-browser", "--swing"]
+    assert main(arguments) == 0
+    assert [type(each).__name__ for each in fake.what] == ["Robot", "ParallelRobot", "Trajectory"]
+    assert fake.options == {"host": "localhost", "port": 8080, "open": False, "block": False, "swing": True}
+    assert "Ctrl-C" in capsys.readouterr().out
+
+
+def test_folders_of_meshes_are_allowed_by_name(fake: Fake, tmp_path: Path) -> None:
+    assert main(["view", "two_link", "--meshes", str(tmp_path)]) == 0
+    assert os.environ["TORSOR_MESHES"] == str(tmp_path)
+
+
+def test_what_is_no_robot_and_no_result_is_an_error(fake: Fake, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "no.npz").write_text("no archive")
+    for arguments in (["no_such_robot"], [str(tmp_path / "no.npz")], ["two_link", "--meshes", str(tmp_path / "none")]):
+        assert main(["view", *arguments]) == 1
+        assert capsys.readouterr().err.startswith("error: ")
+    assert fake.what == ()

@@ -1,0 +1,107 @@
+"""Sliders of the viewer: every kind of coordinate has its own, closed loops follow, nothing unreachable is shown."""
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.view.live.clock import Clock
+from torsor.view.live.postures import Posture
+from torsor.view.live.readout import legend, readout
+from torsor.view.live.shots import Film, Rest
+from torsor.view.live.words import label, node, words
+from torsor.view.scene import Scene, timeline
+
+HOSTILE = "a/../b <script>alert(1)</script>\x1b[2J"
+
+
+def test_a_slider_moves_its_coordinate_within_its_limits() -> None:
+    arm = Posture(torsor.library.panda())
+    assert [slide.name for slide in arm.slides] == list(arm.robot.position_names)
+    assert all(slide.low <= slide.start <= slide.high for slide in arm.slides)
+    arm.move([100.0] * len(arm.slides))
+    np.testing.assert_array_equal(arm.q, arm.robot.upper)
+    arm.move([float("nan")] * len(arm.slides))  # what a hostile page could send
+    assert np.isfinite(arm.q).all()
+
+
+def test_rotations_in_space_are_moved_by_rotation_vectors() -> None:
+    body = Posture(torsor.library.free_flying_arm())
+    turns = [slide for slide in body.slides if slide.turn is not None]
+    assert [slide.unit for slide in turns] == ["rad"] * 3
+    values = list(body.values)
+    values[body.slides.index(turns[2])] = np.pi / 2
+    body.move(values)
+    at = turns[0].at
+    np.testing.assert_allclose(body.q[at : at + 4], [0, 0, np.sqrt(0.5), np.sqrt(0.5)], atol=1e-15)
+    assert len(body.slides) == body.robot.nv
+
+
+def test_loops_stay_closed_and_what_cannot_be_reached_is_said() -> None:
+    linkage = Posture(torsor.library.five_bar())
+    assert [slide.name for slide in linkage.slides] == list(linkage.robot.active)
+    start = np.array(linkage.values)
+    linkage.move(start + 0.1)
+    assert linkage.note == ""
+    assert linkage.shot.closing is not None and linkage.shot.closing < 1e-9
+    np.testing.assert_allclose([linkage.q[slide.at] for slide in linkage.slides], start + 0.1)
+    for slide in linkage.slides:
+        linkage.move([slide.low if each is slide else each.high for each in linkage.slides])
+        if linkage.note:
+            break
+    assert "nearest" in linkage.note
+    assert linkage.shot.closing is not None and linkage.shot.closing < 1e-6
+
+
+def test_wheels_do_not_hold_a_robot_in_place() -> None:
+    cart = Posture(torsor.library.differential_drive())
+    assert len(cart.slides) == cart.robot.nv
+    assert not cart.robot.loops
+
+
+def test_a_swing_stays_within_limits_and_begins_where_the_robot_is() -> None:
+    arm = Posture(torsor.library.panda())
+    np.testing.assert_allclose(arm.sway(0.0).q, arm.home, atol=1e-12)
+    for time in np.linspace(0.1, 20.0, 40):
+        q = arm.sway(time).q
+        assert (q >= arm.robot.lower).all() and (q <= arm.robot.upper).all()
+
+
+def test_forces_at_rest_hold_the_weight() -> None:
+    arm = torsor.library.two_link()
+    shot = Rest(Scene.of(arm), arm.to(device="casadi"), np.array([0.3, 0.4]))
+    assert shot.drives is not None and shot.reactions is not None
+    np.testing.assert_allclose(shot.drives.forces, arm.gravity_force([0.3, 0.4]), atol=1e-12)
+    assert shot.closing is None and shot.energies[0] == 0.0
+
+
+def test_between_two_samples_a_motion_is_between_them() -> None:
+    arm = torsor.library.two_link().to(device="casadi")
+    fall = torsor.simulate(arm, [0.1, 0.2], duration=0.2, step=0.01)
+    film = Film(Scene.of(arm), timeline(fall))
+    positions, turns = film.at(0.055).placed
+    before, after = film.at(0.05).placed[0], film.at(0.06).placed[0]
+    np.testing.assert_allclose(positions, (before + after) / 2, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(turns, axis=-1), 1.0)
+    np.testing.assert_allclose(sum(film.at(0.05).energies), fall.energy[5], atol=1e-9)
+    assert film.at(99.0).placed[0].tolist() == film.placed[0][-1].tolist()
+
+
+def test_time_loops_or_ends() -> None:
+    clock = Clock(1.0, playing=True)
+    clock.advance(1.25)
+    assert clock.time == pytest.approx(0.25) and clock.playing
+    clock.loop = False
+    clock.advance(2.0)
+    assert clock.time == 1.0 and not clock.playing
+    clock.play()
+    assert clock.time == 0.0
+
+
+def test_names_from_files_are_neither_paths_nor_markup() -> None:
+    assert node(HOSTILE).count("/") == 1
+    assert "<" not in words(HOSTILE) and "\x1b" not in words(HOSTILE)
+    assert "\x1b" not in label(HOSTILE)
+    robot = torsor.library.two_link()
+    text = readout(Rest(Scene.of(robot), robot.to(device="casadi"), np.zeros(2)))
+    assert "joint1" in text
+    assert "<script>" not in legend([(HOSTILE, (1.0, 0.0, 0.0))], [HOSTILE])

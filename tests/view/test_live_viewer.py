@@ -1,0 +1,133 @@
+"""The viewer as a server: what it draws moves, several motions share one time, and only its own page may connect."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.errors import ModelError, ModelWarning
+from torsor.view.live import Viewer, view
+from torsor.view.live.server import is_own_page
+
+viser = pytest.importorskip("viser", reason="viser is not installed (extra: view)")
+
+
+@pytest.fixture
+def shown() -> Iterator[Any]:
+    opened = list[Viewer]()
+
+    def show(*what: Any, **options: Any) -> Viewer:
+        viewer = view(*what, open=False, block=False, port=0, **options)
+        opened.append(viewer)
+        viewer.player.close()  # the test itself lets time pass
+        return viewer
+
+    yield show
+    for viewer in opened:
+        viewer.player.closed = False
+        viewer.stop()
+
+
+def ball_of(viewer: Viewer, number: int = 0) -> Any:
+    return viewer.stage.subjects[number].figure.batches[0].node
+
+
+def test_a_robot_moves_with_its_sliders_and_its_marks_with_it(shown: Any) -> None:
+    arm = torsor.library.six_axis_arm()
+    viewer = shown(arm)
+    stage = viewer.stage
+    viewer.show("frames", "center", "inertia", "reactions", "moments")
+    stage.trail(stage.subjects[0], "link6")
+    before = ball_of(viewer).batched_positions.copy()
+    for angle in (0.2, 0.4):
+        viewer.move([angle] * 6)
+        stage.step(0.0)
+        stage.draw()
+    assert np.abs(ball_of(viewer).batched_positions - before).max() > 0.05
+    nodes = stage.subjects[0].marks._nodes
+    q = np.full(6, 0.4)
+    np.testing.assert_allclose(
+        nodes["frames"].batched_positions[1:], arm.to(device="casadi").poses(q)[:, :3, 3], atol=1e-6
+    )
+    np.testing.assert_allclose(nodes["center"].position, arm.to(device="casadi").center_of_mass(q), atol=1e-12)
+    arrows = nodes["reactions"].node
+    forces = arm.to(device="casadi").joint_wrenches(q, np.zeros(6), np.zeros(6))[:, 3:]
+    longest = arrows.batched_scales[:, 2] / np.linalg.norm(forces, axis=-1)
+    np.testing.assert_allclose(longest, longest[0], rtol=1e-5)
+    assert stage.subjects[0].marks._trails["link6"][0].points.shape == (1, 2, 3)
+    viewer.player.controls.update()
+    assert "joint2" in viewer.player.controls.readouts[0].content
+    with pytest.raises(ModelError, match="one for each slider"):
+        viewer.move([0.0])
+
+
+def test_motions_play_in_common_time_each_until_its_own_end(shown: Any) -> None:
+    arm = torsor.library.two_link().to(device="casadi")
+    short, long = (torsor.simulate(arm, [0.3, 0.0], [1.0, 0.0], duration=t, step=0.01) for t in (0.1, 0.2))
+    viewer = shown(short, long, names=["<b>short</b>", "long"])
+    stage = viewer.stage
+    assert stage.clock.duration == pytest.approx(0.2) and stage.clock.playing
+    stage.step(0.05)
+    stage.draw()
+    np.testing.assert_array_equal(ball_of(viewer, 0).batched_positions, ball_of(viewer, 1).batched_positions)
+    stage.step(0.1)
+    stage.draw()
+    assert not np.array_equal(ball_of(viewer, 0).batched_positions, ball_of(viewer, 1).batched_positions)
+    assert stage.subjects[0].color != stage.subjects[1].color
+    stage.spread(1.5)
+    assert np.linalg.norm(stage.subjects[1].root.position) == pytest.approx(1.5)
+    viewer.player.controls.update()
+    assert "&lt;b&gt;short" in viewer.player.controls.head.content
+    assert viewer.player.controls.time.value == pytest.approx(0.15)
+
+
+def test_up_is_against_gravity(shown: Any) -> None:
+    upright = torsor.library.two_link().with_gravity([0.0, -9.81, 0.0])
+    assert shown(upright).stage.up.tolist() == [0.0, 1.0, 0.0]
+    weightless = torsor.library.two_link().with_gravity([0.0, 0.0, 0.0])
+    assert shown(weightless).stage.up.tolist() == [0.0, 0.0, 1.0]
+
+
+def test_an_identification_plays_what_was_measured_with_its_residuals(shown: Any) -> None:
+    robot = torsor.library.two_link()
+    q, v, a = np.random.default_rng(0).normal(size=(3, 20, 2))
+    tau = robot.inverse_dynamics(q, v, a)
+    viewer = shown(torsor.identify(robot, (q, v, a, tau)))
+    assert "measured - predicted" in viewer.player.controls.readouts[0].content
+
+
+def test_only_the_own_page_may_connect_and_nothing_is_shared(shown: Any) -> None:
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    viewer = shown(torsor.library.two_link())
+    address = viewer.url.replace("http", "ws")
+    asked: dict[str, Any] = {"subprotocols": [f"viser-v{viser.__version__}"], "max_size": None}
+    with connect(address, origin=viewer.url, **asked) as own:
+        assert own.recv(timeout=10)
+    with connect(address, origin="http://evil.example", **asked) as foreign, pytest.raises(ConnectionClosed) as ended:
+        foreign.recv(timeout=10)
+    assert ended.value.rcvd is not None and ended.value.rcvd.code == 1008
+    assert viewer.server.request_share_url() is None
+
+
+def test_names_that_lead_to_this_machine_are_not_enough() -> None:
+    assert not is_own_page("http://rebound.example:8080", "rebound.example:8080", "127.0.0.1")
+    assert is_own_page("http://lab.example:8080", "lab.example:8080", "0.0.0.0")
+    assert not is_own_page("null", "localhost:8080", "localhost")
+
+
+def test_another_host_is_warned_of(shown: Any) -> None:
+    with pytest.warns(ModelWarning, match="no password"):
+        shown(torsor.library.two_link(), host="0.0.0.0")
+
+
+def test_what_cannot_be_shown_is_refused() -> None:
+    with pytest.raises(ModelError, match="cannot play int"):
+        view(3)
+    with pytest.raises(ModelError, match="1 to 16"):
+        view()
+    with pytest.raises(ModelError, match="2 names"):
+        view(torsor.library.two_link(), names=["a", "b"])
