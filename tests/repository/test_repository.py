@@ -266,7 +266,11 @@ def test_a_method_takes_what_its_algorithm_takes(name: str) -> None:
 PAGES = ["README.md", *(str(each.relative_to(ROOT)) for each in sorted((ROOT / "docs").glob("**/*.md")))]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "tutorials" not in page])  # those have tests of their own
+RUN = [page for page in PAGES if "tutorials" not in page]  # those have tests of their own
+LONG = {"docs/motion.md"}
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in RUN])
 def test_documents_run_and_print_what_they_say(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,10 +141,10 @@ class Expansion(NamedTuple):
 
 
 def expansion(data: lie.Robot, theta: Array) -> Expansion:
-    """Return the vectors of section 10 at a position of the first two joints.
+    """Return the vectors of section 10, those of the first two joints, at a position of all joints.
 
     Example:
-        >>> expansion(screws().data, np.zeros(2)).R.shape
+        >>> expansion(screws().data, np.zeros(4)).R.shape
         (3, 3)
     """
     A, T = lie.transforms(data, theta)
