@@ -9,7 +9,7 @@ Generalised forces and the mass matrix do not change under four transformations,
 - the frame of a revolute joint may be rotated about its axis, which makes an oblique placement a rotation about x, as
   in the modified Denavit-Hartenberg convention, or an inertia simpler;
 - a body that turns about its z axis alone, as those of a planar mechanism do, has forces that depend on the sum of its
-  second moments along x and y, which is put in the first of them.
+  second moments along x and y alone, which may be divided between them as it is best.
 
 Tracing folds the zeros: docs/architecture.md has the number of operations saved.
 """
@@ -97,7 +97,7 @@ def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
 
 
 def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Root to tips: add the second moment along y of each body that turns about its z axis alone to that along x."""
+    """Root to tips: of each body that turns about its z axis alone, divide the sum of its second moments anew."""
     z, found = np.array([0.0, 0.0, 1.0]), list(bodies)
     axes: list[Array | None] = []  # about which each body turns: zero if it does not turn, None if there are several
     for i, body in enumerate(bodies):
@@ -112,7 +112,9 @@ def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
         axes.append(axis)
         if axis is not None and np.array_equal(np.abs(axis), z):
             P = body.P.copy()
-            P[0, 0], P[1, 1] = P[0, 0] + P[1, 1], 0.0
+            whole = P[0, 0] + P[1, 1]
+            # In halves it is the same in all frames turned about z; where no parent takes it over, one term is less.
+            P[0, 0], P[1, 1] = (whole, 0.0) if body.parent < 0 or body.modal else (whole / 2, whole / 2)
             found[i] = replace(body, P=P, modal=tuple(each.planar() for each in body.modal))
     return found
 
