@@ -1,17 +1,16 @@
 """``torsor bench``: times of Torsor and of other libraries."""
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from rich.console import Console
 
 from torsor.bench import run_benchmarks
 from torsor.cli.command import Command
-from torsor.cli.outputs import check_output
+from torsor.cli.outputs import add_json, check_output
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -27,7 +27,6 @@ from torsor.cli.export import EXPORT
 from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
 from torsor.cli.kinematics import KINEMATICS
-from torsor.cli.outputs import STANDARD_OUTPUT
 from torsor.cli.predict import PREDICT
 from torsor.cli.reproduce import REPRODUCE
 from torsor.cli.simulate import SIMULATE
@@ -37,6 +36,7 @@ from torsor.cli.view import VIEW
 from torsor.cli.warm import WARM
 from torsor.errors import ModelError, ModelWarning
 from torsor.motion import MotionError
+from torsor.results.documents import STANDARD_OUTPUT
 from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 

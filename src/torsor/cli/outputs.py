@@ -1,20 +1,16 @@
 """Output files: their paths are checked before a long computation starts, and printed when they are written."""
 
-import json
 import secrets
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
 from torsor.errors import ModelError, describe
-from torsor.files import replacing
-
-STANDARD_OUTPUT = Path("-")
+from torsor.results.documents import STANDARD_OUTPUT, write_document
 
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
@@ -124,23 +120,6 @@ def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any
     path: Path | None = arguments.json
     if path is None:
         return
-    text = json.dumps(_plain(content), allow_nan=False)
-    if path == STANDARD_OUTPUT:
-        print(text)
-        return
-    with replacing(path) as part:
-        part.write_text(text + "\n", encoding="utf-8")
-    print_paths(console, path)
-
-
-def _plain(content: Any) -> Any:
-    """Return content with lists for arrays and None for what JSON has no number for."""
-    if isinstance(content, Mapping):
-        return {str(key): _plain(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_plain(each) for each in content]
-    if isinstance(content, np.ndarray | np.generic):
-        return _plain(content.tolist())
-    if isinstance(content, float) and not np.isfinite(content):
-        return None
-    return str(content) if isinstance(content, Path) else content
+    write_document(path, content)
+    if path != STANDARD_OUTPUT:
+        print_paths(console, path)

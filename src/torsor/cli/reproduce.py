@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import check_folder, check_output, print_paths
+from torsor.cli.outputs import add_json, check_folder, check_output, print_paths, write_json
 from torsor.cli.statuses import DONE, NONE, REPRODUCED
 from torsor.errors import ModelError, describe
 from torsor.startup import STOPPED
@@ -34,6 +34,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--report", type=Path, metavar="FILE", help="write rows and figures: .html or .md; rows alone: .json"
     )
     parser.add_argument("--errata", type=Path, metavar="FILE", help="write the page of all misprints: .md")
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> int:
@@ -41,10 +42,11 @@ def _run(arguments: Namespace, console: Console) -> int:
     check_output(report, [".html", ".md", ".json"])
     check_output(arguments.errata, [".md"])
     check_folder(arguments.output)
+    check_output(arguments.json)
     if report is not None and report.suffix.lower() == ".md":
         check_folder(report.with_suffix(""))  # of its figures
     from torsor.reproduce import errata_page, find, is_quick, summary, write_report
-    from torsor.reproduce.report import write_text
+    from torsor.reproduce.report import document, write_text
 
     if arguments.errata is not None:
         write_text(arguments.errata, errata_page())
@@ -53,7 +55,7 @@ def _run(arguments: Namespace, console: Console) -> int:
         found = "names and --all are both given"
         raise ModelError(describe(found, where="reproduce", allowed="one of them"))
     wanted = bool(arguments.names or arguments.all)
-    if not wanted and (arguments.report is not None or arguments.output is not None):
+    if not wanted and any(each is not None for each in (arguments.report, arguments.output, arguments.json)):
         fix = "name items, or give --all"
         raise ModelError(describe("there is nothing to write", where="reproduce", fix=fix))
     items = [each for each in find(arguments.names, arguments.kind) if not arguments.quick or is_quick(each)]
@@ -71,6 +73,8 @@ def _run(arguments: Namespace, console: Console) -> int:
         print_paths(console, *_draw(results, arguments.output))
     elif arguments.report is None and any(each.has_figure for each in results):
         console.print("--output FOLDER draws the figures", style="dim")
+    if arguments.json is not None:
+        write_json(arguments, console, document(results))
     if arguments.report is not None:
         print_paths(console, write_report(arguments.report, results)[0])
     if any(each.verdict is not None and each.verdict.value == "fails" for each in results):

@@ -15,6 +15,7 @@ from torsor.mechanism import Mechanism
 from torsor.mechanism.units import FORCES, units
 from torsor.results.archive import FORMAT, KINDS, version
 
+STANDARD_OUTPUT = Path("-")
 TABLES = ("bench", "reproduce")  # kinds of documents that are no results of a robot
 
 
@@ -48,6 +49,8 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value
+    if isinstance(value, Path):
+        return str(value)
     return repr(value)
 
 
@@ -84,9 +87,13 @@ def state_units(robot: Mechanism) -> dict[str, list[str]]:
 
 
 def write_document(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a document as JSON, whole or not at all."""
+    """Write a document as JSON, whole or not at all; to standard output, if the path is ``-``."""
+    text = json.dumps(plain(document), allow_nan=False)
+    if path == STANDARD_OUTPUT:
+        print(text)
+        return
     with replacing(path) as part:
-        part.write_text(json.dumps(plain(document), allow_nan=False) + "\n", encoding="utf-8")
+        part.write_text(text + "\n", encoding="utf-8")
 
 
 def schema_of(kind: str) -> dict[str, Any]:
