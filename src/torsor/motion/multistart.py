@@ -24,6 +24,7 @@ from torsor.motion.starts import random_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.phase import Phase
 from torsor.optimisation import Outcome
+from torsor.simulation.progress import Bar
 
 S = TypeVar("S", bound=Solution)
 
@@ -97,12 +98,16 @@ def solve_from_random_starts(
     with np.errstate(all="ignore"):  # compile before processes are made
         problem.program.value(x), problem.program.jacobian(x)
         problem.program.hessian(x, np.zeros(problem.program.m), 1.0)
-    work = _Work(problem, spread, replace(settings, check=False, progress=settings.progress and workers == 1))
+    progress = settings.progress if workers == 1 else False
+    work = _Work(problem, spread, replace(settings, check=False, progress=progress))
     if workers > 1 and START_METHOD != "fork" and not _can_be_pickled(work):
         workers = 1
     _work.append(work)
     try:
-        found = [_solve_one(each) for each in seeds] if workers == 1 else _solve_in_processes(work, seeds, workers)
+        if workers == 1:
+            found = [_solve_one(each) for each in seeds]
+        else:
+            found = _solve_in_processes(work, seeds, workers, settings)
     finally:
         _work.pop()
     solutions = [replace(solution, problem=_with_nodes(problem, phases)) for solution, phases in found]
@@ -110,13 +115,17 @@ def solve_from_random_starts(
     return Multistart(tuple(solutions[k] for k in order), tuple(seeds[k] for k in order))
 
 
-def _solve_in_processes(work: _Work, seeds: range, workers: int) -> list[_Found]:
+def _solve_in_processes(work: _Work, seeds: range, workers: int, settings: SolveSettings) -> list[_Found]:
     context = multiprocessing.get_context(START_METHOD)
     begin = (None, ()) if START_METHOD == "fork" else (_work_on, (work,))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS are idle when this forks
-        with context.Pool(workers, *begin) as pool:
-            return pool.map(_solve_one, seeds, chunksize=1)
+        with context.Pool(workers, *begin) as pool, Bar(len(seeds), settings.progress, "solving from starts") as bar:
+            found = []
+            for each in pool.imap(_solve_one, seeds):
+                found.append(each)
+                bar.at(len(found))
+            return found
 
 
 def _work_on(work: _Work) -> None:

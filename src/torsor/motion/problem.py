@@ -90,8 +90,8 @@ class MotionProblem(ProblemStatement):
         nodes only", with a warning. ``feasible_first`` finds any feasible motion first and optimises from there.
         ``tie_break`` chooses the motion of least effort among the fastest, if the objective is the time: joints that do
         not limit the time are otherwise undetermined and chatter. The duration may then be 1e-4 of itself longer.
-        ``progress`` shows iterations on stderr. Settings that are None are taken from ``settings``, or have the
-        defaults above.
+        ``progress`` shows iterations on stderr; by default, a line on a terminal if it takes long. Settings that are
+        None are taken from ``settings``, or have the defaults above.
 
         An infeasible problem raises a ``MotionError`` that names the constraints in conflict and the least violation;
         with ``check=False`` the result is the nearest motion.

@@ -22,7 +22,7 @@ class SolveSettings:
     iterations: int = 500
     seconds: float = np.inf
     refine: bool | float = False
-    progress: bool = False
+    progress: bool | None = None
     check: bool = True
     feasible_first: bool = False
     tie_break: bool = False
@@ -44,7 +44,7 @@ class SolveSettings:
         whole_number(values["iterations"], where, "iterations", most=10**9)
         number(values["seconds"], where, "seconds", least=1e-9, finite=False)
         for key in ("progress", "check", "feasible_first", "tie_break"):
-            if not isinstance(values[key], bool):
+            if not isinstance(values[key], bool) and not (key == "progress" and values[key] is None):
                 raise ModelError(describe(f"{key} is {values[key]!r}", where=where, allowed="True or False"))
         refine = values["refine"]
         if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST):

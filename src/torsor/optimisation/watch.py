@@ -2,7 +2,9 @@
 
 import math
 import signal
+import sys
 import threading
+import time
 from collections import deque
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -16,13 +18,15 @@ if TYPE_CHECKING:
 
 
 SHOWN = 8  # iterations in the live table
+PATIENCE = 2.0  # seconds before a line appears on a terminal
 
 
 class Watch:
     """The ``watch`` of a solver's settings, called with every iteration and its variables.
 
-    With ``shown``, iterations are shown on stderr. Inside ``with``, Ctrl-C stops the solver at the next iteration
-    (``interrupted``), so that it returns the best iterate; a second Ctrl-C raises KeyboardInterrupt.
+    With ``shown``, the last iterations are shown on stderr as a table; with None, on a terminal and after two seconds,
+    the last one is shown in a line that disappears at the end. Inside ``with``, Ctrl-C stops the solver at the next
+    iteration (``interrupted``), so that it returns the best iterate; a second Ctrl-C raises KeyboardInterrupt.
 
     Example:
         >>> watch = Watch()
@@ -34,8 +38,10 @@ class Watch:
         torsor.optimisation.outcome.StoppedError
     """
 
-    def __init__(self, shown: bool = False, title: str = "solver"):
+    def __init__(self, shown: bool | None = False, title: str = "solver"):
         self.title, self._shown, self.interrupted = title, shown, False
+        terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._later = time.monotonic() + PATIENCE if shown is None and terminal else math.inf
         self._last = deque[Iteration](maxlen=SHOWN)
         self._live: Live | None = None
         self._before: Any = None
@@ -48,12 +54,15 @@ class Watch:
             if before not in (signal.SIG_IGN, None):
                 self._before = signal.signal(signal.SIGINT, self._interrupt)
         if self._shown:
-            from rich.console import Console  # imported here: it is slow, and rarely used
-            from rich.live import Live
-
-            self._live = Live(console=Console(stderr=True), auto_refresh=False)
-            self._live.start()
+            self._start()
         return self
+
+    def _start(self) -> None:
+        from rich.console import Console  # imported here: it is slow, and rarely used
+        from rich.live import Live
+
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=not self._shown)
+        self._live.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -72,11 +81,19 @@ class Watch:
 
     def __call__(self, iteration: Iteration, x: Array) -> None:
         """Show an iteration; raise StoppedError after Ctrl-C."""
+        if self._live is None and time.monotonic() > self._later:
+            self._start()
         if self._live is not None:
             self._last.append(iteration)
-            self._live.update(self._table(), refresh=True)
+            self._live.update(self._table() if self._shown else self._line(iteration), refresh=True)
         if self.interrupted:
             raise StoppedError
+
+    def _line(self, last: Iteration) -> Any:
+        from rich.text import Text
+
+        numbers = f"objective {last.objective:.6g}, violation {last.violation:.1e}"
+        return Text(f"{self.title}: iteration {last.number}, {numbers}; Ctrl-C ends the search", style="dim")
 
     def _table(self) -> Any:
         from rich.table import Table

@@ -227,7 +227,7 @@ def _status(stage: Stage) -> str:
     return stage.outcome.status if stage.is_feasible else "no motion found"
 
 
-def printed_gait(body: Robot | None = None, step: Step | None = None, *, progress: bool = False) -> PrintedGait:
+def printed_gait(body: Robot | None = None, step: Step | None = None, *, progress: bool | None = None) -> PrintedGait:
     """Return how near the equations of Barman 2020, chapter V, a walk comes: the least violation, and what conflicts.
 
     All equations but 5.4 hold as printed; the bands of eq. 5.4 become narrower until no motion is found. ``body`` is a

@@ -75,7 +75,7 @@ class PrintedWalk(HumanProblem):
         ]
         return replace(self, constraints=changed)
 
-    def approach(self, seconds: float = math.inf, progress: bool = False) -> Iterator[Stage]:
+    def approach(self, seconds: float = math.inf, progress: bool | None = None) -> Iterator[Stage]:
         """Yield the searches with bands of velocities that are wider than the own one, from wide to narrow.
 
         Each search starts from the motion before, the first one from the initial guess. The last one is the first that
