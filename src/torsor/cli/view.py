@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from torsor.cli.command import Command
 from torsor.cli.console import PlainConsole
+from torsor.cli.outputs import check_output, print_paths
 from torsor.cli.robots import given_robot
 from torsor.errors import ModelError, ModelWarning, describe
 from torsor.formats.mesh_folders import ALLOWED
@@ -31,15 +32,25 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", default="localhost", help=text)
     parser.add_argument("--port", type=int, default=PORT, help=f"port, or the next one that is free (default: {PORT})")
     parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
+    text = "write a page that shows this offline to this .html file, and start no viewer; it needs no extra"
+    parser.add_argument("--page", type=Path, metavar="FILE", help=text)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    from torsor.view.live import view  # it needs the extra ``view``, which other commands do not
-
+    check_output(arguments.page, [".html"])
     for folder in arguments.meshes:
         if not Path(folder).is_dir():
             raise ModelError(describe("no such folder", where=f"--meshes {folder}"))
         os.environ[ALLOWED] = os.pathsep.join(filter(None, (os.environ.get(ALLOWED, ""), folder)))
+    if arguments.page is not None:
+        from torsor.view.page import page
+
+        given = [_given(name, arguments) for name in arguments.what]
+        page(given[0] if len(given) == 1 else dict(zip(arguments.what, given, strict=True)), arguments.page)
+        print_paths(console, arguments.page)
+        return
+    from torsor.view.live import view  # it needs the extra ``view``, which other commands do not
+
     place = {"host": arguments.host, "port": arguments.port}
     with warnings.catch_warnings(record=True) as caught:  # told now, not when the viewer ends
         warnings.simplefilter("always", ModelWarning)
@@ -63,5 +74,6 @@ _EXAMPLES = (
     "torsor view six_axis_arm --swing",
     "torsor view robot.urdf --base floating",
     "torsor view motion.npz other.npz --no-browser",
+    "torsor view two_link --page two_link.html",
 )
 VIEW = Command("view", "show robots and results in the browser", _add_arguments, _run, examples=_EXAMPLES)
