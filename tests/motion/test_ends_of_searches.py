@@ -119,10 +119,13 @@ def test_switching_of_a_problem_without_a_motion_names_the_conflict() -> None:
         motion.switching(short)
 
 
-def test_several_processes_show_no_progress(capfd: pytest.CaptureFixture[str]) -> None:
+def test_several_processes_show_one_bar_and_no_iterations(capfd: pytest.CaptureFixture[str]) -> None:
     problem = two_link_time(points=6)
-    problem.multistart(2, workers=2, progress=True, iterations=1)
+    problem.multistart(2, workers=2, iterations=1)
     assert not any(capfd.readouterr())
+    problem.multistart(2, workers=2, progress=True, iterations=1)
+    shown = capfd.readouterr()
+    assert not shown.out and "solving from starts" in shown.err and "objective" not in shown.err
     problem.solve(progress=True, iterations=1, check=False)
     assert capfd.readouterr().err.endswith("\n")
 

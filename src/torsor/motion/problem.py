@@ -146,7 +146,7 @@ class MotionProblem(ProblemStatement):
     ) -> "MotionMultistart":
         """Return the results from that many random starts (seeds seed, seed + 1, ...), in several processes.
 
-        ``settings`` are those of ``solve``; progress is shown with one worker only. The same seeds give the same
+        ``settings`` are those of ``solve``; several workers show a bar of the starts. The same seeds give the same
         results for any number of workers. Where processes are spawned (macOS, Windows), call it from a script under
         ``if __name__ == "__main__"``.
         """

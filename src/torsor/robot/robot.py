@@ -199,7 +199,7 @@ class Robot(Mechanism, Viewable):
 
         Example:
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
-            2
+            1
         """
         return count_operations(self.function(name, place, external, forced, order, loops))
 
