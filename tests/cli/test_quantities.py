@@ -161,3 +161,13 @@ def command_help(name: str, capsys: Captured) -> str:
     with pytest.raises(SystemExit):
         main([name, "--help"])
     return capsys.readouterr().out
+
+
+def test_wide_matrices_show_every_number_on_a_narrow_terminal(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["dynamics", "quadruped", "gravity_force", "mass_matrix"]) == 0
+    printed = capsys.readouterr().out
+    assert "…" not in printed and max(map(len, printed.splitlines())) <= 80
+    assert printed.count("mass_matrix") == 3 and printed.count(" -0 ") == 0  # 18 columns, in three parts
