@@ -77,7 +77,8 @@ def write_page(cells: list[Cell], name: str) -> None:
             lines += ["```text", cell.printed.rstrip(), "```", ""]
         if cell.figure:
             (PAGES / f"{name}_{k}.png").write_bytes(cell.figure)
-            lines += [f"![what the cell draws]({name}_{k}.png)", ""]
+            picture = f"{name}_{k}.png"
+            lines += [f"[![what the cell draws]({picture})]({picture})", ""]  # a click shows it in full size
     lines += [f"The code of this page is `examples/{name}.py`, and a notebook: [{name}.ipynb]({name}.ipynb).", ""]
     (PAGES / f"{name}.md").write_text("\n".join(lines), encoding="utf-8")
 
