@@ -1,6 +1,7 @@
 """``torsor dynamics``, ``kinematics``, ``identify``, ``warm`` and ``doctor`` give the numbers of the library."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +181,9 @@ def test_motion_that_a_table_does_not_have_is_said(capsys: Captured, tmp_path: P
     assert "log.csv: no columns 'v NAME' and 'a NAME', which are taken to be zero" in capsys.readouterr().err
     assert main(["dynamics", "two_link", "gravity_force", "--states", str(path)]) == 0
     assert not capsys.readouterr().err
+
+
+def test_without_a_command_the_commands_are_listed(capsys: Captured) -> None:
+    assert main([]) == 2
+    listed = capsys.readouterr().err
+    assert all(re.search(rf"^ +{command.name}\b", listed, re.MULTILINE) for command in COMMANDS)
