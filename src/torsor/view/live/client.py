@@ -1,0 +1,49 @@
+"""The page that the viewer serves: viser's, with a script before it that spares browsers without a graphics card."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+HEAD = "<head>"
+_alone = threading.Lock()
+
+
+def with_script(page: str) -> str:
+    """Return a page with our script before all others; a page without a head as it is.
+
+    Example:
+        >>> with_script("<p>no head</p>")
+        '<p>no head</p>'
+        >>> with_script("<head><title></title></head>").startswith("<head><script>")
+        True
+    """
+    script = files("torsor.view.live").joinpath("assets", "software.js").read_text(encoding="utf-8")
+    return page.replace(HEAD, f"{HEAD}<script>\n{script}</script>", 1)
+
+
+@contextmanager
+def own_page(viser: Any) -> Iterator[TemporaryDirectory[str]]:
+    """Let servers that are made meanwhile serve viser's page with our script, from a folder that has to be kept.
+
+    viser has no setting for the folder of its page: the class of its server is wrapped while one is made.
+    """
+    folder = TemporaryDirectory(prefix="torsor_view_", ignore_cleanup_errors=True)
+    usual = viser.infra.WebsockServer
+
+    def server(*arguments: Any, http_server_root: Path, **options: Any) -> Any:
+        shutil.copytree(http_server_root, folder.name, dirs_exist_ok=True)
+        page = Path(folder.name) / "index.html"
+        page.write_text(with_script(page.read_text(encoding="utf-8")), encoding="utf-8")
+        return usual(*arguments, http_server_root=Path(folder.name), **options)
+
+    with _alone:
+        viser.infra.WebsockServer = server
+        try:
+            yield folder
+        finally:
+            viser.infra.WebsockServer = usual
