@@ -2,11 +2,12 @@
 
 import shutil
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 HEAD = "<head>"
@@ -27,23 +28,25 @@ def with_script(page: str) -> str:
 
 
 @contextmanager
-def own_page(viser: Any) -> Iterator[TemporaryDirectory[str]]:
-    """Let servers that are made meanwhile serve viser's page with our script, from a folder that has to be kept.
+def own_page(viser: Any) -> Iterator[None]:
+    """Let servers that are made meanwhile serve viser's page with our script, from a folder that ends with them.
 
     viser has no setting for the folder of its page: the class of its server is wrapped while one is made.
     """
-    folder = TemporaryDirectory(prefix="torsor_view_", ignore_cleanup_errors=True)
     usual = viser.infra.WebsockServer
 
     def server(*arguments: Any, http_server_root: Path, **options: Any) -> Any:
-        shutil.copytree(http_server_root, folder.name, dirs_exist_ok=True)
-        page = Path(folder.name) / "index.html"
+        folder = Path(mkdtemp(prefix="torsor_view_"))
+        shutil.copytree(http_server_root, folder, dirs_exist_ok=True)
+        page = folder / "index.html"
         page.write_text(with_script(page.read_text(encoding="utf-8")), encoding="utf-8")
-        return usual(*arguments, http_server_root=Path(folder.name), **options)
+        made = usual(*arguments, http_server_root=folder, **options)
+        weakref.finalize(made, shutil.rmtree, folder, True)
+        return made
 
     with _alone:
         viser.infra.WebsockServer = server
         try:
-            yield folder
+            yield
         finally:
             viser.infra.WebsockServer = usual

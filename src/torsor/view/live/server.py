@@ -31,11 +31,10 @@ def start(host: str, port: int) -> Any:
         )
     with contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner; the caller says the address
         try:
-            with own_page(viser) as folder:
+            with own_page(viser):
                 server: Any = viser.ViserServer(host=host, port=port, verbose=False)
         except OSError as error:
             raise ModelError(describe(f"cannot listen on {host}:{port}: {error}", where="view")) from None
-    server.torsor_page = folder  # a temporary folder lives as long as its object
     server.request_share_url = lambda *_, **__: None
     _refuse_foreign_pages(server, host)
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
