@@ -67,8 +67,9 @@ class Batch:
         )
 
     def place(self, positions: Array, turns: Array) -> None:
-        """Move the solids: positions (n, 3) and quaternions (n, 4), in single precision."""
-        self.node.batched_positions, self.node.batched_wxyzs = positions, turns
+        """Move the solids to positions (n, 3) and quaternions (n, 4)."""
+        self.node.batched_positions = positions.astype(np.float32)
+        self.node.batched_wxyzs = turns.astype(np.float32)
 
 
 def product(a: Array, b: Array) -> Array:
@@ -135,8 +136,7 @@ class Figure:
     def place(self, positions: Array, turns: Array) -> None:
         """Move the surfaces to where the links are: positions (L + 1, 3), quaternions (L + 1, 4)."""
         where, turned = positions[self._on], turns[self._on]
-        at = (where + rotated(turned, self._at)).astype(np.float32)
-        how = product(turned, self._turns).astype(np.float32)
+        at, how = where + rotated(turned, self._at), product(turned, self._turns)
         for batch, part in zip(self.batches, self._parts, strict=True):
             batch.place(at[part], how[part])
         for link, frame in self.links.items():
