@@ -27,8 +27,10 @@ FORMAT = 2  # 1: trajectories and motions, without a header
 # The package and the class of each kind, and what it is in messages.
 KINDS: Mapping[str, tuple[str, str, str]] = {
     "trajectory": ("torsor.simulation", "Trajectory", "a trajectory"),
+    "rollout": ("torsor.simulation", "Rollout", "a rollout"),
     "motion": ("torsor.motion", "MotionResult", "a result of a motion problem"),
     "multistart": ("torsor.motion", "MotionMultistart", "results from random starts"),
+    "sequence": ("torsor.motion", "MotionSequence", "a sequence of motions"),
     "stride": ("torsor.human", "Stride", "a stride"),
     "printed_gait": ("torsor.human", "PrintedGait", "a printed gait"),
     "identification": ("torsor.identification", "Identified", "identified parameters"),
