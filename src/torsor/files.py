@@ -93,7 +93,11 @@ def replacing(path: Path) -> Iterator[Path]:
             shutil.copymode(target, part)  # who could not read the old file cannot read the new one
         part.replace(target)
     except OSError as error:
-        if error.errno is not None and error.filename in (None, part, str(part)):  # the user knows the file under its own name
+        if error.errno is not None and error.filename in (
+            None,
+            part,
+            str(part),
+        ):  # the user knows the file under its own name
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
     finally:

@@ -9,7 +9,18 @@ import torsor
 from torsor import identification, motion, simulation
 
 ARM = torsor.library.two_link()
-KINDS = ("trajectory", "batch", "motion", "multistart", "sequence", "rollout", "identification", "physical", "excitation", "workspace")
+KINDS = (
+    "trajectory",
+    "batch",
+    "motion",
+    "multistart",
+    "sequence",
+    "rollout",
+    "identification",
+    "physical",
+    "excitation",
+    "workspace",
+)
 
 
 def problem(limit: float = 10.0) -> motion.MotionProblem:

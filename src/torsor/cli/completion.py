@@ -39,6 +39,10 @@ def _run(arguments: Namespace, console: Console) -> None:
     write_json(arguments, PlainConsole(stderr=True), {"shell": shell, "place": SHELLS[shell], "script": script})
 
 
-_EXAMPLES = ('eval "$(torsor completion bash)"', "torsor completion zsh > ~/.zfunc/_torsor", "torsor completion fish | source")
+_EXAMPLES = (
+    'eval "$(torsor completion bash)"',
+    "torsor completion zsh > ~/.zfunc/_torsor",
+    "torsor completion fish | source",
+)
 _SUMMARY = "print a script that completes commands and options in a shell"
 COMPLETION = Command("completion", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)

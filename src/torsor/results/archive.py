@@ -158,7 +158,11 @@ def _archive(found: Arrays, format: int) -> Archive:
     if format == 1:  # the kind is known from the arrays
         return Archive("motion" if "x" in found else "trajectory", found, {}, format=format)
     header = json.loads(as_text(found[_HEADER]))
-    if not isinstance(header, dict) or header.get("kind") not in list(KINDS) or not isinstance(header.get("settings"), dict):
+    if (
+        not isinstance(header, dict)
+        or header.get("kind") not in list(KINDS)
+        or not isinstance(header.get("settings"), dict)
+    ):
         raise ValueError(f"its header names no kind of result; allowed: {listing(KINDS)}")
     arrays = {name: each for name, each in found.items() if name != _HEADER}
     return Archive(header["kind"], arrays, header["settings"], format=format)

@@ -94,7 +94,9 @@ class Store(ABC):
                 kind = kind_of(value)
                 column = self.columns.setdefault(name, Column(name, role, kind, self._unit(name, row)))
                 if column.kind != kind or column.role != role:
-                    error = f"{role} {name!r} is {noun(kind)}; in other cases it is a {column.role}: {noun(column.kind)}"
+                    error = (
+                        f"{role} {name!r} is {noun(kind)}; in other cases it is a {column.role}: {noun(column.kind)}"
+                    )
                     kept = {} if role == "parameter" else row.values
                     return row._replace(values=kept, results={}, error=row.error or error)
         return row

@@ -89,7 +89,9 @@ def run_case(subject: Subject, case: Case) -> Row:
         except (Exception, SystemExit) as wrong:
             error = str(wrong) if isinstance(wrong, _IN_WORDS) else f"{type(wrong).__name__}: {wrong}"
     error, warning = _encodable(error), "\n".join(dict.fromkeys(str(each.message) for each in caught or ()))
-    return Row(case.number, case.digest, case.values, results, error, _encodable(warning), perf_counter() - start, units)
+    return Row(
+        case.number, case.digest, case.values, results, error, _encodable(warning), perf_counter() - start, units
+    )
 
 
 def _encodable(text: str) -> str:
