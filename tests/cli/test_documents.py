@@ -1,4 +1,4 @@
-"""Every command writes JSON, to a place that is checked before it starts; tables of states are read as they are meant."""
+"""Every command writes JSON, to a place that is checked before it starts; tables of states have the right units."""
 
 import json
 import math

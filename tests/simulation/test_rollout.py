@@ -101,5 +101,5 @@ def test_a_rollout_is_saved_drawn_and_pickled_without_its_gradients(tmp_path: Pa
     assert [axes.get_title() for axes in run.plot().axes] == ["Positions", "Velocities"]
     with pytest.raises(torsor.ModelError, match="cannot plot 'tau'; allowed: q, v"):
         run.plot(what="tau")
-    with pytest.raises(torsor.ModelError, match="3,.* rollouts do not fit into a .csv file"):
+    with pytest.raises(torsor.ModelError, match=r"\(3,\) rollouts do not fit into a \.csv file"):
         run.save(tmp_path / "run.csv")

@@ -106,7 +106,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
             axes.plot(across, up, "o-", color="C0")
             styled(axes, "", what)
             axes.set_xlabel(first.parts[0].title if axes is left and is_front else self.parameter)
-            for k, label in enumerate(self.values if is_front and axes is left or not is_line else ()):
+            for k, label in enumerate(self.values if (is_front and axes is left) or not is_line else ()):
                 axes.annotate(
                     str(label)[:20], (across[k], up[k]), textcoords="offset points", xytext=(4, 4), fontsize=7
                 )

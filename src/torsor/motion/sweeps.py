@@ -16,8 +16,8 @@ def continuation(
 ) -> MotionSequence:
     """Return the results of ``make_problem(value)`` for each value, each started from the result before.
 
-    ``start`` is the start of the first, ``settings`` are those of ``MotionProblem.solve``. The results are indexed like a
-    list, and are saved, read and drawn together: ``save``, ``torsor.load_result``, ``plot``.
+    ``start`` is the start of the first, ``settings`` are those of ``MotionProblem.solve``. The results are indexed like
+    a list, and are saved, read and drawn together: ``save``, ``torsor.load_result``, ``plot``.
 
     Example:
         >>> from torsor import motion

@@ -105,8 +105,8 @@ class Rollout(Result):
         return Samples(self.robot, self.times, q, v, none, none, settings=self.settings)
 
     def _archive(self) -> Archive:
-        arrays = {"times": self.times, "q": _here(self.q), "v": _here(self.v)}
-        arrays["robot"] = as_bytes(robot_text(self.robot))
+        robot = as_bytes(robot_text(self.robot))
+        arrays: dict[str, Any] = {"times": self.times, "q": _here(self.q), "v": _here(self.v), "robot": robot}
         known = state_units(self.robot)
         return Archive(self.kind, arrays, plain(self.settings), {"times": "s", "q": known["q"], "v": known["v"]})
 
