@@ -139,3 +139,11 @@ def test_a_saved_trajectory_is_a_table_of_states(capsys: pytest.CaptureFixture[s
 def test_a_figure_is_not_written_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "two_link", "--plot", "-"]) == 1
     assert "a figure on standard output" in capsys.readouterr().err
+
+
+def test_a_host_that_is_not_of_this_machine_is_refused() -> None:
+    pytest.importorskip("viser")
+    from torsor.view.live.server import start
+
+    with pytest.raises(torsor.ModelError, match=r"cannot listen on '256\.0\.0\.1': .*; fix: give localhost"):
+        start("256.0.0.1", 8080)
