@@ -102,7 +102,7 @@ def test_one_study_at_a_time_writes_to_a_file_and_others_read(path: Path) -> Non
 
 def test_values_that_do_not_fit_their_column_make_a_failed_case(output: Path | None) -> None:
     found = torsor.sweep(lambda a: "word" if a else 1.0, [{"a": 0}, {"a": 1}], output=output, workers=0)
-    assert found.errors() == {1: "result 'value' is a text, and was a result, number, in other cases"}
+    assert found.errors() == {1: "result 'value' is text; in other cases it is a result: a number"}
     found = torsor.sweep(lambda a: {"a": a}, [{"a": 0}], workers=0)
     assert "the result 'a' has the name of another column" in found.errors()[0]
 

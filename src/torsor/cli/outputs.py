@@ -29,6 +29,8 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
     if allowed and path.suffix.lower() not in allowed:
         found = f"the suffix is {path.suffix!r}"
         raise ModelError(describe(found, where=str(path), allowed=", ".join(filter(None, allowed))))
+    if "\0" in str(path):
+        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
     if path.is_dir():
         raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
     if not path.parent.is_dir():
@@ -80,6 +82,8 @@ def check_plot(path: Path | None) -> None:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
         raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
+    if path == STANDARD_OUTPUT:
+        raise ModelError(describe("a figure on standard output", where="-", allowed="a file, such as figure.png"))
     check_output(path, ["", *(f".{each}" for each in sorted(FigureCanvasBase.get_supported_filetypes()))])
 
 

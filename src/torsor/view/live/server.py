@@ -3,6 +3,7 @@
 import contextlib
 import io
 import ipaddress
+import socket
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ def start(host: str, port: int) -> Any:
         import viser
     except ImportError:
         raise ImportError("the viewer needs viser; fix: pip install torsor[view]") from None
+    _check_host(host)
     if not is_local(host):
         warn(
             f"the viewer listens on {host}: everyone who reaches this machine sees the robot and its meshes and can "
@@ -55,6 +57,17 @@ def silence() -> Iterator[None]:
             yield
     finally:
         console.quiet = before
+
+
+def _check_host(host: str) -> None:
+    """Raise ModelError if nobody can listen on a host: viser would wait for ever."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind(address)
+    except (OSError, UnicodeError) as error:
+        fix = "give localhost, or an address of this machine"
+        raise ModelError(describe(f"cannot listen on {host!r}: {error}", where="view", fix=fix)) from None
 
 
 def is_local(host: str) -> bool:
