@@ -60,7 +60,8 @@ class Marks:
 
     def place(self, shot: Shot) -> None:
         """Move the marks that are shown to where they are at a moment."""
-        positions, turns = shot.placed
+        links = len(self.scene.robot.links) + 1
+        positions, turns = (each[:links] for each in shot.placed)  # rods of beams and loads have no marks
         scene, size = self.server.scene, self.scene.size
         if "frames" in self.shown:
             axes = self._node(

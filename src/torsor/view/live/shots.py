@@ -193,9 +193,21 @@ class Film:
         """Duration (s)."""
         return float(self.motion.times[-1] - self.motion.times[0])
 
+    @property
+    def speed(self) -> Array:
+        """The mean velocity (3,) of a motion that goes on, in m/s; zero of others."""
+        ahead = self.motion.ahead
+        return np.zeros(3) if ahead is None or not self.duration > 0 else ahead / self.duration
+
+    def within(self, time: float) -> float:
+        """Return a time (s) within the motion: the same part of its first round if it goes on, else at most its end."""
+        if self.motion.ahead is None or time <= self.duration:
+            return min(time, self.duration)
+        return time % self.duration
+
     def at(self, time: float) -> "Frame":
-        """Return the moment ``time`` (s) after the start: between two samples, or at the end."""
-        times = self.motion.times - self.motion.times[0]
+        """Return the moment ``time`` (s) after the start: between two samples, or at the end or in the next round."""
+        times, time = self.motion.times - self.motion.times[0], self.within(time)
         index = int(np.clip(np.searchsorted(times, time, side="right") - 1, 0, max(len(times) - 2, 0)))
         after = min(index + 1, len(times) - 1)
         step = float(times[after] - times[index])

@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.spatial import axis_frame
 from torsor.view.live.clock import Clock
-from torsor.view.live.ground import draw_ground
+from torsor.view.live.ground import Ground
 from torsor.view.live.subjects import Subject
 
 HIGH, AWAY, BESIDE = 0.4, 1.15, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
@@ -62,7 +62,7 @@ class Stage:
         sun = scene.add_light_directional("/light/sun", intensity=2.2, cast_shadow=False)
         sun.position = tuple(self.up + 0.4 * ahead + 0.5 * level[:, 0])
         below = middle - self.up * float(np.abs(self.up) @ (self.high - self.low)) / 2
-        draw_ground(self.server, below, level, self.size)
+        self.ground = Ground(self.server, below, level, self.size)
 
     # What controls ask for
 
@@ -98,7 +98,8 @@ class Stage:
         """Put the subjects side by side, ``apart`` m from each other."""
         self.apart = apart
         for number, subject in enumerate(self.subjects):
-            subject.root.position = tuple(number * apart * self.side)
+            subject.beside = number * apart * self.side
+            subject.root.position = tuple(subject.beside + subject.belt)
 
     def trail(self, subject: Subject, name: str) -> None:
         """Draw the trail of a link, a frame or the centre of mass."""
@@ -134,8 +135,11 @@ class Stage:
         """Draw all subjects as they are now."""
         with self.lock, self.server.atomic():
             for subject in self.subjects:
-                subject.time = self.clock.time
+                subject.time = self.clock.total if subject.belted else self.clock.time
                 subject.place()
+            leader = next((each for each in self.subjects if each.belted), None)
+            if leader is not None and leader.film is not None:
+                self.ground.move(leader.film.speed * self.clock.total)
 
     def step(self, seconds: float) -> bool:
         """Let real time pass and return whether something moves by itself."""
