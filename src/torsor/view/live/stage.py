@@ -10,7 +10,7 @@ from torsor.view.live.clock import Clock
 from torsor.view.live.ground import Ground
 from torsor.view.live.subjects import Subject
 
-HIGH, AWAY, BESIDE = 0.4, 1.15, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
+HIGH, AWAY, BESIDE = 0.4, 1.4, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
 
 
 class Stage:
@@ -98,8 +98,7 @@ class Stage:
         """Put the subjects side by side, ``apart`` m from each other."""
         self.apart = apart
         for number, subject in enumerate(self.subjects):
-            subject.beside = number * apart * self.side
-            subject.root.position = tuple(subject.beside + subject.belt)
+            subject.root.position = tuple(number * apart * self.side)
 
     def trail(self, subject: Subject, name: str) -> None:
         """Draw the trail of a link, a frame or the centre of mass."""
@@ -135,11 +134,10 @@ class Stage:
         """Draw all subjects as they are now."""
         with self.lock, self.server.atomic():
             for subject in self.subjects:
-                subject.time = self.clock.total if subject.belted else self.clock.time
+                subject.time = self.clock.total if subject.goes_on else self.clock.time
                 subject.place()
-            leader = next((each for each in self.subjects if each.belted), None)
-            if leader is not None and leader.film is not None:
-                self.ground.move(leader.film.speed * self.clock.total)
+            for film in [each.film for each in self.subjects if each.film is not None and each.goes_on][:1]:
+                self.ground.move(film.speed * self.clock.total)
 
     def step(self, seconds: float) -> bool:
         """Let real time pass and return whether something moves by itself."""

@@ -43,8 +43,6 @@ class Subject:
             motion = timeline(what, title).every(MOST)
             self.scene, self.title = Scene.of(motion.robot, things=motion.things), motion.title
             self.film = Film(self.scene, motion)
-        self.belted = self.film is not None and self.film.motion.ahead is not None
-        self.beside = np.zeros(3)
         self.time = 0.0
         self.sways = self.led = False
         self.wanted: list[float] | None = None
@@ -70,25 +68,19 @@ class Subject:
         if self.posture is not None:
             return self.scene.corners(np.stack([self.posture.home, *self.posture.swings()]))
         assert self.film is not None
-        few = self.film.motion.every(50)
-        low, high = self.scene.corners(few.q)
-        if few.ahead is None:
-            return low, high
-        steps = [self.scene.corners(q) for q in few.q]  # in place: as large as the body, not as its way
-        ways = np.outer((few.times - few.times[0]) / self.film.duration, few.ahead)
-        return np.min([each[0] for each in steps] - ways, axis=0), np.max([each[1] for each in steps] - ways, axis=0)
+        few = Film(self.scene, self.film.motion.every(50))
+        if few.motion.ahead is None:
+            return self.scene.corners(few.motion.q)
+        each = np.array([self.scene.corners(q) for q in few.motion.q]) - few.way[:, None]
+        return each[:, 0].min(axis=0), each[:, 1].max(axis=0)
 
     @property
-    def belt(self) -> Array:
-        """How far (3,) a walk that goes on is moved back, so that it stays in place: the ground moves under it."""
-        if self.film is None or self.film.motion.ahead is None:
-            return np.zeros(3)
-        return -self.film.motion.ahead * (self.film.within(self.time) / self.film.duration)
+    def goes_on(self) -> bool:
+        """Whether it is a walk that goes on in the next round."""
+        return self.film is not None and self.film.motion.ahead is not None
 
     def place(self) -> None:
         """Draw what is shown now."""
         shot = self.shot
-        if self.belted:
-            self.root.position = tuple(self.beside + self.belt)
         self.figure.place(*shot.placed)
         self.marks.place(shot)
