@@ -32,6 +32,7 @@ SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
 IMPLAUSIBLE = (
     4.0  # length of an ellipsoid of inertia, in lengths of the rods of its link: above, it is no picture of it
 )
+LIGHT = 20.0  # kg/m^3: below, neither, since hollow links of robots have some 200, people 1000
 
 
 class Mover(Protocol):
@@ -198,8 +199,10 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     rods = bones(robot, index, radius if index >= 0 else radius / 2)
     mark = joint_mark(robot, index, radius) if index >= 0 else None
     body = ellipsoid_solid(link) if index >= 0 and not is_beam(robot, link) else None
-    if body is not None and rods and 2 * body.size.max() > IMPLAUSIBLE * _extent(surface_of(rods)):
-        body = None  # inertias of many files are those of much larger bodies, which would hide the robot
+    if body is not None and rods:
+        volume = 4 / 3 * np.pi * float(body.size.prod())
+        if link.mass < LIGHT * volume or 2 * body.size.max() > IMPLAUSIBLE * _extent(surface_of(rods)):
+            body = None  # inertias of many files are those of much larger bodies, which would hide the robot
     if rods:
         yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
     if mark is not None:

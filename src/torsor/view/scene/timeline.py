@@ -9,13 +9,13 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.contact.balance import ground_reaction
 from torsor.human.contact.schedule import Walk
-from torsor.human.contact.support import Sitting
-from torsor.human.gait.curves import CARRIES, StrideCurves
+from torsor.human.contact.support import Sitting, Support
+from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.forces import Grounded
+from torsor.human.terms.pressing import feet_and_seat, pressure
 from torsor.human.terms.problem import HumanProblem, load_of, who
-from torsor.human.terms.samples import sampled
+from torsor.human.terms.samples import sampled, walk_of
 from torsor.identification import Identified
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
@@ -127,38 +127,21 @@ def _of_task(result: MotionResult, term: Grounded) -> Timeline:
     at, tau, external = sampled(result, s), None, None
     if isinstance(problem, HumanProblem):
         tau, external = problem.contact(result)
-    forces, places = at.forces, _pressed(at.forces, at.moments, _weight(body))
-    seat = term.support if isinstance(term.support, Sitting) else None
-    if seat is not None:
-        whole, carries = ground_reaction(body, at.q, at.v, at.a), seat.seated(s)
-        rest = np.where(carries.fraction[:, None] > 0, whole.force - forces.sum(axis=1), np.nan)
-        forces = np.concatenate([forces, rest[:, None]], axis=1)
-        places = np.concatenate([places, carries.point[:, None]], axis=1)
-    states, ground = (result.times, at.q, at.v, at.a), np.concatenate([places, forces], axis=-1)
+    states, ground = (result.times, at.q, at.v, at.a), feet_and_seat(result, at, s)
     title = f"{who(problem)}: {problem.name}"
     found = Timeline(body, title, *states, tau, body.coordinate_names, external, ground)
-    return replace(found, things=_things(problem, seat))
+    return replace(found, things=_things(problem, term.support))
 
 
-def _things(problem: MotionProblem, seat: Sitting | None = None) -> tuple[Thing, ...]:
+def _things(problem: MotionProblem, support: Support) -> tuple[Thing, ...]:
     """Return what the body of a problem carries and sits on."""
-    return tuple(each for each in (load_of(problem), seat) if each is not None)
-
-
-def _weight(body: Robot) -> float:
-    return body.mass * float(np.linalg.norm(body.gravity))
-
-
-def _pressed(forces: Array, moments: Array, weight: float) -> Array:
-    """Return where forces (T, G, 3) with moments about the origin press on the ground; NaN where there is no load."""
-    up = np.where(forces[..., 1] > CARRIES * weight, forces[..., 1], np.nan)
-    return np.stack([moments[..., 2] / up, 0.0 * up, -moments[..., 0] / up], axis=-1)
+    load, seats = load_of(problem), [support] if isinstance(support, Sitting) else []
+    return (*([] if load is None else [load]), *seats)
 
 
 def _of_stride(stride: StrideCurves) -> Timeline:
     body, at, problem = stride.body, stride.samples, stride.result.problem
     forces, moments = at.forces, at.moments
-    places = _pressed(forces, moments, stride.weight)
     feet = [body.link_names.index(f"{side}_foot") for side in SIDES]
     poses = body.to(device="casadi").poses(at.q)[:, feet]
     external = np.zeros((len(at.q), len(body.links), 6))
@@ -167,9 +150,9 @@ def _of_stride(stride: StrideCurves) -> Timeline:
         external[:, feet, part] = np.einsum("tfji,tfj->tfi", poses[..., :3, :3], vectors)
     title = f"{who(problem)}, {stride.step.speed:.3g} m/s"
     states = (stride.s * stride.duration, at.q, at.v, at.a, at.torques)
-    ground = np.concatenate([places, forces], axis=-1)
+    ground = np.concatenate([pressure(at, body), forces], axis=-1)
     found = Timeline(body, title, *states, body.coordinate_names, external, ground)
-    return replace(found, things=_things(problem), ahead=_ahead(at.q))
+    return replace(found, things=_things(problem, walk_of(problem)[1]), ahead=_ahead(at.q))
 
 
 def _ahead(q: Array) -> Array | None:
