@@ -33,7 +33,7 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     draw_postures(upper, result)
     upper.set_title("postures, from the right side; arrows: forces of the ground and the seat")
     fractions = np.abs(torques[:, len(GLOBAL) :] / body.effort_limit[len(GLOBAL) :]).max(axis=0)
-    names = _named(body.coordinate_names, torques, len(GLOBAL) + np.argsort(-fractions))
+    names = _named(body.coordinate_names, torques, (len(GLOBAL) + np.argsort(-fractions)).tolist())
     shown = list(names.values())[:TORQUES]
     limits = body.effort_limit[shown]
     bounds = (Bound(0.0, result.T, -limits, limits),)
@@ -48,10 +48,10 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     return saved(figure, path, dpi=110)
 
 
-def _named(coordinates: Sequence[str], torques: Array, order: Array) -> dict[str, int]:
+def _named(coordinates: Sequence[str], torques: Array, order: Sequence[int]) -> dict[str, int]:
     """Return coordinates by the names of their curves; a right and a left one that are the same have one curve."""
     found = dict[str, int]()
-    for k in order.tolist():
+    for k in order:
         side, _, name = coordinates[k].partition("_")
         other = {"right": "left", "left": "right"}.get(side)
         twin = coordinates.index(f"{other}_{name}") if other else k
