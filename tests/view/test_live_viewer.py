@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -164,3 +165,11 @@ def test_a_walk_stays_in_place_while_the_ground_passes_under_it(shown: Any) -> N
     assert np.ptp(places, axis=0).max() < 0.8  # 2 m a second
     assert all(np.linalg.norm(each, axis=-1).max() <= 5 * stage.ground.cell for each in grounds)
     assert any(np.abs(here).max() > 0 for here in grounds[1])
+
+
+def test_the_page_begins_with_our_script_and_viser_is_left_as_it_was(shown: Any) -> None:
+    usual = viser.infra.WebsockServer
+    with urlopen(shown(torsor.library.two_link()).url, timeout=10) as answer:
+        page = answer.read().decode()
+    assert page.index("swiftshader") < page.index("<script", page.index("<script") + 1)
+    assert viser.infra.WebsockServer is usual
