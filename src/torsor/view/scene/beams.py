@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from torsor.arrays import Array
 from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
-from torsor.spatial import axis_frame
 from torsor.view.scene.solids import Solid
 
 MOST = 150  # nodes of finite elements that are drawn
@@ -91,8 +90,10 @@ def is_beam(robot: Mechanism, link: Link) -> bool:
 
 def _frames_along(ways: Array) -> Array:
     """Return rotations (..., 3, 3) whose z axes are along vectors (..., 3)."""
-    flat = ways.reshape(-1, 3)
-    return np.array([axis_frame(each) if each.any() else np.eye(3) for each in flat]).reshape(*ways.shape, 3)
+    z = ways / np.linalg.norm(ways, axis=-1, keepdims=True)
+    x = np.cross(np.eye(3)[np.argmin(np.abs(z), axis=-1)], z)
+    x = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    return np.stack([x, np.cross(z, x), z], axis=-1)
 
 
 def _pairs(points: Array) -> NDArray[np.int64]:
@@ -111,7 +112,7 @@ def _pairs(points: Array) -> NDArray[np.int64]:
 
 
 def _shortest_tree(points: Array) -> NDArray[np.int64]:
-    """Return the edges (P - 1, 2) of the minimum spanning tree of points (Prim 1957)."""
+    """Return the edges (P - 1, 2) of the minimum spanning tree of points; it grows by the nearest point."""
     apart = np.linalg.norm(points[:, None] - points, axis=-1)
     nearest, best, out = np.zeros(len(points), dtype=np.int64), apart[0].copy(), np.ones(len(points), dtype=bool)
     out[0], pairs = False, []
