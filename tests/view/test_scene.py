@@ -11,6 +11,7 @@ from torsor.human.body.drawing import landmarks
 from torsor.mechanism import Visual
 from torsor.mechanism.flexible import Modes
 from torsor.view.live.clock import Clock
+from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Film
 from torsor.view.page.content import content
 from torsor.view.scene import Scene, Timeline, timeline
@@ -43,6 +44,12 @@ def test_a_flexible_link_is_drawn_from_its_joint_to_its_tip_wherever_that_is() -
     straight = ends(scene, np.zeros(5))
     assert np.allclose(straight[1][:, 1:], 0.0) and abs(end[-1] - straight[1][-1])[2] > 0.05
     assert not any(each.link == 0 and each.kind == "body" for each in scene.shown)  # no ellipsoid that stays straight
+
+
+def test_sliders_bend_a_flexible_link_a_little() -> None:
+    arm = Posture(bending_arm())
+    reach = {slide.name: slide.high for slide in arm.slides}
+    assert reach["joint1"] == np.pi and all(reach[f"link1/modes/{k}"] == 0.05 * arm.scene.size for k in (1, 2, 3))
 
 
 def test_the_points_of_a_beam_move_as_its_modes_say() -> None:
