@@ -12,6 +12,8 @@ from torsor.errors import ModelError, ModelWarning
 from torsor.view.live import Viewer, view
 from torsor.view.live.server import is_own_page
 
+from .test_scene import slide
+
 viser = pytest.importorskip("viser", reason="viser is not installed (extra: view)")
 
 
@@ -132,6 +134,37 @@ def test_what_cannot_be_shown_is_refused() -> None:
         view()
     with pytest.raises(ModelError, match="2 names"):
         view(torsor.library.two_link(), names=["a", "b"])
+
+
+def test_external_wrenches_are_arrows_of_forces_and_of_moments(shown: Any) -> None:
+    arm = torsor.library.planar_chain(2).to(device="casadi")
+    wrenches = np.zeros((2, 6))
+    wrenches[1] = [0.0, 0.0, 5.0, 3.0, 0.0, 0.0]
+    viewer = shown(torsor.simulate(arm, duration=0.01, external=wrenches))
+    assert viewer.stage.has("external")
+    viewer.show("external")
+    viewer.stage.draw()
+    nodes = viewer.stage.subjects[0].marks._nodes
+    for name in ("external", "external moments"):
+        lengths = nodes[name].node.batched_scales[:, 2]
+        assert lengths[0] == 0 and lengths[1] > 0
+    viewer.show("external", shown=False)
+    assert not nodes["external"].node.visible and not nodes["external moments"].node.visible
+
+
+def test_a_walk_stays_in_place_while_the_ground_passes_under_it(shown: Any) -> None:
+    viewer = shown(slide())
+    stage, places, grounds = viewer.stage, [], []
+    for time in (0.0, 0.6, 1.0, 1.6):
+        stage.clock.time, stage.clock.rounds = time % 1.0, int(time)
+        stage.draw()
+        places.append(ball_of(viewer).batched_positions.copy())
+        grounds.append([np.array(node.position) for _, _, node in stage.ground._nodes])
+    np.testing.assert_allclose(places[0], places[2], atol=1e-6)
+    np.testing.assert_allclose(places[1], places[3], atol=1e-6)
+    assert np.ptp(places, axis=0).max() < 0.8  # 2 m a second
+    assert all(np.linalg.norm(each, axis=-1).max() <= 5 * stage.ground.cell for each in grounds)
+    assert any(np.abs(here).max() > 0 for here in grounds[1])
 
 
 def test_the_page_begins_with_our_script_and_viser_is_left_as_it_was(shown: Any) -> None:

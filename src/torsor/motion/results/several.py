@@ -18,6 +18,7 @@ from torsor.summary import Summary
 
 SHARED = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
 MOST_RESULTS = 1_000_000
+ALIKE = 1e-3  # relative difference of objectives below which their axis is not stretched further
 
 
 def archive(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
@@ -115,6 +116,11 @@ def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | N
     styled(axes, "objective of each start; numbers are seeds", "objective")
     axes.set_xlabel("rank")
     axes.locator_params("x", integer=True)
+    axes.ticklabel_format(axis="y", useOffset=False)
+    known = values[np.isfinite(values)]
+    if known.size and np.ptp(known) < ALIKE * np.abs(known).max():  # starts that agree look so
+        half = ALIKE * float(np.abs(known).max())
+        axes.set_ylim(float(known.mean()) - half, float(known.mean()) + half)
     if axes.lines:
         axes.legend(frameon=False)
     best = results[0]

@@ -13,9 +13,10 @@ from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.view.page.motions import motion, packed, shown_samples
 from torsor.view.page.numbers import Numbers
-from torsor.view.page.shapes import surfaces
+from torsor.view.page.shapes import beam_data, surfaces
 from torsor.view.page.sliders import controls
 from torsor.view.scene import Scene, Timeline, home, palette, timeline, upwards
+from torsor.view.scene.things import Thing
 
 ALLOWED = "robots, trajectories, motions, strides and identifications; one, a list of them, or a dict with their titles"
 LEAVES = 8  # ends of a tree whose trails are drawn
@@ -39,19 +40,19 @@ def content(
 ) -> Content:
     """Return the data of a page; see ``torsor.view.page.page`` for the arguments."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
-    scenes, robots, actors = dict[int, int](), list[dict[str, Any]](), list[dict[str, Any]]()
+    scenes, robots, actors = dict[tuple[int, tuple[Thing, ...]], int](), list[dict[str, Any]](), list[dict[str, Any]]()
     kept, boxes = list[tuple[Robot, Scene]](), list[tuple[Array, Array]]()
     for title, each in _listed(what):
         played = None if isinstance(each, Robot | ParallelRobot) else shown_samples(timeline(each, title), rate)
-        source = each if played is None else played.robot
-        if id(source) not in scenes:
-            scene = Scene.of(source, meshes)
+        source, things = (each, ()) if played is None else (played.robot, played.things)
+        if (id(source), things) not in scenes:
+            scene = Scene.of(source, meshes, things)
             surface, note = surfaces(scene, numbers, triangles)
-            scenes[id(source)] = len(robots)
-            robots.append(_robot(scene, trails) | surface)
+            scenes[id(source), things] = len(robots)
+            robots.append(_robot(scene, trails) | surface | {"beams": beam_data(scene, numbers)})
             notes += [note] if note else []
             kept.append((source, scene))
-        number = scenes[id(source)]
+        number = scenes[id(source), things]
         scene = kept[number][1]
         if played is None:
             start = home(each, q)
@@ -97,6 +98,7 @@ def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
         "name": robot.name,
         "size": scene.size,
         "links": list(robot.link_names),
+        "places": scene.places,
         "frames": frames,
         "labels": labels,
         "trails": places,
@@ -177,7 +179,7 @@ def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Sc
         return np.zeros((0, 3))
     com, links = (numbers.read(played[name])[..., :3].astype(float) for name in ("com", "poses"))
     along = np.eye(3) - np.outer(up, up)
-    bodies = [link.mass > 0 for link in scenes[played["robot"]].robot.links]
+    bodies = [k for k, link in enumerate(scenes[played["robot"]].robot.links) if link.mass > 0]
     stays = np.linalg.norm((links - links[0])[:, bodies] @ along, axis=-1).max(axis=0).min(initial=np.inf)
     way = np.asarray((com - com[0]) @ along)
     return way if stays > np.linalg.norm(way, axis=1).max() / 2 else np.zeros((0, 3))

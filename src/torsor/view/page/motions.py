@@ -52,6 +52,8 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
         "com": numbers.add(tree.center_of_mass(line.q)),
         "energy": numbers.add(energy),
     }
+    if line.ahead is not None:
+        content["ahead"] = line.ahead.tolist()
     light = robot.to(device="casadi")  # for few samples, compiling takes too long
     if robot.loops:
         content["closure"] = numbers.add(np.abs(light.closure_error(line.q)).max(axis=-1, initial=0.0))

@@ -7,6 +7,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.view.page.numbers import Numbers
 from torsor.view.scene import Scene, Triangles
+from torsor.view.scene.beams import Beam
 from torsor.view.scene.bodies import ellipsoid
 from torsor.view.scene.simplify import within
 
@@ -73,3 +74,15 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
         f"Meshes of {scene.robot.name} are simplified from {before:,} to {after:,} triangles." if after < before else ""
     )
     return {"shapes": shapes.listed, "shown": shown}, note
+
+
+def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
+    """Return how the flexible links of a robot bend, and from which place on their rods are numbered."""
+    found, place = [], len(scene.robot.links)
+    for each in scene.movers:
+        if isinstance(each, Beam):
+            parts = {name: numbers.add(getattr(each, name).ravel()) for name in ("points", "shapes", "second")}
+            at = list(range(each.at.start, each.at.stop))
+            found.append({"link": each.link, "place": place, "at": at, "pairs": each.pairs.ravel().tolist()} | parts)
+        place += each.count
+    return found

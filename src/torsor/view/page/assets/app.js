@@ -39,7 +39,7 @@ class App {
         };
         this.layers = { bodies: true, grid: true, external: true, ...data.layers };
         this.duration = Math.max(...this.actors.map((each) => each.duration), 0);
-        Object.assign(this, { time: 0, playing: false, speed: 1, loop: true, frames: 0 });
+        Object.assign(this, { time: 0, rounds: 0, playing: false, speed: 1, loop: true, frames: 0 });
         Object.assign(this, { chosen: this.actors[0], apart: data.apart });
         this.byId = (id) => document.getElementById(id);
         this.stage = new Stage(this.byId("view"), this.byId("labels"), data, this.actors, this.layers);
@@ -101,9 +101,8 @@ class App {
         this.apart = apart;
         this.actors.forEach((actor, k) => {
             actor.offset = scaled(way, apart * this.data.unit * (k - (this.actors.length - 1) / 2));
-            actor.show(this.time);
         });
-        this.changed();
+        this.seek(this.time, this.rounds);
     }
 
     choose(k) {
@@ -112,9 +111,10 @@ class App {
         this.changed();
     }
 
-    seek(time) {
-        this.time = time;
-        this.actors.forEach((each) => each.show(time));
+    /** Go to a time (s), after so many rounds of a loop, in which walks have gone on. */
+    seek(time, rounds = 0) {
+        Object.assign(this, { time, rounds });
+        this.actors.forEach((each) => each.show(each.content.ahead ? time + rounds * this.duration : time));
         this.changed();
     }
 
@@ -146,12 +146,12 @@ class App {
             const passed = this.last === null ? 0 : (now - this.last) / 1000;
             this.last = now;
             this.adapt(passed);
-            let time = this.time + this.speed * passed;
+            let time = this.time + this.speed * passed, { rounds } = this;
             if (time > this.duration) {
-                if (this.loop) time %= this.duration;
+                if (this.loop) [time, rounds] = [time % this.duration, rounds + Math.floor(time / this.duration)];
                 else [time, this.playing] = [this.duration, false];
             }
-            this.seek(time);
+            this.seek(time, rounds);
         }
         this.render();
         if (this.playing) this.changed();

@@ -146,7 +146,7 @@ class Stage {
             if (!actor.visible || !(actor instanceof Motion)) continue;
             if (!this.trails.has(actor)) this.trails.set(actor, actor.robot.trails.map((each) => this.trail(actor, each, thin)));
             const model = identity();
-            for (let k = 0; k < 3; k++) model[12 + k] = actor.offset[k];
+            for (let k = 0; k < 3; k++) model[12 + k] = actor.origin[k];
             for (const { mesh, starts } of this.trails.get(actor)) {
                 const [low, high] = [starts[actor.index], starts[actor.next]];
                 const count = low + 36 * Math.round(((high - low) / 36) * actor.part);
