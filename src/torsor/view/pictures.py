@@ -1,5 +1,6 @@
 """Pictures of robots in a posture, and animations of motions (matplotlib, the extra ``plot``)."""
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import positive, whole_number
+from torsor.checks import number, positive, whole_number
+from torsor.errors import ModelError, describe
 from torsor.files import replacing
 from torsor.human.gait import animation
 from torsor.human.gait.curves import StrideCurves
@@ -56,18 +58,41 @@ def draw(
         line = timeline(what).every(INSTANTS)
         scene, postures, title = Scene.of(line.robot, _meshes()), line.q, line.title
     figure = new_figure(7.0, 6.4)
-    drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), (elevation, azimuth))
+    drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), _angles(elevation, azimuth, "draw"))
     figure.axes[0].set_title(title)
     drawing.show(postures)
     if path is not None:
-        target = Path(path)
+        target = _picture_path(path, figure.canvas.get_supported_filetypes())
         with replacing(target) as part:
-            figure.savefig(part, dpi=130, format=target.suffix[1:] or None)
+            figure.savefig(part, dpi=130, format=target.suffix[1:])
     return figure
 
 
+def _picture_path(path: str | Path, kinds: Iterable[str]) -> Path:
+    """Return the path of a picture, .png without a suffix; a suffix of no picture, or a folder, raises ModelError."""
+    target = Path(path)
+    if target.is_dir():
+        raise ModelError(describe(f"{target} is a folder", where="draw", allowed="a file"))
+    target = target if target.suffix else target.with_name(f"{target.name}.png")
+    allowed = sorted(f".{each}" for each in kinds)
+    if target.suffix.lower() not in allowed:
+        raise ModelError(describe(f"cannot write {target.name!r}", where="draw", allowed=", ".join(allowed)))
+    return target
+
+
+def _angles(elevation: float, azimuth: float, where: str) -> tuple[float, float]:
+    return number(elevation, where, "elevation"), number(azimuth, where, "azimuth")
+
+
 def animate(
-    result: Any, path: str | Path, rate: int = 25, slower: float = 1.0, progress: bool | None = None, **view: float
+    result: Any,
+    path: str | Path,
+    rate: int = 25,
+    slower: float = 1.0,
+    progress: bool | None = None,
+    *,
+    elevation: float = 20.0,
+    azimuth: float = -50.0,
 ) -> Path:
     """Write a motion as a .gif, or as an .mp4 where the program ffmpeg is installed, and return the path.
 
@@ -92,8 +117,7 @@ def animate(
     scene, figure = Scene.of(line.robot, _meshes()), new_figure(6.4, 5.6)
     times, postures = _frames(line, rate * slower)
     few = postures[np.linspace(0, len(postures) - 1, min(AROUND, len(postures))).round().astype(int)]
-    angles = view.get("elevation", 20.0), view.get("azimuth", -50.0)
-    drawing = Drawing(figure, scene, few, FEW, angles)
+    drawing = Drawing(figure, scene, few, FEW, _angles(elevation, azimuth, "animate"))
 
     def show(k: int) -> None:
         drawing.show(postures[k : k + 1])
@@ -117,8 +141,11 @@ def _frames(line: Timeline, rate: float) -> tuple[Array, Array]:
     """Return times, ``rate`` a second, and the postures of the nearest samples."""
     count = max(2, round(float(line.times[-1] - line.times[0]) * rate))
     times = np.linspace(line.times[0], line.times[-1], count)
-    nearest = np.abs(line.times[:, None] - times).argmin(axis=0)
-    return times, line.q[nearest]
+    after = np.searchsorted(line.times, times).clip(1, max(len(line) - 1, 1))
+    before = after - 1
+    after = np.minimum(after, len(line) - 1)
+    nearer = times - line.times[before] <= line.times[after] - times
+    return times, line.q[np.where(nearer, before, after)]
 
 
 class Drawing:
@@ -162,8 +189,8 @@ class Drawing:
         """Return the triangles (n, 3, 3) of all surfaces in postures (K, nq), in base axes, with colours (n, 4)."""
         poses = self.scene.poses(postures)
         polygons, colors = [], []
-        for number, pose in enumerate(poses, start=1):
-            strength = (number / len(poses)) ** 1.5
+        for count, pose in enumerate(poses, start=1):
+            strength = (count / len(poses)) ** 1.5
             for each, corners in zip(self.scene.shown, self.corners, strict=True):
                 T = pose[each.link + 1]
                 placed = corners @ T[:3, :3].T + T[:3, 3]

@@ -56,7 +56,7 @@ def content(
         if played is None:
             start = home(each, q)
             actor, module = controls(scene.robot, start, scene.size)
-            com, potential = scene.tree.center_of_mass(start), float(scene.tree.potential_energy(start))
+            com, potential = scene.center_of_mass(start), float(scene.tree.potential_energy(start))
             actor |= {"title": title or scene.robot.name, "com": com.tolist(), "potential": potential}
             actor["poses"] = numbers.add(packed(scene.poses(start)[1:]))
             if module:
@@ -96,6 +96,7 @@ def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
     return {
         "name": robot.name,
         "size": scene.size,
+        "mass": robot.mass,
         "links": list(robot.link_names),
         "frames": frames,
         "labels": labels,
@@ -166,8 +167,9 @@ def _view(
 
 def _largest(vectors: Sequence[Array]) -> float:
     """Return a large length of vectors (..., 3), exceeded by some short peaks only, or 1 where there is none."""
-    lengths = [np.nanquantile(np.linalg.norm(each, axis=-1), USUAL) for each in vectors if np.isfinite(each).any()]
-    return float(max(lengths, default=0.0)) or 1.0
+    lengths = [np.linalg.norm(each.astype(float), axis=-1) for each in vectors]
+    finite = [each[np.isfinite(each)] for each in lengths]
+    return float(max((np.quantile(each, USUAL) for each in finite if each.size), default=0.0)) or 1.0
 
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, warn
+from torsor.errors import ModelError, describe, warn
 from torsor.mechanism import Visual
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -24,6 +24,8 @@ DARK: Color = (0.25, 0.28, 0.33, 1.0)
 SIDES: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
 MIDDLE: Color = (0.52, 0.55, 0.6, 1.0)
 SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
+FARTHEST = 1e9  # m: graphics cards count in single precision
+LARGE = f"points at most {FARTHEST:g} m from the origin of the link"
 IMPLAUSIBLE = (
     4.0  # length of an ellipsoid of inertia, in lengths of the rods of its link: above, it is no picture of it
 )
@@ -83,6 +85,11 @@ class Scene:
         base = np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4))
         return np.concatenate([base, moving], axis=-3)
 
+    def center_of_mass(self, q: ArrayLike) -> Array:
+        """Return the centre of mass (..., 3) in base axes, for q (..., nq); of a robot without mass, the origin."""
+        at = np.asarray(q, dtype=float)
+        return self.tree.center_of_mass(at) if self.robot.mass > 0 else np.zeros((*at.shape[:-1], 3))
+
     def corners(self, q: ArrayLike) -> tuple[Array, Array]:
         """Return the least and largest coordinates (3,) that any surface reaches in the postures q (..., nq)."""
         poses = self.poses(q).reshape(-1, len(self.robot.links) + 1, 4, 4)
@@ -101,7 +108,7 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
         drawn = 0
         for number, visual in enumerate(link.visuals):
             try:
-                surface = _surface(visual) if meshes or visual.shape != "mesh" else None
+                surface = _surface(visual, link.name) if meshes or visual.shape != "mesh" else None
             except ModelError as error:
                 faults.append(str(error))
                 surface = None
@@ -117,8 +124,16 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
         warn(f"{robot.name}: drawn without {faults[0]}{more}")
 
 
-def _surface(visual: Visual) -> tuple[Triangles, tuple[Solid, ...]]:
-    """Return the surface of a shape, and the solid that it is, if it is one."""
+def _surface(visual: Visual, link: str) -> tuple[Triangles, tuple[Solid, ...]]:
+    """Return the surface of a shape, and the solid that it is, if it is one; one too large to draw is an error."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        surface, solids = _shape(visual)
+    if not np.abs(surface.vertices).max(initial=0.0) <= FARTHEST:  # no number also where a product overflowed
+        raise ModelError(describe(f"a {visual.shape} of size {visual.size}", where=f"link {link!r}", allowed=LARGE))
+    return surface, solids
+
+
+def _shape(visual: Visual) -> tuple[Triangles, tuple[Solid, ...]]:
     if visual.shape == "mesh":
         if visual.path is None:
             raise ModelError(f"mesh {visual.mesh!r}: the file is not found")
