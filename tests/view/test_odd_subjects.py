@@ -34,7 +34,8 @@ def until(count: int, of: int = 20) -> np.ndarray:
 
 def urdf(folder: Path, inertial: str = "", visual: str = "", joint: str = "continuous") -> torsor.Robot:
     text = (
-        f'<robot name="odd"><link name="base"/><link name="arm">{inertial}{visual}</link><joint name="j" type="{joint}">'
+        f'<robot name="odd"><link name="base"/><link name="arm">{inertial}{visual}</link>'
+        f'<joint name="j" type="{joint}">'
         '<parent link="base"/><child link="arm"/><origin xyz="0 0 1"/><axis xyz="0 1 0"/></joint></robot>'
     )
     (folder / "odd.urdf").write_text(text, encoding="utf-8")

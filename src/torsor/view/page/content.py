@@ -22,6 +22,7 @@ LEAVES = 8  # ends of a tree whose trails are drawn
 ENOUGH = 24  # postures that the size of the picture is computed from
 SUNK = 0.05  # how far a robot may reach below the origin, in sizes, before the ground is drawn lower
 TRAVELS = 0.3  # from this way of the centre of mass on, in sizes, the camera follows it
+TALL = 0.48  # size of the picture of a thin robot that stands, in heights: seen from above, its upper end is near
 USUAL = 0.95  # fraction of all arrows that are no longer than the length below
 ARROW = 0.4  # length of the longest arrow, in sizes
 
@@ -155,7 +156,7 @@ def _view(
         "up": up.tolist(),
         "ground": 0.0 if bottom > -SUNK * size else bottom,
         "middle": ((low + high) / 2).tolist(),
-        "size": width * 0.8,
+        "size": max(width * 0.8, float(np.abs(up) @ (high - low)) * TALL),
         "unit": width * 1.2,
         "apart": 0.0 if same else 1.0,
         "follow": travels,

@@ -226,7 +226,8 @@ class Panel {
         if (actor.closure !== null) rows.push(["Closing error", short(actor.closure, 0)]);
         const ground = actor.wrenches("ground").reduce((sum, each) => add(sum, each.force), [0, 0, 0]);
         if (actor.content.ground) rows.push(["Force of the ground", `${short(norm(ground))} N`]);
-        const com = subtract(actor.com, actor.offset).map((each) => (each + 0).toFixed(3).replace(/^-(0\.0*)$/, "$1"));
+        const digits = clamp(3 - Math.trunc(Math.log10(actor.robot.size)), 0, 9); // of a robot of some metres, to a millimetre
+        const com = subtract(actor.com, actor.offset).map((each) => (each + 0).toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
         if (actor.robot.mass > 0) rows.push(["Centre of mass", `${com.join("  ").replaceAll("-", "\u2212")} m`]);
         if (this.energy.children.length !== 2 * rows.length) {
             this.energy.replaceChildren(...rows.flatMap(([name]) => [element("dt", {}, name), element("dd")]));
