@@ -1,5 +1,6 @@
 """Viewer, pages and pictures of robots and results that are not as one expects them: empty, failed, huge, massless."""
 
+import json
 import struct
 import warnings
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import torsor
+from node import needs_node, node
 from pages import decoded
 from torsor.errors import ModelError, ModelWarning
 from torsor.view.live.postures import Posture
@@ -112,6 +114,17 @@ def test_a_robot_whose_drives_cannot_hold_it_is_shown_without_forces() -> None:
     assert "energy" in readout(leg.shot)
 
 
+def test_loops_that_cannot_be_closed_are_shown_open_with_all_sliders(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ModelError("four_bar: the loops cannot be closed")
+
+    monkeypatch.setattr(torsor.Robot, "closed_positions", fail)
+    gaping = Posture(torsor.library.four_bar())
+    assert gaping.note.startswith("Loops are open: four_bar")
+    assert len(gaping.slides) == 3 and gaping.shot.closing is None
+    assert np.allclose(gaping.move([0.1, 0.2, 0.3]).q, [0.1, 0.2, 0.3]) and gaping.shot.drives is not None
+
+
 def test_pictures_are_written_to_files_of_their_kinds(tmp_path: Path) -> None:
     draw(ARM, path=tmp_path / "arm")
     assert (tmp_path / "arm.png").read_bytes().startswith(b"\x89PNG")
@@ -121,3 +134,37 @@ def test_pictures_are_written_to_files_of_their_kinds(tmp_path: Path) -> None:
         draw(ARM, path=tmp_path)
     with pytest.raises(ModelError, match="elevation is nan; allowed: a finite number"):
         draw(ARM, elevation=NAN)
+
+
+def test_a_name_between_dollars_is_no_formula(tmp_path: Path) -> None:
+    (tmp_path / "odd.urdf").write_text('<robot name="$x_$"><link name="base"/></robot>', encoding="utf-8")
+    draw(torsor.load(tmp_path / "odd.urdf"), path=tmp_path / "odd.svg")
+    assert (tmp_path / "odd.svg").stat().st_size > 0
+
+
+CHART = """
+const { readFileSync } = await import("node:fs");
+const [folder] = process.argv.slice(-1), names = ["math", "ground", "chart"];
+const text = names.map((name) => readFileSync(`${folder}/${name}.js`, "utf8")).join("\\n");
+const own = new Function(`${text}; return { Ground, drawChart, short };`)();
+const pen = new Proxy({ texts: [] }, { get: (at, name) => (name === "fillText" ? (each) => at.texts.push(each) :
+    name in at ? at[name] : () => {}), set: () => true });
+const canvas = { clientWidth: 300, clientHeight: 120, getContext: () => pen };
+const times = Array.from({ length: 2000 }, (_, k) => k / 1000);
+const curve = (_, n) => ({ times, values: times.map((t) => n * t), limit: null, color: "red" });
+const curves = Array.from({ length: 200 }, curve);
+curves[0].values[7] = NaN;
+own.drawChart(canvas, curves, 2, { rule: "", faint: "", alarm: "", ink: "" });
+const cells = [1e-6, 0.3, 1, 7.7, 2e4].map((reach) => [reach / own.Ground.cell(reach), own.Ground.cell(reach)]);
+console.log(JSON.stringify({ texts: pen.texts, cells }));
+"""
+
+
+@needs_node
+def test_charts_take_any_number_of_motions_and_the_ground_any_size() -> None:
+    folder = Path(__file__).parents[2] / "src" / "torsor" / "view" / "page" / "assets"
+    found = json.loads(node(CHART, str(folder)))
+    assert found["texts"][-1] == "397.8"  # the largest of 400,000 values; the one that is no number does not count
+    for squares, cell in found["cells"]:
+        assert 15 < squares <= 45.1  # lines to each side up to where the ground fades
+        assert round(cell / 10 ** np.floor(np.log10(cell) + 1e-9), 6) in (1, 2, 5)

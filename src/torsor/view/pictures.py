@@ -17,7 +17,7 @@ from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.forces import Grounded
 from torsor.motion import MotionResult
 from torsor.parallel import ParallelRobot
-from torsor.results.figures import new_figure
+from torsor.results.figures import label, new_figure
 from torsor.robot.robot import Robot
 from torsor.simulation.movie import movie_path, write_movie
 from torsor.view.scene import Scene, Timeline, home, timeline, upwards
@@ -59,7 +59,7 @@ def draw(
         scene, postures, title = Scene.of(line.robot, _meshes()), line.q, line.title
     figure = new_figure(7.0, 6.4)
     drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), _angles(elevation, azimuth, "draw"))
-    figure.axes[0].set_title(title)
+    figure.axes[0].set_title(label(title))
     drawing.show(postures)
     if path is not None:
         target = _picture_path(path, figure.canvas.get_supported_filetypes())
@@ -121,7 +121,7 @@ def animate(
 
     def show(k: int) -> None:
         drawing.show(postures[k : k + 1])
-        figure.axes[0].set_title(f"{line.title}, {times[k]:.2f} s")
+        figure.axes[0].set_title(f"{label(line.title)}, {times[k]:.2f} s")
 
     return write_movie(figure, show, len(postures), target, rate, progress=progress)
 
@@ -188,7 +188,7 @@ class Drawing:
     def placed(self, postures: Array) -> tuple[Array, Array]:
         """Return the triangles (n, 3, 3) of all surfaces in postures (K, nq), in base axes, with colours (n, 4)."""
         poses = self.scene.poses(postures)
-        polygons, colors = [], []
+        polygons, colors = [np.zeros((0, 3, 3))], [np.zeros((0, 4))]  # a base alone has nothing to draw
         for count, pose in enumerate(poses, start=1):
             strength = (count / len(poses)) ** 1.5
             for each, corners in zip(self.scene.shown, self.corners, strict=True):
