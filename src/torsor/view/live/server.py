@@ -6,10 +6,12 @@ import io
 import ipaddress
 import os
 import socket
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 from torsor.errors import ModelError, describe, warn
+from torsor.view.live.client import own_page
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 TRIED = 100  # ports
@@ -33,12 +35,27 @@ def start(host: str, port: int) -> Any:
             "move it; there is no password and no encryption; fix: host='localhost' and an ssh tunnel"
         )
     free = free_port(host, port)
-    with contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner; the caller says the address
+    with silence(), own_page(viser):  # viser prints a banner; the caller says the address
         server: Any = viser.ViserServer(host=host, port=free, verbose=False)
     server.request_share_url = lambda *_, **__: None
     _refuse_foreign_pages(server, host)
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
     return server
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Discard what viser prints: on standard output, and in notebooks, where Rich shows it below the cell."""
+    from rich import get_console
+
+    console = get_console()
+    before = console.quiet
+    console.quiet = True
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        console.quiet = before
 
 
 def is_local(host: str) -> bool:
