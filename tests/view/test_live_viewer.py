@@ -1,6 +1,8 @@
 """The viewer as a server: what it draws moves, several motions share one time, and only its own page may connect."""
 
+import socket
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from typing import Any
 from urllib.request import urlopen
 
@@ -10,7 +12,7 @@ import pytest
 import torsor
 from torsor.errors import ModelError, ModelWarning
 from torsor.view.live import Viewer, view
-from torsor.view.live.server import is_own_page
+from torsor.view.live.server import free_port, is_own_page
 
 from .test_scene import slide
 
@@ -120,6 +122,43 @@ def test_names_that_lead_to_this_machine_are_not_enough() -> None:
     assert not is_own_page("http://rebound.example:8080", "rebound.example:8080", "127.0.0.1")
     assert is_own_page("http://lab.example:8080", "lab.example:8080", "0.0.0.0")
     assert not is_own_page("null", "localhost:8080", "localhost")
+
+
+def test_addresses_that_are_none_are_refused() -> None:
+    for origin, asked in (("http://[", "localhost:8080"), ("http://[", "["), ("http://localhost:8080", "[")):
+        assert not is_own_page(origin, asked, "localhost")
+
+
+@pytest.mark.parametrize("host", ["nohost.invalid", "256.1.1.1", "a..b", "192.0.2.77"])
+def test_a_host_that_is_not_this_machine_is_refused_at_once(host: str) -> None:
+    with pytest.raises(ModelError, match=r"host .*(no such host|cannot listen)"):
+        free_port(host, 8080)
+
+
+def test_a_taken_port_leads_to_the_next_one_and_none_left_to_an_error() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert port < free_port("127.0.0.1", port) if port < 65500 else True
+    with socket.socket() as last:
+        try:
+            last.bind(("127.0.0.1", 65535))
+        except OSError:
+            pytest.skip("something else has the last port")
+        last.listen()
+        with pytest.raises(ModelError, match="the ports 65535 to 65535 are taken; fix: choose another port"):
+            free_port("127.0.0.1", 65535)
+
+
+@pytest.mark.parametrize(
+    "path", ["/../../../../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/%00", "/../_viser.py"]
+)
+def test_no_file_of_the_machine_is_served(shown: Any, path: str) -> None:
+    asked = HTTPConnection(shown(torsor.library.two_link()).url.removeprefix("http://"), timeout=10)
+    asked.request("GET", path)
+    assert asked.getresponse().status == 404
+    asked.close()
 
 
 def test_another_host_is_warned_of(shown: Any) -> None:

@@ -55,6 +55,19 @@ def set_input(browser: Browser, name: str, value: float) -> None:
     )
 
 
+def test_without_a_graphics_card_motion_is_drawn_coarse_and_rest_fine(browser: Browser, tmp_path: Path) -> None:
+    page(swing(), tmp_path / "swing.html")
+    browser.open(tmp_path / "swing.html", READY)
+    assert browser.value("torsorPage.stage.renderer.software")
+    assert not browser.value("torsorPage.stage.renderer.gl.getContextAttributes().antialias")
+    assert not browser.value("getComputedStyle(torsorPage.stage.labels).visibility === 'visible'")
+    browser.wait("torsorPage.stage.quality === 1.5")  # edges are smooth at rest
+    browser.value("torsorPage.play()")
+    browser.wait("torsorPage.stage.quality < 1")
+    browser.value("torsorPage.pause()")
+    browser.wait("torsorPage.stage.quality === 1.5")
+
+
 def test_a_motion_plays_pauses_and_is_scrubbed(browser: Browser, tmp_path: Path) -> None:
     line = swing()
     page(line, tmp_path / "swing.html")

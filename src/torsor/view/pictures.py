@@ -1,5 +1,6 @@
 """Pictures of robots in a posture, and animations of motions (matplotlib, the extra ``plot``)."""
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
-from torsor.checks import positive, whole_number
+from torsor.checks import number, positive, whole_number
+from torsor.errors import ModelError, describe
 from torsor.files import replacing
 from torsor.human.gait import animation
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.forces import Grounded
 from torsor.motion import MotionResult
 from torsor.parallel import ParallelRobot
-from torsor.results.figures import new_figure
+from torsor.results.figures import label, new_figure
 from torsor.robot.robot import Robot
 from torsor.simulation.movie import movie_path, write_movie
 from torsor.view.scene import Scene, Timeline, home, timeline, upwards
@@ -61,18 +63,41 @@ def draw(
         scene, postures, title = Scene.of(line.robot, _meshes(), line.things), line.q, _headed(line)
         forces = arrows(line, scene)
     figure = new_figure(7.0, 6.4)
-    drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), (elevation, azimuth))
-    figure.axes[0].set_title(title)
+    drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), _angles(elevation, azimuth, "draw"))
+    figure.axes[0].set_title(label(title))
     drawing.show(postures, None if forces is None else forces[-1])
     if path is not None:
-        target = Path(path)
+        target = _picture_path(path, figure.canvas.get_supported_filetypes())
         with replacing(target) as part:
-            figure.savefig(part, dpi=130, format=target.suffix[1:] or None)
+            figure.savefig(part, dpi=130, format=target.suffix[1:])
     return figure
 
 
+def _picture_path(path: str | Path, kinds: Iterable[str]) -> Path:
+    """Return the path of a picture, .png without a suffix; a suffix of no picture, or a folder, raises ModelError."""
+    target = Path(path)
+    if target.is_dir():
+        raise ModelError(describe(f"{target} is a folder", where="draw", allowed="a file"))
+    target = target if target.suffix else target.with_name(f"{target.name}.png")
+    allowed = sorted(f".{each}" for each in kinds)
+    if target.suffix.lower() not in allowed:
+        raise ModelError(describe(f"cannot write {target.name!r}", where="draw", allowed=", ".join(allowed)))
+    return target
+
+
+def _angles(elevation: float, azimuth: float, where: str) -> tuple[float, float]:
+    return number(elevation, where, "elevation"), number(azimuth, where, "azimuth")
+
+
 def animate(
-    result: Any, path: str | Path, rate: int = 25, slower: float = 1.0, progress: bool | None = None, **view: float
+    result: Any,
+    path: str | Path,
+    rate: int = 25,
+    slower: float = 1.0,
+    progress: bool | None = None,
+    *,
+    elevation: float = 20.0,
+    azimuth: float = -50.0,
 ) -> Path:
     """Write a motion as a .gif, or as an .mp4 where the program ffmpeg is installed, and return the path.
 
@@ -98,12 +123,11 @@ def animate(
     times, kept = _frames(line, rate * slower)
     postures, forces = line.q[kept], arrows(line, scene)
     few = postures[np.linspace(0, len(postures) - 1, min(AROUND, len(postures))).round().astype(int)]
-    angles = view.get("elevation", 20.0), view.get("azimuth", -50.0)
-    drawing = Drawing(figure, scene, few, FEW, angles)
+    drawing = Drawing(figure, scene, few, FEW, _angles(elevation, azimuth, "animate"))
 
     def show(k: int) -> None:
         drawing.show(postures[k : k + 1], None if forces is None else forces[kept[k]])
-        figure.axes[0].set_title(f"{line.title}, {times[k]:.2f} s")
+        figure.axes[0].set_title(f"{label(line.title)}, {times[k]:.2f} s")
 
     return write_movie(figure, show, len(postures), target, rate, progress=progress)
 
@@ -128,7 +152,11 @@ def _frames(line: Timeline, rate: float) -> tuple[Array, NDArray[np.int64]]:
     """Return times, ``rate`` a second, and the nearest samples."""
     count = max(2, round(float(line.times[-1] - line.times[0]) * rate))
     times = np.linspace(line.times[0], line.times[-1], count)
-    return times, np.abs(line.times[:, None] - times).argmin(axis=0)
+    after = np.searchsorted(line.times, times).clip(1, max(len(line) - 1, 1))
+    before = after - 1
+    after = np.minimum(after, len(line) - 1)
+    nearer = times - line.times[before] <= line.times[after] - times
+    return times, np.where(nearer, before, after)
 
 
 class Drawing:
@@ -180,9 +208,9 @@ class Drawing:
     def placed(self, postures: Array) -> tuple[Array, Array]:
         """Return the triangles (n, 3, 3) of all surfaces in postures (K, nq), in base axes, with colours (n, 4)."""
         poses = self.scene.poses(postures)
-        polygons, colors = [], []
-        for number, pose in enumerate(poses, start=1):
-            strength = (number / len(poses)) ** 1.5
+        polygons, colors = [np.zeros((0, 3, 3))], [np.zeros((0, 4))]  # a base alone has nothing to draw
+        for count, pose in enumerate(poses, start=1):
+            strength = (count / len(poses)) ** 1.5
             for each, corners in zip(self.scene.shown, self.corners, strict=True):
                 T = pose[each.link + 1]
                 placed = corners @ T[:3, :3].T + T[:3, 3]

@@ -7,11 +7,12 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.view.live.arrows import LEAST, Arrows
-from torsor.view.live.figure import PLAIN, Batch, level, rotated, unit
+from torsor.view.live.figure import MOST, PLAIN, Batch, rotated
 from torsor.view.live.shots import Film, Shot, weight
 from torsor.view.live.words import node
 from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
+from torsor.view.scene.detail import level, unit
 from torsor.view.scene.scene import Color
 
 ARM = 0.25  # lever arm of the weight whose moment has a long arrow, in sizes of the robot
@@ -85,7 +86,7 @@ class Marks:
                 (k, solid, AMBER) for k, link in enumerate(self.scene.robot.links) if (solid := ellipsoid_solid(link))
             ]
             if bodies:
-                self._node("inertia", lambda at: Batch(self.server, at, bodies, level(self.scene)[0])).place(
+                self._node("inertia", lambda at: Batch(self.server, at, bodies, level(self.scene, MOST)[0])).place(
                     positions, turns
                 )
         for name in ARROWS.keys() & self.shown:

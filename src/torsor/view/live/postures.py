@@ -77,7 +77,9 @@ class Posture:
         try:
             return robot.closed_positions(q)
         except ModelError as error:
+            # All coordinates have sliders then: one can see where the loops gape, and no search is repeated.
             self.note = f"Loops are open: {error}"
+            self.robot = robot.open_tree().to(device="casadi")
             return q
 
     def _slides(self) -> list[Slide]:

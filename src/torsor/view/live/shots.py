@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.errors import ModelError
 from torsor.mechanism import Wheel
 from torsor.mechanism.units import force_units
 from torsor.robot.robot import Robot
@@ -96,22 +97,24 @@ class Rest:
     @property
     def center(self) -> Array:
         """The centre of mass (3,)."""
-        return self.robot.center_of_mass(self.q)
+        return self.scene.center_of_mass(self.q)
 
-    @property
-    def _held(self) -> bool:
-        """Whether the drives can hold the robot: of a robot with loops, its active coordinates."""
-        return not self.robot.loops or bool(self.robot.active)
+    def _held(self, quantity: str) -> Array | None:
+        """Return a quantity of the robot at rest; None if its drives cannot hold it: too few, or a singular posture."""
+        robot = self.robot
+        if robot.loops and not robot.active:
+            return None
+        still = np.zeros(len(robot.active) if robot.loops else robot.nv)
+        try:
+            found: Array = getattr(robot, f"constrained_{quantity}" if robot.loops else quantity)(self.q, still, still)
+        except ModelError:
+            return None
+        return found
 
     @property
     def reactions(self) -> Array | None:
-        """Wrenches (L, 6) of parents on their links; none of a robot whose loops have no drives."""
-        still = np.zeros(len(self.robot.active) if self.robot.loops else self.robot.nv)
-        if not self._held:
-            return None
-        name = "constrained_joint_wrenches" if self.robot.loops else "joint_wrenches"
-        found: Array = getattr(self.robot, name)(self.q, still, still)
-        return found
+        """Wrenches (L, 6) of parents on their links, if the drives can hold the robot."""
+        return self._held("joint_wrenches")
 
     external = None
     ground = None
@@ -119,13 +122,9 @@ class Rest:
     @property
     def drives(self) -> Drives | None:
         """The forces of the drives that hold the robot."""
-        robot = self.robot
-        if not self._held:
-            return None
+        robot, forces = self.robot, self._held("inverse_dynamics")
         names = robot.active if robot.loops else robot.coordinate_names
-        still = np.zeros(len(names))
-        name = "constrained_inverse_dynamics" if robot.loops else "inverse_dynamics"
-        return drives_of(robot, names, getattr(robot, name)(self.q, still, still))
+        return None if forces is None else drives_of(robot, names, forces)
 
     @property
     def energies(self) -> tuple[float, float]:
@@ -173,7 +172,7 @@ class Film:
     @cached_property
     def centers(self) -> Array:
         """The centre of mass (T, 3)."""
-        return np.asarray(self.robot.center_of_mass(self.motion.q) - self.way)
+        return np.asarray(self.scene.center_of_mass(self.motion.q) - self.way)
 
     @cached_property
     def ground(self) -> Array | None:

@@ -23,6 +23,7 @@ LEAVES = 8  # ends of a tree whose trails are drawn
 ENOUGH = 24  # postures that the size of the picture is computed from
 SUNK = 0.05  # how far a robot may reach below the origin, in sizes, before the ground is drawn lower
 TRAVELS = 0.3  # from this way of the centre of mass on, in sizes, the camera follows it
+TALL = 0.48  # size of the picture of a thin robot that stands, in heights: seen from above, its upper end is near
 USUAL = 0.95  # fraction of all arrows that are no longer than the length below
 ARROW = 0.4  # length of the longest arrow, in sizes
 
@@ -57,7 +58,7 @@ def content(
         if played is None:
             start = home(each, q)
             actor, module = controls(scene.robot, start, scene.size)
-            com, potential = scene.tree.center_of_mass(start), float(scene.tree.potential_energy(start))
+            com, potential = scene.center_of_mass(start), float(scene.tree.potential_energy(start))
             actor |= {"title": title or scene.robot.name, "com": com.tolist(), "potential": potential}
             actor["poses"] = numbers.add(packed(scene.poses(start)[1:]))
             if module:
@@ -97,6 +98,7 @@ def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
     return {
         "name": robot.name,
         "size": scene.size,
+        "mass": robot.mass,
         "links": list(robot.link_names),
         "places": scene.places,
         "frames": frames,
@@ -156,7 +158,7 @@ def _view(
         "up": up.tolist(),
         "ground": 0.0 if bottom > -SUNK * size else bottom,
         "middle": ((low + high) / 2).tolist(),
-        "size": width * 0.8,
+        "size": max(width * 0.8, float(np.abs(up) @ (high - low)) * TALL),
         "unit": width * 1.2,
         "apart": 0.0 if same else 1.0,
         "follow": travels,
@@ -168,8 +170,9 @@ def _view(
 
 def _largest(vectors: Sequence[Array]) -> float:
     """Return a large length of vectors (..., 3), exceeded by some short peaks only, or 1 where there is none."""
-    lengths = [np.nanquantile(np.linalg.norm(each, axis=-1), USUAL) for each in vectors if np.isfinite(each).any()]
-    return float(max(lengths, default=0.0)) or 1.0
+    lengths = [np.linalg.norm(each.astype(float), axis=-1) for each in vectors]
+    finite = [each[np.isfinite(each)] for each in lengths]
+    return float(max((np.quantile(each, USUAL) for each in finite if each.size), default=0.0)) or 1.0
 
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:

@@ -23,6 +23,7 @@ SCRIPTS = (
     "surfaces",
     "renderer",
     "camera",
+    "ground",
     "closing",
     "beams",
     "actors",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, warn
+from torsor.errors import ModelError, describe, warn
 from torsor.human import Sitting
 from torsor.mechanism import Visual
 from torsor.parallel import ParallelRobot
@@ -29,6 +29,8 @@ SIDES: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 
 MIDDLE: Color = (0.52, 0.55, 0.6, 1.0)
 REST = 0.3  # opacity of the shapes of a flexible link: they show it at rest
 SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
+FARTHEST = 1e9  # m: graphics cards count in single precision
+LARGE = f"points at most {FARTHEST:g} m from the origin of the link"
 IMPLAUSIBLE = (
     4.0  # length of an ellipsoid of inertia, in lengths of the rods of its link: above, it is no picture of it
 )
@@ -116,6 +118,11 @@ class Scene:
         links = np.concatenate([base, moving], axis=-3)
         return np.concatenate([links, *(each.poses(links, positions) for each in self.movers)], axis=-3)
 
+    def center_of_mass(self, q: ArrayLike) -> Array:
+        """Return the centre of mass (..., 3) in base axes, for q (..., nq); of a robot without mass, the origin."""
+        at = np.asarray(q, dtype=float)
+        return self.tree.center_of_mass(at) if self.robot.mass > 0 else np.zeros((*at.shape[:-1], 3))
+
     def corners(self, q: ArrayLike) -> tuple[Array, Array]:
         """Return the least and largest coordinates (3,) that any surface reaches in the postures q (..., nq)."""
         poses = self.poses(q).reshape(-1, self.places + 1, 4, 4)
@@ -134,7 +141,7 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
         drawn, bends = 0, is_beam(robot, link)
         for number, visual in enumerate(link.visuals):
             try:
-                surfaces = _surfaces(visual) if meshes or visual.shape != "mesh" else []
+                surfaces = _surfaces(visual, link.name) if meshes or visual.shape != "mesh" else []
             except ModelError as error:
                 faults.append(str(error))
                 surfaces = []
@@ -150,11 +157,21 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
         warn(f"{robot.name}: drawn without {faults[0]}{more}")
 
 
-def _surfaces(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
+def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
     """Return the surfaces of a shape with their colours, and the solid that it is, if it is one.
 
-    A mesh has the colour of the description or, where that has none, the colours of its own file.
+    A shape too large to draw is an error.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = _shape(visual)
+    for surface, _, _ in found:
+        if not np.abs(surface.vertices).max(initial=0.0) <= FARTHEST:  # no number also where a product overflowed
+            raise ModelError(describe(f"a {visual.shape} of size {visual.size}", where=f"link {link!r}", allowed=LARGE))
+    return found
+
+
+def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
+    """Return the surfaces of a shape; a mesh has the colour of the description, or else the colours of its own file."""
     color = _color(visual)
     if visual.shape == "mesh":
         if visual.path is None:

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
@@ -71,16 +72,20 @@ class Timeline:
         """Return at most ``count`` samples, spread evenly, the first and the last included."""
         if len(self) <= count:
             return self
-        kept = np.linspace(0, len(self) - 1, count).round().astype(int)
+        return self.kept(np.linspace(0, len(self) - 1, count).round().astype(int))
+
+    def kept(self, samples: NDArray[np.int64]) -> "Timeline":
+        """Return some of the samples, by their indices."""
         names = ("times", "q", "v", "a", "tau", "external", "ground", "residuals")
         parts = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: part[kept] for name, part in parts.items() if part is not None})
+        return replace(self, **{name: part[samples] for name, part in parts.items() if part is not None})
 
 
 def timeline(result: Any, title: str = "") -> Timeline:
     """Return the motion of a result: a simulated trajectory, a predicted motion, a stride, or an identification.
 
-    A walk is shown as one stride, after which it goes on; walks and tasks of a human have the forces of the ground.
+    A walk is shown as one stride, after which it goes on; walks and tasks of a human have the forces of the ground. Of
+    a result that failed, the samples before the first that is not finite are shown.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)
@@ -100,7 +105,22 @@ def timeline(result: Any, title: str = "") -> Timeline:
         found = _of_identified(result)
     else:
         raise ModelError(describe(f"cannot play {type(result).__name__}", where="view", allowed=ALLOWED))
-    return replace(found, title=title) if title else found
+    return _reached(replace(found, title=title) if title else found)
+
+
+def _reached(line: Timeline) -> Timeline:
+    """Return the samples before the first that is not finite: what a simulation or a search that failed has reached."""
+    finite = np.isfinite(line.times) & np.isfinite(line.q).all(axis=-1)
+    count = len(line) if finite.all() else int(np.argmin(finite))
+    if not count:
+        fix = "check the result: its first positions are not finite" if len(line) else ""
+        raise ModelError(describe(f"{line.title} has no samples to show", where="view", fix=fix))
+    back = np.flatnonzero(np.diff(line.times[:count]) < 0)
+    if back.size:
+        k, times = int(back[0]), line.times
+        found = f"{line.title}: time goes back from {times[k]:g} s to {times[k + 1]:g} s (sample {k + 1})"
+        raise ModelError(describe(found, where="view", allowed="times that increase"))
+    return line if count == len(line) else line.kept(np.arange(count))
 
 
 def _of_trajectory(result: Trajectory) -> Timeline:

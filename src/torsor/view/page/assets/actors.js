@@ -193,6 +193,7 @@ class Posed extends Actor {
     }
 
     get com() {
+        if (!(this.robot.mass > 0)) return [...this.offset];
         return add(this.own ? Array.from(this.own.centerOfMass(this.q)) : this.content.com, this.offset);
     }
 
