@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from rich.console import Console
 
 from torsor.cli.command import Command
+from torsor.errors import missing
 
 SHELLS = ("bash", "zsh", "tcsh")
 
@@ -17,7 +18,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     try:
         import shtab
     except ImportError:
-        raise ImportError("completion needs shtab; fix: pip install torsor[completion]") from None
+        raise missing("completion needs shtab", "completion") from None
     print(shtab.complete(arguments.parser, shell=arguments.shell))
 
 

@@ -6,7 +6,7 @@ import ipaddress
 from typing import Any
 from urllib.parse import urlsplit
 
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, missing, warn
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 FOREIGN = 1008  # close code of a websocket: policy violation
@@ -22,7 +22,7 @@ def start(host: str, port: int) -> Any:
     try:
         import viser
     except ImportError:
-        raise ImportError("the viewer needs viser; fix: pip install torsor[view]") from None
+        raise missing("the viewer needs viser", "view") from None
     if not is_local(host):
         warn(
             f"the viewer listens on {host}: everyone who reaches this machine sees the robot and its meshes and can "

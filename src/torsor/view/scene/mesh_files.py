@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.formats.mesh_folders import ALLOWED, is_inside
 from torsor.view.scene.triangles import Triangles
 
@@ -45,7 +45,7 @@ def _read(path: Path) -> Triangles:
     try:
         import trimesh
     except ImportError:
-        raise ImportError("meshes need trimesh; fix: pip install torsor[view]") from None
+        raise missing("meshes need trimesh", "view") from None
     if path.suffix.lower() == ".dae" and _names_entities(path):  # they can fill the memory, or name other files
         raise ModelError(describe("it has a document type", where=where, fix="export it again without <!DOCTYPE"))
     try:
