@@ -11,6 +11,7 @@ import torsor
 from torsor import AssemblyError, ModelError, MotionError, SimulationError
 from torsor.cli import main
 from torsor.cli.outputs import check_folder, check_output, check_plot
+from torsor.errors import missing
 from torsor.files import replacing
 from torsor.view import plot_motion
 
@@ -33,7 +34,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
         FileNotFoundError(2, "No such file or directory", "arm.urdf"),
         PermissionError(13, "Permission denied", "/home/arm.urdf"),
         OSError(28, "No space left on device"),
-        ImportError("figures need matplotlib; fix: pip install torsor[plot]"),
+        missing("figures need matplotlib", "plot"),
     ],
 )
 def test_mistakes_of_the_user_are_one_line(
@@ -223,7 +224,7 @@ def test_figures_without_matplotlib_name_the_extra_by_one_kind_of_error(monkeypa
         lambda: check_plot(Path("arm.png")),
         lambda: torsor.human.draw(torsor.library.human()),
     ):
-        with pytest.raises(ImportError, match=r"need matplotlib.*; fix: pip install torsor\[plot\]"):
+        with pytest.raises(ImportError, match=r'need matplotlib; fix: pip install "torsor\[plot\]"'):
             draw()
 
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from torsor.cli.command import Command
 from torsor.cli.console import PlainConsole
 from torsor.cli.outputs import add_json, write_json
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.results.documents import STANDARD_OUTPUT
 
 # Shells, and where each looks for such a script.
@@ -28,7 +28,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     try:
         import shtab
     except ImportError:
-        raise ImportError("completion needs shtab; fix: pip install torsor[completion]") from None
+        raise missing("completion needs shtab", "completion") from None
     shell = arguments.shell
     if shell not in shtab.SUPPORTED_SHELLS:
         found, fix = f"shtab {shtab.__version__} does not know {shell}", "pip install --upgrade shtab"

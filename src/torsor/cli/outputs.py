@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.results.documents import STANDARD_OUTPUT, write_document
 
 
@@ -81,7 +81,7 @@ def check_plot(path: Path | None) -> None:
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
-        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
+        raise missing("figures need matplotlib", "plot") from None
     if path == STANDARD_OUTPUT:
         raise ModelError(describe("a figure on standard output", where="-", allowed="a file, such as figure.png"))
     check_output(path, ["", *(f".{each}" for each in sorted(FigureCanvasBase.get_supported_filetypes()))])

@@ -7,7 +7,7 @@ from importlib import import_module
 from time import monotonic
 from typing import Any, cast
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.studies.cases import Case
 from torsor.studies.processes import CannotStartError, Processes, WorkerDiedError, cores
 from torsor.studies.subjects import Subject
@@ -154,7 +154,7 @@ def _connected(address: str) -> Executor:
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        raise ImportError("clusters need dask.distributed; fix: pip install torsor[cluster]") from None
+        raise missing("clusters need dask.distributed", "cluster") from None
     try:
         client = distributed.Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:

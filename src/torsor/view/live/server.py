@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, missing, warn
 from torsor.view.live.client import own_page
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -28,7 +28,7 @@ def start(host: str, port: int) -> Any:
     try:
         import viser
     except ImportError:
-        raise ImportError("the viewer needs viser; fix: pip install torsor[view]") from None
+        raise missing("the viewer needs viser", "view") from None
     _check_host(host)
     if not is_local(host):
         warn(

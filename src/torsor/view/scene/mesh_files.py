@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.formats.mesh_folders import ALLOWED, is_inside
 from torsor.view.scene.mesh_colors import Materials, painted, without_textures
 from torsor.view.scene.triangles import Triangles, joined
@@ -61,7 +61,7 @@ def _read(path: Path) -> tuple[Painted, ...]:
     try:
         import trimesh
     except ImportError:
-        raise ImportError("meshes need trimesh; fix: pip install torsor[view]") from None
+        raise missing("meshes need trimesh", "view") from None
     if path.suffix.lower() == ".dae" and _names_entities(path):  # they can fill the memory, or name other files
         raise ModelError(describe("it has a document type", where=where, fix="export it again without <!DOCTYPE"))
     kind = path.suffix.lower()[1:]
