@@ -76,14 +76,14 @@ def test_forces_that_are_not_finite_leave_the_rest_of_a_page() -> None:
 
 def test_one_sample_is_a_motion_that_stands() -> None:
     assert decoded(page(motion(1)).html)["actors"][0]["times"].shape == (1,)
-    times, q = _frames(timeline(motion(1)), 25.0)
-    assert q.shape == (len(times), 2) and (q == q[0]).all()
+    times, samples = _frames(timeline(motion(1)), 25.0)
+    assert len(samples) == len(times) and (samples == 0).all()
 
 
 def test_pictures_of_a_long_motion_are_those_of_the_nearest_samples() -> None:
     line = timeline(motion(20_001))
-    times, q = _frames(line, 50.0)
-    assert np.abs(q[:, 1] - times).max() <= 0.5 / 20_000 + 1e-12
+    times, samples = _frames(line, 50.0)
+    assert np.abs(line.q[samples, 1] - times).max() <= 0.5 / 20_000 + 1e-12
 
 
 @pytest.mark.parametrize("joint", ["continuous", "fixed"])

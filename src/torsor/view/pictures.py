@@ -57,14 +57,14 @@ def draw(
     """
     if isinstance(what, Robot | ParallelRobot):
         scene = Scene.of(what, _meshes())
-        postures, title, forces = home(what, q)[None], scene.robot.name, None
+        postures, title, forces = home(what, q)[None], label(scene.robot.name), None
     else:
         line = timeline(what).every(INSTANTS)
         scene, postures, title = Scene.of(line.robot, _meshes(), line.things), line.q, _headed(line)
         forces = arrows(line, scene)
     figure = new_figure(7.0, 6.4)
     drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), _angles(elevation, azimuth, "draw"))
-    figure.axes[0].set_title(label(title))
+    figure.axes[0].set_title(title)
     drawing.show(postures, None if forces is None else forces[-1])
     if path is not None:
         target = _picture_path(path, figure.canvas.get_supported_filetypes())
@@ -134,7 +134,7 @@ def animate(
 
 def _headed(line: Timeline) -> str:
     """Return the title of a motion: who moves, and the times of what is shown."""
-    return f"{line.title}\n{len(line)} instants from {line.times[0]:.3g} to {line.times[-1]:.3g} s"
+    return f"{label(line.title)}\n{len(line)} instants from {line.times[0]:.3g} to {line.times[-1]:.3g} s"
 
 
 def _is_of_a_body(result: Any) -> bool:
