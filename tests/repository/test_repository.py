@@ -38,6 +38,7 @@ LAYERS = [
     "spatial",
     "mechanism",
     "formats",
+    "recordings",
     "dynamics",
     "robot",
     "results",
