@@ -62,8 +62,7 @@ class Markers:
     @property
     def seen(self) -> Flags:
         """Whether a marker was seen in a frame (K, M)."""
-        seen: Flags = ~np.isnan(self.positions).any(axis=2)
-        return seen
+        return np.asarray(~np.isnan(self.positions).any(axis=2))
 
     def position(self, name: str) -> Array:
         """Return the places (K, 3) of a marker, in m."""

@@ -56,13 +56,17 @@ sort the frames, or remove those that are repeated
 
 
 def rate_of(times: Array) -> float:
-    """Return the rate (Hz) of times (K,), by their median step; 0 for a single time.
+    """Return the rate (Hz) of times (K,): of all steps if they are alike, of the median step otherwise; 0 for one time.
 
     Example:
-        >>> round(rate_of(np.arange(5) * 0.01), 9)
-        100.0
+        >>> round(rate_of(np.array([0.0, 0.017, 0.033, 0.05])), 9), round(rate_of(np.array([0.0, 0.01, 0.02, 0.5])), 9)
+        (60.0, 100.0)
     """
-    return float(1 / np.median(np.diff(times))) if len(times) > 1 else 0.0
+    if len(times) < 2:
+        return 0.0
+    steps = np.diff(times)
+    alike = np.abs(steps - steps.mean()).max() < 0.5 * steps.mean()  # times of few digits differ by some of a step
+    return float(1 / (steps.mean() if alike else np.median(steps)))
 
 
 def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: str) -> Array:
