@@ -24,8 +24,10 @@ KIND = "a .c3d file"
 TO_METRES = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 BLOCK = 512  # bytes
 # Errors that a damaged file may cause in the package that reads it.
-_DAMAGED = (ValueError, TypeError, ArithmeticError, AttributeError, IndexError, KeyError, AssertionError)
-_DAMAGED += (MemoryError, EOFError, OSError, struct.error)  # type: ignore[assignment]
+_DAMAGED = (
+    *(ValueError, TypeError, ArithmeticError, AttributeError, IndexError, KeyError, AssertionError),
+    *(MemoryError, EOFError, OSError, struct.error),
+)
 
 
 def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = None) -> Recording:
@@ -93,14 +95,12 @@ def _parameters(path: Path, content: bytes) -> Parameters:
             describe("its first bytes are not those of a C3D file", where=path.name, allowed=KIND, fix=fix)
         )
 
-    class Reader(package.Reader):  # type: ignore[misc]
-        def _check_metadata(self) -> None:
-            """Accept headers that disagree with parameters, as other readers do: the parameters count."""
-
+    # Headers that disagree with parameters are accepted, as other programs do: the parameters count.
+    reader = type("Reader", (package.Reader,), {"_check_metadata": lambda self: None})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Parameters(Reader(io.BytesIO(content)), path.name)
+            return Parameters(reader(io.BytesIO(content)), path.name)
     except ModelError:
         raise
     except _DAMAGED as error:

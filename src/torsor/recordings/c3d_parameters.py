@@ -13,7 +13,7 @@ MOST_RATE = 1e6  # Hz
 
 
 class Parameters:
-    """What a C3D file says of its data; ``reader`` has read the header and the parameters, ``source`` names the file."""
+    """What a C3D file says of its data; ``reader`` has read header and parameters, ``source`` names the file."""
 
     def __init__(self, reader: Any, source: str) -> None:
         self.reader, self.source = reader, source

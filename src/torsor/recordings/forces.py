@@ -7,6 +7,7 @@ import numpy as np
 
 from torsor.arrays import Array, Flags
 from torsor.checks import indices_of, number, table
+from torsor.errors import ModelError, describe
 from torsor.recordings.axes import checked_axes, rotation, up_axis
 from torsor.recordings.sampled import checked_names, checked_times, checked_values, index_of, rate_of
 
@@ -125,6 +126,52 @@ class GroundForces:
         about = np.cross(self.centers - np.asarray(point, dtype=float), self.forces) + self.moments
         found = np.concatenate([about, self.forces], axis=2)
         return np.where(np.isnan(about).any(axis=2, keepdims=True), 0.0, found)
+
+    def with_wrench(self, wrench: Array, times: Array | None = None) -> "GroundForces":
+        """Return ground forces with other moments about the origin and forces (K, P, 6), at other ``times``.
+
+        Centres of pressure stay at the height at which the plates have theirs; NaN without a vertical force.
+        """
+        vertical = up_axis(self.axes)
+        if vertical is None:
+            fix = 'say the axes: torsor.recordings.load(path, axes="forward up right")'
+            raise ModelError(describe("it is not known which axis is vertical", where=self.source, fix=fix))
+        up = vertical[0]
+        x, y = (up + 1) % 3, (up + 2) % 3  # with up, a right-handed set
+        on, force = self.loaded(), wrench[:, :, 3:]
+        centers, free = np.zeros_like(force), np.zeros_like(force)
+        for k in range(len(self.names)):
+            own = self.centers[on[:, k] if on[:, k].any() else slice(None), k, up]
+            centers[:, k, up] = np.median(own[np.isfinite(own)]) if np.isfinite(own).any() else 0.0
+        moment = wrench[:, :, :3] - np.cross(centers, force)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            centers[:, :, x] = -moment[:, :, y] / force[:, :, up]
+            centers[:, :, y] = moment[:, :, x] / force[:, :, up]
+        centers[~np.isfinite(centers).all(axis=2)] = np.nan
+        about = np.nan_to_num(centers[:, :, x] * force[:, :, y] - centers[:, :, y] * force[:, :, x])
+        free[:, :, up] = moment[:, :, up] - about
+        rate = self.rate if times is None else 0.0
+        when = self.times if times is None else times
+        return replace(self, times=when, rate=rate, forces=force, centers=centers, moments=free)
+
+    def without_offset(self, first: float, last: float) -> "GroundForces":
+        """Return forces less their means from time ``first`` to ``last`` (s), when nobody is on the plates.
+
+        Moments about the origin lose their means too, so that centres of pressure are corrected with the forces.
+
+        Example:
+            >>> force = np.array([[[0.0, 10.0, 0.0]], [[0.0, 710.0, 0.0]]])
+            >>> zero = np.zeros((2, 1, 3))
+            >>> plate = GroundForces(["right"], [0.0, 1.0], force, zero, zero, axes="forward up right")
+            >>> plate.without_offset(0.0, 0.5).forces[:, 0, 1].tolist()
+            [0.0, 700.0]
+        """
+        within = (self.times >= first) & (self.times <= last)
+        if not within.any():
+            allowed = f"within the recording, {self.times[0]:g} to {self.times[-1]:g} s"
+            raise ModelError(describe(f"no sample from {first:g} to {last:g} s", where=self.source, allowed=allowed))
+        wrench = self.wrench()
+        return self.with_wrench(wrench - wrench[within].mean(axis=0))
 
 
 ARRAYS = ("forces", "centers", "moments")

@@ -13,9 +13,9 @@ GOES = 0.5  # m: a person who moves by less may be standing
 def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
     """Return the likely axes of a recording, such as "forward left up", or "" where nothing tells.
 
-    ``up`` (3,) points up, where it is known. Otherwise the axis along which the markers of an upright person extend most
-    is vertical. The axis along which the person goes is forward or back; of a person who stays, the first horizontal
-    axis is called forward.
+    ``up`` (3,) points up, where it is known. Otherwise the axis along which the markers of an upright person extend
+    most is vertical. The axis along which the person goes is forward or back; of a person who stays, the first
+    horizontal axis is called forward.
 
     Example:
         >>> heights = np.linspace(0.1, 1.7, 10)

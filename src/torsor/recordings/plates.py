@@ -16,7 +16,7 @@ CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}  # by type
 
 
 class Plate(NamedTuple):
-    """A plate: its type, ``corners`` (4, 3) in m in laboratory axes, ``origin`` (3,) in m as in the file, and its channels.
+    """A plate: its type, ``corners`` (4, 3) in m in laboratory axes, ``origin`` (3,) in m, and its channels.
 
     ``channels`` (K, 6 or 8) are in N, N m and m; those of type 4 are already multiplied by the calibration matrix.
     """
@@ -51,8 +51,8 @@ def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tup
     """Return the force on the person, its centre of pressure and the free moment about it, each (K, 3), in lab axes.
 
     ``above`` (3,) is a point on the side of the plate where the person is, such as the mean of the markers; without it,
-    that is against the plate's z axis. Files hold either the force on the plate or that on the person; the ground pushes
-    and never pulls, which decides. Where nothing presses on the plate, the centre of pressure is NaN.
+    that is against the plate's z axis. Files hold either the force on the plate or that on the person; the ground
+    pushes and never pulls, which decides. Where nothing presses on the plate, the centre of pressure is NaN.
 
     Example:
         >>> corners = np.array([[0.4, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.6, 0.0], [0.4, 0.6, 0.0]])

@@ -28,6 +28,10 @@ from torsor.recordings.text import (
 KIND = "a .trc file (markers)"
 POWERS = {"m": 0, "cm": -2, "mm": -3}  # of ten, to m
 _WORDS = {"meters": "m", "meter": "m", "metres": "m", "millimeters": "mm", "millimetres": "mm", "centimeters": "cm"}
+KEYS = (
+    *("DataRate", "CameraRate", "NumFrames", "NumMarkers", "Units"),
+    *("OrigDataRate", "OrigDataStartFrame", "OrigNumFrames"),
+)
 HEADER_LINES = 30  # within which the line of names must begin
 ABSENT = 9_999_999.0  # the number that some programs write for a marker that was not seen
 RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
@@ -165,12 +169,11 @@ def write_trc(markers: Markers, path: str | Path, *, unit: str | None = None) ->
         if re.search(r"[\t\r\n]", name):
             raise ModelError(describe(f"marker {name!r}", where=path.name, allowed="names without tabs and line ends"))
     rate, count = text_of(markers.rate), str(len(markers))
-    keys = "DataRate CameraRate NumFrames NumMarkers Units OrigDataRate OrigDataStartFrame OrigNumFrames".split()
     values = (rate, rate, count, str(len(markers.names)), unit, rate, "1", count)
     letters = (f"{letter}{k}" for k in range(1, len(markers.names) + 1) for letter in "XYZ")
     head = [
         f"PathFileType\t4\t(X/Y/Z)\t{path.name}",
-        "\t".join(keys),
+        "\t".join(KEYS),
         "\t".join(values),
         "Frame#\tTime\t" + "\t\t\t".join(markers.names) + "\t\t",
         "\t\t" + "\t".join(letters),
