@@ -26,6 +26,9 @@ def marker_findings(markers: Markers) -> list[Finding]:
         >>> [each.kind for each in marker_findings(Markers(["toe", "heel"], np.arange(20) / 100, positions))]
         ['swap']
     """
+    wrong = _unit(markers)
+    if wrong:  # distances say nothing then
+        return [*wrong, *_missing(markers)]
     swaps = swapped(markers)
     own = {(frame, name) for frame, *names in swaps for name in names}
     exchanged = [f"{a!r} and {b!r} at frame {k + 1} ({markers.times[k]:g} s)" for k, a, b in swaps]
@@ -38,7 +41,7 @@ def marker_findings(markers: Markers) -> list[Finding]:
     ]
     fix = "remove these frames of the marker (NaN) and call fill_gaps"
     found += finding("jump", far, markers.source, fix, "markers jump: ")
-    return [*_unit(markers), *found, *_missing(markers)]
+    return [*found, *_missing(markers)]
 
 
 def jumps(markers: Markers) -> list[tuple[int, str, float]]:

@@ -1,4 +1,4 @@
-"""Recordings made smooth and complete: low-pass filter, gaps, common times, rates. SciPy is needed (extra ``mocap``)."""
+"""Recordings made smooth and complete: low-pass filter, gaps, common times, rates; by SciPy (extra ``mocap``)."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -156,9 +156,9 @@ def uniform_rate(times: Array, where: str) -> float:
     """Return the rate (Hz) of times (K,), which must have equal steps up to the digits that they are written with.
 
     Example:
-        >>> round(uniform_rate(np.array([0.0, 0.01, 0.02, 0.05]), "walk.trc"))
-        Traceback (most recent call last): torsor.errors.ModelError: walk.trc: frame 4: a step of 0.03 s among steps
-        of 0.01 s; allowed: equal steps; fix: \
+        >>> uniform_rate(np.array([0.0, 0.01, 0.02, 0.05]), "w.trc")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: w.trc: frame 4: a step of 0.03 s among steps of 0.01 s; allowed: equal steps; fix: \
 resample the recording first: torsor.recordings.resample
     """
     steps = np.diff(times)
