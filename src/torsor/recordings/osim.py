@@ -208,7 +208,7 @@ def _axis(path: Path, element: ET.Element) -> OsimAxis:
     )
     if function is not None and function.tag == "MultiplierFunction":
         scale = float(_numbers(path, function, "scale", 1, (1.0,))[0])
-        function = next(iter(function.find("function") or ()), None)
+        function = function.find("function/*")
     kind, numbers = ("Constant", np.zeros(1)) if function is None else (function.tag, np.zeros(0))
     if function is not None:
         if kind not in _FUNCTIONS:
