@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from human.test_stride import _moved
 
+from human.test_stride import _moved
 from torsor import library, recordings
 from torsor.human import Stride, ground_forces, opensim_motion, write_opensim
 

@@ -13,7 +13,7 @@ from torsor.errors import ModelError, describe, warn
 from torsor.files import replacing
 from torsor.recordings.axes import OPENSIM
 from torsor.recordings.markers import UNITS, Markers
-from torsor.recordings.sampled import rate_of
+from torsor.recordings.sampled import checked_times, rate_of
 from torsor.recordings.text import (
     at_line,
     check_size,
@@ -57,6 +57,7 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
     header = _header(path, lines)
     unit = _unit(path, header.values) if unit is None else one_of(unit, UNITS, path.name, "unit")
     times, positions = _table(path, lines, header, POWERS[unit])
+    times = checked_times(times, path.name)
     names, messages = unique_names(header.names, path, "marker")
     rate = _rate(path, header.values, times)
     markers = Markers(names, times, positions, rate, axes, unit, path.name)
