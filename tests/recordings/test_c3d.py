@@ -176,7 +176,7 @@ def test_random_changes_of_a_file_never_raise_another_error(tmp_path: Path) -> N
     path = _sample(2, _measured((0.0, 0.0, -40.0)), (0.0, 0.0, -40.0)).write(tmp_path / "a.c3d")
     whole, numbers = path.read_bytes(), np.random.default_rng(7)
     refused = 0
-    for _ in range(150):
+    for _ in range(60):
         content = bytearray(whole)
         for at in numbers.integers(0, 3000, size=4):
             content[at] = numbers.integers(0, 256)
@@ -185,7 +185,7 @@ def test_random_changes_of_a_file_never_raise_another_error(tmp_path: Path) -> N
             load(path)
         except ModelError:
             refused += 1
-    assert 0 < refused < 150
+    assert 0 < refused < 60
 
 
 def test_plates_that_cannot_be_used_are_named(tmp_path: Path) -> None:

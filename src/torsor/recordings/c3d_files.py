@@ -1,7 +1,6 @@
 """C3D files: markers, force plates and events, by the package c3d (the extra ``mocap``)."""
 
 import io
-import struct
 import warnings
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,6 @@ from torsor.recordings.text import LARGEST, check_size, unique_names
 KIND = "a .c3d file"
 TO_METRES = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 BLOCK = 512  # bytes
-# Errors that a damaged file may cause in the package that reads it.
-_DAMAGED = (
-    *(ValueError, TypeError, ArithmeticError, AttributeError, IndexError, KeyError, AssertionError),
-    *(MemoryError, EOFError, OSError, struct.error),
-)
 
 
 def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = None) -> Recording:
@@ -103,7 +97,7 @@ def _parameters(path: Path, content: bytes) -> Parameters:
             return Parameters(reader(io.BytesIO(content)), path.name)
     except ModelError:
         raise
-    except _DAMAGED as error:
+    except Exception as error:  # of a damaged file, the package raises errors of all kinds
         text = f"its parameters cannot be read ({type(error).__name__}: {str(error)[:80]})"
         raise ModelError(describe(text, where=path.name, allowed=KIND, fix="copy or export the file again")) from None
 
