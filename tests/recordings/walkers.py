@@ -7,14 +7,6 @@ from torsor.recordings import GroundForces, Markers
 FEET = ("R.Heel", "R.Toe", "L.Heel", "L.Toe")
 UPPER = ("R.Knee", "L.Knee", "R.ASIS", "L.ASIS", "R.Shoulder", "L.Shoulder", "C7")
 HEIGHTS = {"Knee": 0.5, "ASIS": 1.0, "Shoulder": 1.45, "C7": 1.5}
-    "R.Knee": 0.5,
-    "L.Knee": 0.5,
-    "R.ASIS": 1.0,
-    "L.ASIS": 1.0,
-    "R.Shoulder": 1.45,
-    "L.Shoulder": 1.45,
-    "C7": 1.5,
-}
 SIDE = {"R": 0.1, "L": -0.1, "C": 0.0}  # z, to the right
 STEP, STAND = 0.6, 0.7  # m, s: the right foot stands at 0, the left at STEP, each for STAND, half a second apart
 
