@@ -1,13 +1,13 @@
-"""``torsor info`` shows what a recording holds: markers and gaps, plates and contacts, columns, joints of a skeleton."""
+"""``torsor info`` shows what recordings hold: markers and gaps, plates and contacts, columns, joints of a skeleton."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+
 from recordings import walkers
 from recordings.test_osim import OSIM
-
 from torsor.cli import main
 from torsor.recordings import MotionTable, save
 
