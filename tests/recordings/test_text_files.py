@@ -164,6 +164,13 @@ def test_ground_forces_are_found_by_names_and_written_in_those_of_opensim(plan: 
     assert again.table.names[0] == "ground_force_r_vx" and (again.forces.moments == forces.moments).all()
 
 
+def test_a_foot_without_a_prefix_beside_a_left_one_is_the_right_one(tmp_path: Path) -> None:
+    ends = [f"{kind}{axis}" for kind in "vp" for axis in "xyz"]
+    names = [f"ground_force_{end}" for end in ends] + [f"l_ground_force_{end}" for end in ends]
+    save(MotionTable(names, [0.0], np.zeros((1, 12)), False), tmp_path / "a.mot")
+    assert load(tmp_path / "a.mot").forces.names == ("right", "left")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -85,6 +85,7 @@ def _header(path: Path, lines: Sequence[str]) -> _Header:
         words = text.split(None, 1)
         if equals and re.fullmatch(r"[A-Za-z_]\w*\s*", key):
             values[key.strip().lower()] = value.strip()
+            title = title or values.get("name", "")
         elif words and words[0].lower() in _SIMM_KEYS:
             values[words[0].lower()] = words[1].strip() if len(words) > 1 else ""
             title = title or values.get("name", "")
