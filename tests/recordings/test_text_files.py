@@ -179,6 +179,7 @@ def test_a_foot_without_a_prefix_beside_a_left_one_is_the_right_one(tmp_path: Pa
         ("x\nendheader\ntime\ta\n", "a.mot: there are no rows"),
         ("x\nendheader\ntime\ta\n0\t1\t2\n", "a.mot: line 4: it has 3 fields; allowed: 2"),
         ("x\nendheader\ntime\ta\n0\n1\t2\n", "a.mot: line 4: it has 1 fields; allowed: 2"),
+        ("x\nendheader\ntime\ta\n0\t1 2\n", "a.mot: line 4: '1 2' is no number"),
         ("x\nendheader\ntime\ta\n0\tx\n", "a.mot: line 4: 'x' is no number; allowed: numbers, NaN where missing"),
         ("x\nendheader\ntime\ta\n1\t2\n1\t3\n", "a.mot: frame 2: time 1 s follows 1 s"),
         ("x\nendheader\na\tb\n1\t2\n", "a.mot: there is no column of times"),

@@ -18,6 +18,7 @@ from torsor.recordings.text import (
     fields_of,
     lines_of,
     number_in,
+    numbers_in,
     text_of,
     unique_names,
 )
@@ -137,7 +138,8 @@ def _rows(path: Path, lines: Sequence[str], first: int, names: Sequence[str], pa
             raise ModelError(describe(text, where=where, allowed=f"{len(names)}, as there are columns", fix=fix))
         try:
             if parts == 1:
-                table[row, :, 0] = [number_in(field) if field else np.nan for field in fields]
+                quick = numbers_in(fields)
+                table[row, :, 0] = quick or [number_in(field) if field else np.nan for field in fields]
             else:
                 for column, field in enumerate(fields):
                     numbers = [number_in(each) for each in re.sub(r"[~\[\]()\s]", "", field).split(",") if each]
