@@ -9,7 +9,9 @@ import numpy as np
 from torsor.checks import frozen_array, instance_of, number, positive
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.loads import Box
+from torsor.human.body.person import person_of
 from torsor.human.body.postures import crouching, hips_apart
+from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.support import Standing
 from torsor.human.tasks.task import TaskSettings
 from torsor.human.terms.habits import Upright
@@ -30,6 +32,7 @@ def lifting(
     width: float | None = None,
     symmetric: bool = True,
     frozen: Mapping[str, float] | None = None,
+    trunk: TrunkStrength | None = None,
     points: int = 8,
     nodes: int = 31,
 ) -> MotionProblem:
@@ -51,6 +54,8 @@ def lifting(
     box = instance_of(Box(10.0) if box is None else box, Box, "lift", "box", allowed="a torsor.human.Box")
     places = [frozen_array(each, (2,), "lift", what).tolist() for each, what in ((from_, "from_"), (to, "to"))]
     lean = math.radians(number(lean, "lift", "lean", above=0.0, most=90.0))
+    trunk = TrunkStrength(person_of(task.body)) if trunk is None else trunk
+    instance_of(trunk, TrunkStrength, "lift", "trunk", allowed="a torsor.human.TrunkStrength")
     loaded = box.on(task.body)
     held: dict[str, Any] = {"body": loaded, "box": box}
     (low, near), (high, far) = places
@@ -64,4 +69,4 @@ def lifting(
     first, last = crouching(task.body, low, near, lean), crouching(task.body, high, far, lean)
     support = Standing(hips_apart(task.body) if width is None else width)
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    return task.problem(support, aims, ends, (first, last), body=loaded, load=box)
+    return task.problem(support, aims, ends, (first, last), body=loaded, load=box, trunk=trunk)

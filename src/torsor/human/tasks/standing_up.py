@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from torsor.checks import positive
+from torsor.checks import number, positive
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.postures import BUTTOCKS, both, hips_apart, sitting, standing
 from torsor.human.contact.support import Sitting
@@ -21,6 +21,7 @@ def standing_up(
     *,
     off: float = 0.4,
     share: float = 0.8,
+    peak: float = 0.0,
     symmetric: bool = True,
     frozen: Mapping[str, float] | None = None,
     points: int = 12,
@@ -40,6 +41,7 @@ def standing_up(
         ('stand-up', 1.5)
     """
     task = TaskSettings("stand-up", checked_body(body, "stand-up"), duration, points, nodes, symmetric, frozen)
+    weight = number(peak, "stand-up", "peak", least=0.0)
     legs = sitting(task.body, positive(seat, "stand-up", "seat"), "stand-up")
     first, last = task.posture(both(LAP) | legs), task.posture(standing(task.body))
     back = -legs["tz"]
@@ -47,4 +49,4 @@ def standing_up(
     place = (0.0, seat + BUTTOCKS, -back)
     aims = [Placed(body=task.body, frame="pelvis", place=place, near=0.015, during=(0.0, off), name="hips on the seat")]
     ends = [Start(q=first, v=0.0, a=0.0), End(q=last, v=0.0, a=0.0)]
-    return task.problem(support, aims, ends, (first, last), ranges={**RANGES, **IDLE})
+    return task.problem(support, aims, ends, (first, last), ranges={**RANGES, **IDLE}, peak=weight)

@@ -16,11 +16,14 @@ from torsor.checks import instance_of, positive
 from torsor.human.body.coordinates import frozen_joints, is_odd
 from torsor.human.body.kernels import shared_model
 from torsor.human.body.loads import Box
+from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.support import Standing
 from torsor.human.terms.feet import contacts
 from torsor.human.terms.forces import Balance, Effort, Torques
 from torsor.human.terms.habits import Habits, Posture
+from torsor.human.terms.legs import LegPeak
 from torsor.human.terms.problem import HumanProblem
+from torsor.human.terms.trunk import LimbTorques, TrunkTorques
 from torsor.motion import MotionProblem, Phase, Positions
 from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
@@ -126,6 +129,8 @@ class TaskSettings:
         *,
         body: Robot | None = None,
         load: Box | None = None,
+        trunk: TrunkStrength | None = None,
+        peak: float = 0.0,
         ranges: Ranges = RANGES,
         posture: float = POSTURE,
         relax_aims_first: bool = False,
@@ -133,28 +138,36 @@ class TaskSettings:
         """Return the problem of least effort on flat feet, within ranges and strengths, in balance.
 
         ``aims`` are the constraints of the task itself, ``body`` is that with the ``load``, and ``guess`` are the first
-        and last posture of the initial guess. If the problem is infeasible, torques are relaxed before balance and
+        and last posture of the initial guess. ``trunk`` replaces the strengths of the spine's flexions, ``peak``
+        is the weight of the largest moment of the legs. If the problem is infeasible, torques are relaxed before balance and
         aims, or after the aims.
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
         model, numbers = shared_model(body)
         lower, upper = Habits(ranges).bounds(body, list(self.moving), 0.0, False)
+        torques: list[Constraint] = [Torques(moving=self.moving, **ground, name="torques")]
+        if trunk is not None:
+            torques = [
+                LimbTorques(moving=self.moving, **ground, name="torques"),
+                TrunkTorques(trunk=trunk, **ground, name="trunk strength"),
+            ]
         constraints: list[Constraint | Ends] = [
             *ends,
             Positions(lower=lower, upper=upper, hull=True, name="ranges"),
-            Torques(moving=self.moving, **ground, name="torques"),
+            *torques,
             Balance(**ground, name="balance"),
             *contacts(body, support, SLACK, SLIP),
             *aims,
         ]
-        titles, forces = [each.title for each in aims], (["torques"], ["balance"])
+        titles, forces = [each.title for each in aims], ([each.title for each in torques], ["balance"])
         return Task(
             model,
             Phase(self.duration, points=self.points, nodes=self.nodes, quadrature="trapezoid"),
             [
                 Effort(moving=self.moving, **ground, name="effort"),
                 Posture(body=body, moving=self.moving, scale=posture, name="posture"),
+                *([LegPeak(**ground, weight=peak, name="largest moment of a leg")] if peak else []),
             ],
             constraints,
             frozen=self.held,
