@@ -37,7 +37,7 @@ class Person:
 
         Example:
             >>> import warnings
-            >>> with warnings.catch_warnings(record=True) as found:
+            >>> with warnings.catch_warnings(record=True, action="always") as found:
             ...     Person(1.2, 30.0, "male").warn_outside_of_tables("lift")
             >>> str(found[0].message).split(";")[0]
             'lift: the height is 1.2 m'

@@ -1,4 +1,4 @@
-"""The largest moment that the legs need: the sum of hip and knee extension, over the whole motion."""
+"""The largest moments that the legs need: peaks of hip and knee extension over the whole motion."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,39 +12,49 @@ from torsor.human.terms.forces import Grounded
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 
-START = 3.0  # initial guess of the largest moment (N m/kg): above that of least effort
+JOINTS = ("hip", "knee")
+START = 1.5  # initial guess of each peak (N m/kg): above those of least effort
+
+
+def _peak(title: str, joint: str) -> str:
+    """Return the name of the shared number that is the peak of a joint."""
+    return f"{title}, {joint}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _LegsBelow(Grounded, Constraint):
-    """Hip and knee extension of either leg, in sum and divided by the mass, below the shared number of the title."""
+    """Hip and knee extension moments of both legs, divided by the mass, below their peaks, which are shared numbers."""
 
     def rows(self, node: Node) -> Rows:
-        """Return how far the sums are below the number (N m/kg)."""
+        """Return how far the moments are below their peaks (N m/kg)."""
         contact, names = contact_forces(node), node.robot.coordinate_names
         mass = contact.weight / float(np.linalg.norm(self.body.gravity))
-        sums = [
-            -sum(contact.torques[names.index(f"{side}_{joint}_flexion") - len(GLOBAL)] for joint in ("hip", "knee"))
-            for side in SIDES
-        ]
-        rows = ca.vertcat(*(node.shared[self.title] - each / mass for each in sums))
-        return Rows(rows, np.zeros(len(SIDES)), np.full(len(SIDES), np.inf), SIDES)
+        rows, labels = list[ca.SX](), list[str]()
+        for side in SIDES:
+            for joint in JOINTS:
+                extension = -contact.torques[names.index(f"{side}_{joint}_flexion") - len(GLOBAL)]
+                rows.append(node.shared[_peak(self.title, joint)] - extension / mass)
+                labels.append(f"{side} {joint}")
+        return Rows(ca.vertcat(*rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LegPeak(Grounded, Cost):
-    """The largest sum of hip and knee extension moments of a leg, divided by the mass (N m/kg)."""
+class LegPeaks(Grounded, Cost):
+    """The sum of the largest hip and the largest knee extension moment, divided by the mass (N m/kg).
+
+    Yoshioka et al. (2007) use this sum to compare ways of standing up.
+    """
 
     at: float | Sequence[float] | None = 1.0
 
     def numbers(self) -> Mapping[str, Number]:
-        """Return the largest sum."""
-        return {self.title: Number(START, 0.0)}
+        """Return the peaks."""
+        return {_peak(self.title, joint): Number(START, 0.0) for joint in JOINTS}
 
     def companions(self) -> Sequence[Term]:
-        """Return the rows that bound all nodes by the largest sum."""
+        """Return the rows that bound the moments at all nodes by the peaks."""
         return (_LegsBelow(body=self.body, support=self.support, friction=self.friction, name=self.title),)
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the largest sum."""
-        return node.shared[self.title]
+        """Return the sum of the peaks."""
+        return sum((node.shared[_peak(self.title, joint)] for joint in JOINTS), start=ca.SX(0))
