@@ -55,7 +55,9 @@ def test_every_row_is_the_printed_one(sex: str) -> None:
 def test_rows_to_other_landmarks_describe_the_same_piece_of_a_woman(name: str) -> None:
     row = SEXES["female"].rows[name]
     for length, centre, forward, sideways, long, above in OTHERS[name]:
-        assert centre / 100 * length - above == pytest.approx(row.centre / 100 * row.length, abs=0.6)  # mm: % is rounded
+        assert centre / 100 * length - above == pytest.approx(
+            row.centre / 100 * row.length, abs=0.6
+        )  # mm: % is rounded
         for own, other in ((row.forward, forward), (row.sideways, sideways), (row.long, long)):
             assert other * length == pytest.approx(own * row.length, abs=0.06 * (length + row.length))
 

@@ -11,7 +11,10 @@ from torsor.library.anthropometry import SEXES
 from torsor.robot.robot import Robot
 
 GRAVITY = 9.81  # m/s^2, of the products m g h by which strengths are scaled
-STATURES, BODY_MASS_INDICES = (1.45, 2.00), (17.0, 35.0)  # m, kg/m^2: de Leva's subjects were students of 19 to 25 years
+STATURES, BODY_MASS_INDICES = (
+    (1.45, 2.00),
+    (17.0, 35.0),
+)  # m, kg/m^2: de Leva's subjects were students of 19 to 25 years
 
 
 @dataclass(frozen=True)

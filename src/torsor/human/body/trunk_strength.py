@@ -7,10 +7,11 @@ the mean isometric strength is
     flexion     m g h c2
 
 Extension becomes stronger as the trunk flexes: Keller and Roy (2002) found it greatest at the largest flexion of their
-range (-20 to 50 degrees), flexion at 20 to 30 degrees, and differences between the sexes markedly smaller after division
-by height times weight. Kocjan and Sarabon (2014) measured 504 N standing and 911 N sitting at the upper back (60 people
-of 72.7 kg and 1.70 m): 0.16 and 0.28 m g h with a lever arm of 0.375 m above L5/S1. McKune (2012) found extension hardly
-dependent on the angle between 0 and 92 degrees; tables of Chaffin for hip and torso together fall with it.
+range (-20 to 50 degrees), flexion at 20 to 30 degrees, and differences between the sexes markedly smaller after
+division by height times weight. Kocjan and Sarabon (2014) measured 504 N standing and 911 N sitting at the upper back
+(60 people of 72.7 kg and 1.70 m): 0.16 and 0.28 m g h with a lever arm of 0.375 m above L5/S1. McKune (2012) found
+extension hardly dependent on the angle between 0 and 92 degrees; tables of Chaffin for hip and torso together fall with
+it.
 
 c0 and c1 are rounded from published ranges of lumbar extension with a fixed pelvis (men 200 N m upright to 330 to 350
 N m at 72 degrees), c2 is 0.7 of c0, and the factor of women, 0.81, is the middle one of three: 1 (Keller and Roy), 0.81

@@ -1,8 +1,8 @@
 """Percent capable: which part of a population is strong enough for the moments of a task.
 
-Strengths are taken as normally distributed: with mean and standard deviation of the strength of a joint in the direction
-of the moment M, at its angle and velocity, the part Phi((mean - M) / deviation) of the people can exert it. The least
-one over the joints and the motion is that of the task.
+Strengths are taken as normally distributed: with mean and standard deviation of the strength of a joint in the
+direction of the moment M, at its angle and velocity, the part Phi((mean - M) / deviation) of the people can exert it.
+The least one over the joints and the motion is that of the task.
 
 Hips, knees and ankles: Anderson, Madigan and Nussbaum (2007), means and standard deviations by sex and age, with the
 dependence on angle and velocity of ``StrengthCurves``. Trunk: ``TrunkStrength`` at the flexion of the spine. Elbows and
@@ -43,7 +43,7 @@ TRUNK = "trunk"
 class Capability(NamedTuple):
     """The hardest moment of a joint in one direction: how large it is, and who can exert it.
 
-    ``moment`` is the demand (N m) at the instant ``index`` at which the fewest people are strong enough, ``mean`` and
+    ``moment`` is the demand (N m) at the sample ``instant`` at which the fewest people are strong enough, ``mean`` and
     ``deviation`` (N m) are the strength there, and ``capable`` is the fraction of the people.
     """
 
@@ -52,7 +52,7 @@ class Capability(NamedTuple):
     mean: float
     deviation: float
     capable: float
-    index: int
+    instant: int
 
 
 def capable(moment: float, mean: float, deviation: float) -> float:
@@ -76,8 +76,8 @@ def capabilities(
 ) -> list[Capability]:
     """Return the hardest moments of joints and trunk, those that the fewest people can exert first.
 
-    ``q``, ``v`` and ``torques`` (K, 55) are a motion with its joint torques (``joint_torques``), ``back`` (K,) (N m) the
-    extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65) or "old".
+    ``q``, ``v`` and ``torques`` (K, 55) are a motion with its joint torques (``joint_torques``), ``back`` (K,) (N m)
+    the extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65) or "old".
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros((1, 55))

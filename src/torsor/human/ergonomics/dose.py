@@ -39,7 +39,9 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
     t = np.asarray(times, dtype=float)
     force: Array = vectors(compression, len(np.atleast_1d(t)), "cumulative dose", "compression")
     if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
-        raise ModelError(describe("times do not increase", where="cumulative dose", allowed="(K,) increasing times (s)"))
+        raise ModelError(
+            describe("times do not increase", where="cumulative dose", allowed="(K,) increasing times (s)")
+        )
     if count * (t[-1] - t[0]) > SHIFT * 3600 * (1 + 1e-9):
         found = f"{count:g} repetitions of {t[-1] - t[0]:.3g} s take {count * (t[-1] - t[0]) / 3600:.3g} hours"
         allowed = f"at most {SHIFT:g} hours"

@@ -8,9 +8,9 @@ one lever arm for each direction balance its moment, and press on the disc:
 
 with F the force of the body above on the disc, n the normal of the disc and t the direction forward in its plane. The
 upper side of the sacrum is inclined forward by 40 degrees in standing (sacral slope) and turns with the pelvis. Muscles
-act along n, so that they add nothing to the shear. There is no relief by the pressure in the abdomen, whose effect is in
-dispute, and no co-contraction, which adds compression: the numbers are those of the model of Chaffin and Andersson with
-r_e = 0.05 m, which the limits of NIOSH (1981) belong to.
+act along n, so that they add nothing to the shear. There is no relief by the pressure in the abdomen, whose effect is
+in dispute, and no co-contraction, which adds compression: the numbers are those of the model of Chaffin and Andersson
+with r_e = 0.05 m, which the limits of NIOSH (1981) belong to.
 """
 
 from dataclasses import dataclass
@@ -37,10 +37,10 @@ ABOVE = "spine1/spine1_flexion"  # the first link above the pelvis: its joint is
 class LumbarModel:
     """Where the disc is, and the lever arms of its muscles (m).
 
-    ``height`` is that of L5/S1 above the middle of the hips, for a man of 1.741 m (0.10 to 0.11 m in the literature), and
-    ``behind`` its distance behind it; both are proportional to the height of the body. ``erector``, ``abdominal`` and
-    ``lateral`` are lever arms of the muscles that extend, flex and bend the trunk sideways: 0.05 m (0.04 to 0.065 in the
-    literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc in standing.
+    ``height`` is that of L5/S1 above the middle of the hips, for a man of 1.741 m (0.10 to 0.11 m in the literature),
+    and ``behind`` its distance behind it; both are proportional to the height of the body. ``erector``, ``abdominal``
+    and ``lateral`` are lever arms of the muscles that extend, flex and bend the trunk sideways: 0.05 m (0.04 to 0.065
+    in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc in standing.
 
     Example:
         >>> LumbarModel(erector=0.06).erector
@@ -91,7 +91,8 @@ def lumbar_loads(
     """Return the loads of L5/S1 of a body (``library.human``) in a posture q (..., 55), or in a motion q, v, a.
 
     ``external`` (..., L, 6) are wrenches on links (moment and force at their origins, in their axes), for example of
-    ``hand_wrenches``; those on pelvis, legs and feet do not matter here. ``carried`` (kg) is a load that the body includes.
+    ``hand_wrenches``; those on pelvis, legs and feet do not matter here. ``carried`` (kg) is a load that the body
+    includes.
 
     Example:
         >>> body, upright, bent = torsor.library.human(), np.zeros(55), np.zeros(55)

@@ -3,9 +3,9 @@
     RWL = 23 kg  HM VM DM AM FM CM      LI = load / RWL
 
 The recommended weight limit RWL is a load that nearly all healthy workers can lift for up to 8 hours a day. The lifting
-index LI compares a load with it: above 1 the risk of low back pain rises, above 3 many workers are at risk. The multipliers
-depend on where the hands are (H, V), on the vertical travel D, the angle of asymmetry A, the frequency F and duration of
-the lifts, and the coupling of hands and load.
+index LI compares a load with it: above 1 the risk of low back pain rises, above 3 many workers are at risk. The
+multipliers depend on where the hands are (H, V), on the vertical travel D, the angle of asymmetry A, the frequency F
+and duration of the lifts, and the coupling of hands and load.
 
 The equation is for two-handed lifting in one place, standing, in favourable surroundings: not for one hand, sitting or
 kneeling, unstable loads, more than 8 hours, nor for pushing, pulling and carrying.
@@ -128,9 +128,9 @@ def lifting_index(
 ) -> LiftingIndex:
     """Return the recommended weight limits and the lifting indices of lifting a ``load`` (kg).
 
-    ``frequency`` is in lifts a minute, ``duration`` is "short" (up to 1 hour, then rest), "moderate" (2 hours) or "long"
-    (8 hours), ``coupling`` of hands and load "good" (handles), "fair" or "poor". ``controlled`` says whether the load is
-    put down with care, which makes the destination count as well.
+    ``frequency`` is in lifts a minute, ``duration`` is "short" (up to 1 hour, then rest), "moderate" (2 hours) or
+    "long" (8 hours), ``coupling`` of hands and load "good" (handles), "fair" or "poor". ``controlled`` says whether the
+    load is put down with care, which makes the destination count as well.
 
     Example:
         >>> found = lifting_index(15.0, LiftEnd(0.40, 0.30), LiftEnd(0.35, 1.0), frequency=1.0, duration="long")

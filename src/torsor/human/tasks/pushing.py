@@ -37,9 +37,10 @@ def pushing(
 ) -> MotionProblem:
     """Return the problem of pushing a handle forward with both hands, on flat feet side by side, from rest to rest.
 
-    ``force`` (N) rises from 0 to this value in 70 % of the duration and then stays; ``HandForces`` give any other course
-    and direction. The hands hold the handle at a ``height`` and a distance ``ahead`` of the heels, ``grip`` apart (m), all
-    the time: the body leans into it. People who push harder place one foot ahead, which these tasks do not.
+    ``force`` (N) rises from 0 to this value in 70 % of the duration and then stays; ``HandForces`` give any other
+    course and direction. The hands hold the handle at a ``height`` and a distance ``ahead`` of the heels, ``grip``
+    apart (m), all the time: the body leans into it. People who push harder place one foot ahead, which these tasks do
+    not.
 
     Example:
         >>> problem = pushing(force=80.0)

@@ -31,11 +31,11 @@ def standing_up(
 
     At the start the body sits upright, with its shanks inclined forward by 18 degrees; at the end it stands upright.
     Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
-    whole force at the start, and smoothly less until ``off``; its force acts on the pelvis (see ``Sitting``).
-    ``peak`` is the weight of the sum of the largest hip and knee extension moment (N m/kg of one leg) beside the effort:
-    with 10 and in 2.5 s the legs need little more than in any quasi-static way of standing up, with 0 the effort alone
-    decides, which accepts high peaks for a short time. ``symmetric`` keeps trunk and pelvis in the sagittal plane; ``frozen`` has {coordinate: angle (rad)} of joints that
-    do not move.
+    whole force at the start, and smoothly less until ``off``; its force acts on the pelvis (see ``Sitting``). ``peak``
+    is the weight of the sum of the largest hip and knee extension moment (N m/kg of one leg) beside the effort: with 10
+    and in 2.5 s the legs need little more than in any quasi-static way of standing up, with 0 the effort alone decides,
+    which accepts high peaks for a short time. ``symmetric`` keeps trunk and pelvis in the sagittal plane; ``frozen``
+    has {coordinate: angle (rad)} of joints that do not move.
 
     Example:
         >>> problem = standing_up(seat=0.5)

@@ -14,8 +14,8 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import instance_of, positive
 from torsor.human.body.coordinates import frozen_joints, is_odd
-from torsor.human.body.kernels import shared_model
 from torsor.human.body.hand_forces import HandForces
+from torsor.human.body.kernels import shared_model
 from torsor.human.body.loads import Box
 from torsor.human.body.person import person_of
 from torsor.human.body.trunk_strength import TrunkStrength
@@ -142,9 +142,9 @@ class TaskSettings:
         """Return the problem of least effort on flat feet, within ranges and strengths, in balance.
 
         ``aims`` are the constraints of the task itself, ``body`` is that with the ``load``, and ``guess`` are the first
-        and last posture of the initial guess. ``trunk`` replaces the strengths of the spine's flexions, ``hands``
-        are forces on the hands, ``peak`` is the weight of the peaks of hip and knee moments. If the problem is infeasible, torques are relaxed before balance and
-        aims, or after the aims.
+        and last posture of the initial guess. ``trunk`` replaces the strengths of the spine's flexions, ``hands`` are
+        forces on the hands, ``peak`` is the weight of the peaks of hip and knee moments. If the problem is infeasible,
+        torques are relaxed before balance and aims, or after the aims.
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
@@ -187,14 +187,16 @@ class TaskSettings:
         if hands is not None:
             acting: dict[str, Any] = {"hands": hands, "seconds": self.duration}
             trunk = TrunkStrength(person_of(self.body)) if trunk is None else trunk
-            limits = [
-                HandTorques(**driven, **acting, name="torques"),
-                HandTrunk(trunk=trunk, **ground, **acting, name="trunk strength"),
-            ]
-            effort = HandEffort(**driven, **acting, name="effort")
-            return effort, HandBalance(**ground, **acting, name="balance"), limits
-        effort, balance = Effort(**driven, name="effort"), Balance(**ground, name="balance")
-        if trunk is None:
-            return effort, balance, [Torques(**driven, name="torques")]
-        bounds = [LimbTorques(**driven, name="torques"), TrunkTorques(trunk=trunk, **ground, name="trunk strength")]
-        return effort, balance, bounds
+            return (
+                HandEffort(**driven, **acting, name="effort"),
+                HandBalance(**ground, **acting, name="balance"),
+                [
+                    HandTorques(**driven, **acting, name="torques"),
+                    HandTrunk(trunk=trunk, **ground, **acting, name="trunk strength"),
+                ],
+            )
+        limits: list[Constraint] = [Torques(**driven, name="torques")]
+        if trunk is not None:
+            back = TrunkTorques(trunk=trunk, **ground, name="trunk strength")
+            limits = [LimbTorques(**driven, name="torques"), back]
+        return Effort(**driven, name="effort"), Balance(**ground, name="balance"), limits

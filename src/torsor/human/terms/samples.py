@@ -130,7 +130,12 @@ class _HandSampled(Handled, _Sampled):
 
 def _sampler(term: Grounded) -> _Sampled:
     """Return the samples' term for the body, the support and the hands' forces of another term."""
-    own: dict[str, Any] = {"body": term.body, "support": term.support, "friction": term.friction, "strength": term.strength}
+    own: dict[str, Any] = {
+        "body": term.body,
+        "support": term.support,
+        "friction": term.friction,
+        "strength": term.strength,
+    }
     if isinstance(term, Handled):
         return _HandSampled(**own, hands=term.hands, seconds=term.seconds)
     return _Sampled(**own)
