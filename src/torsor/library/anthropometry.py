@@ -29,8 +29,8 @@ class _Table(NamedTuple):
 
 
 # Head and neck reach from vertex to cervicale, the upper trunk from there to the xiphion, the middle trunk to the
-# navel, the lower trunk to the midpoint of the hips; the hand ends at the third knuckle. Shanks reach from the centre of
-# the knee to that of the ankle (KJC-AJC): de Leva has two more rows, to the malleolus and to the sphyrion.
+# navel, the lower trunk to the midpoint of the hips; the hand ends at the third knuckle. Shanks reach from the centre
+# of the knee to that of the ankle (KJC-AJC): de Leva has two more rows, to the malleolus and to the sphyrion.
 SEXES = {
     "male": _Table(
         1741.0,

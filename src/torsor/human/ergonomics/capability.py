@@ -1,13 +1,14 @@
 """Percent capable: which part of a population is strong enough for the moments of a task.
 
-Strengths are taken as normally distributed: with mean and standard deviation of the strength of a joint in the
-direction of the moment M, at its angle and velocity, the part Phi((mean - M) / deviation) of the people can exert it.
-The least one over the joints and the motion is that of the task.
+Strengths are taken as normally distributed: with mean and standard deviation of the isometric strength of a joint in
+the direction of the moment M, at its angle, the part Phi((mean - M) / deviation) of the people can exert it. The least
+one over the joints and the motion is that of the task. Strengths are isometric, as usual in ergonomics: who is too weak
+for a fast motion may still do it slowly.
 
 Hips, knees and ankles: Anderson, Madigan and Nussbaum (2007), means and standard deviations by sex and age, with the
-dependence on angle and velocity of ``StrengthCurves``. Trunk: ``TrunkStrength`` at the flexion of the spine. Elbows and
-shoulders: isometric means and deviations of industrial workers as handed down from Stobbe (1982), rounded, at all
-angles; these are the least certain ones.
+dependence on the angle of ``StrengthCurves``, held constant beyond 100 degrees of flexion. Trunk: ``TrunkStrength`` at
+the flexion of the spine. Elbows and shoulders: isometric means and deviations of industrial workers as handed down from
+Stobbe (1982), rounded, at all angles; these are the least certain ones.
 """
 
 import math
@@ -38,6 +39,7 @@ _ARMS: Mapping[str, tuple[tuple[tuple[float, float], ...], tuple[tuple[float, fl
 }
 WAYS = {"hip": "extension", "knee": "extension", "ankle": "plantarflexion"}  # names of negative torques
 TRUNK = "trunk"
+DEEPEST = math.radians(100.0)  # flexion up to which the curves of the legs are used: deeper ones were not measured
 
 
 class Capability(NamedTuple):
@@ -69,21 +71,20 @@ def capabilities(
     body: Robot,
     person: Person,
     q: Array,
-    v: Array,
     torques: Array,
     back: Array,
     age: str = "young",
 ) -> list[Capability]:
     """Return the hardest moments of joints and trunk, those that the fewest people can exert first.
 
-    ``q``, ``v`` and ``torques`` (K, 55) are a motion with its joint torques (``joint_torques``), ``back`` (K,) (N m)
+    ``q`` and ``torques`` (K, 55) are postures with their joint torques (``joint_torques``), ``back`` (K,) (N m)
     the extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65) or "old".
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros((1, 55))
         >>> torques = np.zeros((1, 55))
         >>> torques[0, body.coordinate_names.index("right_elbow_flexion")] = 77.0
-        >>> found = capabilities(body, Person(1.741, 73.0, "male"), still, still, torques, np.zeros(1))
+        >>> found = capabilities(body, Person(1.741, 73.0, "male"), still, torques, np.zeros(1))
         >>> found[0].name, found[0].capable
         ('right elbow flexion', 0.5)
     """
@@ -94,7 +95,7 @@ def capabilities(
         for joint in JOINTS:
             k, name = names.index(f"{side}_{joint}"), f"{side} {joint.removesuffix('_flexion')}"
             strength = curves.of(body, f"{side}_{joint}")
-            lower, upper = strength.limits(q[:, k], v[:, k])
+            lower, upper = strength.limits(np.minimum(q[:, k], DEEPEST), np.zeros(len(q)))
             unit = person.weight_times_height
             for way, mean, sign in ((WAYS[name.split()[1]], -lower, -1.0), ("flexion", upper, 1.0)):
                 curve = strength.extend if sign < 0 else strength.flex

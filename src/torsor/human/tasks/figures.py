@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.drawing import landmarks, skeleton
+from torsor.human.body.trunk_strength import SPINE
 from torsor.human.contact.support import Sitting
 from torsor.human.terms.problem import load_of, who
 from torsor.human.terms.samples import grounded_term, joint_torques
+from torsor.human.terms.trunk import TrunkTorques
 from torsor.motion import MotionResult
 from torsor.results.figures import Bound, Quantity, draw_panel, label_of_title, new_figure, saved, styled
 
@@ -28,9 +31,10 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     upper, lower = figure.subplots(2, 1, height_ratios=[0.8, 1.0])
     draw_postures(upper, result)
     upper.set_title("postures, from the right side")
-    fractions = np.abs(torques[:, len(GLOBAL) :] / body.effort_limit[len(GLOBAL) :]).max(axis=0)
+    strengths = _strengths(result)
+    fractions = np.abs(torques[:, len(GLOBAL) :] / strengths[len(GLOBAL) :]).max(axis=0)
     shown = len(GLOBAL) + np.argsort(-fractions)[:TORQUES]
-    limits = body.effort_limit[shown]
+    limits = strengths[shown]
     names = [body.coordinate_names[k].replace("_", " ") for k in shown]
     bounds = (Bound(0.0, result.T, -limits, limits),)
     draw_panel(lower, Quantity("", names, ["N m"] * TORQUES, torques[:, shown], bounds, fits=False), result.times)
@@ -41,6 +45,16 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     how = f"{result.solver}: {result.status}, T = {result.T:.3g} s"
     figure.suptitle(label_of_title(f"{who(result.problem)}: {result.problem.name}, least effort; {how}"))
     return saved(figure, path, dpi=110)
+
+
+def _strengths(result: MotionResult) -> Array:
+    """Return the strengths (N m) of all coordinates; that of the trunk is the one at its largest flexion."""
+    found, names = np.array(result.robot.effort_limit), result.robot.coordinate_names
+    for term in result.problem.terms:
+        if isinstance(term, TrunkTorques):
+            spine = [names.index(name) for name in SPINE]
+            found[spine] = np.max(term.trunk.extend(result.q[:, spine].sum(axis=1)))
+    return found
 
 
 def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from torsor.checks import frozen_array, instance_of, number, positive
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.loads import Box
-from torsor.human.body.person import person_of
 from torsor.human.body.postures import crouching, hips_apart
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.support import Standing
@@ -64,7 +63,7 @@ def lifting(
     number(box.mass, "lift", "mass of the box", most=HEAVIEST)
     places = [frozen_array(each, (2,), "lift", what).tolist() for each, what in ((from_, "from_"), (to, "to"))]
     lean = math.radians(number(lean, "lift", "lean", above=0.0, most=90.0))
-    trunk = TrunkStrength(person_of(task.body)) if trunk is None else trunk
+    trunk = task.mean_trunk if trunk is None else trunk
     instance_of(trunk, TrunkStrength, "lift", "trunk", allowed="a torsor.human.TrunkStrength")
     loaded = box.on(task.body)
     held: dict[str, Any] = {"body": loaded, "box": box}

@@ -119,6 +119,13 @@ class TaskSettings:
         """The coordinates that move."""
         return tuple(name for name in self.body.coordinate_names if name not in self.held)
 
+    @property
+    def mean_trunk(self) -> TrunkStrength:
+        """The mean strength of the trunk of people like this body; there is a warning if the tables have none."""
+        person = person_of(self.body)
+        person.warn_outside_of_tables(self.name)
+        return TrunkStrength(person)
+
     def posture(self, angles: Mapping[str, float]) -> dict[str, float]:
         """Return the positions of all coordinates that move: those given, and 0."""
         return {name: angles.get(name, 0.0) for name in self.moving}
@@ -186,7 +193,7 @@ class TaskSettings:
         driven = {**ground, "moving": self.moving}
         if hands is not None:
             acting: dict[str, Any] = {"hands": hands, "seconds": self.duration}
-            trunk = TrunkStrength(person_of(self.body)) if trunk is None else trunk
+            trunk = self.mean_trunk if trunk is None else trunk
             return (
                 HandEffort(**driven, **acting, name="effort"),
                 HandBalance(**ground, **acting, name="balance"),
