@@ -1,4 +1,4 @@
-"""The tables of segments are those of de Leva (1996), row by row, and agree with his other rows of the same segments."""
+"""The tables of segments are those of de Leva (1996), row by row, and agree with his other rows."""
 
 import pytest
 

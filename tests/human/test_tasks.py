@@ -91,6 +91,18 @@ def test_the_initial_guess_connects_the_postures() -> None:
         ("lift", {"from_": 0.3}, "from_ has shape \\(\\); allowed: an array of shape \\(2,\\)"),
         ("lift", {"lean": 120.0}, "lean is 120.0; allowed: a finite number, above 0 and 90 or less"),
         ("lift", {"depth": 0.0}, "depth is 0.0; allowed: a finite number, above 0"),
+        ("lift", {"turn": 120.0}, "turn is 120.0; allowed: a finite number, -90 or more and 90 or less"),
+        ("lift", {"box": Box(400.0)}, "lift: mass of the box is 400.0; allowed: a finite number, 300 or less"),
+        ("push", {"force": -5.0}, "push: force is -5.0; allowed: a finite number, above 0 and 3000 or less"),
+        ("pull", {"height": 0.0}, "pull: height is 0.0"),
+        (
+            "push",
+            {"force": torsor.human.HandForces([0.0], [[0.0, 0.0, -9.0]], [[0.0, 0.0, 0.0]])},
+            "push: the forces on both hands differ",
+        ),
+        ("sit-down", {"on": 1.0}, "on is 1.0; allowed: a finite number, above 0 and below 1"),
+        ("stand-up", {"peak": -1.0}, "peak is -1.0"),
+        ("reach", {"hands": 30.0}, "reach: hands is 30.0; allowed: torsor.human.HandForces"),
         ("stand-up", {"seat": 1.2}, "stand-up: seat is 1.2; allowed: from 0.20 to 0.79 m"),
         ("stand-up", {"off": 1.5}, "off is 1.5; allowed: a finite number, above 0 and below 1"),
         ("reach", {"hand": "third"}, "hand is 'third'; allowed: 'right', 'left'"),
@@ -166,7 +178,7 @@ def test_a_target_is_reached_and_one_out_of_reach_is_named(tmp_path: Path) -> No
 def test_too_heavy_a_box_violates_torques_or_balance() -> None:
     with pytest.raises(torsor.motion.MotionError) as error:
         lifting(box=Box(200.0)).solve()
-    assert {"torques", "balance"} & set(error.value.conflict)
+    assert {"torques", "trunk strength", "balance"} & set(error.value.conflict)
 
 
 @pytest.mark.slow

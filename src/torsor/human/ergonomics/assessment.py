@@ -91,7 +91,7 @@ class Assessment:
         table.add_section()
         dose = self.dose
         table.add_row("mean compression", f"{dose.linear / self.repetitions / (self.times[-1] - self.times[0]):.0f} N")
-        per_shift = f"{self.repetitions:g} times a shift"
+        per_shift = "once a shift" if self.repetitions == 1 else f"{self.repetitions:g} times a shift"
         table.add_row(f"cumulative compression, {per_shift}", f"{dose.linear / 1000:.1f} kN s")
         table.add_row(f"dose with squares, {per_shift}", f"{dose.squared:.0f} N h", f"{dose.limit:.0f} N h")
         muscles = f"{100 * loads.muscles[k] / loads.compression[k]:.0f}"
