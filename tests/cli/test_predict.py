@@ -131,8 +131,13 @@ def test_invalid_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["walk", "--seat", "0.4"], "--seat is an option of stand-up, not of walk; allowed: --height, --mass, --sex"),
+        (
+            ["walk", "--seat", "0.4"],
+            "--seat is an option of stand-up, sit-down, not of walk; allowed: --height, --mass, --sex",
+        ),
         (["lift", "--speed", "1"], "not of lift; allowed: --height, --mass, --sex, --box"),
+        (["swing", "--ergonomics", "x.html"], "--ergonomics is an option of walk, lift, push, pull, reach"),
+        (["lift", "--ergonomics", "x.txt"], "x.txt: the suffix is '.txt'; allowed: .html"),
         (["swing", "--planar"], "--planar is an option of walk, not of swing; allowed: only the options that all"),
         (["reach.toml", "--box", "3"], "--box is an option of walk, lift, not of reach.toml"),
         (["walk", "--backpack", "3", "--box", "3"], "--backpack and --box are both given; allowed: one of them"),

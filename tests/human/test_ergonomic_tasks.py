@@ -80,7 +80,7 @@ def test_a_box_at_the_side_twists_and_bends_the_trunk() -> None:
 def test_the_report_of_a_lift_is_one_page_with_limits_and_indices(tmp_path: Path) -> None:
     path = tmp_path / "lift.html"
     command = ["predict", "lift", "--box", "15", "--json", str(tmp_path / "x.json"), "--ergonomics", str(path)]
-    assert main(command) in (0, 3)
+    assert main(command) in (0, 5)  # 5: optimal at the nodes only
     text = path.read_text()
     for word in ("L5/S1", "3400 N", "recommended weight limit", "trunk extension", "<iframe", "data:image/png"):
         assert word in text

@@ -6,8 +6,9 @@ import pytest
 
 import torsor
 from torsor.human import HandForces, hand_wrenches
-from torsor.human.terms.hands import FORCES, KNUCKLES, loaded
+from torsor.human.terms.hands import FORCES, KNUCKLES, Handled, loaded
 from torsor.motion import Node
+from torsor.motion.encoding import decoded, encoded
 from torsor.motion.transcription.motion_model import MotionModel
 
 BODY = torsor.library.human()
@@ -43,3 +44,9 @@ def test_forces_are_linear_between_their_times_and_constant_outside() -> None:
 def test_invalid_forces_raise(values: tuple[object, ...], message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         HandForces(*values)
+
+
+def test_problems_with_forces_on_the_hands_are_saved_with_them() -> None:
+    again = decoded(encoded(torsor.human.pushing(force=90.0)))
+    term = next(each for each in again.terms if isinstance(each, Handled))
+    assert term.hands.at([1.5])[0, 0, 2] == -45.0 and term.seconds == 1.5
