@@ -187,7 +187,7 @@ def test_too_heavy_a_box_violates_torques_or_balance() -> None:
 
 
 @pytest.mark.slow
-def test_the_example_draws_the_three_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_draws_all_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(__file__).parents[2] / "examples" / "human.py"
     spec = importlib.util.spec_from_file_location("human_example", path)
     assert spec is not None and spec.loader is not None

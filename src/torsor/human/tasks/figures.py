@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.human.body.coordinates import GLOBAL
+from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
 from torsor.human.body.trunk_strength import SPINE
 from torsor.human.contact.support import Sitting
 from torsor.human.tasks.seat_drawing import draw_seat
 from torsor.human.terms.pressing import presses
-from torsor.human.terms.problem import load_of, who
+from torsor.human.terms.problem import hand_forces_of, load_of, who
 from torsor.human.terms.samples import grounded_term, joint_torques
 from torsor.human.terms.trunk import TrunkTorques
 from torsor.motion import MotionResult
@@ -33,7 +33,7 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     figure = new_figure(12.0, 6.4)
     upper, lower = figure.subplots(2, 1, height_ratios=[0.8, 1.0])
     draw_postures(upper, result)
-    upper.set_title("postures, from the right side; arrows: forces of the ground and the seat")
+    upper.set_title("postures, from the right side; arrows: forces of ground, seat and handle")
     strengths = _strengths(result)
     fractions = np.abs(torques[:, len(GLOBAL) :] / strengths[len(GLOBAL) :]).max(axis=0)
     names = _named(body.coordinate_names, torques, (len(GLOBAL) + np.argsort(-fractions)).tolist())
@@ -79,6 +79,7 @@ def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> Non
     support, times = grounded_term(result.problem).support, np.linspace(0.0, result.T, count)
     points = landmarks(result.robot, result.at(times).q, load_of(result.problem))
     pressed = presses(result, times / result.T)[..., [2, 1, 5, 4]]  # forward and up, of points and forces
+    pressed = np.concatenate([pressed, _handled(result, times)[:, None]], axis=1)
     weight = result.robot.mass * float(np.linalg.norm(result.robot.gravity))
     for k, time in enumerate(times):
         if isinstance(support, Sitting):
@@ -91,3 +92,11 @@ def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> Non
     axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
     axes.set_aspect("equal")
     axes.axis("off")
+
+
+def _handled(result: MotionResult, times: Array) -> Array:
+    """Return the middle of the hands and the given force on them (K, 4), forward and up; NaN without a force."""
+    q, force = result.at(times).q, hand_forces_of(result.problem, times).sum(axis=1)
+    place = np.mean([result.robot.pose(q, f"{side}_knuckles")[:, :3, 3] for side in SIDES], axis=0)
+    found = np.concatenate([place[:, [2, 1]], force[:, [2, 1]]], axis=1)
+    return np.where(force.any(axis=1, keepdims=True), found, np.nan)
