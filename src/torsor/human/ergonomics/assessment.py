@@ -18,11 +18,12 @@ from torsor.human.body.loads import Box
 from torsor.human.body.person import Person, person_of
 from torsor.human.ergonomics.capability import Capability, capabilities
 from torsor.human.ergonomics.dose import Dose, cumulative_dose
+from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact_of
 from torsor.human.ergonomics.lumbar import COMPRESSION, SHEAR, LumbarLoads, LumbarModel, lumbar_loads
 from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, lifting_index
 from torsor.human.tasks.figures import draw_postures
 from torsor.human.terms.problem import hand_forces_of, load_of, who
-from torsor.human.terms.samples import grounded_term, sampled
+from torsor.human.terms.samples import JOINTS, grounded_term, sampled
 from torsor.motion import MotionResult
 from torsor.motion.results.report import titled_table
 from torsor.results.documents import plain
@@ -36,9 +37,9 @@ SHOWN = 8  # rows of the table of percent capable
 class Assessment:
     """What a predicted motion of a human asks of the body; made by ``assess``.
 
-    ``times`` (K,) (s); ``loads`` of L5/S1 at these times; ``capabilities``, the hardest moments first; ``niosh``, the
-    lifting equation, or why it does not apply; ``repetitions`` a shift and their ``dose``; ``tables()``, ``plot`` and
-    ``to_dict`` present them.
+    ``times`` (K,) (s); ``loads`` of L5/S1 at these times; ``capabilities``, the hardest moments first; ``contacts``,
+    estimated contact forces of the joints of both legs by side; ``niosh``, the lifting equation, or why it does not
+    apply; ``repetitions`` a shift and their ``dose``; ``tables()``, ``plot`` and ``to_dict`` present them.
     """
 
     result: MotionResult
@@ -47,6 +48,7 @@ class Assessment:
     times: Array
     loads: LumbarLoads
     capabilities: list[Capability]
+    contacts: dict[str, JointContact]
     niosh: LiftingIndex | str
     repetitions: float
     age: str
@@ -68,7 +70,7 @@ class Assessment:
 
     def tables(self) -> list[RenderableType]:
         """Return the tables of the report."""
-        return [self._back(), self._equation(), self._strength()]
+        return [self._back(), self._equation(), self._strength(), self._contact()]
 
     def __rich__(self) -> Any:
         return Group(*self.tables())
@@ -125,6 +127,14 @@ class Assessment:
             table.add_row(each.name, *cells, f"{self.times[each.instant]:.2f}")
         return table
 
+    def _contact(self) -> RenderableType:
+        title = "Estimated contact forces of the legs (body weights)"
+        table = titled_table(title, "joint", *SIDES, "measured in level walking")
+        for joint in JOINTS:
+            measured = "{:g} to {:g}".format(*IN_VIVO[joint]) if joint in IN_VIVO else ""
+            table.add_row(joint, *(f"{self.contacts[side].peak(joint):.1f}" for side in SIDES), measured)
+        return table
+
     def plot(self, path: str | Path | None = None) -> Any:
         """Return a figure of postures, and of compression and shear with their limits; ``path`` saves it."""
         figure = new_figure(10.0, 6.2)
@@ -160,6 +170,7 @@ class Assessment:
             "limits": {"compression": list(COMPRESSION), "shear": list(SHEAR)},
             "capable": self.capable,
             "capabilities": [each._asdict() for each in self.capabilities],
+            "contact": {side: {joint: each.peak(joint) for joint in JOINTS} for side, each in self.contacts.items()},
             "niosh": niosh
             if isinstance(niosh, str)
             else {
@@ -212,7 +223,8 @@ def assess(
             niosh = lifting_index(load.mass, *ends, frequency=frequency, duration=duration, coupling=coupling)
         except ModelError as error:  # the load is out of the range of the equation: that is a finding too
             niosh = str(error)
-    return Assessment(result, person, model, times, loads, strengths, niosh, count, age)
+    contacts = {side: contact_of(body, person, samples, side) for side in SIDES}
+    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, count, age)
 
 
 def _lift_end(body: Robot, q: Array) -> LiftEnd:
