@@ -125,6 +125,8 @@ class Assessment:
         for each in self.capabilities[:SHOWN]:
             cells = (f"{each.moment:.0f}", f"{each.mean:.0f}", f"{each.deviation:.0f}", f"{100 * each.capable:.1f} %")
             table.add_row(each.name, *cells, f"{self.times[each.instant]:.2f}")
+        table.caption = "Who is strong enough for this very motion; weaker people may do the task in another way."
+        table.caption_justify = "left"
         return table
 
     def _contact(self) -> RenderableType:
