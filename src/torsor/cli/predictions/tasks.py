@@ -38,6 +38,8 @@ def _lift(given: Mapping[str, Any]) -> MotionProblem:
 def _handle(make: Callable[..., MotionProblem], given: Mapping[str, Any]) -> MotionProblem:
     """Return the problem of pushing or pulling."""
     names = {"push_force": "force", "handle": "height"}
+    for option in chosen(given, *names):  # in the words of the options
+        positive(given[option], make.__name__.removesuffix("ing"), option)
     return make(body_of(given), **{names[name]: value for name, value in chosen(given, *names).items()})
 
 
