@@ -65,6 +65,7 @@ def test_loads_of_a_motion_follow_from_the_momentum_of_the_body_above() -> None:
     assert found.side_shear == pytest.approx(-force @ R[:, 0], abs=0.1)
 
 
+@pytest.mark.slow  # another body compiles functions of its own
 def test_a_weight_in_the_hands_loads_the_back_as_the_same_mass_does() -> None:
     q = _posture(5)
     carried = torsor.human.Box(12.0).on(BODY)
