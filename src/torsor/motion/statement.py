@@ -17,6 +17,7 @@ from torsor.motion.terms.ends import Ends, Linked, whole_path
 from torsor.motion.terms.references import OnPath
 from torsor.motion.terms.term import Constraint, Cost, Number, Term
 from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.clock import LARGEST, Clock
 from torsor.motion.transcription.groups import grouped
 from torsor.motion.transcription.known_points import KnownPoints, bound_control_points
 from torsor.motion.transcription.layout import Layout
@@ -168,11 +169,17 @@ class ProblemStatement:
                     fix = "give one of them another name"
                     raise ModelError(describe(f"two terms have a number {name!r}", where=self.name, fix=fix))
                 found[name] = self._number(name, number)
+        for name in self._clock.names:
+            found[name] = self._number(name, Number(0.0, -LARGEST, LARGEST))
         wrong = [name for name in self.numbers if name not in found]
         if wrong:
             allowed = ", ".join(found) or "none: the robot has no free numbers"
             raise ModelError(describe(f"numbers names {wrong[0]!r}", where=self.name, allowed=allowed))
         return found
+
+    @property
+    def _clock(self) -> Clock:
+        return self.stages[0].clock
 
     def _number(self, name: str, default: Number) -> Number:
         number = self.numbers.get(name, default)
@@ -184,7 +191,8 @@ class ProblemStatement:
     @cached_property
     def node(self) -> Node:
         """The symbols of one node, from which terms make their expressions."""
-        return Node(self.model, [each for each in self._all_shared if each not in self.model.parameters], self.held)
+        shared = [each for each in self._all_shared if each not in self.model.parameters]
+        return Node(self.model, shared, self.held, self._clock)
 
     @cached_property
     def _kernels(self) -> dict[tuple[int, ...], NodeKernels]:

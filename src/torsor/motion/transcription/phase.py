@@ -10,6 +10,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import finite_vector, one_of
 from torsor.errors import ModelError, describe
+from torsor.motion.transcription.clock import Clock
 from torsor.motion.transcription.splines import Spline
 
 POINTS = 12  # control points by default
@@ -30,6 +31,9 @@ class Phase:
     2 degree - 2 Gauss points between knots, and 20 or more in all (12 for each control point of a path that is
     followed, 8 for each row of a reference), or the nodes with ``quadrature="trapezoid"``.
 
+    With a ``clock``, the only phase of a motion has variables that say at which time each s is reached: what holds at
+    given s, such as contacts, then happens at free times.
+
     Example:
         >>> Phase((0.1, 2.0), points=12).nodes.size
         121
@@ -43,6 +47,7 @@ class Phase:
     own: Mapping[str, Spline] | None = None
     quadrature: str = "gauss"
     name: str = ""
+    clock: Clock = Clock()
 
     def __post_init__(self) -> None:
         where = f"phase {self.name!r}" if self.name else "phase"

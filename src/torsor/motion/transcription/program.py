@@ -157,7 +157,7 @@ class Program:
             at = self.layout.phases[phase].duration
             if at >= 0 and order:
                 found[:, at] |= (A != 0).any(axis=1) | (b != 0)
-        return found
+        return found | self.linear.paced_entries
 
     @cached_property
     def _entry_scales(self) -> Array:
