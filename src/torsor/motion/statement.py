@@ -128,9 +128,9 @@ class ProblemStatement:
         return MotionModel(self.robot, self.frozen, self.path, tuple(self.extra_profiles), self.assembly)
 
     @cached_property
-    def extra_profiles(self) -> dict[str, tuple[float, float]]:
+    def extra_profiles(self) -> dict[str, tuple[float | None, float | None]]:
         """Profiles that terms add, with their first and last values."""
-        found: dict[str, tuple[float, float]] = {}
+        found: dict[str, tuple[float | None, float | None]] = {}
         for term in self.terms:
             for name, ends in term.profiles().items():
                 if found.setdefault(name, ends) != ends:

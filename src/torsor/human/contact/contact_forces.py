@@ -120,4 +120,6 @@ def _horizontal(place: ca.SX) -> ca.SX:
 @lru_cache(maxsize=8)
 def contact_forces(node: Node) -> ContactForces:
     """Return the contact forces of a node, the same object for all terms of the node."""
-    return ContactForces(node)
+    from torsor.human.contact.sharing import FRACTION, SharedContact
+
+    return SharedContact(node) if FRACTION in node.model.names else ContactForces(node)
