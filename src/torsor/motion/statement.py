@@ -14,6 +14,7 @@ from torsor.checks import several
 from torsor.errors import ModelError, describe
 from torsor.motion.checks import check_number, check_phases, check_robot, check_splines, check_types, with_phase_index
 from torsor.motion.terms.ends import Ends, Linked, whole_path
+from torsor.motion.terms.objectives import Rates
 from torsor.motion.terms.references import OnPath
 from torsor.motion.terms.term import Constraint, Cost, Number, Term
 from torsor.motion.transcription.batch import Batch
@@ -28,6 +29,7 @@ from torsor.motion.transcription.node_kernels import NodeKernels
 from torsor.motion.transcription.paths import Path
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.program import Program
+from torsor.motion.transcription.row_rates import RowRates
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
@@ -236,7 +238,23 @@ class ProblemStatement:
             lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
         for term in (*self.terms, *([] if self.path is None else [OnPath()])):
             bound_control_points(term, self.model, layout, lower, upper, self.name)
-        return Program(layout, tuple(batches), Linear(known.equations, layout), lower, upper)
+        rates = tuple(self._rates(each, batches) for each in self.costs if isinstance(each, Rates))
+        return Program(layout, tuple(batches), Linear(known.equations, layout), lower, upper, rates=rates)
+
+    def _rates(self, cost: Rates, batches: Sequence[Batch]) -> RowRates:
+        """Return the cost of the rates of the rows of a constraint."""
+        for batch in batches:
+            labels = [
+                (term.title, label)
+                for term, bound in zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
+                for label in bound.labels
+            ]
+            ends = tuple(cost.only or ("",))
+            chosen = [k for k, (title, label) in enumerate(labels) if title == cost.of and label.endswith(ends)]
+            if chosen:
+                return RowRates(batch, np.array(chosen), cost.weight)
+        titles = ", ".join(each.title for each in self.conditions)
+        raise ModelError(describe(f"no rows of {cost.of!r}", where=f"{self.name}: {cost.title}", allowed=titles))
 
     def guess(self) -> Array:
         """Return the initial guess (n,): straight lines between the positions given at ends of phases.

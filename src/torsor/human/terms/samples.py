@@ -141,7 +141,7 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     parts = rows_layout.unpack(rows)
     y, model = program_layout.phases[0].profiles(x, s, 3), problem.model
     q, (v, a) = model.positions(y[0]), np.zeros((2, count, model.robot.nv))
-    v[:, model.places], a[:, model.places] = y[1], y[2]
+    v[:, model.places], a[:, model.places] = (each[:, : model.names.moving] for each in y[1:])
     return Samples(
         q,
         v,
