@@ -118,6 +118,18 @@ def test_a_motion_plays_pauses_and_can_be_scrubbed(page: Browser, tmp_path: Path
         assert page.errors == [] and viewer.stage.faults == []
 
 
+def test_without_a_graphics_card_no_time_goes_into_smooth_edges_and_an_empty_background(page: Browser) -> None:
+    samples = """[...document.querySelectorAll('canvas')].map((each) => each.getContext('webgl2'))
+        .map((gl) => gl.getParameter(gl.SAMPLES))"""
+    with view(torsor.library.two_link(), open=False, block=False, port=0) as viewer:
+        opened(page, viewer, "joint1")
+        assert set(page.value(samples)) == {0}
+        page.wait("window.__viserMutable?.backgroundMaterial?.visible === false")
+        viewer.server.scene.set_background_image(np.zeros((2, 2, 3), np.uint8))
+        page.wait("window.__viserMutable.backgroundMaterial.visible")
+        assert page.errors == []
+
+
 @pytest.fixture
 def stranger(tmp_path: Path) -> Iterator[str]:
     """The address of a page of another server."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -131,3 +132,11 @@ def test_what_cannot_be_shown_is_refused() -> None:
         view()
     with pytest.raises(ModelError, match="2 names"):
         view(torsor.library.two_link(), names=["a", "b"])
+
+
+def test_the_page_begins_with_our_script_and_viser_is_left_as_it_was(shown: Any) -> None:
+    usual = viser.infra.WebsockServer
+    with urlopen(shown(torsor.library.two_link()).url, timeout=10) as answer:
+        page = answer.read().decode()
+    assert page.index("swiftshader") < page.index("<script", page.index("<script") + 1)
+    assert viser.infra.WebsockServer is usual

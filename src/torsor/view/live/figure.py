@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,10 +67,9 @@ class Batch:
         )
 
     def place(self, positions: Array, turns: Array) -> None:
-        """Move the solids with their links."""
-        where, turned = positions[self.links + 1], turns[self.links + 1]
-        self.node.batched_positions = (where + rotated(turned, self.at)).astype(np.float32)
-        self.node.batched_wxyzs = product(turned, self.turns).astype(np.float32)
+        """Move the solids to positions (n, 3) and quaternions (n, 4)."""
+        self.node.batched_positions = positions.astype(np.float32)
+        self.node.batched_wxyzs = turns.astype(np.float32)
 
 
 def product(a: Array, b: Array) -> Array:
@@ -109,8 +109,17 @@ class Figure:
             Batch(server, path + node("solids", *key), sorted(solids, key=lambda found: found[0]), key[-1])
             for key, solids in sorted(kinds.items())
         ]
+        self._attach()
         self.links = {link: server.scene.add_frame(self._link(link), show_axes=False) for link, _ in meshes}
         self.meshes = [self._mesh(k, *key, joined(found)) for k, (key, found) in enumerate(meshes.items())]
+
+    def _attach(self) -> None:
+        """Gather the places of all solids on their links, to move all of them at once."""
+        self._on = np.concatenate([np.zeros(0, int), *(batch.links + 1 for batch in self.batches)])
+        self._at = np.concatenate([np.zeros((0, 3)), *(batch.at for batch in self.batches)])
+        self._turns = np.concatenate([np.zeros((0, 4)), *(batch.turns for batch in self.batches)])
+        ends = np.cumsum([0, *(len(batch.links) for batch in self.batches)])
+        self._parts = [slice(start, end) for start, end in pairwise(ends)]
 
     def _link(self, link: int) -> str:
         return self.path + node("links", link + 1)
@@ -126,8 +135,10 @@ class Figure:
 
     def place(self, positions: Array, turns: Array) -> None:
         """Move the surfaces to where the links are: positions (L + 1, 3), quaternions (L + 1, 4)."""
-        for batch in self.batches:
-            batch.place(positions, turns)
+        where, turned = positions[self._on], turns[self._on]
+        at, how = where + rotated(turned, self._at), product(turned, self._turns)
+        for batch, part in zip(self.batches, self._parts, strict=True):
+            batch.place(at[part], how[part])
         for link, frame in self.links.items():
             frame.position, frame.wxyz = positions[link + 1], turns[link + 1]
 

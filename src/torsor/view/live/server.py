@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from torsor.errors import ModelError, describe, warn
+from torsor.view.live.client import own_page
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 FOREIGN = 1008  # close code of a websocket: policy violation
@@ -30,7 +31,8 @@ def start(host: str, port: int) -> Any:
         )
     with contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner; the caller says the address
         try:
-            server: Any = viser.ViserServer(host=host, port=port, verbose=False)
+            with own_page(viser):
+                server: Any = viser.ViserServer(host=host, port=port, verbose=False)
         except OSError as error:
             raise ModelError(describe(f"cannot listen on {host}:{port}: {error}", where="view")) from None
     server.request_share_url = lambda *_, **__: None
