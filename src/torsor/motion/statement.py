@@ -238,10 +238,10 @@ class ProblemStatement:
             lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
         for term in (*self.terms, *([] if self.path is None else [OnPath()])):
             bound_control_points(term, self.model, layout, lower, upper, self.name)
-        rates = tuple(self._rates(each, batches) for each in self.costs if isinstance(each, Rates))
+        rates = tuple(self.rates_of(each, batches) for each in self.costs if isinstance(each, Rates))
         return Program(layout, tuple(batches), Linear(known.equations, layout), lower, upper, rates=rates)
 
-    def _rates(self, cost: Rates, batches: Sequence[Batch]) -> RowRates:
+    def rates_of(self, cost: Rates, batches: Sequence[Batch]) -> RowRates:
         """Return the cost of the rates of the rows of a constraint."""
         for batch in batches:
             labels = [
@@ -252,7 +252,7 @@ class ProblemStatement:
             ends = tuple(cost.only or ("",))
             chosen = [k for k, (title, label) in enumerate(labels) if title == cost.of and label.endswith(ends)]
             if chosen:
-                return RowRates(batch, np.array(chosen), cost.weight)
+                return RowRates(batch, np.array(chosen), cost.weight / self.held.get(cost.per, 1.0), cost.per)
         titles = ", ".join(each.title for each in self.conditions)
         raise ModelError(describe(f"no rows of {cost.of!r}", where=f"{self.name}: {cost.title}", allowed=titles))
 

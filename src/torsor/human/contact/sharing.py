@@ -29,7 +29,7 @@ PROFILES = (FRACTION, APART, AHEAD, PUSH)
 SPEED, WIDTH = "speed", "step width"  # shared numbers of the problem
 
 # Data of a node: nominal values, and for each foot the sides of its sole, from the heel (m).
-SHARED = VectorLayout(left_fraction=1, right=2, left=2, push=1, toes=2, right_box=4, left_box=4, weight=1, friction=1)
+SHARED = VectorLayout(left_fraction=1, right=2, left=2, push=1, toes=2, right_box=4, left_box=4, mass=1, weight=1, friction=1)
 
 
 class SharedContact(ContactForces):
@@ -38,6 +38,7 @@ class SharedContact(ContactForces):
     def __init__(self, node: Node):
         self.node, self.names = node, node.robot.coordinate_names
         given = SHARED.unpack(node.data("shared ground", SHARED.size))
+        self.mass: ca.SX = given["mass"]
         self.weight: ca.SX = given["weight"]
         self.friction: ca.SX = given["friction"]
         self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}

@@ -175,6 +175,7 @@ class Rates(Cost):
     """The mean over time of the squared rates of the rows of a constraint, named by ``of``, between its nodes.
 
     The constraint has to hold at all nodes of a phase. ``only`` limits it to rows whose labels end with one of these.
+    ``per`` names a shared number by which it is divided, such as a speed.
 
     Example:
         >>> Rates(of="torques").title
@@ -183,6 +184,7 @@ class Rates(Cost):
 
     of: str
     only: Sequence[str] | None = None
+    per: str = ""
 
     @property
     def has_rows(self) -> bool:

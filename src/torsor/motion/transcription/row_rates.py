@@ -9,7 +9,7 @@ approximates the mean of |dg/dt|^2. Its derivatives follow from those of the row
     phi_x  = A^T (2 c d) + phi_p                 c_k = weight / (T^2 dh_k)      A = dd/dx
     phi_xx = A^T 2 c A + A^T M + M^T A + phi_pp + sum_k (phi_g)_k d2g_k/dx2      M = d(2 c d)/dp
 
-where p are T and the variables of the clock, and the last term is the Hessian of the rows with multipliers phi_g.
+where p are T, the variables of the clock and the number by which the cost is divided, and the last term is the Hessian of the rows with multipliers phi_g.
 """
 
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ import scipy.sparse
 
 from torsor.arrays import Array, Indices
 from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.layout import PhaseLayout
 
 
 class Curvature(NamedTuple):
@@ -32,36 +33,55 @@ class Curvature(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowRates:
-    """The cost of the rates of some rows (``chosen``, indices of the rows of one node) of a batch."""
+    """The cost of the rates of some rows (``chosen``, indices of the rows of one node) of a batch.
+
+    ``per`` is the name of a shared number by which the cost is divided, if it is a variable.
+    """
 
     batch: Batch
     chosen: Indices
     weight: float
-
-    def _coefficients(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return c (K - 1,), its first derivatives (K - 1, P) and its second ones (K - 1, P, P) by T and the clock."""
-        layout = self.batch.layout.phases[self.batch.phase]
-        T, ticks = layout.seconds(x), x[list(layout.ticks)]
-        h = np.diff(layout.phase.clock.fraction(self.batch.s, ticks))
-        # h is linear in the variables of the clock
-        slopes = [np.diff(layout.phase.clock.fraction(self.batch.s, each)) - np.diff(self.batch.s) for each in np.eye(len(ticks))]
-        H = np.stack(slopes, axis=1) if slopes else np.zeros((len(h), 0))
-        c = self.weight / (T**2 * h)
-        by_T = [] if layout.duration < 0 else [-2 * c / T]
-        first = np.column_stack([*by_T, -c[:, None] / h[:, None] * H])
-        second = np.zeros((len(h), first.shape[1], first.shape[1]))
-        k = len(by_T)
-        second[:, k:, k:] = (2 * c / h**2)[:, None, None] * H[:, :, None] * H[:, None, :]
-        if k:
-            second[:, 0, 0] = 6 * c / T**2
-            second[:, 0, 1:] = second[:, 1:, 0] = (2 * c / (T * h))[:, None] * H
-        return c, first, second
+    per: str = ""
 
     @property
+    def _phase_layout(self) -> PhaseLayout:
+        return self.batch.layout.phases[self.batch.phase]
+
+    @cached_property
     def _columns(self) -> list[int]:
-        """Indices in x of T, if it is a variable, and of the clock."""
-        layout = self.batch.layout.phases[self.batch.phase]
-        return [*([] if layout.duration < 0 else [layout.duration]), *layout.ticks]
+        """Indices in x of T, the clock and the speed, as far as they are variables."""
+        layout, numbers = self._phase_layout, self.batch.layout.numbers
+        own = [layout.duration] if layout.duration >= 0 else []
+        return [*own, *layout.ticks, *([numbers[self.per]] if self.per in numbers else [])]
+
+    def _coefficients(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return c (K - 1,), its first derivatives (K - 1, P) and its second ones (K - 1, P, P) by ``_columns``.
+
+        c is a product of powers: the derivatives are those of its logarithm, which is a sum.
+        """
+        layout, s = self._phase_layout, self.batch.s
+        T, clock = layout.seconds(x), layout.phase.clock
+        h = np.diff(clock.fraction(s, x[list(layout.ticks)]))
+        c = self.weight / (T**2 * h)
+        # h is linear in the variables of the clock.
+        ticks = [np.diff(clock.fraction(s, each) - s) / h for each in np.eye(len(layout.ticks))]
+        slopes, bends = ([], []) if layout.duration < 0 else ([np.full(len(h), -2 / T)], [np.full(len(h), 2 / T**2)])
+        slopes += [-each for each in ticks]
+        speeds = [x[column] for column in self._columns[len(slopes) :]]
+        for speed in speeds:
+            c /= speed
+            slopes.append(np.full(len(h), -1 / speed))
+        L = np.stack(slopes, axis=1) if slopes else np.zeros((len(h), 0))
+        second = L[:, :, None] * L[:, None, :]
+        first = len(bends)
+        for k, bend in enumerate(bends):
+            second[:, k, k] += bend
+        for j, one in enumerate(ticks):
+            for k, other in enumerate(ticks):
+                second[:, first + j, first + k] += one * other
+        for speed in speeds:
+            second[:, -1, -1] += 1 / speed**2
+        return c, c[:, None] * L, c[:, None, None] * second
 
     def _steps(self, x: Array) -> Array:
         """Return d (K - 1, chosen)."""
@@ -99,7 +119,7 @@ class RowRates:
         n, columns = A.shape[2], self._columns
         flat = (np.sqrt(2 * c)[:, None, None] * A).reshape(-1, n)
         total = flat.T @ flat
-        # (K - 1, chosen, P): the derivative of 2 c d by T and the clock, beside that of d itself
+        # (K - 1, chosen, P): the derivative of 2 c d by p, beside that of d itself
         mixed = np.tensordot(A, 2 * d[:, :, None] * first[:, None, :], axes=([0, 1], [0, 1]))
         total[:, columns] += mixed
         total[columns] += mixed.T
