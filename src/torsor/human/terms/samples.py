@@ -156,10 +156,15 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     )
 
 
+def sampled_at(result: MotionResult, fractions: Array) -> Samples:
+    """Return the samples at fractions (K,) of the duration; a clock may run unevenly over s."""
+    return sampled(result, result.program.layout.phases[0].places(result.x, fractions * result.T))
+
+
 def joint_torques(result: MotionResult) -> Array:
     """Return the torques (K, 55) (N m) of all coordinates at ``result.times``, of walking or another task of the human.
 
     ``result.tau`` is without contact. Here the ground's wrenches act on the feet, and a seat's wrench on the pelvis, so
     that the forces of the six global coordinates are zero.
     """
-    return sampled(result, result.times / result.T).torques
+    return sampled(result, result.moments.s).torques
