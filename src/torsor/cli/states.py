@@ -3,14 +3,14 @@
 import csv
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.cli.robots import as_robot
-from torsor.errors import ModelError, describe, listing
+from torsor.errors import ModelError, describe, listing, warn
 from torsor.mechanism.units import FORCES, units
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -86,6 +86,14 @@ def unit_of(robot: Robot, letter: str) -> list[str]:
         return positions
     order = {"v": "/s", "a": "/s^2", "j": "/s^3"}
     return [FORCES[unit] if letter == "tau" else unit + order[letter] for unit in rates]
+
+
+def warn_of_zeros(path: Path | None, needed: Iterable[str], states: Mapping[str, Array]) -> None:
+    """Warn if a table of states lacks the columns of a letter that is needed: the robot is taken to be at rest."""
+    missing = [letter for letter in LETTERS if letter in needed and letter not in states]
+    if path is not None and missing:
+        found = f"no columns {' and '.join(repr(f'{letter} NAME') for letter in missing)}, which are taken to be zero"
+        warn(describe(found, where=path.name, fix="add them, unless the robot is at rest"))
 
 
 def states_of(path: Path, robot: Robot) -> dict[str, Array]:

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import ipaddress
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,7 +30,7 @@ def start(host: str, port: int) -> Any:
             f"the viewer listens on {host}: everyone who reaches this machine sees the robot and its meshes and can "
             "move it; there is no password and no encryption; fix: host='localhost' and an ssh tunnel"
         )
-    with contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner; the caller says the address
+    with silence():  # viser prints a banner; the caller says the address
         try:
             with own_page(viser):
                 server: Any = viser.ViserServer(host=host, port=port, verbose=False)
@@ -39,6 +40,21 @@ def start(host: str, port: int) -> Any:
     _refuse_foreign_pages(server, host)
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
     return server
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Discard what viser prints: on standard output, and in notebooks, where Rich shows it below the cell."""
+    from rich import get_console
+
+    console = get_console()
+    before = console.quiet
+    console.quiet = True
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        console.quiet = before
 
 
 def is_local(host: str) -> bool:
