@@ -71,8 +71,9 @@ def test_identify_finds_the_robot_of_a_log(capsys: Captured, tmp_path: Path) -> 
     found = printed(
         capsys, "identify", str(tmp_path / "chain.toml"), str(log), "--among", "link1.*", "--physical", *names
     )
-    np.testing.assert_allclose(found["values"], robot.base_parameters(among=["link1.*"]).values, atol=1e-6)
-    assert max(found["validation"]["relative_residuals"]) < 1e-4
+    values = [each["value"] for each in found["base_parameters"]]
+    np.testing.assert_allclose(values, robot.base_parameters(among=["link1.*"]).values, atol=1e-6)
+    assert max(each["percent"] for each in found["validation"]["residuals"]) < 1e-4
     np.testing.assert_allclose(torsor.load(tmp_path / "real.toml").mass_matrix([0.3]), robot.mass_matrix([0.3]))
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 from argparse import ArgumentParser, Namespace
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -57,6 +58,8 @@ def _run(arguments: Namespace, console: Console) -> None:
                 fix = "name another folder, or remove the file"
                 raise ModelError(describe("a file of this name is there", where=str(place), fix=fix))
         print_paths(console, *(Path(shutil.copy(path, arguments.folder)) for path in found))
+    if find_spec("matplotlib") is None:
+        console.print(escape('Most of them draw figures: pip install "torsor[plot]"'), highlight=False)
     titles = {path.name: title_of(path) for path in found}
     write_json(arguments, console, {"folder": folder_of_examples(), "examples": list(titles), "titles": titles})
 

@@ -27,6 +27,7 @@ from torsor.cli.export import EXPORT
 from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
 from torsor.cli.kinematics import KINEMATICS
+from torsor.cli.outputs import check_output
 from torsor.cli.predict import PREDICT
 from torsor.cli.reproduce import REPRODUCE
 from torsor.cli.simulate import SIMULATE
@@ -73,6 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
+            check_output(getattr(arguments, "json", None))
             status = arguments.run(arguments, console) or DONE
         except KeyboardInterrupt:
             errors.print(WORDS)

@@ -3,6 +3,7 @@
 from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.loads import Backpack, Box
+from torsor.human.body.passive import passive_torques
 from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
 from torsor.human.contact.balance import GroundReaction, ground_reaction
 from torsor.human.contact.schedule import Step, Walk
@@ -57,6 +58,7 @@ __all__ = [
     "joint_torques",
     "lifting",
     "likeness",
+    "passive_torques",
     "plot_task",
     "printed_differences",
     "printed_gait",

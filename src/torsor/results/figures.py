@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from torsor.arrays import Array, Flags
 from torsor.checks import several
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.mechanism import Mechanism
 
 MOST = 8  # curves in a panel: more cannot be told apart
@@ -81,7 +81,7 @@ def new_figure(width: float, height: float, tidy: bool = True) -> Any:
     try:
         from torsor.results.shown import ShownFigure
     except ImportError:
-        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
+        raise missing("figures need matplotlib", "plot") from None
     return ShownFigure(figsize=(width, height), layout="constrained" if tidy else None)
 
 

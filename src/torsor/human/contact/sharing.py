@@ -29,7 +29,9 @@ PROFILES = (FRACTION, APART, AHEAD, PUSH)
 SPEED, WIDTH = "speed", "step width"  # shared numbers of the problem
 
 # Data of a node: nominal values, and for each foot the sides of its sole, from the heel (m).
-SHARED = VectorLayout(left_fraction=1, right=2, left=2, push=1, toes=2, right_box=4, left_box=4, mass=1, weight=1, friction=1)
+SHARED = VectorLayout(
+    left_fraction=1, right=2, left=2, push=1, toes=2, right_box=4, left_box=4, mass=1, weight=1, friction=1
+)
 
 
 class SharedContact(ContactForces):
@@ -69,7 +71,8 @@ class SharedContact(ContactForces):
         """The distances of each centre of pressure from the sides of its sole, times the vertical force (N m)."""
         found, up = dict[str, ca.SX](), self.force[1]
         for side in SIDES:
-            (x, z), (right, left, back, front) = (ca.vertsplit(each) for each in (self.pressures[side], self.soles[side]))
+            x, z = ca.vertsplit(self.pressures[side])
+            right, left, back, front = ca.vertsplit(self.soles[side])
             found |= {f"{side} heel": z - back * up, f"{side} toes": front * up - z}
             found |= {f"{side} sole, right": x - right * up, f"{side} sole, left": left * up - x}
         return found

@@ -25,7 +25,9 @@ ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016
 
 def muscle_torques(node: Node) -> ca.SX:
     """Return the torques of the muscles at all joints, without the six global coordinates."""
-    return contact_forces(node).torques - ca.vertcat(*torques_by_coordinate(node.robot.coordinate_names, node.q, node.v))
+    passive = torques_by_coordinate(node.robot.coordinate_names, node.q, node.v)
+    found: ca.SX = contact_forces(node).torques - ca.vertcat(*passive)
+    return found
 
 
 def _metres(node: Node) -> ca.SX:

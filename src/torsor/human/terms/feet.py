@@ -125,9 +125,8 @@ def contacts(
         names.append(f"{stance.side} {part} stands" + (f", {again + 1}" if again else ""))
         held = [(point, "".join(axis for axis in own if axis in axes)) for point, own in stance.points]
         stance = stance._replace(points=tuple((point, own) for point, own in held if own))
-        given = {"body": body, "slack": slack, "slip": slip, "axes": placed, "during": during}
-        stands = Stands(stance=stance, is_relative=is_relative, **given)
-        found.append(replace(stands, name=prefix + names[-1]))
+        stands = Stands(body=body, stance=stance, slack=slack, slip=slip, axes=placed, during=during)
+        found.append(replace(stands, is_relative=is_relative, name=prefix + names[-1]))
     height = -slack if below is None else -below
     for side in SIDES:
         for point in ("heel", "ball", "toe"):

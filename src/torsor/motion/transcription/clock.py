@@ -76,4 +76,7 @@ class Clock:
         s = np.interp(wanted, self.fraction(grid, values), grid)
         for _ in range(4):
             s = np.clip(s - (self.fraction(s, values) - wanted) / self.numeric(s, values, 1), 0.0, 1.0)
-        return s
+        return np.asarray(s)
+
+
+EVEN = Clock()

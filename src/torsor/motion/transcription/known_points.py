@@ -77,9 +77,9 @@ class KnownPoints:
                     value = (ends[0] if index < used[0] else ends[1]) or 0.0
                     known |= {(own + k, point): value for point in range(self._splines[index][own + k].count)}
             last = self._splines[used[-1]][own + k].count - 1
-            for phase, point, value in ((used[0], 0, ends[0]), (used[-1], last, ends[1])):
-                if value is not None:
-                    self.known[phase][own + k, point] = value
+            for phase, point, given in ((used[0], 0, ends[0]), (used[-1], last, ends[1])):
+                if given is not None:
+                    self.known[phase][own + k, point] = given
 
     @cached_property
     def _splines(self) -> list[list[Spline]]:

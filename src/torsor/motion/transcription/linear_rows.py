@@ -133,9 +133,9 @@ class Linear:
                 total[at] += column
                 total[:, at] += column
                 total[at, at] += order * (order + 1) * float(multipliers @ (A @ x + b)) / T ** (order + 2)
-        for row, column, pace in self._pacers if self._first.duration >= 0 else ():
-            total[self._first.duration, column] += pace * multipliers[row]
-            total[column, self._first.duration] += pace * multipliers[row]
+        for row, place, pace in self._pacers if self._first.duration >= 0 else ():
+            total[self._first.duration, place] += pace * multipliers[row]
+            total[place, self._first.duration] += pace * multipliers[row]
         return total
 
     @cached_property

@@ -18,7 +18,7 @@ import numpy as np
 
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.errors import ModelError, describe
-from torsor.motion.transcription.clock import Clock
+from torsor.motion.transcription.clock import EVEN, Clock
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
 from torsor.robot.robot import Robot
 from torsor.spatial import cross
@@ -74,10 +74,10 @@ class Node:
         model: MotionModel,
         shared: Sequence[str] = (),
         held: Mapping[str, float] | None = None,
-        clock: Clock | None = None,
+        clock: Clock = EVEN,
     ):
         self.model, count = model, len(model.names)
-        self.clock = Clock() if clock is None else clock
+        self.clock = clock
         self.y = [ca.SX.sym(f"y_{order}", count) for order in range(ORDERS)]
         self.T, self.s = ca.SX.sym("T"), ca.SX.sym("s")
         self.shared = {name: ca.SX.sym(name) for name in (*model.parameters, *shared)}

@@ -10,7 +10,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import finite_vector, one_of
 from torsor.errors import ModelError, describe
-from torsor.motion.transcription.clock import Clock
+from torsor.motion.transcription.clock import EVEN, Clock
 from torsor.motion.transcription.splines import Spline
 
 POINTS = 12  # control points by default
@@ -47,7 +47,7 @@ class Phase:
     own: Mapping[str, Spline] | None = None
     quadrature: str = "gauss"
     name: str = ""
-    clock: Clock = Clock()
+    clock: Clock = EVEN
 
     def __post_init__(self) -> None:
         where = f"phase {self.name!r}" if self.name else "phase"

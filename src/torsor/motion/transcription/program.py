@@ -176,8 +176,8 @@ class Program:
             values, own = batch.jacobian(x)
             gradient += self.factor * own
             entries.append(values)
-        for each in self.rates:
-            gradient += self.factor * each.gradient(x)
+        for cost in self.rates:
+            gradient += self.factor * cost.gradient(x)
         if self.linear.m:
             entries.append(self.linear.jacobian(x)[self._linear_entries])
         values = np.concatenate([np.zeros(0), *entries])[self._order[0]]

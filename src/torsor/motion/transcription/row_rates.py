@@ -9,7 +9,8 @@ approximates the mean of |dg/dt|^2. Its derivatives follow from those of the row
     phi_x  = A^T (2 c d) + phi_p                 c_k = weight / (T^2 dh_k)      A = dd/dx
     phi_xx = A^T 2 c A + A^T M + M^T A + phi_pp + sum_k (phi_g)_k d2g_k/dx2      M = d(2 c d)/dp
 
-where p are T, the variables of the clock and the number by which the cost is divided, and the last term is the Hessian of the rows with multipliers phi_g.
+where p are T, the variables of the clock and the number by which the cost is divided, and the last term is the
+Hessian of the rows with multipliers phi_g.
 """
 
 from dataclasses import dataclass

@@ -89,7 +89,7 @@ def view(
     play: bool = True,
     swing: bool = False,
 ) -> Viewer:
-    """Show robots and results in the browser and return the viewer. It needs viser: ``pip install torsor[view]``.
+    """Show robots and results in the browser and return the viewer. It needs viser: ``pip install "torsor[view]"``.
 
     ``what`` are robots (parallel ones and the human included), which get sliders, and results (trajectories, motions,
     strides, identifications), which are played; several are shown together, in common time, each in a colour of its
