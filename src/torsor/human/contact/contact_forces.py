@@ -105,11 +105,24 @@ class ContactForces:
                 found[k] = found[k] - (self.toes[side] * taken if name == TOES else taken)
         return ca.vertcat(*found[len(GLOBAL) :])
 
+    def ground_power(self, side: str) -> ca.SX:
+        """Return the power of the ground at a foot: zero while it neither slips nor is lifted."""
+        wrench, toes = self.feet[side], self.toes[side]
+        foot, tip = (_power(self.node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
+        return (1 - toes) * foot + toes * tip
+
     def reaction(self, side: str, joint: str) -> ca.SX:
         """Return the force (3 x 1, base axes) on the link below a joint of a leg: "hip", "knee" or "ankle"."""
         child = f"{side}_{REACTIONS[joint]}"
         R = self.node.pose(child)[:3, :3]
         return R @ self.node.wrenches()[self.node.robot.link_names.index(child), 3:].T - self.feet[side].f
+
+
+def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
+    """Return the power of a wrench about the origin on a link."""
+    pose, V = node.pose(link), node.velocity(link)
+    omega, v = pose[:3, :3] @ V[:3], pose[:3, :3] @ V[3:]
+    return ca.dot(wrench.n, omega) + ca.dot(wrench.f, v + ca.cross(pose[:3, 3], omega))
 
 
 def _horizontal(place: ca.SX) -> ca.SX:

@@ -67,6 +67,18 @@ class FreeWalk(Walk, SharedSupport):
         """Return how the feet carry when the sharing is nominal."""
         return self.step.nominal.carried(s, foot)
 
+    def knots(self, points: int) -> Array:
+        """Return inner knots (points - 4,) of cubic splines: where contacts change, then in the middle of the gaps.
+
+        A foot stands still between changes of contact and moves after them: its spline has a knot there.
+        """
+        knots = [0.0, *(getattr(self.step, name) for name in EVENTS[:-1]), 1.0]
+        while len(knots) < points - 2:
+            knots.sort()
+            gap = int(np.argmax(np.diff(knots)))
+            knots.append((knots[gap] + knots[gap + 1]) / 2)
+        return np.array(sorted(knots)[1:-1])
+
     def splines(self) -> dict[str, Spline]:
         """Return the splines of the sharing: their knots are in double support."""
         knots = self.step.toe_off * np.arange(1, PIECES + 1) / PIECES

@@ -18,6 +18,7 @@ from torsor.human.contact.schedule import Walk
 from torsor.human.terms.habits import Habits
 from torsor.motion import Phase
 from torsor.motion.transcription.clock import Clock
+from torsor.motion.transcription.phase import POINTS
 from torsor.robot.robot import Robot
 
 SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
@@ -69,6 +70,7 @@ class Version:
         lengths, speeds = (walk.step.bounds(name) for name in ("length", "speed"))
         durations = lengths[0] / speeds[1], lengths[1] / speeds[0]
         clock = Clock(HARMONICS if walk.step.timing == "free" else 0)
+        given |= {"points": POINTS, "knots": walk.knots(points)}
         return Phase(durations, own=walk.splines(), clock=clock, **given)
 
 

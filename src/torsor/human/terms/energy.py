@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from torsor.human.body.coordinates import GLOBAL
+from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.passive import torques_by_coordinate
 from torsor.human.contact.contact_forces import contact_forces
 from torsor.human.contact.sharing import SPEED
@@ -50,13 +50,15 @@ class MuscleTorques(Driven, Constraint):
 class MetabolicEnergy(Driven, Cost):
     """The metabolic energy for each metre and kg (J/(kg m)): work by its efficiency, and the power at rest.
 
-    Positive work costs 1/0.25 and negative work 1/1.20 of itself, for each axis of each joint (Margaria 1968).
+    Positive work costs 1/0.25 and negative work 1/1.20 of itself, for each axis of each joint (Margaria 1968). Work of
+    the ground at feet that slip a little is charged in the same way, so that slipping does not pay.
     """
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the power, divided by mass and way."""
         contact = shared_contact(node)
-        P = muscle_torques(node)[contact.moving] * node.v[len(GLOBAL) :][contact.moving] / contact.mass
+        joints = muscle_torques(node)[contact.moving] * node.v[len(GLOBAL) :][contact.moving]
+        P = ca.vertcat(joints, *(contact.ground_power(side) for side in SIDES)) / contact.mass
         size = ca.sqrt(P**2 + SMOOTH**2) - SMOOTH
         power = ca.sum1(size + P) / (2 * DRIVING) + ca.sum1(size - P) / (2 * BRAKING)
         return (power + BASAL) / _metres(node)

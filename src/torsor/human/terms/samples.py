@@ -11,7 +11,6 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
-from torsor.human.contact.balance import Wrench
 from torsor.human.contact.contact_forces import REACTIONS, contact_forces
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.forces import Grounded
@@ -105,23 +104,15 @@ class _Sampled(Grounded, Constraint):
         contact, parts = contact_forces(node), dict[str, ca.SX]()
         parts["torques"] = contact.torques
         for side in SIDES:
-            wrench, toes = contact.feet[side], contact.toes[side]
-            foot_power, toe_power = (_power(node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
+            wrench = contact.feet[side]
             parts |= {f"force {side}": wrench.f, f"moment {side}": wrench.n}
             parts |= {f"{joint} {side}": contact.reaction(side, joint) for joint in JOINTS}
-            parts[f"ground {side}"] = (1 - toes) * foot_power + toes * toe_power
+            parts[f"ground {side}"] = contact.ground_power(side)
         parts["kinetic"] = node.call("kinetic_energy", node.q, node.v)
         parts["potential"] = node.call("potential_energy", node.q)
         column = _layout(node.robot).stack(**parts)
         free = np.full(column.numel(), np.inf)
         return Rows(column, -free, free, tuple(map(str, range(column.numel()))))
-
-
-def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
-    """Return the power of a wrench about the origin on a link."""
-    pose, V = node.pose(link), node.velocity(link)
-    omega, v = pose[:3, :3] @ V[:3], pose[:3, :3] @ V[3:]
-    return ca.dot(wrench.n, omega) + ca.dot(wrench.f, v + ca.cross(pose[:3, 3], omega))
 
 
 def sampled(result: MotionResult, s: Array) -> Samples:
