@@ -19,7 +19,7 @@ from torsor.motion.terms.term import Constraint, Cost, Rows
 
 DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
 BASAL = 1.2  # W/kg, the power of a body at rest (Bhargava et al. 2004)
-SMOOTH = 0.01  # W/kg: |P| is sqrt(P^2 + SMOOTH^2)
+SMOOTH = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2)
 ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
 
 
