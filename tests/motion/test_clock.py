@@ -7,8 +7,7 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.motion.terms.objectives import Rates
-from torsor.motion.transcription.clock import Clock
+from torsor.motion import Rates
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -19,12 +18,13 @@ class Speed(motion.ExpressionConstraint):
         return {"speed": motion.Number(1.1, 0.5, 2.0)}
 
 
+ARM, CLOCK = torsor.library.two_link(), motion.Phase((0.3, 2.0), points=6, nodes=13, clock=2)
+
+
 def problem(costs, paced_by=""):
-    robot = torsor.library.two_link()
-    phase = motion.Phase((0.3, 2.0), points=6, nodes=13, clock=Clock(2))
     ends = motion.Periodic(paces={"joint1": 0.7}, paced_by=paced_by, order=2)
     speed = Speed(function=lambda node: node.shared["speed"], upper=3.0, name="speed")
-    return motion.MotionProblem(robot, phase, costs, [ends, motion.Torques(upper=50.0, name="torques"), speed])
+    return motion.MotionProblem(ARM, CLOCK, costs, [ends, motion.Torques(upper=50.0, name="torques"), speed])
 
 
 def gradient_and_jacobian(program, x):
@@ -104,4 +104,20 @@ def test_times_and_places_are_inverse():
 
 def test_rates_of_an_unknown_constraint_are_refused():
     with pytest.raises(torsor.ModelError, match="no rows of 'nothing'"):
-        problem([Rates(of="nothing")]).program
+        problem([Rates(of="nothing")]).guess()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: motion.Phase(1.0, clock=7), "clock"),
+        (
+            lambda: motion.MotionProblem(ARM, [motion.Phase(1.0, clock=1), motion.Phase(1.0)], motion.Effort()),
+            "2 phases",
+        ),
+        (lambda: motion.MotionProblem(ARM, CLOCK, motion.Effort(), [motion.Start(q=0.0, v=1.0)]).program, "rate other"),
+    ],
+)
+def test_clocks_that_cannot_be_are_refused(make, words):
+    with pytest.raises(torsor.ModelError, match=words):
+        make()

@@ -181,7 +181,7 @@ class ProblemStatement:
 
     @property
     def _clock(self) -> Clock:
-        return self.stages[0].clock
+        return self.stages[0].timing
 
     def _number(self, name: str, default: Number) -> Number:
         number = self.numbers.get(name, default)

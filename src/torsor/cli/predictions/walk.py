@@ -44,7 +44,12 @@ _VERSIONS = (
 )
 OPTIONS = (
     *BODY,
-    Option("--speed", type=float, metavar="M/S", help="speed of walking (default: 1.2), for the same length of a step unless that is free"),
+    Option(
+        "--speed",
+        type=float,
+        metavar="M/S",
+        help="speed of walking (default: 1.2), for the same length of a step unless that is free",
+    ),
     Option("--length", type=float, metavar="M", help="length of a step (default: 0.6)"),
     Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
@@ -55,7 +60,10 @@ OPTIONS = (
     Option("--planar", action="store_true", help="freeze lateral motion"),
     _pairs("--frozen", "joints that do not move, with their angles in degrees"),
     _pairs("--strength", "joints that are weaker, with factors of their strength"),
-    _pairs("--objective", f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free, of {', '.join(FREE_OBJECTIVES)}"),
+    _pairs(
+        "--objective",
+        f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free, of {', '.join(FREE_OBJECTIVES)}",
+    ),
 )
 
 

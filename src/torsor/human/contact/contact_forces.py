@@ -109,7 +109,8 @@ class ContactForces:
         """Return the power of the ground at a foot: zero while it neither slips nor is lifted."""
         wrench, toes = self.feet[side], self.toes[side]
         foot, tip = (_power(self.node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
-        return (1 - toes) * foot + toes * tip
+        total: ca.SX = (1 - toes) * foot + toes * tip
+        return total
 
     def reaction(self, side: str, joint: str) -> ca.SX:
         """Return the force (3 x 1, base axes) on the link below a joint of a leg: "hip", "knee" or "ankle"."""

@@ -93,7 +93,7 @@ def energy(result: MotionResult) -> Energy:
     ends = np.unique(np.concatenate([contacts, knots, [1.0]]).round(12))
     x, w = np.polynomial.legendre.leggauss(ORDER)
     grid = np.concatenate([np.linspace(a, b, PARTS + 1)[:-1] for a, b in pairwise(ends)] + [[1.0]])
-    half, clock = np.diff(grid) / 2, phase_layout.phase.clock
+    half, clock = np.diff(grid) / 2, phase_layout.phase.timing
     s = (((grid[:-1] + grid[1:]) / 2)[:, None] + half[:, None] * x).ravel()
     weights = T * (half[:, None] * w).ravel() * clock.numeric(s, result.x[list(phase_layout.ticks)], 1)
     at, borders = sampled(result, s), sampled(result, np.array([0.0, 1.0]))

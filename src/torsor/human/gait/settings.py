@@ -17,7 +17,6 @@ from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.habits import Habits
 from torsor.motion import Phase
-from torsor.motion.transcription.clock import Clock
 from torsor.motion.transcription.phase import POINTS
 from torsor.robot.robot import Robot
 
@@ -69,7 +68,7 @@ class Version:
             return Phase(walk.duration, **given)
         lengths, speeds = (walk.step.bounds(name) for name in ("length", "speed"))
         durations = lengths[0] / speeds[1], lengths[1] / speeds[0]
-        clock = Clock(HARMONICS if walk.step.timing == "free" else 0)
+        clock = HARMONICS if walk.step.timing == "free" else 0
         given |= {"points": POINTS, "knots": walk.knots(points)}
         return Phase(durations, own=walk.splines(), clock=clock, **given)
 

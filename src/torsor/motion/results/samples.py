@@ -147,7 +147,7 @@ class Moments(Profiled):
         self.phase = np.searchsorted(ends[:-1], self.times, side="right")
         begun = ends[self.phase] - durations[self.phase]
         self.s = np.clip((self.times - begun) / durations[self.phase], 0.0, 1.0)
-        if problem.stages[0].clock.harmonics:
+        if problem.stages[0].clock:
             self.s = problem.program.layout.phases[0].places(x, self.times)
 
     @classmethod

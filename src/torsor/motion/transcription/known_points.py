@@ -91,6 +91,11 @@ class KnownPoints:
         Rates other than zero are per second: they determine control points only if the duration is known.
         """
         values, solved, known = state.values(self._names), set[tuple[int, int]](), self.known[index]
+        if self._phases[index].clock and any(order and value for (_, order), value in values.items()):
+            fix = "give rates of 0, or leave the clock out"
+            raise ModelError(
+                describe("a rate other than 0 at an end of a phase with a clock", where=state.title, fix=fix)
+            )
         least, most = self._phases[index].bounds
         for profile, spline in enumerate(self._splines[index]):
             at = range(spline.count) if state.s == 0 else range(spline.count - 1, -1, -1)

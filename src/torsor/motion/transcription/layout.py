@@ -49,7 +49,7 @@ class PhaseLayout:
 
     def _timed(self, y: Array, x: Array, s: Array) -> Array:
         """Return derivatives by time (orders, K, N), from those by s T."""
-        h1, h2, h3 = (self.phase.clock.numeric(s, x[list(self.ticks)], order)[:, None] for order in (1, 2, 3))
+        h1, h2, h3 = (self.phase.timing.numeric(s, x[list(self.ticks)], order)[:, None] for order in (1, 2, 3))
         T, found = self.seconds(x), y.copy()
         h2, h3 = h2 / T, h3 / T**2
         if len(y) > 1:
@@ -62,12 +62,12 @@ class PhaseLayout:
 
     def times(self, x: Array, s: Array) -> Array:
         """Return the times (K,) since the start of the phase, at s (K,)."""
-        return self.seconds(x) * self.phase.clock.fraction(s, x[list(self.ticks)])
+        return self.seconds(x) * self.phase.timing.fraction(s, x[list(self.ticks)])
 
     def places(self, x: Array, times: Array) -> Array:
         """Return s (K,) at times (K,) since the start of the phase."""
         fraction = np.clip(np.asarray(times) / self.seconds(x), 0.0, 1.0)
-        return self.phase.clock.place(fraction, x[list(self.ticks)]) if self.ticks else fraction
+        return self.phase.timing.place(fraction, x[list(self.ticks)]) if self.ticks else fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,5 +103,5 @@ class Layout:
             size += duration >= 0
             layouts.append(PhaseLayout(phase, splines, columns, values, duration))
         shared = {name: size + k for k, name in enumerate(numbers)}
-        timed = (replace(each, ticks=tuple(shared[name] for name in each.phase.clock.names)) for each in layouts)
+        timed = (replace(each, ticks=tuple(shared[name] for name in each.phase.timing.names)) for each in layouts)
         return cls(tuple(timed), shared, size + len(numbers))

@@ -61,7 +61,7 @@ class RowRates:
         c is a product of powers: the derivatives are those of its logarithm, which is a sum.
         """
         layout, s = self._phase_layout, self.batch.s
-        T, clock = layout.seconds(x), layout.phase.clock
+        T, clock = layout.seconds(x), layout.phase.timing
         h = np.diff(clock.fraction(s, x[list(layout.ticks)]))
         c = self.weight / (T**2 * h)
         # h is linear in the variables of the clock.
