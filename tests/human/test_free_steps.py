@@ -7,7 +7,7 @@ import pytest
 import torsor
 from torsor.human import Step, walking
 from torsor.human.body.passive import leg_torques
-from torsor.human.contact.contact_forces import contact_forces
+from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.sharing import SHARED
 
 

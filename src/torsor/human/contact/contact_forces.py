@@ -4,7 +4,7 @@ How the feet carry the body is data of each node (``support.Carried``): one kern
 joint torques are those of inverse dynamics without the ground, minus the effect of the feet's wrenches on the legs.
 """
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -129,11 +129,3 @@ def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
 def _horizontal(place: ca.SX) -> ca.SX:
     """Return (x, z) as a vector (3 x 1)."""
     return ca.vertcat(place[0], 0, place[1])
-
-
-@lru_cache(maxsize=8)
-def contact_forces(node: Node) -> ContactForces:
-    """Return the contact forces of a node, the same object for all terms of the node."""
-    from torsor.human.contact.sharing import FRACTION, SharedContact
-
-    return SharedContact(node) if FRACTION in node.model.names else ContactForces(node)

@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.passive import torques_by_coordinate
-from torsor.human.contact.contact_forces import contact_forces
+from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.sharing import SPEED
 from torsor.human.terms.forces import Driven, Grounded
 from torsor.human.terms.sharing import shared_contact

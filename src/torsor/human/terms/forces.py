@@ -9,7 +9,8 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import JOINTS, Curve, JointStrength, StrengthCurves
-from torsor.human.contact.contact_forces import REACTIONS, contact_forces, ground_data
+from torsor.human.contact.contact_forces import REACTIONS, ground_data
+from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.support import SharedSupport, Support
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node

@@ -11,7 +11,8 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
-from torsor.human.contact.contact_forces import REACTIONS, contact_forces
+from torsor.human.contact.contact_forces import REACTIONS
+from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.forces import Grounded
 from torsor.human.vector_layout import VectorLayout

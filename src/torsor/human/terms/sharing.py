@@ -8,7 +8,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.human.body.coordinates import SIDES
-from torsor.human.contact.contact_forces import contact_forces
+from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.schedule import Walk
 from torsor.human.contact.sharing import AHEAD, APART, FRACTION, PROFILES, PUSH, SharedContact
 from torsor.human.terms.forces import ARM, LEAST, Grounded
