@@ -92,12 +92,21 @@ def test_a_given_step_of_a_free_version_has_its_numbers(problem):
         (lambda: Step(width=(0.2, 0.1)), "width"),
         (lambda: Step(timing="late"), "timing"),
         (lambda: walking(version="free", steps=2), "steps=2"),
+        (lambda: walking(version="free", points=7), "points=7"),
+        (lambda: walking(version="free", step=Step(speed="free", length=0.6)), "a free speed and a given length"),
         (lambda: walking(version="free", objective={"balance": 1.0}), "balance"),
     ],
 )
 def test_free_steps_that_cannot_be_are_refused(make, words):
     with pytest.raises(torsor.ModelError, match=words):
         make()
+
+
+def test_a_free_speed_is_a_variable_that_paces_the_step():
+    free = walking(version="free", step=Step(speed="free", length="free"))
+    assert free.shared["speed"].lower < free.shared["speed"].start < free.shared["speed"].upper
+    (row,) = [each for each in free.program.linear.equations if each.label == "q of tz"]
+    assert (row.pace, row.paced_by) == (-1.0, "speed")
 
 
 @pytest.mark.slow

@@ -104,7 +104,8 @@ class Step:
         """
         if not self.is_free:
             return self
-        speed, width = (float(np.mean(self.bounds(name))) for name in ("speed", "width"))
+        speed = float(np.clip(1.3, *self.bounds("speed")))
+        width = float(np.mean(self.bounds("width")))
         length = float(np.clip(0.62 * speed**0.42, *self.bounds("length")))
         return replace(self, length=length, width=width, speed=speed, timing="given")
 

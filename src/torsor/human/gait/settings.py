@@ -22,6 +22,7 @@ from torsor.robot.robot import Robot
 
 SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
 CLEARANCE = 0.005  # m: the swing foot of a free step is above the ground by this or more
+FEWEST = 8  # control points of a free step: it has a knot at each change of contact
 HARMONICS = 2  # of the clock: four variables, as many as events between heel strikes
 BEGUN = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
 BOTH_SIDES = "steps=2, or the same on the other side"
@@ -176,10 +177,13 @@ class WalkSettings:
         if self.walk.step.is_free and not self.version.is_free:
             found = "a step with a free length, width, speed or timing"
             raise ModelError(describe(found, where="walk", fix='walking(version="free"), or numbers'))
-        given = {"steps=2": self.walk.steps == 2, "curves": self.curves is not None}
+        step, given = self.walk.step, {"steps=2": self.walk.steps == 2, "curves": self.curves is not None}
+        given[f"points={self.version.points}"] = self.version.points < FEWEST
+        given["a free speed and a given length"] = np.ptp(step.bounds("speed")) > 0 and step.length != "free"
         for name, is_given in given.items():
             if self.version.is_free and is_given:
-                raise ModelError(describe(f"{name} with the version 'free'", where="walk", fix="another version"))
+                fix = f"leave it out, or choose another version (points: {FEWEST} or more)"
+                raise ModelError(describe(f"{name} with the version 'free'", where="walk", fix=fix))
 
     @cached_property
     def habits(self) -> Habits:

@@ -75,6 +75,10 @@ def walking(
     accelerations that are continuous from step to step, and feet that hardly slip. ``changes`` replace fields of the
     version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
 
+    Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
+    free (all of them by default), has no habits, and minimises {"energy": 1.0, "effort": 1.0} for each metre, to which
+    "accelerations" may be added (docs/free_steps.md). It takes no ``curves`` and no ``steps=2``.
+
     As printed: the version "printed" has the objective and the constraints that Barman 2020 prints (eqs. 5.1 to 5.10),
     and no others; no motion is known that satisfies it. "nearest" has bands for heights (2 mm) and velocities (2 mm/s)
     of the points in contact (eq. 5.4), and is otherwise the same. ``printed_gait`` shows what conflicts,
