@@ -1,0 +1,181 @@
+"""Levenberg-Marquardt for many frames at once: one compiled kernel evaluates, solves and steps all of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import sha256
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.arrays import Array
+from torsor.compiler import AnyKernel
+from torsor.compiler.cache import source_hash
+from torsor.human.measured.normal_equations import Equations, Layout, equations, moved_places, solve
+from torsor.robot.kernels import Kernels
+from torsor.robot.robot import Robot
+from torsor.robot.target import Target
+
+RIDGE = 1e-11  # m^2, of the sum of weights, on the diagonal: levers of 3 um, below what markers measure
+MOST_STEPS = 60  # from a standing posture to any other one it takes about ten
+GROWTH, NOTHING = 1e-13, 1e-24  # by which rounding may raise a cost: a fraction, and m^2 of the sum of weights
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-12, 1e8  # fractions of the diagonal
+
+# Near a minimum, after a step below NEAR (rad, m) with a damping below EXACT, the Hessian is exact: convergence is then
+# quadratic. Further away it may have a negative direction.
+EXACT, NEAR = 2e-4, 0.05
+
+Mask = NDArray[np.bool_]
+
+
+@cache
+def _kernels() -> Kernels:
+    """The kernels of all bodies: lengths and places of markers are inputs."""
+    return Kernels(Target(), lambda: source_hash("human/measured/normal_equations.py", "human/measured/fitting.py"))
+
+
+def _identity(robot: Robot, layout: Layout) -> str:
+    """Return a hash of what the equations depend on besides their inputs."""
+    digest = sha256(repr(layout).encode())
+    for joint, parent in zip(robot.joints, robot.parents, strict=True):
+        digest.update(f"{joint.type} {parent} {joint.ratio} {joint.offset} {joint.pitch}".encode())
+        for each in (joint.placement[:3, :3], joint.axis, joint.point):
+            digest.update(np.ascontiguousarray(each).tobytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A robot with markers, ready to be fitted: ``offsets`` (links, 3) of its joints, ``local`` (M, 3) of its markers.
+
+    ``lower`` and ``upper`` (n) bound the variables of the layout.
+    """
+
+    robot: Robot
+    layout: Layout
+    offsets: Array
+    local: Array
+    lower: Array
+    upper: Array
+
+    def places(self, y: Array) -> Array:
+        """Return the places (K, M, 3) of the markers for variables (K, n)."""
+
+        def traced() -> ca.Function:
+            inputs, places, *_ = moved_places(self.robot, self.layout)
+            result = ca.cse([ca.horzcat(*places).T])
+            return ca.Function("places", list(inputs.values()), result, list(inputs), ["places"])
+
+        found: Array = _kernels().kernel(("places", self._identity), traced)(y, self.offsets, self.local)
+        return found
+
+    @cached_property
+    def _identity(self) -> str:
+        return _identity(self.robot, self.layout)
+
+    def _kernel(self, name: str, trace: Callable[[Equations], dict[str, Any]]) -> AnyKernel:
+        key = name, self._identity
+
+        def traced() -> ca.Function:
+            made = equations(self.robot, self.layout)
+            outputs = trace(made)
+            results = ca.cse([ca.densify(ca.SX(each)) for each in outputs.values()])
+            return ca.Function(name, list(made.inputs.values()), results, list(made.inputs), list(outputs))
+
+        return _kernels().kernel(key, traced)
+
+    @property
+    def step(self) -> AnyKernel:
+        """The kernel that returns cost, next variables (n), largest change and the least pivot of a frame."""
+
+        def trace(made: Equations) -> dict[str, Any]:
+            y, inputs = made.inputs["y"], made.inputs
+            for name in ("lower", "upper"):
+                inputs[name] = ca.SX.sym(name, y.numel())
+            inputs["damping"] = ca.SX.sym("damping")
+            total = ca.sum1(inputs["weights"]) + 1e-30
+            low = ca.logic_and(y <= inputs["lower"], made.gradient > 0)
+            held = ca.logic_or(low, ca.logic_and(y >= inputs["upper"], made.gradient < 0))
+            hessian = dict(made.hessian)
+            for k in range(y.numel()):
+                # A variable that is pushed against its bound gets a stiffness that holds it.
+                stiff = ca.if_else(held[k], 1e9 * (hessian[k, k] + total), RIDGE * total)
+                hessian[k, k] = hessian[k, k] * (1 + inputs["damping"]) + stiff
+            change, pivot = solve(hessian, -made.gradient * ca.if_else(held, 0, 1))
+            following = ca.fmin(ca.fmax(y + change, inputs["lower"]), inputs["upper"])
+            return {
+                "cost": made.cost,
+                "next": following,
+                "change": ca.mmax(ca.fabs(following - y)),
+                "pivot": pivot / total,
+            }
+
+        return self._kernel("step", trace)
+
+    @property
+    def normal(self) -> AnyKernel:
+        """The kernel that returns cost, gradient (n) and Hessian (n, n) of a frame."""
+
+        def trace(made: Equations) -> dict[str, Any]:
+            n = self.layout.count
+            H = ca.SX.zeros(n, n)
+            for (i, j), entry in made.hessian.items():
+                H[i, j] = H[j, i] = entry
+            return {"cost": made.cost, "gradient": made.gradient, "hessian": H}
+
+        return self._kernel("normal", trace)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Variables (K, n), costs (K,), and which frames ``converged`` and which are ``determined`` by their markers."""
+
+    y: Array
+    cost: Array
+    converged: Mask
+    determined: Mask
+
+
+DETERMINED = 1e-9  # m^2, of the sum of weights: below a lever of 30 um a variable is not measured
+
+
+def fit_frames(
+    fit: Fit, y: Array, measured: Array, weights: Array, tolerance: float, damping: float = FIRST_DAMPING
+) -> Fitted:
+    """Return the least squares of each frame on its own, from variables y (K, n).
+
+    ``measured`` (K, M, 3) are the places of the markers in m, finite also where their ``weights`` (K, M) are 0.
+    """
+    kernel, bounds = fit.step, (fit.lower, fit.upper)
+
+    def evaluate(at: Array, frames: NDArray[np.intp], damped: Array, last: Any) -> tuple[Array, Array, Array, Array]:
+        exact = (damped < EXACT) & (last < NEAR)
+        given = at, fit.offsets, fit.local, measured[frames], weights[frames], exact + 0.0, *bounds, damped
+        cost, following, change, pivot = kernel(*given)
+        return cost, following, change, pivot
+
+    y = np.clip(y, *bounds)
+    nothing = NOTHING * weights.sum(axis=1)
+    count = len(y)
+    damped, converged = np.full(count, damping), np.zeros(count, dtype=bool)
+    cost, following, change, pivot = evaluate(y, np.arange(count), damped, np.inf)
+    todo = np.arange(count)
+    for _ in range(MOST_STEPS):
+        lighter = np.maximum(damped[todo] * 0.1, LEAST_DAMPING)
+        found = evaluate(following[todo], todo, lighter, change[todo])
+        better = found[0] <= cost[todo] * (1 + GROWTH) + nothing[todo]
+        small = change[todo] <= tolerance
+        good, bad = todo[better], todo[~better & ~small]
+        y[good], cost[good] = following[good], found[0][better]
+        following[good], change[good], pivot[good] = found[1][better], found[2][better], found[3][better]
+        damped[good] = lighter[better]
+        converged[todo[small]] = True
+        if len(bad):
+            damped[bad] = np.maximum(10 * damped[bad], 10 * EXACT)
+            _, following[bad], change[bad], pivot[bad] = evaluate(y[bad], bad, damped[bad], np.inf)
+        todo = todo[~small & (damped[todo] < MOST_DAMPING)]
+        if not len(todo):
+            break
+    return Fitted(y, cost, converged, pivot > DETERMINED)

@@ -1,0 +1,133 @@
+"""All frames at once with smoothness: a block-pentadiagonal system, factorised for each Newton step.
+
+    minimise  sum over k of |r_k(y_k)|^2  +  s sum of |y_(k-1) - 2 y_k + y_(k+1)|^2
+
+The matrix has the blocks H_k + s D_kk on its diagonal and multiples of the identity beside it, two on each
+side, where D is the matrix of squared second differences.
+"""
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.human.measured.fitting import EXACT, GROWTH, MOST_STEPS, RIDGE, Fit, Fitted
+
+HALVES = (1, 2, 4, 8)  # frames on each side of a running median
+MOST_HELD = 10  # rounds in which more variables are held at their bounds
+
+
+def second_differences(count: int) -> Array:
+    """Return the three upper diagonals (3, K) of D^T D, with D the second differences of K numbers.
+
+    Example:
+        >>> second_differences(4).tolist()
+        [[1.0, 5.0, 5.0, 1.0], [-2.0, -4.0, -2.0, 0.0], [1.0, 1.0, 0.0, 0.0]]
+    """
+    found = np.zeros((3, count))
+    for at, one in enumerate((1.0, -2.0, 1.0)):
+        for other, two in enumerate((1.0, -2.0, 1.0)):
+            if other >= at and count > 2:
+                found[other - at, at : count - 2 + at] += one * two
+    return found
+
+
+def fit_smoothly(
+    fit: Fit, start: Fitted, measured: Array, weights: Array, smooth: float, tolerance: float
+) -> Fitted:
+    """Return the fit of all frames with the weight ``smooth`` on second differences, from the fit of each frame."""
+    count, n = start.y.shape
+    if count < 3:
+        return start
+    diagonals = smooth * second_differences(count)
+    total = float(weights.sum(axis=1).max())
+
+    def evaluate(y: Array, exact: float = 1.0) -> tuple[float, Array, Array, Array]:
+        cost, gradient, hessian = fit.normal(y, fit.offsets, fit.local, measured, weights, exact)
+        bend = np.diff(y, 2, axis=0)
+        pull = np.zeros_like(y)
+        pull[:-2] += bend
+        pull[1:-1] -= 2 * bend
+        pull[2:] += bend
+        return float(cost.sum() + smooth * (bend**2).sum()), cost, gradient + smooth * pull, hessian
+
+    # The fits of single frames jump where markers say little; medians over some frames are nearer to the smooth motion.
+    starts = [start.y, *(_running_median(start.y, half) for half in HALVES if 2 * half < count)]
+    y, damping, converged = min(starts, key=lambda each: evaluate(each)[0]), 0.0, False
+    whole, cost, gradient, hessian = evaluate(y)
+    each = np.arange(n)
+    for _ in range(MOST_STEPS):
+        blocks = hessian.copy()
+        blocks[:, each, each] = blocks[:, each, each] * (1 + damping) + RIDGE * total
+        following = _bounded(blocks, diagonals, gradient, y, fit)
+        change = float(np.abs(following - y).max())
+        found = evaluate(following, float(damping < EXACT))
+        if found[0] <= whole * (1 + GROWTH):
+            y, damping = following, damping / 10 if damping > 1e-6 else 0.0
+            whole, cost, gradient, hessian = found
+        else:
+            if damping == 0:  # far from the minimum the exact matrix may have a negative direction
+                _, _, _, hessian = evaluate(y, 0.0)
+            damping = max(10 * damping, 1e-4)
+        if change <= tolerance:
+            converged = True
+            break
+    return Fitted(y, cost, np.full(count, converged), start.determined | converged)
+
+
+def _running_median(y: Array, half: int) -> Array:
+    """Return the medians of y (K, n) over 2 half + 1 frames, then the means over as many; the ends are repeated."""
+    found = y
+    for middle in (np.median, np.mean):
+        padded = np.pad(found, ((half, half), (0, 0)), mode="edge")
+        found = middle(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1, axis=0), axis=-1)
+    return np.asarray(found)
+
+
+def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fit) -> Array:
+    """Return the minimum of the quadratic model within the bounds, by holding variables at bounds that they would pass.
+
+    A variable that is held and pulled away from its bound is released in the next step of the search.
+    """
+    n = y.shape[1]
+    stiff = 1e6 * float(blocks[:, np.arange(n), np.arange(n)].max())
+    at_bound = ((y <= fit.lower) & (gradient > 0)) | ((y >= fit.upper) & (gradient < 0))
+    held, goal = at_bound.copy(), np.where(at_bound, y, 0.0)
+    for _ in range(MOST_HELD):
+        firm, each = blocks.copy(), np.arange(n)
+        firm[:, each, each] += np.where(held, stiff, 0.0)
+        following = y + _banded_solve(firm, diagonals, np.where(held, stiff * (goal - y), 0.0) - gradient)
+        beyond = ((following < fit.lower) | (following > fit.upper)) & ~held
+        if not beyond.any():
+            break
+        held |= beyond
+        goal = np.where(beyond, np.clip(following, fit.lower, fit.upper), goal)
+    return np.clip(following, fit.lower, fit.upper)
+
+
+def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
+    """Solve the system with diagonal blocks (K, n, n) + diagonals[0] and multiples of the identity beside them.
+
+    Block L D L^T: row k has L_1 = (b - c L_2'...) in the two blocks below its diagonal; ``right`` (K, n).
+    """
+    count, n = right.shape
+    eye = np.eye(n)
+    inverse, beside = np.empty((count, n, n)), np.empty((count, n, n))
+    x = right.copy()
+    for k in range(count):
+        S = blocks[k] + diagonals[0, k] * eye
+        E = diagonals[1, k] * eye
+        if k >= 1:
+            S -= beside[k - 1].T @ inverse[k - 1] @ beside[k - 1]
+            E -= diagonals[2, k - 1] * (inverse[k - 1] @ beside[k - 1]).T
+            x[k] -= beside[k - 1].T @ (inverse[k - 1] @ x[k - 1])
+        if k >= 2:
+            S -= diagonals[2, k - 2] ** 2 * inverse[k - 2]
+            x[k] -= diagonals[2, k - 2] * (inverse[k - 2] @ x[k - 2])
+        inverse[k], beside[k] = np.linalg.inv(S), E
+    for k in reversed(range(count)):
+        rest = x[k].copy()
+        if k + 1 < count:
+            rest -= beside[k] @ x[k + 1]
+        if k + 2 < count:
+            rest -= diagonals[2, k] * x[k + 2]
+        x[k] = inverse[k] @ rest
+    return x
