@@ -19,6 +19,8 @@ from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
 RIDGE = 1e-11  # m^2, of the sum of weights, on the diagonal: levers of 3 um, below what markers measure
+HOLD = 1e9  # stiffness, of the diagonal, that holds a variable
+MOST_HELD = 4  # rounds in which more variables are held at bounds that they would pass
 MOST_STEPS = 60  # from a standing posture to any other one it takes about ten
 GROWTH, NOTHING = 1e-13, 1e-24  # by which rounding may raise a cost: a fraction, and m^2 of the sum of weights
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-12, 1e8  # fractions of the diagonal
@@ -31,7 +33,7 @@ Mask = NDArray[np.bool_]
 
 
 @cache
-def _kernels() -> Kernels:
+def kernels() -> Kernels:
     """The kernels of all bodies: lengths and places of markers are inputs."""
     return Kernels(Target(), lambda: source_hash("human/measured/normal_equations.py", "human/measured/fitting.py"))
 
@@ -68,15 +70,16 @@ class Fit:
             result = ca.cse([ca.horzcat(*places).T])
             return ca.Function("places", list(inputs.values()), result, list(inputs), ["places"])
 
-        found: Array = _kernels().kernel(("places", self._identity), traced)(y, self.offsets, self.local)
+        found: Array = kernels().kernel(("places", self.identity), traced)(y, self.offsets, self.local)
         return found
 
     @cached_property
-    def _identity(self) -> str:
+    def identity(self) -> str:
+        """A hash of what the kernels depend on besides their inputs."""
         return _identity(self.robot, self.layout)
 
     def _kernel(self, name: str, trace: Callable[[Equations], dict[str, Any]]) -> AnyKernel:
-        key = name, self._identity
+        key = name, self.identity
 
         def traced() -> ca.Function:
             made = equations(self.robot, self.layout)
@@ -84,33 +87,32 @@ class Fit:
             results = ca.cse([ca.densify(ca.SX(each)) for each in outputs.values()])
             return ca.Function(name, list(made.inputs.values()), results, list(made.inputs), list(outputs))
 
-        return _kernels().kernel(key, traced)
+        return kernels().kernel(key, traced)
 
     @property
     def step(self) -> AnyKernel:
-        """The kernel that returns cost, next variables (n), largest change and the least pivot of a frame."""
+        """The kernel that returns cost, next variables (n), largest change and the least pivot of a frame.
+
+        Variables with ``held`` 1 take the step ``goal``; those that are pushed against their bound stay there.
+        """
 
         def trace(made: Equations) -> dict[str, Any]:
             y, inputs = made.inputs["y"], made.inputs
-            for name in ("lower", "upper"):
+            for name in ("lower", "upper", "held", "goal"):
                 inputs[name] = ca.SX.sym(name, y.numel())
             inputs["damping"] = ca.SX.sym("damping")
             total = ca.sum1(inputs["weights"]) + 1e-30
             low = ca.logic_and(y <= inputs["lower"], made.gradient > 0)
-            held = ca.logic_or(low, ca.logic_and(y >= inputs["upper"], made.gradient < 0))
-            hessian = dict(made.hessian)
+            stays = ca.logic_or(low, ca.logic_and(y >= inputs["upper"], made.gradient < 0))
+            hessian, right = dict(made.hessian), ca.SX.zeros(y.numel())
             for k in range(y.numel()):
-                # A variable that is pushed against its bound gets a stiffness that holds it.
-                stiff = ca.if_else(held[k], 1e9 * (hessian[k, k] + total), RIDGE * total)
+                firm = ca.logic_or(stays[k], inputs["held"][k])
+                stiff = ca.if_else(firm, HOLD * (hessian[k, k] + total), RIDGE * total)
                 hessian[k, k] = hessian[k, k] * (1 + inputs["damping"]) + stiff
-            change, pivot = solve(hessian, -made.gradient * ca.if_else(held, 0, 1))
-            following = ca.fmin(ca.fmax(y + change, inputs["lower"]), inputs["upper"])
-            return {
-                "cost": made.cost,
-                "next": following,
-                "change": ca.mmax(ca.fabs(following - y)),
-                "pivot": pivot / total,
-            }
+                right[k] = ca.if_else(firm, stiff * inputs["held"][k] * inputs["goal"][k], -made.gradient[k])
+            change, pivot = solve(hessian, right)
+            largest = ca.mmax(ca.fabs(change))
+            return {"cost": made.cost, "next": y + change, "change": largest, "pivot": pivot / total}
 
         return self._kernel("step", trace)
 
@@ -141,6 +143,34 @@ class Fitted:
 DETERMINED = 1e-9  # m^2, of the sum of weights: below a lever of 30 um a variable is not measured
 
 
+def _bounded_step(
+    fit: Fit, y: Array, measured: Array, weights: Array, exact: Array, damped: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Return cost, next variables, largest change and least pivot of frames; the next variables keep the bounds.
+
+    Variables that would pass a bound are held there, and the others are solved for again.
+    """
+    nothing = np.zeros(fit.layout.count)
+
+    def solved(chosen: Any, held: Array, goal: Array) -> tuple[Array, Array, Array, Array]:
+        data = y[chosen], fit.offsets, fit.local, measured[chosen], weights[chosen], exact[chosen]
+        cost, following, change, pivot = fit.step(*data, fit.lower, fit.upper, held, goal, damped[chosen])
+        return cost, following, change, pivot
+
+    cost, following, change, pivot = solved(slice(None), nothing, nothing)
+    beyond = (following < fit.lower) | (following > fit.upper)
+    held = np.zeros(beyond.shape, dtype=bool)
+    for _ in range(MOST_HELD):
+        frames = np.flatnonzero((beyond & ~held).any(axis=1))
+        if not len(frames):
+            break
+        held[frames] |= beyond[frames]
+        goal = np.where(held[frames], np.clip(following[frames], fit.lower, fit.upper) - y[frames], 0.0)
+        _, following[frames], change[frames], pivot[frames] = solved(frames, held[frames] + 0.0, goal)
+        beyond[frames] = (following[frames] < fit.lower) | (following[frames] > fit.upper)
+    return cost, np.clip(following, fit.lower, fit.upper), change, pivot
+
+
 def fit_frames(
     fit: Fit, y: Array, measured: Array, weights: Array, tolerance: float, damping: float = FIRST_DAMPING
 ) -> Fitted:
@@ -148,13 +178,11 @@ def fit_frames(
 
     ``measured`` (K, M, 3) are the places of the markers in m, finite also where their ``weights`` (K, M) are 0.
     """
-    kernel, bounds = fit.step, (fit.lower, fit.upper)
+    bounds = fit.lower, fit.upper
 
     def evaluate(at: Array, frames: NDArray[np.intp], damped: Array, last: Any) -> tuple[Array, Array, Array, Array]:
-        exact = (damped < EXACT) & (last < NEAR)
-        given = at, fit.offsets, fit.local, measured[frames], weights[frames], exact + 0.0, *bounds, damped
-        cost, following, change, pivot = kernel(*given)
-        return cost, following, change, pivot
+        exact = ((damped < EXACT) & (last < NEAR)) + 0.0
+        return _bounded_step(fit, at, measured[frames], weights[frames], exact, damped)
 
     y = np.clip(y, *bounds)
     nothing = NOTHING * weights.sum(axis=1)

@@ -76,7 +76,14 @@ class Equations:
     hessian: dict[tuple[int, int], ca.SX]
 
 
-def moved_places(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], Tree, list[Move], ca.SX]:
+def moved_places(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], list[ca.SX]]:
+    """Return the inputs of ``_moved``, the places of the markers (3 x 1), and the rotations of all links (3 x 3)."""
+    inputs, places, tree, moved = _moved(robot, layout)
+    pairs = zip(world_poses(tree, moved), tree.bodies, strict=True)
+    return inputs, places, [R @ sx(body.link)[:3, :3] for (R, _), body in pairs]
+
+
+def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], Tree, list[Move]]:
     """Return the inputs y (n), offsets (links, 3) and local (M, 3), and the places of the markers over them.
 
     ``offsets`` are the origins of the joints in their parents, ``local`` the places of the markers on their links.
@@ -104,7 +111,7 @@ def moved_places(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[c
         R, p = poses[link]
         frame = sx(bodies[link].link)
         places.append(p + R @ (frame[:3, :3] @ inputs["local"][m, :].T + frame[:3, 3]))
-    return inputs, places, tree, moved, q
+    return inputs, places, tree, moved
 
 
 def equations(robot: Robot, layout: Layout) -> Equations:
@@ -112,7 +119,7 @@ def equations(robot: Robot, layout: Layout) -> Equations:
 
     The Hessian is that of Gauss and Newton where the input ``exact`` is 0, and the exact one where it is 1.
     """
-    inputs, places, tree, moved, _ = moved_places(robot, layout)
+    inputs, places, tree, moved = _moved(robot, layout)
     inputs["measured"], inputs["weights"] = ca.SX.sym("measured", len(places), 3), ca.SX.sym("weights", len(places))
     inputs["exact"] = ca.SX.sym("exact")
     cost, loads = ca.SX(0), [_Load() for _ in tree.bodies]
