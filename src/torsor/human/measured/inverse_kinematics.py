@@ -156,8 +156,7 @@ def prepared(
         if leaders[leader] != leader:
             found = f"{name} is tied to {leader}, which is tied to {leaders[leader]}"
             raise ModelError(describe(found, where=WHERE, fix="tie both to the same coordinate"))
-        moves = any(k in carried[m] for m in range(len(links)))
-        if name in fixed or leader in fixed or not moves:
+        if name in fixed or leader in fixed or k not in carried:
             variables.append(-1)
             continue
         variables.append(number_of.setdefault(leader, len(number_of)))
@@ -168,23 +167,20 @@ def prepared(
     layout = Layout(links, tuple(variables), factors, held)
     lower, upper = np.full(layout.count, -np.inf), np.full(layout.count, np.inf)
     if flag(ranges, WHERE, "ranges"):
-        for k, variable in enumerate(variables):
+        for variable, low, high in zip(variables, body.lower, body.upper, strict=True):
             if variable >= 0:
-                lower[variable] = max(lower[variable], body.lower[k])
-                upper[variable] = min(upper[variable], body.upper[k])
+                lower[variable], upper[variable] = max(lower[variable], low), min(upper[variable], high)
     offsets = np.array([joint.placement[:3, 3] for joint in body.joints])
     return Fit(body, layout, offsets, markers.local, lower, upper)
 
 
-def _carried(body: Mechanism, links: tuple[int, ...]) -> list[set[int]]:
-    """Return, for each marker, the coordinates that move its link."""
-    found = []
-    for link in links:
-        own = set[int]()
+def _carried(body: Mechanism, links: tuple[int, ...]) -> set[int]:
+    """Return the coordinates that move a marker."""
+    found = set[int]()
+    for link in set(links):
         while link >= 0:
-            own |= set(range(body.coordinates[link].v.start, body.coordinates[link].v.stop))
+            found |= set(range(body.coordinates[link].v.start, body.coordinates[link].v.stop))
             link = body.parents[link]
-        found.append(own)
     return found
 
 

@@ -57,16 +57,20 @@ def fit_smoothly(
     for _ in range(MOST_STEPS):
         blocks = hessian.copy()
         blocks[:, each, each] = blocks[:, each, each] * (1 + damping) + RIDGE * total
-        following = _bounded(blocks, diagonals, gradient, y, fit)
+        try:
+            following = _bounded(blocks, diagonals, gradient, y, fit)
+        except np.linalg.LinAlgError:  # far from the minimum the exact matrix may have a negative direction
+            _, _, _, hessian = evaluate(y, 0.0)
+            damping = max(10 * damping, 10 * EXACT)
+            continue
         change = float(np.abs(following - y).max())
         found = evaluate(following, float(damping < EXACT))
         if found[0] <= whole * (1 + GROWTH):
             y, damping = following, damping / 10 if damping > 1e-6 else 0.0
             whole, cost, gradient, hessian = found
         else:
-            if damping == 0:  # far from the minimum the exact matrix may have a negative direction
-                _, _, _, hessian = evaluate(y, 0.0)
-            damping = max(10 * damping, 1e-4)
+            _, _, _, hessian = evaluate(y, 0.0)
+            damping = max(10 * damping, 10 * EXACT)
         if change <= tolerance:
             converged = True
             break
@@ -106,28 +110,29 @@ def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fi
 def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
     """Solve the system with diagonal blocks (K, n, n) + diagonals[0] and multiples of the identity beside them.
 
-    Block L D L^T: row k has L_1 = (b - c L_2'...) in the two blocks below its diagonal; ``right`` (K, n).
+    Block Cholesky factorisation: the factor has the inverse of its diagonal block in ``inner``, and the two blocks
+    beside it in ``near`` and ``far``. ``right`` is (K, n). Raises LinAlgError if the matrix is not positive definite.
     """
     count, n = right.shape
     eye = np.eye(n)
-    inverse, beside = np.empty((count, n, n)), np.empty((count, n, n))
+    inner, near, far = (np.empty((count, n, n)) for _ in range(3))
     x = right.copy()
     for k in range(count):
-        S = blocks[k] + diagonals[0, k] * eye
-        E = diagonals[1, k] * eye
+        S, beside = blocks[k] + diagonals[0, k] * eye, diagonals[1, k] * eye
         if k >= 1:
-            S -= beside[k - 1].T @ inverse[k - 1] @ beside[k - 1]
-            E -= diagonals[2, k - 1] * (inverse[k - 1] @ beside[k - 1]).T
-            x[k] -= beside[k - 1].T @ (inverse[k - 1] @ x[k - 1])
+            S -= near[k - 1].T @ near[k - 1]
+            beside -= near[k - 1].T @ far[k - 1]
+            x[k] -= near[k - 1].T @ x[k - 1]
         if k >= 2:
-            S -= diagonals[2, k - 2] ** 2 * inverse[k - 2]
-            x[k] -= diagonals[2, k - 2] * (inverse[k - 2] @ x[k - 2])
-        inverse[k], beside[k] = np.linalg.inv(S), E
+            S -= far[k - 2].T @ far[k - 2]
+            x[k] -= far[k - 2].T @ x[k - 2]
+        inner[k] = np.linalg.inv(np.linalg.cholesky(S))
+        near[k], far[k] = inner[k] @ beside, diagonals[2, k] * inner[k]
+        x[k] = inner[k] @ x[k]
     for k in reversed(range(count)):
-        rest = x[k].copy()
         if k + 1 < count:
-            rest -= beside[k] @ x[k + 1]
+            x[k] -= near[k] @ x[k + 1]
         if k + 2 < count:
-            rest -= diagonals[2, k] * x[k + 2]
-        x[k] = inverse[k] @ rest
+            x[k] -= far[k] @ x[k + 2]
+        x[k] = inner[k].T @ x[k]
     return x
