@@ -8,16 +8,19 @@ READY := $(VENV)/.ready
 
 # What the demonstration needs is a small part of what the tests need.
 $(VENV)/.demo: pyproject.toml
+	@echo "Installing into $(VENV): the first time only, half a minute to some minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot]"
 	touch $@
 
 $(READY): pyproject.toml
+	@echo "Installing into $(VENV): the first time only, half a minute to some minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
 $(VENV)/.view: pyproject.toml
+	@echo "Installing into $(VENV): the first time only, half a minute to some minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[view]"
 	touch $@

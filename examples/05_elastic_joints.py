@@ -15,8 +15,8 @@ elastic = rigid.with_motor("joint3", inertia=3.32e-4, ratio=50.0, carrier="link1
 print(rigid.nv, elastic.nv, elastic.coordinate_names[-1])
 
 # %% [markdown]
-# A step of the motor's torque makes the joint swing. Its frequency follows from the stiffness and the inertias on both
-# sides of the spring; here it is read from the simulation and computed from the linearised model.
+# The motor gets a push: it starts at 0.2 rad/s, and the joint swings. The frequency follows from the stiffness and the
+# inertias on both sides of the spring; here it is read from the simulation and computed from the linearised model.
 
 # %%
 q0 = np.zeros(7)

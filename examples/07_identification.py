@@ -59,4 +59,4 @@ print("RMS error of the forces (N m): as assumed", before.round(3), "identified"
 check.plot()
 
 # %% [markdown]
-# From log files, the same is `torsor identify robot.urdf log.csv --physical -o real.urdf`.
+# From log files, the same is `torsor identify robot.urdf log.csv --cutoff 10 --physical -o real.urdf`.

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
+MAGIC = "%matplotlib inline"  # the first cell of code of a notebook with figures
 EXAMPLES, PAGES = ROOT / "examples", ROOT / "docs" / "tutorials"
 
 
@@ -76,14 +77,17 @@ def write_page(cells: list[Cell], name: str) -> None:
             lines += ["```text", cell.printed.rstrip(), "```", ""]
         if cell.figure:
             (PAGES / f"{name}_{k}.png").write_bytes(cell.figure)
-            lines += [f"![what the cell draws]({name}_{k}.png)", ""]
+            picture = f"{name}_{k}.png"
+            lines += [f"[![what the cell draws]({picture})]({picture})", ""]  # a click shows it in full size
     lines += [f"The code of this page is `examples/{name}.py`, and a notebook: [{name}.ipynb]({name}.ipynb).", ""]
     (PAGES / f"{name}.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 def write_notebook(cells: list[Cell], name: str) -> None:
-    """Write cells as a notebook with their outputs."""
+    """Write cells as a notebook with their outputs; without the magic, Jupyter prints the size of a figure instead."""
     found: list[dict[str, Any]] = []
+    if any(cell.figure for cell in cells):
+        cells = [cells[0], Cell(False, MAGIC), *cells[1:]]
     for k, cell in enumerate(cells):
         entry: dict[str, Any] = {"id": f"cell-{k}", "metadata": {}, "source": cell.source.splitlines(keepends=True)}
         if cell.is_text:

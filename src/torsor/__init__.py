@@ -25,7 +25,19 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel, results, studies
+    from torsor import (
+        autodiff,
+        control,
+        flexible,
+        human,
+        identification,
+        library,
+        motion,
+        parallel,
+        recordings,
+        results,
+        studies,
+    )
     from torsor.identification.identify import identify
     from torsor.motion import MotionError, MotionProblem, MotionResult
     from torsor.parallel import Leg, ParallelRobot
@@ -79,6 +91,7 @@ __all__ = [
     "load_result",
     "motion",
     "parallel",
+    "recordings",
     "results",
     "simulate",
     "spatial",
@@ -96,6 +109,7 @@ _PACKAGES = (
     "library",
     "motion",
     "parallel",
+    "recordings",
     "results",
     "simulation",
     "studies",

@@ -40,6 +40,17 @@ def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") ->
     return printable(message)
 
 
+def missing(what: str, extra: str, *, where: str = "", instead: str = "") -> ImportError:
+    """Return the error of a package that is not installed; ``extra`` brings it, ``instead`` is what works without it.
+
+    Example:
+        >>> print(missing("Parquet files need pyarrow", "parquet", instead="write .sqlite"))
+        Parquet files need pyarrow; fix: pip install "torsor[parquet]", or write .sqlite
+    """
+    fix = f'pip install "torsor[{extra}]"'  # zsh takes brackets without quotes for a pattern
+    return ImportError(describe(what, where=where, fix=f"{fix}, or {instead}" if instead else fix))
+
+
 def printable(text: str) -> str:
     r"""Return text with its control characters as escapes, so that a name in a file cannot command a terminal.
 

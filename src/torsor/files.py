@@ -2,12 +2,14 @@
 
 import os
 import secrets
+import shutil
 import struct
+import tempfile
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,6 +38,7 @@ _DAMAGED = (
 LARGEST_FILE = 16_000_000  # bytes; published robots need less than a tenth of it
 LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # the environment variable that changes it
 LONGEST_NAME = 60  # characters of a file name that an error shows
+_KEPT = 40  # characters of a file name that its temporary name keeps
 _KINDS = {"f": "real numbers", "iu": "integers", "b": "booleans"}
 
 
@@ -66,6 +69,8 @@ def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary path that replaces ``path`` when the block ends; after an error the old file is unchanged.
 
+    The new file has the permissions of the old one. Devices and pipes, such as /dev/null, are written to.
+
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -74,16 +79,39 @@ def replacing(path: Path) -> Iterator[Path]:
         ...     [file.name for file in Path(folder).iterdir()]
         ['note.txt']
     """
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # same folder, so that replace is one operation
+    if "\0" in str(path):
+        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path  # the link stays, its file is replaced
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        yield from _poured(target)
+        return
+    # In the same folder, so that replace is one operation; short, since a name has 255 bytes at most.
+    part = target.with_name(f".{target.name[:_KEPT]}.{secrets.token_hex(4)}.part")
     try:
         yield part
-        part.replace(path)
+        if target.is_file():
+            shutil.copymode(target, part)  # who could not read the old file cannot read the new one
+        part.replace(target)
     except OSError as error:
-        if error.filename in (part, str(part)):  # the user knows the file under its own name
+        if error.errno is not None and error.filename in (
+            None,
+            part,
+            str(part),
+        ):  # the user knows the file under its own name
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _poured(target: Path) -> Iterator[Path]:
+    """Give a temporary path whose content goes to a device or a pipe, which stays what it is, when the block ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        part = Path(folder, target.name)
+        yield part
+        with part.open("rb") as source, target.open("wb") as sink:
+            shutil.copyfileobj(source, sink)
 
 
 def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
@@ -121,17 +149,28 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
     with _opened(path, what) as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
-                    raise ValueError("its members are compressed")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files}
+                found = _members(archive)
             yield found
         except KeyError as error:
             fix = f"check that the file holds {what}"
             raise ModelError(describe(f"there is no {error}", where=path.name, fix=fix)) from None
         except _DAMAGED as error:
             raise ModelError(describe(f"not {what}: {error}", where=path.name)) from None
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an archive in the byte order of this machine; np.load takes quadratic time for many."""
+    found: dict[str, NDArray[Any]] = {}
+    for each in archive.infolist():
+        name, dot, _ = each.filename.rpartition(".npy")
+        if each.compress_type != zipfile.ZIP_STORED:
+            raise ValueError("its members are compressed")
+        if not dot or name in found:
+            raise ValueError(f"its member {each.filename[:LONGEST_NAME]!r} is {'there twice' if dot else 'no array'}")
+        with archive.open(each) as member:
+            array = np.lib.format.read_array(member, allow_pickle=False)
+        found[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return found
 
 
 def _opened(path: Path, what: str) -> BinaryIO:
@@ -153,6 +192,6 @@ def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kind: st
         Traceback (most recent call last):
         ValueError: q has shape (3,) and type float64; allowed: (2,), real numbers
     """
-    if array.shape != shape or array.dtype.kind not in kind:
+    if array.shape != shape or array.dtype.kind not in kind or array.dtype.itemsize > 8:  # longer types vary
         found = f"{what} has shape {array.shape} and type {array.dtype}"
         raise ValueError(f"{found}; allowed: {shape}, {_KINDS[kind]}")

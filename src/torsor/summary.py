@@ -1,14 +1,29 @@
 """Short tables of an object: as text for ``print``, and as HTML for notebooks. Names from files are escaped."""
 
+import io
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torsor.errors import printable
 
 MOST_ROWS, FIRST, LAST = 16, 10, 3  # a longer table shows its first and last rows
 STYLE = "border-collapse:collapse;margin:.4em 0"
 CELL = "padding:.15em .7em;text-align:left;border-bottom:1px solid #ddd"
+
+
+def as_text(*tables: Any, width: int, separator: str = " ") -> str:
+    """Return tables of Rich as text, in a notebook too, where Rich would show them below the cell and return nothing.
+
+    Example:
+        >>> as_text("one", "two", width=20).strip()
+        'one two'
+    """
+    from rich.console import Console
+
+    file = io.StringIO()
+    Console(file=file, width=width, color_system=None, force_jupyter=False).print(*tables, sep=separator)
+    return file.getvalue()
 
 
 class Summary(NamedTuple):

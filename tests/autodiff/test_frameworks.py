@@ -1,5 +1,9 @@
 """JAX and PyTorch use the derivatives of Torsor. Skipped where a framework is not installed."""
 
+import re
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -45,6 +49,21 @@ def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.Mon
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(ImportError, match=rf'needs (JAX|PyTorch); fix: pip install "torsor\[{name}\]"'):
             convert(ROBOT, "mass_matrix")
+
+
+@pytest.mark.parametrize("framework", ["jax", "torch"])
+def test_the_blocks_of_the_how_to_page_run(request: pytest.FixtureRequest, framework: str) -> None:
+    request.getfixturevalue(framework)
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "jax_pytorch.md").read_text()
+    (block,) = (each for each in re.findall(r"```py\n(.*?)```", page, re.DOTALL) if f"import {framework}\n" in each)
+    reader: dict[str, Any] = {}
+    exec(compile(block, "jax_pytorch.md", "exec"), reader)
+    mass = reader["arm"].mass_matrix([0.0, 0.0])
+    if framework == "jax":
+        close(reader["momentum"], mass[:, 0])
+        close(reader["mass"], mass)
+    else:  # the loss is |M⁻¹ (τ - g)|², a sum over states
+        close(reader["tau"].grad[7], 2 * np.linalg.solve(mass, reader["arm"].forward_dynamics(*np.zeros((3, 2)))))
 
 
 def test_jax_values_and_forward_and_reverse_derivatives(jax) -> None:

@@ -11,6 +11,7 @@ import torsor
 from torsor import AssemblyError, ModelError, MotionError, SimulationError
 from torsor.cli import main
 from torsor.cli.outputs import check_folder, check_output, check_plot
+from torsor.errors import missing
 from torsor.files import replacing
 from torsor.view import plot_motion
 
@@ -33,7 +34,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
         FileNotFoundError(2, "No such file or directory", "arm.urdf"),
         PermissionError(13, "Permission denied", "/home/arm.urdf"),
         OSError(28, "No space left on device"),
-        ImportError("figures need matplotlib; fix: pip install torsor[plot]"),
+        missing("figures need matplotlib", "plot"),
     ],
 )
 def test_mistakes_of_the_user_are_one_line(
@@ -95,11 +96,16 @@ def test_ctrl_c_has_its_own_status(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "stopped by Ctrl-C" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["dance"], ["info"], ["info", "two_link", "--colour", "red"]])
+@pytest.mark.parametrize("arguments", [["dance"], ["info"], ["info", "two_link", "--colour", "red"]])
 def test_a_wrong_command_line_has_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 2 and "usage: torsor" in capsys.readouterr().err
+
+
+def test_without_a_command_the_commands_are_listed_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "usage: torsor" in "".join(capsys.readouterr())
 
 
 def test_a_path_that_is_taken_is_the_users_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,7 +221,8 @@ def test_python_m_torsor_prints_help_without_heavy_imports() -> None:
 
 
 def test_figures_without_matplotlib_name_the_extra_by_one_kind_of_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [*(each for each in sys.modules if each.split(".")[0] == "matplotlib"), "matplotlib"]:
+    loaded = [each for each in sys.modules if each.split(".")[0] == "matplotlib"]
+    for name in [*loaded, "matplotlib", "torsor.results.shown"]:  # the last one imports it
         monkeypatch.setitem(sys.modules, name, None)
     arm, state = torsor.library.two_link(), np.zeros((3, 2))
     for draw in (
@@ -223,7 +230,7 @@ def test_figures_without_matplotlib_name_the_extra_by_one_kind_of_error(monkeypa
         lambda: check_plot(Path("arm.png")),
         lambda: torsor.human.draw(torsor.library.human()),
     ):
-        with pytest.raises(ImportError, match=r"need matplotlib.*; fix: pip install torsor\[plot\]"):
+        with pytest.raises(ImportError, match=r'need matplotlib; fix: pip install "torsor\[plot\]"'):
             draw()
 
 

@@ -1,6 +1,7 @@
 """``torsor dynamics``, ``kinematics``, ``identify``, ``warm`` and ``doctor`` give the numbers of the library."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,9 @@ def test_identify_finds_the_robot_of_a_log(capsys: Captured, tmp_path: Path) -> 
     found = printed(
         capsys, "identify", str(tmp_path / "chain.toml"), str(log), "--among", "link1.*", "--physical", *names
     )
-    np.testing.assert_allclose(found["values"], robot.base_parameters(among=["link1.*"]).values, atol=1e-6)
-    assert max(found["validation"]["relative_residuals"]) < 1e-4
+    values = [each["value"] for each in found["base_parameters"]]
+    np.testing.assert_allclose(values, robot.base_parameters(among=["link1.*"]).values, atol=1e-6)
+    assert max(each["percent"] for each in found["validation"]["residuals"]) < 1e-4
     np.testing.assert_allclose(torsor.load(tmp_path / "real.toml").mass_matrix([0.3]), robot.mass_matrix([0.3]))
 
 
@@ -161,3 +163,28 @@ def command_help(name: str, capsys: Captured) -> str:
     with pytest.raises(SystemExit):
         main([name, "--help"])
     return capsys.readouterr().out
+
+
+def test_wide_matrices_show_every_number_on_a_narrow_terminal(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["dynamics", "quadruped", "gravity_force", "mass_matrix"]) == 0
+    printed = capsys.readouterr().out
+    assert "…" not in printed and max(map(len, printed.splitlines())) <= 80
+    assert printed.count("mass_matrix") == 3 and printed.count(" -0 ") == 0  # 18 columns, in three parts
+
+
+def test_motion_that_a_table_does_not_have_is_said(capsys: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("time,q joint1,q joint2\n0,0.1,0.2\n")
+    assert main(["dynamics", "two_link", "inverse_dynamics", "--states", str(path)]) == 0
+    assert "log.csv: no columns 'v NAME' and 'a NAME', which are taken to be zero" in capsys.readouterr().err
+    assert main(["dynamics", "two_link", "gravity_force", "--states", str(path)]) == 0
+    assert not capsys.readouterr().err
+
+
+def test_without_a_command_the_commands_are_listed(capsys: Captured) -> None:
+    assert main([]) == 2
+    listed = capsys.readouterr().err
+    assert all(re.search(rf"^ +{command.name}\b", listed, re.MULTILINE) for command in COMMANDS)

@@ -121,7 +121,7 @@ def test_the_urdf_file_is_found_or_asked_for(folder: Path) -> None:
 
 def test_without_the_package_the_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "yaml", None)
-    with pytest.raises(ImportError, match=r"fix: pip install torsor\[yaml\]"):
+    with pytest.raises(ImportError, match=r'fix: pip install "torsor\[yaml\]"'):
         torsor.load(write(folder, "closed_loop: []"))
 
 

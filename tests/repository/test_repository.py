@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import torsor
@@ -38,6 +39,7 @@ LAYERS = [
     "spatial",
     "mechanism",
     "formats",
+    "recordings",
     "dynamics",
     "robot",
     "results",
@@ -291,7 +293,9 @@ def test_the_site_has_every_page_and_every_public_name() -> None:
     site, pages = (ROOT / "mkdocs.yml").read_text(), {each.removeprefix("docs/") for each in PAGES[1:]}
     assert pages == set(re.findall(r"[\w/]+\.md", site))
     reference = {
-        name for page in (ROOT / "docs/reference").glob("*.md") for name in re.findall("::: (.*)", page.read_text())
+        re.sub(r"\.(\w+)\.\1$", r".\1", name)  # a function in a file of its own name
+        for page in (ROOT / "docs/reference").glob("*.md")
+        for name in re.findall("::: (.*)", page.read_text())
     }
     for name in torsor.__all__:
         if not inspect.ismodule(getattr(torsor, name)) and name != "__version__":
@@ -299,3 +303,23 @@ def test_the_site_has_every_page_and_every_public_name() -> None:
     for module in (torsor.library, torsor.control, torsor.motion, torsor.human, torsor.identification, torsor.spatial):
         public = {f"{module.__name__}.{name}" for name in module.__all__ if callable(getattr(module, name))}
         assert public <= reference
+
+
+def test_calls_of_the_cheat_sheet_run_as_they_are_printed() -> None:
+    rng = np.random.default_rng(0)
+    robot = torsor.library.ur5().to(device="casadi")
+    q, v, a, j, tau = rng.normal(size=(5, 6))
+    known = {"torsor": torsor, "robot": robot, "q": q, "v": v, "a": a, "j": j, "tau": tau, "external": np.zeros((6, 6))}
+    elsewhere = r"\.\.\.|^`?torsor\.(?!load\b)|\.(save|view|draw|animate|plot|to)\(|export_|load|^\.|reference"
+    done = 0
+    for row in re.findall(r"^\|.*\|(.*)\|$", (ROOT / "docs/cheat_sheet.md").read_text(), flags=re.MULTILINE):
+        for call in (each for each in re.findall(r"`([^`]*)`", row) if "(" in each and not re.search(elsewhere, each)):
+            exec(call if "robot" in call else f"robot.{call}", dict(known))
+            done += 1
+    assert done > 25
+
+
+def test_the_list_of_examples_has_every_example() -> None:
+    listed = (ROOT / "examples" / "README.md").read_text()
+    for path in (ROOT / "examples").glob("*.*"):
+        assert path.name in ("README.md", *re.findall(r"\]\(([^)]*)\)", listed)) or path.name[0].isdigit(), path.name

@@ -6,15 +6,26 @@ from typing import Any
 import numpy as np
 
 import torsor
-from torsor import identification, motion
+from torsor import identification, motion, simulation
 
 ARM = torsor.library.two_link()
-KINDS = ("trajectory", "batch", "motion", "multistart", "identification", "physical", "excitation", "workspace")
+KINDS = (
+    "trajectory",
+    "batch",
+    "motion",
+    "multistart",
+    "sequence",
+    "rollout",
+    "identification",
+    "physical",
+    "excitation",
+    "workspace",
+)
 
 
-def problem() -> motion.MotionProblem:
+def problem(limit: float = 10.0) -> motion.MotionProblem:
     ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
-    limits = [motion.Torques(upper=10.0), motion.TorqueRates(upper=500.0)]
+    limits = [motion.Torques(upper=limit), motion.TorqueRates(upper=500.0)]
     return motion.MotionProblem(ARM, motion.Phase((0.1, 2.0), points=6), motion.Time(), [*ends, *limits], name="reach")
 
 
@@ -33,6 +44,8 @@ def results() -> dict[str, Any]:
         "batch": torsor.simulate(robot, np.zeros((3, 2)), external=wrenches, **still),
         "motion": problem_.solve(),
         "multistart": problem_.multistart(2),
+        "sequence": motion.continuation(lambda limit: problem(limit), [10.0, 12.0]),
+        "rollout": simulation.rollout(robot, np.zeros(2), np.array([1.0, 0.0]), 0.003),
         "identification": torsor.identify(ARM, data),
         "physical": torsor.identify(ARM, data, physical=True),
         "excitation": identification.excite(ARM, 4.0, 2, lower=-1.5, upper=1.5, velocity=3.0, iterations=1),

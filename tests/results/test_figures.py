@@ -134,5 +134,8 @@ def test_the_figure_of_a_task_shows_load_seat_and_strengths() -> None:
     lift = task_figures.plot_task(human.lifting().solve(check=False, iterations=5))
     assert "box of 10 kg" in lift.get_suptitle()
     up = task_figures.plot_task(human.standing_up().solve(check=False, iterations=5))
+    for figure in (lift, up):
+        assert len([text for text in figure.axes[0].texts if getattr(text, "arrow_patch", None)]) >= 2 * 9
+    assert any("both sides" in text.get_text() for text in lift.axes[1].get_legend().get_texts())
     boxes, seats = ([each.get_facecolor() for each in figure.axes[0].patches] for figure in (lift, up))
     assert (0.75, 0.75, 0.75, 1.0) in seats and (0.75, 0.75, 0.75, 1.0) not in boxes

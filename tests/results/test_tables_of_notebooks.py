@@ -36,3 +36,8 @@ def test_names_are_escaped() -> None:
     for html in (robot._repr_html_(), torsor.simulate(robot.to(device="casadi"), duration=0.002)._repr_html_()):
         assert "<script" not in html and "&lt;script&gt;" in html and "\x1b" not in html
     assert "\x1b" not in str(robot)
+
+
+def test_figures_are_pictures_in_notebooks_without_any_setting() -> None:
+    figure = library.two_link().draw([0.3, 0.6])
+    assert figure._repr_png_().startswith(b"\x89PNG")

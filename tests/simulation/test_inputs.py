@@ -102,7 +102,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.integrate", None)
-    with pytest.raises(ImportError, match=r"pip install torsor\[simulate\]"):
+    with pytest.raises(ImportError, match=r'pip install "torsor\[simulate\]"'):
         torsor.simulate(ARM, method="adaptive")
 
 

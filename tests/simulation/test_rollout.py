@@ -1,6 +1,8 @@
 """Rollouts in fixed steps: the motions of ``simulate``, their gradients, and the same on a card."""
 
+import pickle
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -85,3 +87,19 @@ def test_wrong_input_is_refused() -> None:
         rollout(ARM, np.zeros(2), np.zeros(2), 0.01, record=2).vjp()
     with pytest.raises(torsor.ModelError, match=r"simulate checks every step on the host; .*fix: torsor.simulation.r"):
         torsor.simulate(replace(ARM, target=Target(device="cuda")))
+
+
+def test_a_rollout_is_saved_drawn_and_pickled_without_its_gradients(tmp_path: Path) -> None:
+    run = rollout(ARM.to(device="casadi"), np.zeros((3, 2)), np.ones(2), 0.01, step=5e-3)
+    run.save(tmp_path / "run.npz")
+    for again in (torsor.load_result(tmp_path / "run.npz"), pickle.loads(pickle.dumps(run))):
+        assert repr(again) == repr(run) == "<Rollout of 'two_link': 3 x 3 samples, 0.01 s>"
+        assert again.robot == ARM and again.q.tobytes() == np.ascontiguousarray(run.q).tobytes()
+        assert again.settings["method"] == "rk4"
+        with pytest.raises(torsor.ModelError, match="gradients of a rollout from a file or a pickle; fix: compute"):
+            again.vjp()
+    assert [axes.get_title() for axes in run.plot().axes] == ["Positions", "Velocities"]
+    with pytest.raises(torsor.ModelError, match="cannot plot 'tau'; allowed: q, v"):
+        run.plot(what="tau")
+    with pytest.raises(torsor.ModelError, match=r"\(3,\) rollouts do not fit into a \.csv file"):
+        run.save(tmp_path / "run.csv")

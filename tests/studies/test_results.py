@@ -102,7 +102,7 @@ def test_one_study_at_a_time_writes_to_a_file_and_others_read(path: Path) -> Non
 
 def test_values_that_do_not_fit_their_column_make_a_failed_case(output: Path | None) -> None:
     found = torsor.sweep(lambda a: "word" if a else 1.0, [{"a": 0}, {"a": 1}], output=output, workers=0)
-    assert found.errors() == {1: "result 'value' is a text, and was a result, number, in other cases"}
+    assert found.errors() == {1: "result 'value' is text; in other cases it is a result: a number"}
     found = torsor.sweep(lambda a: {"a": a}, [{"a": 0}], workers=0)
     assert "the result 'a' has the name of another column" in found.errors()[0]
 
@@ -147,3 +147,18 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path, monkeypat
 
     swept(10)
     assert swept(700) - swept(100) < 600 * 150  # bytes; a row alone takes more than a thousand
+
+
+def test_a_study_is_drawn_as_results_over_the_parameters_that_vary(tmp_path: Path) -> None:
+    cases = torsor.studies.grid(a=[1.0, 2.0, 3.0], b=[10.0, 20.0], c=[5.0])
+    found = torsor.sweep(lambda a, b, c: {"sum": a + b + c, "product": a * b, "word": "x"}, cases, workers=0)
+    figure = found.plot(tmp_path / "study.png")
+    assert [axes.get_ylabel() for axes in figure.axes] == ["sum", "", "product", ""]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "a", "b"]  # c does not vary
+    assert np.allclose(figure.axes[3].collections[0].get_offsets(), np.stack([found["b"], found["product"]], axis=1))
+    assert len(found.plot(results=["sum"], parameters=["b"]).axes) == 1
+    for wrong in ({"results": ["word"]}, {"parameters": ["d"]}):
+        with pytest.raises(ModelError, match="has no numbers"):
+            found.plot(**wrong)
+    with pytest.raises(ModelError, match="there is not a parameter"):
+        torsor.sweep(lambda a: {"b": a}, [{"a": 1.0}], workers=0).plot()

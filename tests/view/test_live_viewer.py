@@ -1,6 +1,8 @@
 """The viewer as a server: what it draws moves, several motions share one time, and only its own page may connect."""
 
+import socket
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from typing import Any
 from urllib.request import urlopen
 
@@ -10,7 +12,9 @@ import pytest
 import torsor
 from torsor.errors import ModelError, ModelWarning
 from torsor.view.live import Viewer, view
-from torsor.view.live.server import is_own_page
+from torsor.view.live.server import free_port, is_own_page
+
+from .test_scene import slide
 
 viser = pytest.importorskip("viser", reason="viser is not installed (extra: view)")
 
@@ -120,6 +124,43 @@ def test_names_that_lead_to_this_machine_are_not_enough() -> None:
     assert not is_own_page("null", "localhost:8080", "localhost")
 
 
+def test_addresses_that_are_none_are_refused() -> None:
+    for origin, asked in (("http://[", "localhost:8080"), ("http://[", "["), ("http://localhost:8080", "[")):
+        assert not is_own_page(origin, asked, "localhost")
+
+
+@pytest.mark.parametrize("host", ["nohost.invalid", "256.1.1.1", "a..b", "192.0.2.77"])
+def test_a_host_that_is_not_this_machine_is_refused_at_once(host: str) -> None:
+    with pytest.raises(ModelError, match=r"host .*(no such host|cannot listen)"):
+        free_port(host, 8080)
+
+
+def test_a_taken_port_leads_to_the_next_one_and_none_left_to_an_error() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert port < free_port("127.0.0.1", port) if port < 65500 else True
+    with socket.socket() as last:
+        try:
+            last.bind(("127.0.0.1", 65535))
+        except OSError:
+            pytest.skip("something else has the last port")
+        last.listen()
+        with pytest.raises(ModelError, match="the ports 65535 to 65535 are taken; fix: choose another port"):
+            free_port("127.0.0.1", 65535)
+
+
+@pytest.mark.parametrize(
+    "path", ["/../../../../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/%00", "/../_viser.py"]
+)
+def test_no_file_of_the_machine_is_served(shown: Any, path: str) -> None:
+    asked = HTTPConnection(shown(torsor.library.two_link()).url.removeprefix("http://"), timeout=10)
+    asked.request("GET", path)
+    assert asked.getresponse().status == 404
+    asked.close()
+
+
 def test_another_host_is_warned_of(shown: Any) -> None:
     with pytest.warns(ModelWarning, match="no password"):
         shown(torsor.library.two_link(), host="0.0.0.0")
@@ -132,6 +173,37 @@ def test_what_cannot_be_shown_is_refused() -> None:
         view()
     with pytest.raises(ModelError, match="2 names"):
         view(torsor.library.two_link(), names=["a", "b"])
+
+
+def test_external_wrenches_are_arrows_of_forces_and_of_moments(shown: Any) -> None:
+    arm = torsor.library.planar_chain(2).to(device="casadi")
+    wrenches = np.zeros((2, 6))
+    wrenches[1] = [0.0, 0.0, 5.0, 3.0, 0.0, 0.0]
+    viewer = shown(torsor.simulate(arm, duration=0.01, external=wrenches))
+    assert viewer.stage.has("external")
+    viewer.show("external")
+    viewer.stage.draw()
+    nodes = viewer.stage.subjects[0].marks._nodes
+    for name in ("external", "external moments"):
+        lengths = nodes[name].node.batched_scales[:, 2]
+        assert lengths[0] == 0 and lengths[1] > 0
+    viewer.show("external", shown=False)
+    assert not nodes["external"].node.visible and not nodes["external moments"].node.visible
+
+
+def test_a_walk_stays_in_place_while_the_ground_passes_under_it(shown: Any) -> None:
+    viewer = shown(slide())
+    stage, places, grounds = viewer.stage, [], []
+    for time in (0.0, 0.6, 1.0, 1.6):
+        stage.clock.time, stage.clock.rounds = time % 1.0, int(time)
+        stage.draw()
+        places.append(ball_of(viewer).batched_positions.copy())
+        grounds.append([np.array(node.position) for _, _, node in stage.ground._nodes])
+    np.testing.assert_allclose(places[0], places[2], atol=1e-6)
+    np.testing.assert_allclose(places[1], places[3], atol=1e-6)
+    assert np.ptp(places, axis=0).max() < 0.8  # 2 m a second
+    assert all(np.linalg.norm(each, axis=-1).max() <= 5 * stage.ground.cell for each in grounds)
+    assert any(np.abs(here).max() > 0 for here in grounds[1])
 
 
 def test_the_page_begins_with_our_script_and_viser_is_left_as_it_was(shown: Any) -> None:

@@ -16,9 +16,10 @@ from pages import Scripts, decoded
 from torsor.spatial.rotations import from_quaternion
 from torsor.view.page import page
 from torsor.view.page.numbers import Numbers
-from torsor.view.page.shapes import surfaces
+from torsor.view.page.shapes import SOLIDS, surfaces
 from torsor.view.page.sliders import controls
 from torsor.view.scene import Scene, Timeline, home
+from torsor.view.scene.detail import detailed, level
 from torsor.view.scene.simplify import simplified, within
 from torsor.view.scene.triangles import box, sphere
 
@@ -63,14 +64,16 @@ def test_surfaces_in_a_page_are_those_of_the_scene(name: str) -> None:
     shown = [each for each in robot["shown"] if each["kind"] != "inertia"]
     assert [each["name"] for each in shown] == [each.name for each in scene.shown]
     assert len(robot["shapes"]) < len(shown)  # most are images of others
+    corners = level(scene, SOLIDS)
     for mine, theirs in zip(shown, scene.shown, strict=True):
+        surface = detailed(theirs, corners)
         shape = robot["shapes"][mine["shape"]]
         vertices = numbers.read(shape["vertices"]).astype(float)
         if "map" in mine:
             map_ = np.reshape(mine["map"], (3, 4))
             vertices = vertices @ map_[:, :3].T + map_[:, 3]
-        assert np.abs(vertices - theirs.surface.vertices).max() < 4e-6 * scene.size
-        assert (numbers.read(shape["faces"]).reshape(-1, 3) == theirs.surface.faces).all()
+        assert np.abs(vertices - surface.vertices).max() < 4e-6 * scene.size
+        assert (numbers.read(shape["faces"]).reshape(-1, 3) == surface.faces).all()
         assert (mine["link"], mine["kind"]) == (theirs.link, theirs.kind)
 
 

@@ -9,7 +9,9 @@ import pytest
 import torsor
 from chromium import WITHOUT_WEBGL, Browser, needs_chromium
 from torsor.view.page import page
-from torsor.view.scene import Timeline
+from torsor.view.scene import Scene, Timeline
+
+from .test_scene import bending_arm, slide
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 READY = "window.torsorPage && torsorPage.frames > 0"
@@ -51,6 +53,19 @@ def set_input(browser: Browser, name: str, value: float) -> None:
         f"(() => {{ const input = document.getElementById('{name}'); input.value = {value};"
         " input.dispatchEvent(new Event('input', { bubbles: true })); })()"
     )
+
+
+def test_without_a_graphics_card_motion_is_drawn_coarse_and_rest_fine(browser: Browser, tmp_path: Path) -> None:
+    page(swing(), tmp_path / "swing.html")
+    browser.open(tmp_path / "swing.html", READY)
+    assert browser.value("torsorPage.stage.renderer.software")
+    assert not browser.value("torsorPage.stage.renderer.gl.getContextAttributes().antialias")
+    assert not browser.value("getComputedStyle(torsorPage.stage.labels).visibility === 'visible'")
+    browser.wait("torsorPage.stage.quality === 1.5")  # edges are smooth at rest
+    browser.value("torsorPage.play()")
+    browser.wait("torsorPage.stage.quality < 1")
+    browser.value("torsorPage.pause()")
+    browser.wait("torsorPage.stage.quality === 1.5")
 
 
 def test_a_motion_plays_pauses_and_is_scrubbed(browser: Browser, tmp_path: Path) -> None:
@@ -199,3 +214,30 @@ def test_the_pages_of_the_documents_play(name: str, browser: Browser) -> None:
     browser.click("#play")
     browser.wait("torsorPage.time > 0.1")
     assert browser.value("torsorPage.stage.follow") is (name == "walking")
+
+
+def test_a_walk_goes_on_in_the_next_round_and_the_camera_with_it(browser: Browser, tmp_path: Path) -> None:
+    line = slide()
+    page(line, tmp_path / "slide.html")
+    browser.open(tmp_path / "slide.html", READY)
+    way, starts = np.asarray(line.ahead), []
+    for rounds in range(3):
+        browser.value(f"torsorPage.seek(0.25, {rounds})")
+        starts.append(poses(browser)[1, :3, 3])
+    assert np.allclose(np.diff(starts, axis=0), way, atol=1e-5)
+    browser.value("(torsorPage.seek(0.9), torsorPage.play())")
+    browser.wait("torsorPage.rounds > 1")
+    browser.value("torsorPage.pause()")
+    assert poses(browser)[1, :3, 3] @ way > 2 * way @ way
+
+
+def test_a_flexible_link_bends_with_its_sliders(browser: Browser, tmp_path: Path) -> None:
+    robot = bending_arm()
+    page(robot, tmp_path / "beam.html")
+    browser.open(tmp_path / "beam.html", f"{READY} && torsorPage.actors[0].own")
+    before = browser.value("torsorPage.image()")
+    q = np.array([0.4, 0.1, -0.03, 0.08, 0.7])
+    browser.value(f"torsorPage.actors[0].take({q.tolist()})")
+    assert browser.value("torsorPage.image()") != before
+    expected = Scene.of(robot).poses(q)
+    assert np.abs(poses(browser)[:, :3, 2:] - expected[:, :3, 2:]).max() < 1e-5  # where rods are, and along which line

@@ -39,7 +39,7 @@ def test_a_figure_of_a_motion_shows_five_instants() -> None:
     (one, _), (five, colors) = drawing.placed(line.q[:1]), drawing.placed(line.every(5).q)
     assert len(five) == 5 * len(one) and np.ptp(five[..., 1]) > np.ptp(one[..., 1])
     assert colors[0, 3] < colors[-1, 3] == 1.0  # the last one is the most solid
-    assert draw(line).axes[0].get_title() == "swing"
+    assert draw(line).axes[0].get_title() == "swing\n5 instants from 0 to 0.5 s"
 
 
 def test_closed_loops_are_drawn_closed() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.autodiff.node import Node, node_of
 from torsor.compiler.cuda.device import foreign_stream
-from torsor.errors import describe
+from torsor.errors import describe, missing
 from torsor.robot.robot import Robot
 
 
@@ -32,7 +32,7 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     try:
         import jax
     except ImportError:
-        raise ImportError('to_jax needs JAX; fix: pip install "torsor[jax]"') from None
+        raise missing("to_jax needs JAX", "jax") from None
     function = node_of(robot, name, options).wrapped(jax, _wrap)
 
     def called(*values: Any) -> Any:

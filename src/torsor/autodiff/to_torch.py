@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torsor.autodiff.node import Node, node_of
+from torsor.errors import missing
 from torsor.robot.robot import Robot
 
 
@@ -30,7 +31,7 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     try:
         import torch
     except ImportError:
-        raise ImportError('to_torch needs PyTorch; fix: pip install "torsor[torch]"') from None
+        raise missing("to_torch needs PyTorch", "torch") from None
     node = node_of(robot, name, options)
     function = node.wrapped(torch, _wrap)
 

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from torsor.bench import run_benchmarks
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_output
+from torsor.cli.outputs import add_json
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -14,7 +14,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    check_output(arguments.json)
     run_benchmarks(arguments.json, console)
 
 

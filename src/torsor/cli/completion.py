@@ -5,22 +5,44 @@ from argparse import ArgumentParser, Namespace
 from rich.console import Console
 
 from torsor.cli.command import Command
+from torsor.cli.console import PlainConsole
+from torsor.cli.outputs import add_json, write_json
+from torsor.errors import ModelError, describe, missing
+from torsor.results.documents import STANDARD_OUTPUT
 
-SHELLS = ("bash", "zsh", "tcsh")
+# Shells, and where each looks for such a script.
+SHELLS = {
+    "bash": "~/.local/share/bash-completion/completions/torsor",
+    "zsh": "a file _torsor in a folder of $fpath, such as ~/.zfunc/_torsor",
+    "tcsh": "a file that ~/.tcshrc sources",
+    "fish": "~/.config/fish/completions/torsor.fish",
+}
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="the shell that is to complete")
+    parser.add_argument("shell", choices=tuple(SHELLS), help="the shell that is to complete")
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
     try:
         import shtab
     except ImportError:
-        raise ImportError("completion needs shtab; fix: pip install torsor[completion]") from None
-    print(shtab.complete(arguments.parser, shell=arguments.shell))
+        raise missing("completion needs shtab", "completion") from None
+    shell = arguments.shell
+    if shell not in shtab.SUPPORTED_SHELLS:
+        found, fix = f"shtab {shtab.__version__} does not know {shell}", "pip install --upgrade shtab"
+        raise ModelError(describe(found, where="completion", allowed=", ".join(shtab.SUPPORTED_SHELLS), fix=fix))
+    script = shtab.complete(arguments.parser, shell=shell)
+    if arguments.json != STANDARD_OUTPUT:
+        print(script)
+    write_json(arguments, PlainConsole(stderr=True), {"shell": shell, "place": SHELLS[shell], "script": script})
 
 
-_EXAMPLES = ('eval "$(torsor completion bash)"', "torsor completion zsh > ~/.zfunc/_torsor")
+_EXAMPLES = (
+    'eval "$(torsor completion bash)"',
+    "torsor completion zsh > ~/.zfunc/_torsor",
+    "torsor completion fish | source",
+)
 _SUMMARY = "print a script that completes commands and options in a shell"
 COMPLETION = Command("completion", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)

@@ -9,12 +9,14 @@ from rich.markup import escape
 
 from torsor import library, view
 from torsor.cli.command import Command
-from torsor.cli.outputs import check_plot
+from torsor.cli.outputs import add_json, check_plot, write_json
+from torsor.results.documents import state_units
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     path = Path("demo.png")
     parser.add_argument("--output", type=Path, default=path, help="write the plot to this file (default: demo.png)")
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -33,6 +35,11 @@ def _run(arguments: Namespace, console: Console) -> None:
     console.print(view.count_table(robot))
     view.plot_motion(robot, s[:, 0] * duration, q, v, a, arguments.output)
     console.print(f"\nThe plot of the whole move is in [bold]{escape(str(arguments.output))}[/bold].")
+    if arguments.json is not None:
+        counts = {name: robot.operation_count(name)._asdict() for name in view.counted(robot)}
+        states = {"q": q, "v": v, "a": a, "tau": robot.inverse_dynamics(q, v, a)}
+        about = {"robot": robot.name, "units": {"times": "s", **state_units(robot)}, "operations": counts}
+        write_json(arguments, console, about | {"times": s[:, 0] * duration, **states, "plot": arguments.output})
 
 
 _SUMMARY = "show tables of an industrial arm on a move, and save a plot"

@@ -10,7 +10,7 @@ from torsor.arrays import Array
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.cli.states import LETTERS, add_states, given_states, unit_of
+from torsor.cli.states import LETTERS, add_states, given_states, unit_of, warn_of_zeros
 from torsor.cli.tables import Quantity, print_quantity, write_quantities
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.requests.algorithms import size
@@ -45,6 +45,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     # A single state takes less time in CasADi's virtual machine than its compilation takes.
     engine = robot if arguments.states is not None else robot.to(device="casadi")
     found = [each for name in wanted for each in _computed(engine, name, states)]
+    needed = {each.partition("_")[0] for name in wanted for each in ALGORITHMS[name.partition(":")[0]].inputs}
+    warn_of_zeros(arguments.states, needed, states)
     for each in found:
         if arguments.states is None:
             print_quantity(console, each)

@@ -2,7 +2,6 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -51,7 +50,6 @@ def _run(arguments: Namespace, console: Console) -> None:
     check_output(arguments.output, [".urdf", ".xml", ".mjcf", ".toml"])
     check_plot(arguments.plot)
     check_report(arguments.report)
-    check_output(arguments.json)
     robot = as_robot(given_robot(arguments))
     if arguments.output is not None and not arguments.physical:
         found = "base parameters alone make no robot to write"
@@ -70,11 +68,11 @@ def _run(arguments: Namespace, console: Console) -> None:
         result.robot.save(arguments.output)
     if arguments.plot is not None:
         (result if validated is None else validated).plot(arguments.plot)
-    fields = ("names", "values", "deviations", "condition", "rms", "relative_residuals")
-    shown: dict[str, Any] = {"robot": robot.name, **{name: getattr(result, name) for name in fields}}
-    if validated is not None:
-        shown["validation"] = {"rms": validated.rms, "relative_residuals": validated.relative_residuals}
-    write_json(arguments, console, shown)
+    if arguments.json is not None:
+        shown = result.to_dict()
+        if validated is not None:
+            shown["validation"] = {"log": arguments.validate.name, "residuals": validated.to_dict()["residuals"]}
+        write_json(arguments, console, shown)
     if arguments.report is not None:
         from torsor.view.report import write_report
 

@@ -14,7 +14,7 @@ from torsor.arrays import Array
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, add_report, check_report, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.cli.states import add_states, given_states
+from torsor.cli.states import add_states, given_states, warn_of_zeros
 from torsor.errors import ModelError, ModelWarning, describe
 from torsor.mechanism import Coupling, Wheel
 from torsor.parallel import ParallelRobot
@@ -42,6 +42,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         fix = "add --report FILE: they are the states of the loads in it"
         raise ModelError(describe("--q or --states without --report", where=robot.name, fix=fix))
     states = {} if arguments.report is None else given_states(arguments, given)
+    warn_of_zeros(arguments.states, "va", states)
     size = f"{len(robot.links)} moving links, nq = {robot.nq}, nv = {robot.nv}"
     console.print(f"[bold]{escape(robot.name)}[/bold]: {size}")
     console.print(view.link_table(robot))

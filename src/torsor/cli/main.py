@@ -27,10 +27,11 @@ from torsor.cli.export import EXPORT
 from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
 from torsor.cli.kinematics import KINEMATICS
+from torsor.cli.outputs import check_output
 from torsor.cli.predict import PREDICT
 from torsor.cli.reproduce import REPRODUCE
 from torsor.cli.simulate import SIMULATE
-from torsor.cli.statuses import ALL, DONE, INTERNAL, status_of_error, statuses_help
+from torsor.cli.statuses import ALL, ARGUMENTS, DONE, INTERNAL, status_of_error, statuses_help
 from torsor.cli.sweep import SWEEP
 from torsor.cli.view import VIEW
 from torsor.cli.warm import WARM
@@ -62,13 +63,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         >>> main(["info", "no_such_robot"])
         1
     """
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    if not (sys.argv[1:] if argv is None else argv):  # a newcomer: the list of the commands tells more than an error
+        parser.print_help(sys.stderr)
+        return ARGUMENTS
+    arguments = parser.parse_args(argv)
     # With JSON on standard output, everything else goes to standard error.
     console = PlainConsole(stderr=getattr(arguments, "json", None) == STANDARD_OUTPUT)
     errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
+            check_output(getattr(arguments, "json", None))
             status = arguments.run(arguments, console) or DONE
         except KeyboardInterrupt:
             errors.print(WORDS)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.results.documents import STANDARD_OUTPUT, write_document
 
 
@@ -29,6 +29,8 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
     if allowed and path.suffix.lower() not in allowed:
         found = f"the suffix is {path.suffix!r}"
         raise ModelError(describe(found, where=str(path), allowed=", ".join(filter(None, allowed))))
+    if "\0" in str(path):
+        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
     if path.is_dir():
         raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
     if not path.parent.is_dir():
@@ -79,7 +81,9 @@ def check_plot(path: Path | None) -> None:
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
-        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
+        raise missing("figures need matplotlib", "plot") from None
+    if path == STANDARD_OUTPUT:
+        raise ModelError(describe("a figure on standard output", where="-", allowed="a file, such as figure.png"))
     check_output(path, ["", *(f".{each}" for each in sorted(FigureCanvasBase.get_supported_filetypes()))])
 
 

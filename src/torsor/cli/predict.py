@@ -42,7 +42,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    check_output(arguments.json)
     check_output(arguments.csv, [".csv"])
     check_output(arguments.save, [".npz"])
     check_plot(arguments.plot)

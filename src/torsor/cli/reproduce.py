@@ -42,7 +42,6 @@ def _run(arguments: Namespace, console: Console) -> int:
     check_output(report, [".html", ".md", ".json"])
     check_output(arguments.errata, [".md"])
     check_folder(arguments.output)
-    check_output(arguments.json)
     if report is not None and report.suffix.lower() == ".md":
         check_folder(report.with_suffix(""))  # of its figures
     from torsor.reproduce import errata_page, find, is_quick, summary, write_report

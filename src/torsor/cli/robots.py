@@ -2,6 +2,7 @@
 
 import math
 from argparse import ArgumentParser, Namespace
+from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
 
@@ -34,7 +35,8 @@ def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
         return load(name, base=arguments.base, strict=arguments.strict or None, snap=arguments.snap)
     if name not in _library_names():
         allowed = f"a robot file, or one of {', '.join(_library_names())}"
-        raise ModelError(describe("no such file", where=name, allowed=allowed))
+        near = get_close_matches(name, _library_names(), 1)
+        raise ModelError(describe("no such file", where=name, allowed=allowed, fix=f"write {near[0]}" if near else ""))
     if arguments.base == "floating":
         found, fix = "robots of the library have a fixed base", "save it as .toml and give that file"
         raise ModelError(describe(found, where=name, allowed="--base fixed", fix=fix))

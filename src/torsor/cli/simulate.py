@@ -49,7 +49,6 @@ def _run(arguments: Namespace, console: Console) -> None:
     check_output(arguments.output, SUFFIXES)
     check_plot(arguments.plot)
     check_report(arguments.report)
-    check_output(arguments.json)
     for name, count in (("q0", robot.nq), ("v0", robot.nv), ("tau", robot.nv)):
         fewer, words = ((len(robot.active),), " of the active coordinates") if robot.loops else ((), "")
         check_numbers(robot, f"--{name}", getattr(arguments, name), count, *fewer, last=words)

@@ -3,20 +3,23 @@
 import csv
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.cli.robots import as_robot
-from torsor.errors import ModelError, describe, listing
+from torsor.errors import ModelError, describe, listing, warn
 from torsor.mechanism.units import FORCES, units
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
+from torsor.simulation import Trajectory
 
 LETTERS = {"q": "positions", "v": "velocities", "a": "accelerations", "j": "jerks", "tau": "forces"}
-_COLUMN = re.compile(r"(?:held )?(\S+) (.*?)(?: \[[^]]*\])?")
+_COLUMN = re.compile(r"(?:held )?(\S+) (.*?)(?: \[([^]]*)\])?")
+_TIME = re.compile(r"time(?: \[([^]]*)\])?")
 
 
 def add_states(parser: ArgumentParser, letters: str) -> None:
@@ -26,7 +29,7 @@ def add_states(parser: ArgumentParser, letters: str) -> None:
         closed = "; of a robot with loops, those of the active ones are enough" if letter == "q" else ""
         text = f"{LETTERS[letter]}, one number for each coordinate (default: {default}){closed}"
         parser.add_argument(f"--{letter}", type=float, nargs="+", metavar="NUMBER", help=text)
-    text = "a table of states in place of one: a trajectory, or any .csv with columns such as 'q NAME'"
+    text = "a table of states in place of one: a trajectory (.csv, .npz), or any .csv with columns such as 'q NAME'"
     parser.add_argument("--states", type=Path, metavar="FILE", help=text)
 
 
@@ -88,18 +91,29 @@ def unit_of(robot: Robot, letter: str) -> list[str]:
     return [FORCES[unit] if letter == "tau" else unit + order[letter] for unit in rates]
 
 
+def warn_of_zeros(path: Path | None, needed: Iterable[str], states: Mapping[str, Array]) -> None:
+    """Warn if a table of states lacks the columns of a letter that is needed: the robot is taken to be at rest."""
+    missing = [letter for letter in LETTERS if letter in needed and letter not in states]
+    if path is not None and missing:
+        found = f"no columns {' and '.join(repr(f'{letter} NAME') for letter in missing)}, which are taken to be zero"
+        warn(describe(found, where=path.name, fix="add them, unless the robot is at rest"))
+
+
 def states_of(path: Path, robot: Robot) -> dict[str, Array]:
     """Return the states of a table by letter (K, n), and "time" (K,) if it has that column.
 
-    Columns are named 'q NAME', 'v NAME', ..., where a unit in brackets may follow. Others are left out.
+    Columns are named 'q NAME', 'v NAME', ..., where a unit in brackets may follow: it must be that of the coordinate.
+    Others are left out. A .npz file is a saved trajectory.
     """
     where = path.name
+    if path.suffix.lower() == ".npz":
+        return _states_of_trajectory(path, robot)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file)
             header = [cell.strip() for cell in next(rows, [])]
             columns = _columns(header, where)
-            content = [[float(cell) for cell in row] for row in rows if row]
+            content = [_numbers(row, len(header), rows.line_num) for row in rows if row]
         table = np.array(content).reshape(len(content), len(header))
     except (ValueError, csv.Error) as error:
         raise ModelError(describe(f"not a table of numbers: {error}", where=where)) from None
@@ -113,20 +127,54 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
             allowed = listing([f"{letter} {name}" for _, name in wanted])
             what = f"no column '{letter} {missing[0]}'"
             raise ModelError(describe(what, where=where, allowed=allowed, fix="add it, units in [] may follow"))
-        found[letter] = table[:, [columns[key] for key in wanted]]
+        found[letter] = table[:, [columns[key].place for key in wanted]]
+        for key, unit in zip(wanted, unit_of(robot, letter), strict=True):
+            _check_unit(columns[key], unit, where)
     if ("time", "") in columns:
-        found["time"] = table[:, columns["time", ""]]
+        _check_unit(columns["time", ""], "s", where)
+        found["time"] = table[:, columns["time", ""].place]
     if not len(table):
         raise ModelError(describe("no states", where=where, allowed="a header and at least one row"))
     return found
 
 
-def _columns(header: list[str], where: str) -> Mapping[tuple[str, str], int]:
-    columns: dict[tuple[str, str], int] = {}
+class _Column(NamedTuple):
+    """A column of a table: its head, its unit as it is written, "" without one, and its place."""
+
+    head: str
+    unit: str
+    place: int
+
+
+def _columns(header: list[str], where: str) -> Mapping[tuple[str, str], _Column]:
+    columns: dict[tuple[str, str], _Column] = {}
     for k, cell in enumerate(header):
-        match = _COLUMN.fullmatch(cell)
-        key = ("time", "") if re.fullmatch(r"time( \[s\])?", cell) else (match[1], match[2]) if match else ("", cell)
+        time, match = _TIME.fullmatch(cell), _COLUMN.fullmatch(cell)
+        key = ("time", "") if time else (match[1], match[2]) if match else ("", cell)
         if key in columns:
             raise ModelError(describe(f"the column {cell!r} is there twice", where=where))
-        columns[key] = k
+        columns[key] = _Column(cell, (time[1] if time else match[3] if match else "") or "", k)
     return columns
+
+
+def _check_unit(column: _Column, unit: str, where: str) -> None:
+    """Raise ModelError if a column is in another unit; N·m, Nm and N m are the same, so are s² and s^2."""
+    given, own = (re.sub(r"[\s·*]", "", each).replace("²", "^2").replace("³", "^3") for each in (column.unit, unit))
+    if column.unit and given != own:
+        fix = f"convert its numbers, and write [{unit}]"
+        raise ModelError(describe(f"the column {column.head!r} has another unit", where=where, allowed=unit, fix=fix))
+
+
+def _numbers(row: list[str], count: int, line: int) -> list[float]:
+    if len(row) != count:
+        raise ValueError(f"line {line} has {len(row)} cells; allowed: {count}, as the header has")
+    return [float(cell) for cell in row]
+
+
+def _states_of_trajectory(path: Path, robot: Robot) -> dict[str, Array]:
+    """Return the states of a saved trajectory, which must have the coordinates of the robot."""
+    saved = Trajectory.load(path)
+    if saved.q.ndim != 2 or saved.robot.position_names != robot.position_names:
+        found = f"a trajectory of {saved.robot.name} with positions of shape {saved.q.shape}"
+        raise ModelError(describe(found, where=path.name, allowed=f"one motion of {robot.name}"))
+    return {"q": saved.q, "v": saved.v, "a": saved.a, "tau": saved.tau, "time": saved.times}

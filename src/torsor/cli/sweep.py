@@ -33,7 +33,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    check_output(arguments.json)
     check_output(arguments.csv, [".csv"])
     if arguments.workers is not None and arguments.cluster is not None:
         raise ModelError(describe("--workers and --cluster are both given", where="sweep", allowed="one of them"))

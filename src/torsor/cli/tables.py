@@ -15,6 +15,10 @@ from rich.table import Table
 from torsor.arrays import Array
 from torsor.files import replacing, write_npz
 
+DIGITS, FEW_DIGITS = 9, 4  # of numbers in tables that fit into the terminal, and of those in wider ones
+EDGES = 3  # characters around each column of a table
+NAMES = 14  # characters for the names of rows in tables that are wider than the terminal
+
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
@@ -59,19 +63,28 @@ def print_quantity(console: Console, quantity: Quantity) -> None:
         console.print(f"{title}: {_number(values)}", highlight=False, markup=False)
         return
     flat = values.reshape(-1, values.shape[-1]) if values.ndim > 1 else values[:, None]
-    table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
     columns = quantity.axes[-1] if values.ndim > 1 else ("value",)
     rows = [" ".join(labels) for labels in product(*quantity.axes[:-1])] if values.ndim > 1 else list(quantity.axes[0])
     units = list(unit) if len(unit) == len(rows) > 1 else []
-    for k, column in enumerate(["", *columns, *(["unit"] if units else [])]):
-        table.add_column(escape(column), justify="left" if k == 0 else "right")
-    for k, (row, numbers) in enumerate(zip(rows, flat, strict=True)):
-        table.add_row(escape(row), *map(_number, numbers), *units[k : k + 1])
-    console.print(table)
+    natural = sum(max(len(each), DIGITS + 4) + EDGES for each in [max(rows, key=len, default=""), *columns])
+    digits = DIGITS if natural <= console.width else FEW_DIGITS
+    texts = [[_number(value, digits) for value in numbers] for numbers in flat]
+    widest = max((len(text) for line in texts for text in line), default=1)
+    count = max(1, (console.width - NAMES) // (widest + EDGES)) if digits == FEW_DIGITS else len(columns)
+    for first in range(0, len(columns), count):  # as many columns as fit, so that no number is cut off
+        table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
+        table.add_column("", overflow="fold")
+        for column in columns[first : first + count]:
+            table.add_column(escape(column), justify="right", overflow="fold", min_width=widest)
+        if units:
+            table.add_column("unit", justify="right")
+        for k, (row, line) in enumerate(zip(rows, texts, strict=True)):
+            table.add_row(escape(row), *line[first : first + count], *units[k : k + 1])
+        console.print(table)
 
 
-def _number(value: Any) -> str:
-    return f"{float(value):.9g}"
+def _number(value: Any, digits: int = DIGITS) -> str:
+    return f"{float(value) + 0.0:.{digits}g}"  # 0.0 makes a zero of -0
 
 
 def write_quantities(path: Path, quantities: Sequence[Quantity], times: Array | None) -> None:

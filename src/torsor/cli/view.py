@@ -11,11 +11,12 @@ from rich.markup import escape
 
 from torsor.cli.command import Command
 from torsor.cli.console import PlainConsole
-from torsor.cli.outputs import check_output, print_paths
+from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import given_robot
 from torsor.errors import ModelError, ModelWarning, describe
 from torsor.formats.mesh_folders import ALLOWED
 from torsor.results.archive import load_result
+from torsor.results.result import Result
 
 PORT = 8080
 
@@ -34,6 +35,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
     text = "write a page that shows this offline to this .html file, and start no viewer; it needs no extra"
     parser.add_argument("--page", type=Path, metavar="FILE", help=text)
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -48,6 +50,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         given = [_given(name, arguments) for name in arguments.what]
         page(given[0] if len(given) == 1 else dict(zip(arguments.what, given, strict=True)), arguments.page)
         print_paths(console, arguments.page)
+        write_json(arguments, console, {"url": None, "page": arguments.page, "shows": _shown(arguments, given)})
         return
     from torsor.view.live import view  # it needs the extra ``view``, which other commands do not
 
@@ -60,7 +63,14 @@ def _run(arguments: Namespace, console: Console) -> None:
     for warning in caught:
         errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
     console.print(f"[bold]{escape(viewer.url)}[/bold] shows {escape(', '.join(arguments.what))}; Ctrl-C ends it.")
+    write_json(arguments, console, {"url": viewer.url, "page": None, "shows": _shown(arguments, given)})
     viewer.wait()
+
+
+def _shown(arguments: Namespace, given: list[Any]) -> list[dict[str, str]]:
+    """Return what is shown: the argument, and what it is."""
+    kinds = [each.kind if isinstance(each, Result) else "robot" for each in given]
+    return [{"name": name, "kind": kind} for name, kind in zip(arguments.what, kinds, strict=True)]
 
 
 def _given(name: str, arguments: Namespace) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.formats.urdf import read_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Joint, Link, Loop, Mechanism
@@ -74,7 +74,7 @@ def _content(path: Path) -> dict[str, Any]:
         import yaml
     except ImportError:
         found = "YAML is read by the package PyYAML, which is not installed"
-        raise ImportError(describe(found, where=path.name, fix="pip install torsor[yaml]")) from None
+        raise missing(found, "yaml", where=path.name) from None
     if path.stat().st_size > LARGEST_FILE:
         raise ModelError(describe("the file is too large", where=path.name, allowed=f"{LARGEST_FILE // 10**3} kB"))
     kind = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # libyaml reads ten times faster

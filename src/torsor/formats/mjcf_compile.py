@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, missing, warn
 from torsor.mechanism.names import claim_name
 
 _PARSED = (".xml", ".urdf")
@@ -37,7 +37,7 @@ def compile_mjcf(path: Path) -> Compiled:
         import mujoco
     except ImportError:
         found = "MJCF is read by the package mujoco, which is not installed"
-        raise ImportError(describe(found, where=path.name, fix="pip install torsor[mjcf]")) from None
+        raise missing(found, "mjcf", where=path.name) from None
     with _warnings_of(mujoco, path):
         try:
             if not hasattr(mujoco.MjSpec, "from_file") or path.suffix.lower() not in _PARSED:

@@ -10,6 +10,7 @@ from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standin
 from torsor.human.gait.animation import animate
 from torsor.human.gait.energy import Energy
 from torsor.human.gait.joint_loads import fatigued, joint_loads
+from torsor.human.gait.opensim import ground_forces, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.gait.stride import Stride
@@ -51,16 +52,19 @@ __all__ = [
     "bent_start",
     "draw",
     "fatigued",
+    "ground_forces",
     "ground_reaction",
     "joint_loads",
     "joint_strength",
     "joint_torques",
     "lifting",
     "likeness",
+    "opensim_motion",
     "plot_task",
     "printed_differences",
     "printed_gait",
     "reaching",
     "standing_up",
     "walking",
+    "write_opensim",
 ]

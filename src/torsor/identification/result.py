@@ -1,6 +1,5 @@
 """The result of an identification: parameters, their standard deviations, and the residuals of the forces."""
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -25,7 +23,7 @@ from torsor.results.tables import Column
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-from torsor.summary import Summary
+from torsor.summary import Summary, as_text
 from torsor.viewable import Viewable
 
 UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
@@ -238,9 +236,8 @@ class Identified(Result, Viewable):
             notes.append(
                 f"! residual above {UNEXPLAINED:g} % of the force: the model does not explain it; check units and signs"
             )
-        text = io.StringIO()
-        Console(file=text, width=120, color_system=None).print(first, second, *notes, sep="\n" if notes else "")
-        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+        text = as_text(first, second, *notes, width=120, separator="\n" if notes else "")
+        return "\n".join(line.rstrip() for line in text.splitlines())
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw measured forces, predicted forces and residuals, one panel per coordinate, and return the figure.

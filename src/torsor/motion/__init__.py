@@ -24,6 +24,7 @@ from torsor.motion.results.constraints import Active, Group
 from torsor.motion.results.replay import Replay
 from torsor.motion.results.samples import Moments
 from torsor.motion.results.solution import Part, Pass
+from torsor.motion.sequence import MotionSequence
 from torsor.motion.sweeps import continuation, pareto
 from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms.distances import Capsule, Clearance, HalfSpace, Sphere
@@ -78,6 +79,7 @@ __all__ = [
     "MotionMultistart",
     "MotionProblem",
     "MotionResult",
+    "MotionSequence",
     "Multistart",
     "Node",
     "Number",

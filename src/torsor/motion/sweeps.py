@@ -1,6 +1,6 @@
 """Sequences of solves: along a parameter, and between two objectives."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,14 +8,16 @@ from torsor.checks import number
 from torsor.deprecation import renamed_argument
 from torsor.errors import ModelError, describe
 from torsor.motion.problem import MotionProblem, MotionResult
+from torsor.motion.sequence import VALUE, WEIGHT, MotionSequence
 
 
 def continuation(
     make_problem: Callable[[Any], MotionProblem], values: Iterable[Any], start: Any = None, **settings: Any
-) -> list[MotionResult]:
+) -> MotionSequence:
     """Return the results of ``make_problem(value)`` for each value, each started from the result before.
 
-    ``start`` is the start of the first, ``settings`` are those of ``MotionProblem.solve``.
+    ``start`` is the start of the first, ``settings`` are those of ``MotionProblem.solve``. The results are indexed like
+    a list, and are saved, read and drawn together: ``save``, ``torsor.load_result``, ``plot``.
 
     Example:
         >>> from torsor import motion
@@ -27,15 +29,25 @@ def continuation(
         >>> [round(each.T, 4) for each in motion.continuation(reach, [10.0, 12.0, 15.0])]
         [0.4212, 0.3845, 0.3439]
     """
-    found = list[MotionResult]()
-    for value in values:
+    return _solved(make_problem, values, VALUE, start, settings)
+
+
+def _solved(
+    make_problem: Callable[[Any], MotionProblem],
+    values: Iterable[Any],
+    parameter: str,
+    start: Any,
+    settings: Mapping[str, Any],
+) -> MotionSequence:
+    given, found = tuple(values), list[MotionResult]()
+    for value in given:
         found.append(make_problem(value).solve(start=found[-1] if found else start, **settings))
-    return found
+    return MotionSequence(tuple(found), given, parameter)
 
 
 def pareto(
     problem: MotionProblem, weights: Sequence[float] = (), *, shares: Sequence[float] | None = None, **settings: Any
-) -> list[MotionResult]:
+) -> MotionSequence:
     """Return the results for an objective u w1 f1 + (1 - u) w2 f2, for each u of ``weights`` from 0 to 1.
 
     The problem's objective has two terms f1 and f2; their own weights w1 and w2 should give them similar sizes. Each
@@ -63,4 +75,4 @@ def pareto(
         parts = replace(first, weight=u * first.weight), replace(second, weight=(1 - u) * second.weight)
         return replace(problem, objective=parts)
 
-    return continuation(weighted, weights, **settings)
+    return _solved(weighted, weights, WEIGHT, settings.pop("start", None), settings)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torsor.files import replacing
 from torsor.formats.toml_schema import Table, error
 from torsor.formats.toml_writing import toml_text as _text
 from torsor.motion.files import SETTINGS, VERSION
@@ -26,7 +27,8 @@ def save_problem(problem: ProblemStatement, path: Path) -> None:
         raise error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
     text = _content(problem, f"{path.stem}.robot.toml")
     problem.model.robot.save(path.with_name(f"{path.stem}.robot.toml"))
-    path.write_text(text, encoding="utf-8")
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def _content(problem: ProblemStatement, robot: str) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe, listing
-from torsor.files import reading_npz, write_npz
+from torsor.files import check_array, reading_npz, write_npz
 from torsor.formats.toml import parse_toml
 from torsor.formats.toml_writing import toml_content
 from torsor.mechanism import Mechanism
@@ -27,8 +27,10 @@ FORMAT = 2  # 1: trajectories and motions, without a header
 # The package and the class of each kind, and what it is in messages.
 KINDS: Mapping[str, tuple[str, str, str]] = {
     "trajectory": ("torsor.simulation", "Trajectory", "a trajectory"),
+    "rollout": ("torsor.simulation", "Rollout", "a rollout"),
     "motion": ("torsor.motion", "MotionResult", "a result of a motion problem"),
     "multistart": ("torsor.motion", "MotionMultistart", "results from random starts"),
+    "sequence": ("torsor.motion", "MotionSequence", "a sequence of motions"),
     "stride": ("torsor.human", "Stride", "a stride"),
     "printed_gait": ("torsor.human", "PrintedGait", "a printed gait"),
     "identification": ("torsor.identification", "Identified", "identified parameters"),
@@ -140,6 +142,7 @@ def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
     """Give the archive in a file, which must be of a ``kind``, if one is given; errors within the block name it."""
     what = KINDS[kind][2] if kind else "a result of Torsor"
     with reading_npz(path, what) as found:
+        check_array(found[_VERSION], (), "the version of its format", "iu")
         format = int(found.pop(_VERSION))
         if 1 <= format <= FORMAT:
             archive = _archive(found, format)
@@ -155,7 +158,11 @@ def _archive(found: Arrays, format: int) -> Archive:
     if format == 1:  # the kind is known from the arrays
         return Archive("motion" if "x" in found else "trajectory", found, {}, format=format)
     header = json.loads(as_text(found[_HEADER]))
-    if not isinstance(header, dict) or header.get("kind") not in KINDS or not isinstance(header.get("settings"), dict):
+    if (
+        not isinstance(header, dict)
+        or header.get("kind") not in list(KINDS)
+        or not isinstance(header.get("settings"), dict)
+    ):
         raise ValueError(f"its header names no kind of result; allowed: {listing(KINDS)}")
     arrays = {name: each for name, each in found.items() if name != _HEADER}
     return Archive(header["kind"], arrays, header["settings"], format=format)

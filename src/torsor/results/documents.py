@@ -90,7 +90,7 @@ def write_document(path: Path, document: Mapping[str, Any]) -> None:
     """Write a document as JSON, whole or not at all; to standard output, if the path is ``-``."""
     text = json.dumps(plain(document), allow_nan=False)
     if path == STANDARD_OUTPUT:
-        print(text)
+        print(text, flush=True)  # a command may go on, as the viewer does
         return
     with replacing(path) as part:
         part.write_text(text + "\n", encoding="utf-8")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from torsor.arrays import Array, Flags
 from torsor.checks import several
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.mechanism import Mechanism
 
 MOST = 8  # curves in a panel: more cannot be told apart
@@ -79,10 +79,10 @@ def new_figure(width: float, height: float, tidy: bool = True) -> Any:
         4.0
     """
     try:
-        from matplotlib.figure import Figure
+        from torsor.results.shown import ShownFigure
     except ImportError:
-        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
-    return Figure(figsize=(width, height), layout="constrained" if tidy else None)
+        raise missing("figures need matplotlib", "plot") from None
+    return ShownFigure(figsize=(width, height), layout="constrained" if tidy else None)
 
 
 def saved(figure: Any, path: str | Path | None, dpi: int = DPI) -> Any:

@@ -2,7 +2,8 @@
 
 from torsor.simulation.files import SUFFIXES
 from torsor.simulation.methods import METHODS
-from torsor.simulation.rollout import Rollout, rollout
+from torsor.simulation.rollout import rollout
+from torsor.simulation.rollouts import Rollout
 from torsor.simulation.samples import Crossings, SimulationError
 from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Trajectory

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.files import replacing
 from torsor.simulation.progress import Bar
 
@@ -37,7 +37,7 @@ def _ffmpeg() -> str:
     try:
         from matplotlib import rcParams
     except ImportError:
-        raise ImportError("animations need matplotlib and pillow; fix: pip install torsor[plot]") from None
+        raise missing("animations need matplotlib", "plot") from None
     return str(rcParams["animation.ffmpeg_path"])
 
 

@@ -1,8 +1,6 @@
 """Many motions in fixed steps whose states stay where they are computed: on a card, no number leaves it."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import casadi as ca
@@ -15,40 +13,9 @@ from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled, forces, symbols
 from torsor.simulation.methods import STEPS
+from torsor.simulation.rollouts import Rollout
 from torsor.simulation.setup import WHOLE
-from torsor.simulation.sources import Source, casadi_function, traced
-
-
-@dataclass(frozen=True, eq=False)
-class Rollout:
-    """Motions of a robot: ``q`` (..., T, nq) and ``v`` (..., T, nv) at ``times`` (T,), in s.
-
-    ``q`` and ``v`` are arrays of CuPy if the robot computes on a card. Nothing is checked: a motion that diverges has
-    numbers that are not finite.
-    """
-
-    times: Array
-    q: Any
-    v: Any
-    _pull: Callable[[Any, Any], tuple[Any, ...]] = field(repr=False)
-
-    def vjp(self, q_bar: Any = None, v_bar: Any = None) -> tuple[Any, ...]:
-        """Return the gradients of a cost by q0 (..., nq), by v0 (..., nv), and by a constant force or wrench if given.
-
-        ``q_bar`` (..., T, nq) and ``v_bar`` (..., T, nv) are the derivatives of the cost by all samples, zero if they
-        are not given. Gradients by positions are those by their components. Each rollout has its own: sum them where
-        rollouts have a common start or force. The rollout must have recorded each step (``record=1``).
-
-        Example:
-            >>> arm = torsor.library.two_link()
-            >>> run = rollout(arm, np.zeros(2), np.array([1.0, 0.0]), 0.01)
-            >>> at_end = np.zeros_like(run.q)
-            >>> at_end[-1, 0] = 1.0  # the first angle at the end
-            >>> dq, dv = run.vjp(at_end)
-            >>> round(float(dv[0]), 3)  # about the duration
-            0.01
-        """
-        return self._pull(q_bar, v_bar)
+from torsor.simulation.sources import Source, casadi_function, traced, words
 
 
 def rollout(
@@ -133,7 +100,10 @@ def rollout(
 
     times: Array = np.array(instants[samples], dtype=float)
     q, v = (xp.moveaxis(whole, 0, -2) for whole in states)
-    return Rollout(times, q, v, pull)
+    settings = {"method": method, "step": step, "duration": duration, "record": record}
+    settings["controller"] = words(controller, "controller", "force")
+    settings["external"] = words(external, "wrenches", "wrenches")
+    return Rollout(times, q, v, pull, robot, settings)
 
 
 def _source(robot: Robot, given: Any, what: str, core: tuple[int, ...]) -> tuple[Source, Any]:

@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.robot.robot import Robot
 from torsor.simulation.adaptive import run_adaptive, sample_times
 from torsor.simulation.events import EventDetector, read_events
@@ -122,7 +122,7 @@ def _adaptive(setup: Setup) -> tuple[Callable[..., str], Recorder]:
     try:
         from scipy.integrate import LSODA
     except ImportError:
-        raise ImportError('method "adaptive" needs SciPy; fix: pip install torsor[simulate]') from None
+        raise missing('method "adaptive" needs SciPy', "simulate") from None
     times = sample_times(setup)
 
     def run(recorder: Recorder, detector: EventDetector, bar: Bar) -> str:

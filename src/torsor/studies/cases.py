@@ -117,7 +117,22 @@ def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None
             if not isinstance(name, str) or not name or name in OWN:
                 allowed = f"text; {', '.join(OWN)} are columns of the results"
                 raise ModelError(describe(f"a parameter is named {name!r}", where=where, allowed=allowed))
+            check_text(name, where, "the name of a parameter")
         yield Case(number, {name: _plain(value, where, name) for name, value in values.items()})
+
+
+def check_text(text: str, where: str, what: str) -> str:
+    r"""Return text that a file can hold; raise ModelError for half of a character (a lone surrogate).
+
+    Example:
+        >>> check_text("männlich", "case 0", "sex")
+        'männlich'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ModelError(describe(f"{what} is {ascii(text)[:60]}", where=where, allowed="text in Unicode")) from None
+    return text
 
 
 def _plain(value: Any, where: str, name: str) -> Any:
@@ -126,7 +141,9 @@ def _plain(value: Any, where: str, name: str) -> Any:
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(each, where, name) for each in value]
-    if value is None or isinstance(value, (bool, str)):
+    if isinstance(value, str):
+        return check_text(value, where, name)
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int) and abs(value) <= LARGEST:
         return value

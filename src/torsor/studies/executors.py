@@ -2,12 +2,12 @@
 
 import contextlib
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from importlib import import_module
 from time import monotonic
 from typing import Any, cast
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.studies.cases import Case
 from torsor.studies.processes import CannotStartError, Processes, WorkerDiedError, cores
 from torsor.studies.subjects import Subject
@@ -48,9 +48,10 @@ class Pool:
     def __init__(self, executor: Any, workers: int | None, subject: Subject) -> None:
         self._subject, self._make = subject, _maker(executor, workers)
         self._is_given, self._renewed = isinstance(executor, Executor) or _is_client(executor), 0
-        self.executor: Executor = executor if isinstance(executor, Executor) else self._make()
+        self.executor: Executor = executor if isinstance(executor, Executor) else self._made()
         self.is_here = isinstance(self.executor, Here)
-        self._parcel = None if self.is_here else Parcel.of(subject)
+        # Threads of this process share the function: it need not be sent.
+        self._parcel = None if isinstance(self.executor, (Here, ThreadPoolExecutor)) else Parcel.of(subject)
         self._size, self._asked = 0, -_REFRESH
 
     def capacity(self) -> int:
@@ -63,9 +64,23 @@ class Pool:
 
     def submit(self, case: Case, attempt: int) -> "Future[Any]":
         """Return the future of a case."""
-        if self._parcel is None:
-            return self.executor.submit(run_case, self._subject, case)
-        return self.executor.submit(run_parcel, self._parcel, case, attempt)
+        try:
+            if self._parcel is None:
+                return self.executor.submit(run_case, self._subject, case)
+            return self.executor.submit(run_parcel, self._parcel, case, attempt)
+        except BrokenExecutor:
+            raise
+        except RuntimeError as error:  # it was shut down
+            fix = "give an executor that is open; what is done is kept: resume=True goes on"
+            raise ModelError(describe(f"the executor takes no cases: {error}", where="sweep", fix=fix)) from None
+
+    def _made(self) -> Executor:
+        found = self._make()
+        if not isinstance(found, Executor) and not hasattr(found, "submit"):
+            allowed = "an executor of concurrent.futures"
+            text = f"the function executor returned {type(found).__name__}"
+            raise ModelError(describe(text, where="sweep", allowed=allowed))
+        return found
 
     def worked(self) -> None:
         """Note that a case was computed, so that the executor is sound."""
@@ -95,7 +110,7 @@ class Pool:
             fix = "give a function that makes an executor, or workers=N; what is done is kept: resume=True goes on"
             raise ModelError(describe(found, where="sweep", fix=fix))
         self.executor.shutdown(wait=False, cancel_futures=True)
-        self.executor = self._make()
+        self.executor = self._made()
 
     def close(self, at_once: bool) -> None:
         """Stop the workers, unless they were given by the user."""
@@ -139,7 +154,7 @@ def _connected(address: str) -> Executor:
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        raise ImportError("clusters need dask.distributed; fix: pip install torsor[cluster]") from None
+        raise missing("clusters need dask.distributed", "cluster") from None
     try:
         client = distributed.Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:

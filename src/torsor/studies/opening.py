@@ -17,6 +17,8 @@ def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume:
     if path is None:
         return SqliteStore(None, units, subject)
     kind = _kind(path)
+    if "\0" in str(path):
+        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
     if path.exists() and not resume:
         fix = "resume=True goes on with it; or give another file"
         raise ModelError(describe("there are results already", where=str(path), fix=fix))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.files import replacing
 from torsor.studies.store import FORMAT, Column, Store, Writing, check_subject
 from torsor.studies.values import Row
@@ -163,7 +163,7 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise ImportError("Parquet files need pyarrow; fix: pip install torsor[parquet], or write .sqlite") from None
+        raise missing("Parquet files need pyarrow", "parquet", instead="write .sqlite") from None
     return pyarrow, parquet
 
 

@@ -7,6 +7,7 @@ come from the cache on disk, where the first process that needs one compiles it 
 import contextlib
 import multiprocessing
 import os
+import pickle
 import queue
 import signal
 import threading
@@ -211,8 +212,17 @@ def _work(pipe: Connection) -> None:
             try:
                 found = False, function(*arguments)
             except Exception as error:
-                found = True, error
+                found = True, _sendable(error)
             pipe.send(found)
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return an error that the other process can unpack: some exceptions cannot be made again from their pickle."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def _end_with_parent() -> None:

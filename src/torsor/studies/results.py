@@ -1,7 +1,7 @@
 """The results of a study as a table: rows are cases, columns are parameters and results with their units."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe, listing
 from torsor.files import replacing
 from torsor.studies.opening import open_store
+from torsor.studies.plot import plot
 from torsor.studies.store import Column, Store
 
 COMPLETE, STOPPED = "complete", "stopped by Ctrl-C"
@@ -132,6 +133,27 @@ class Results:
             writer.writerow(header)
             for row in self.rows(list(columns)):
                 writer.writerow(["" if each is None else each for each in row.values()])
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        results: Sequence[str] | None = None,
+        parameters: Sequence[str] | None = None,
+    ) -> Any:
+        """Return a figure with a row for each result and a column for each parameter that varies, a point for a case.
+
+        By default the first eight results and four parameters that are numbers are drawn; ``path`` saves the figure.
+
+        Example:
+            >>> found = torsor.sweep(lambda a: {"twice": 2 * a}, [{"a": 1.0}, {"a": 2.0}], workers=0)
+            >>> found.plot().get_suptitle()
+            'study in memory: 2 cases done, 0 failed'
+        """
+        where = "in memory" if self.path is None else self.path.name
+        title = f"study {where}: {self.done} cases done, {self.failed} failed"
+        columns = self.columns
+        numbers = [name for name, each in columns.items() if each.kind == "number"]
+        return plot(self.table(numbers), columns, title, path, results, parameters)
 
     def to_dict(self) -> dict[str, Any]:
         """Return figures, columns and rows as plain values, as for JSON; None where there is no finite number."""

@@ -12,7 +12,6 @@ from torsor.errors import ModelError, describe
 from torsor.studies.store import FORMAT, OWN_COLUMNS, Column, Store, Writing, check_subject
 from torsor.studies.values import Row
 
-MOST_COLUMNS = 1900  # SQLite allows 2,000
 _TYPES = {"number": "REAL", "truth": "INTEGER", "text": "TEXT"}
 
 
@@ -21,8 +20,12 @@ class SqliteStore(Store):
 
     def __init__(self, path: Path | None, units: Mapping[str, str], subject: str | None) -> None:
         super().__init__(units)
+        if path is not None and path.is_dir():
+            raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
         self._path, self._writing = path, None if path is None or subject is None else Writing(path)
-        mode = "rwc" if subject is not None else "ro"
+        # A study that was killed while it wrote leaves a journal, which the next one who opens the file works off.
+        journal = None if path is None else path.with_name(f"{path.name}-journal")
+        mode = "rwc" if subject is not None else "rw" if journal is not None and journal.exists() else "ro"
         place = "file::memory:" if path is None else f"{path.resolve().as_uri()}?mode={mode}"
         self._file = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False, timeout=60.0)
         try:
@@ -58,6 +61,14 @@ class SqliteStore(Store):
         return None if found is None else str(found[0])
 
     def _append(self, rows: Sequence[Row]) -> None:
+        try:
+            self._insert(rows)
+        except (sqlite3.Error, OverflowError) as error:
+            fix = "free space on the disk, or write elsewhere; resume=True goes on"
+            found = f"the results cannot be written: {error}"
+            raise ModelError(describe(found, where=str(self._path or "sweep"), fix=fix)) from None
+
+    def _insert(self, rows: Sequence[Row]) -> None:
         with self._transaction():
             for name in [each for each in self.columns if each not in self._stored]:
                 self._add(self.columns[name])
@@ -74,9 +85,6 @@ class SqliteStore(Store):
         return ", ".join(_quoted(self._stored[each]) for each in names)
 
     def _add(self, column: Column) -> None:
-        if len(self.columns) > MOST_COLUMNS:
-            fix = "return arrays in place of many numbers"
-            raise ModelError(describe(f"there are {len(self.columns)} columns", allowed=f"{MOST_COLUMNS}", fix=fix))
         taken, stored = {each.lower() for each in self._stored.values()}, column.name.replace("\0", "")
         while stored.lower() in taken:
             stored += "_"
@@ -96,8 +104,12 @@ class SqliteStore(Store):
     def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Yield the values of some columns, case by case."""
         kinds = [self.columns[name].kind for name in names]
-        for row in self._file.execute(f'SELECT {self._names(names)} FROM cases ORDER BY "case"'):
-            yield tuple(_read(value, kind) for value, kind in zip(row, kinds, strict=True))
+        try:
+            for row in self._file.execute(f'SELECT {self._names(names)} FROM cases ORDER BY "case"'):
+                yield tuple(_read(value, kind) for value, kind in zip(row, kinds, strict=True))
+        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+            found = f"its values are damaged: {str(error).splitlines()[0]}"
+            raise ModelError(describe(found, where=str(self._path or "results"))) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -119,7 +131,10 @@ class _Transaction:
         self._file.execute("BEGIN IMMEDIATE")
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._file.execute("COMMIT" if error is None else "ROLLBACK")
+        if error is None:
+            self._file.execute("COMMIT")
+        elif self._file.in_transaction:  # where the disk is full, SQLite has rolled it back
+            self._file.execute("ROLLBACK")
 
 
 def _quoted(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from torsor.errors import ModelError, describe
-from torsor.studies.values import Row, kind_of
+from torsor.studies.values import Row, kind_of, noun
 
 FORMAT = "torsor sweep 1"
 
@@ -47,6 +47,7 @@ class Store(ABC):
 
     patience = 1.0  # s after which finished cases are written at the latest
     most = 256  # finished cases that are written at once
+    most_columns = 1900  # SQLite allows 2,000, and no reader likes more
 
     def __init__(self, units: Mapping[str, str]) -> None:
         self.columns: dict[str, Column] = {each.name: each for each in OWN_COLUMNS}
@@ -82,6 +83,10 @@ class Store(ABC):
 
     def _fitted(self, row: Row) -> Row:
         row = row._replace(values={name: _column_value(each) for name, each in row.values.items()})
+        count = len({*self.columns, *row.values, *row.results})
+        if count > self.most_columns:
+            error = f"there would be {count} columns; allowed: {self.most_columns}; fix: return arrays"
+            row = row._replace(results={}, error=row.error or error)
         for role, values in (("parameter", row.values), ("result", row.results)):
             for name, value in values.items():
                 if value is None:
@@ -89,7 +94,9 @@ class Store(ABC):
                 kind = kind_of(value)
                 column = self.columns.setdefault(name, Column(name, role, kind, self._unit(name, row)))
                 if column.kind != kind or column.role != role:
-                    error = f"{role} {name!r} is a {kind}, and was a {column.role}, {column.kind}, in other cases"
+                    error = (
+                        f"{role} {name!r} is {noun(kind)}; in other cases it is a {column.role}: {noun(column.kind)}"
+                    )
                     kept = {} if role == "parameter" else row.values
                     return row._replace(values=kept, results={}, error=row.error or error)
         return row
@@ -106,7 +113,11 @@ class Writing:
 
     def __init__(self, path: Path) -> None:
         self._lock = path.with_name(f".{path.name}.lock")
-        self._lock.touch()
+        try:
+            self._lock.touch()
+        except OSError as error:
+            found = f"it cannot be written ({error.strerror})"
+            raise ModelError(describe(found, where=str(path), fix="choose another place")) from None
         before = self._lock.stat()
         self._connection = sqlite3.connect(self._lock, timeout=0.0, isolation_level=None, check_same_thread=False)
         try:

@@ -60,7 +60,9 @@ class Subject:
             signature.bind(**values)
         except TypeError as error:
             names = [each.name for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-            allowed = f"the parameters of {self.name}: {listing(names)}"
+            allowed = (
+                f"the parameters of {self.name}: {listing(names)}" if names else f"none, as {self.name} takes none"
+            )
             raise ModelError(describe(str(error), where=where, allowed=allowed)) from None
 
     def run(self, values: Mapping[str, Any]) -> Found:

@@ -171,8 +171,10 @@ class _Sweep:
             self._keep_finished()
             for future in self._running:
                 future.cancel()
-            self._write()
-            pool.close(at_once)
+            try:
+                self._write()
+            finally:  # also where the disk is full
+                pool.close(at_once)
         return STOPPED
 
     def _fill(self, todo: Iterator[_Job], pool: Pool) -> None:

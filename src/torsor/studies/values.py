@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.errors import ModelError, describe
-from torsor.studies.cases import OWN
+from torsor.studies.cases import OWN, check_text
 
 VALUE = "value"  # the column of a function that returns one number or array
 Kind = str  # "number", "truth", "text", or "array1", "array2", ... with the number of axes
@@ -56,6 +56,8 @@ def results_of(found: Any) -> dict[str, Any]:
             results |= {f"{name}.{inner}": each for inner, each in results_of(value).items()}
         else:
             results[str(name)] = _plain(value, str(name))
+    for name in results:
+        check_text(name, "sweep", "the name of a result")
     return results
 
 
@@ -69,7 +71,9 @@ def check_names(values: Mapping[str, Any], results: Mapping[str, Any]) -> None:
 
 def _plain(value: Any, name: str) -> Any:
     """Return a number, text, a truth value, None, or an array of real numbers."""
-    if value is None or isinstance(value, (str, bool)):
+    if isinstance(value, str):
+        return check_text(value, "sweep", f"the result {name!r}")
+    if value is None or isinstance(value, bool):
         return value
     try:
         array = np.asarray(value)
@@ -81,6 +85,20 @@ def _plain(value: Any, name: str) -> Any:
         return array.astype(float) if array.ndim else float(array)
     allowed = "numbers, text, truth values, arrays of numbers, and tables of these; or a motion problem or its result"
     raise ModelError(describe(f"the result {name!r} is {reprlib.repr(value)}", where="sweep", allowed=allowed))
+
+
+NOUNS = {"number": "a number", "truth": "a truth value", "text": "text"}
+
+
+def noun(kind: Kind) -> str:
+    """Return the kind of a column in words.
+
+    Example:
+        >>> noun("text"), noun("array2")
+        ('text', 'an array with 2 axes')
+    """
+    axes = kind.removeprefix("array")
+    return NOUNS.get(kind) or f"an array with {axes} {'axis' if axes == '1' else 'axes'}"
 
 
 def kind_of(value: Any) -> Kind:

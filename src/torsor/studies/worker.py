@@ -61,7 +61,12 @@ class Parcel(NamedTuple):
 
 def run_parcel(parcel: Parcel, case: Case, attempt: int = 0) -> Row:
     """Return the row of a case in a worker; ``attempt`` tells a cluster that a second attempt is another task."""
-    return run_case(parcel.open(), case)
+    try:
+        subject = parcel.open()
+    except (Exception, SystemExit) as error:  # of a module that this process imports, for example
+        reason = f"the function cannot be unpacked in a worker: {type(error).__name__}: {error}"
+        return Row(case.number, case.digest, case.values, {}, _encodable(reason), units={})
+    return run_case(subject, case)
 
 
 def run_case(subject: Subject, case: Case) -> Row:
@@ -83,8 +88,15 @@ def run_case(subject: Subject, case: Case) -> Row:
             results, error, units = found.results, found.reason, dict(found.units)
         except (Exception, SystemExit) as wrong:
             error = str(wrong) if isinstance(wrong, _IN_WORDS) else f"{type(wrong).__name__}: {wrong}"
-    warning = "\n".join(dict.fromkeys(str(each.message) for each in caught or ()))
-    return Row(case.number, case.digest, case.values, results, error, warning, perf_counter() - start, units)
+    error, warning = _encodable(error), "\n".join(dict.fromkeys(str(each.message) for each in caught or ()))
+    return Row(
+        case.number, case.digest, case.values, results, error, _encodable(warning), perf_counter() - start, units
+    )
+
+
+def _encodable(text: str) -> str:
+    """Return text that every file can hold: half characters (lone surrogates) as escapes."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _one_thread() -> Any:

@@ -1,24 +1,27 @@
 """Pictures of robots in a posture, and animations of motions (matplotlib, the extra ``plot``)."""
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
-from torsor.checks import positive, whole_number
+from torsor.checks import number, positive, whole_number
+from torsor.errors import ModelError, describe
 from torsor.files import replacing
 from torsor.human.gait import animation
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.forces import Grounded
 from torsor.motion import MotionResult
 from torsor.parallel import ParallelRobot
-from torsor.results.figures import new_figure
+from torsor.results.figures import label, new_figure
 from torsor.robot.robot import Robot
 from torsor.simulation.movie import movie_path, write_movie
 from torsor.view.scene import Scene, Timeline, home, timeline, upwards
+from torsor.view.scene.forces import arrows
 from torsor.view.scene.simplify import within
 
 TRIANGLES = 9000  # of a picture
@@ -27,6 +30,8 @@ INSTANTS = 5  # postures in a picture of a motion
 SUN = np.array([-0.35, -0.5, 0.8])  # where the light comes from: two horizontal axes, then up
 AXES = "xyz"
 NARROW = 0.5  # least length of an edge of the drawn box, as a fraction of the longest
+SIMPLE = 60  # triangles of a surface that is drawn as it is: five boxes
+GREEN, RED = "#2c8c4a", "#c8202c"  # forces of the ground, external wrenches
 AROUND = 40  # postures that the size of an animation is computed from
 
 
@@ -40,7 +45,8 @@ def draw(
 ) -> Any:
     """Return a figure of a robot in the posture ``q`` (nq,), by default at home; ``path`` saves it (.png, .svg, .pdf).
 
-    Of a motion (trajectory, motion, stride, identification) it shows five instants, the last one the most solid.
+    Of a motion (trajectory, motion, stride, identification) it shows five instants, the last one the most solid and
+    with arrows: forces of the ground (green) and of other external wrenches (red), a third of the size is the weight.
     Links are drawn as the viewer draws them: their shapes (meshes need trimesh, of the extra ``view``), or bodies from
     their numbers. ``elevation`` and ``azimuth`` (degrees) turn the view.
 
@@ -51,23 +57,47 @@ def draw(
     """
     if isinstance(what, Robot | ParallelRobot):
         scene = Scene.of(what, _meshes())
-        postures, title = home(what, q)[None], scene.robot.name
+        postures, title, forces = home(what, q)[None], label(scene.robot.name), None
     else:
         line = timeline(what).every(INSTANTS)
-        scene, postures, title = Scene.of(line.robot, _meshes()), line.q, line.title
+        scene, postures, title = Scene.of(line.robot, _meshes(), line.things), line.q, _headed(line)
+        forces = arrows(line, scene)
     figure = new_figure(7.0, 6.4)
-    drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), (elevation, azimuth))
+    drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), _angles(elevation, azimuth, "draw"))
     figure.axes[0].set_title(title)
-    drawing.show(postures)
+    drawing.show(postures, None if forces is None else forces[-1])
     if path is not None:
-        target = Path(path)
+        target = _picture_path(path, figure.canvas.get_supported_filetypes())
         with replacing(target) as part:
-            figure.savefig(part, dpi=130, format=target.suffix[1:] or None)
+            figure.savefig(part, dpi=130, format=target.suffix[1:])
     return figure
 
 
+def _picture_path(path: str | Path, kinds: Iterable[str]) -> Path:
+    """Return the path of a picture, .png without a suffix; a suffix of no picture, or a folder, raises ModelError."""
+    target = Path(path)
+    if target.is_dir():
+        raise ModelError(describe(f"{target} is a folder", where="draw", allowed="a file"))
+    target = target if target.suffix else target.with_name(f"{target.name}.png")
+    allowed = sorted(f".{each}" for each in kinds)
+    if target.suffix.lower() not in allowed:
+        raise ModelError(describe(f"cannot write {target.name!r}", where="draw", allowed=", ".join(allowed)))
+    return target
+
+
+def _angles(elevation: float, azimuth: float, where: str) -> tuple[float, float]:
+    return number(elevation, where, "elevation"), number(azimuth, where, "azimuth")
+
+
 def animate(
-    result: Any, path: str | Path, rate: int = 25, slower: float = 1.0, progress: bool | None = None, **view: float
+    result: Any,
+    path: str | Path,
+    rate: int = 25,
+    slower: float = 1.0,
+    progress: bool | None = None,
+    *,
+    elevation: float = 20.0,
+    azimuth: float = -50.0,
 ) -> Path:
     """Write a motion as a .gif, or as an .mp4 where the program ffmpeg is installed, and return the path.
 
@@ -89,17 +119,22 @@ def animate(
     whole_number(rate, "animate", "rate")
     positive(slower, "animate", "slower")
     line = timeline(result)
-    scene, figure = Scene.of(line.robot, _meshes()), new_figure(6.4, 5.6)
-    times, postures = _frames(line, rate * slower)
+    scene, figure = Scene.of(line.robot, _meshes(), line.things), new_figure(6.4, 5.6)
+    times, kept = _frames(line, rate * slower)
+    postures, forces = line.q[kept], arrows(line, scene)
     few = postures[np.linspace(0, len(postures) - 1, min(AROUND, len(postures))).round().astype(int)]
-    angles = view.get("elevation", 20.0), view.get("azimuth", -50.0)
-    drawing = Drawing(figure, scene, few, FEW, angles)
+    drawing = Drawing(figure, scene, few, FEW, _angles(elevation, azimuth, "animate"))
 
     def show(k: int) -> None:
-        drawing.show(postures[k : k + 1])
-        figure.axes[0].set_title(f"{line.title}, {times[k]:.2f} s")
+        drawing.show(postures[k : k + 1], None if forces is None else forces[kept[k]])
+        figure.axes[0].set_title(f"{label(line.title)}, {times[k]:.2f} s")
 
     return write_movie(figure, show, len(postures), target, rate, progress=progress)
+
+
+def _headed(line: Timeline) -> str:
+    """Return the title of a motion: who moves, and the times of what is shown."""
+    return f"{label(line.title)}\n{len(line)} instants from {line.times[0]:.3g} to {line.times[-1]:.3g} s"
 
 
 def _is_of_a_body(result: Any) -> bool:
@@ -113,12 +148,15 @@ def _meshes() -> bool:
     return find_spec("trimesh") is not None
 
 
-def _frames(line: Timeline, rate: float) -> tuple[Array, Array]:
-    """Return times, ``rate`` a second, and the postures of the nearest samples."""
+def _frames(line: Timeline, rate: float) -> tuple[Array, NDArray[np.int64]]:
+    """Return times, ``rate`` a second, and the nearest samples."""
     count = max(2, round(float(line.times[-1] - line.times[0]) * rate))
     times = np.linspace(line.times[0], line.times[-1], count)
-    nearest = np.abs(line.times[:, None] - times).argmin(axis=0)
-    return times, line.q[nearest]
+    after = np.searchsorted(line.times, times).clip(1, max(len(line) - 1, 1))
+    before = after - 1
+    after = np.minimum(after, len(line) - 1)
+    nearer = times - line.times[before] <= line.times[after] - times
+    return times, np.where(nearer, before, after)
 
 
 class Drawing:
@@ -128,13 +166,16 @@ class Drawing:
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
         self.scene = scene
-        surfaces = within([each.surface for each in scene.shown], triangles)
+        all_ = [each.surface for each in scene.shown]
+        coarse = iter(within([each for each in all_ if len(each.faces) > SIMPLE], triangles))
+        surfaces = [next(coarse) if len(each.faces) > SIMPLE else each for each in all_]
         self.corners = [each.vertices[each.faces] for each in surfaces]
         up = upwards(scene.robot)
         self.sun = np.roll(SUN, int(np.argmax(np.abs(up))) - 2) * (np.sign(up.sum()) or 1.0)
         self.axes = figure.add_subplot(projection="3d", computed_zorder=False)
         self.surface = Poly3DCollection(np.zeros((0, 3, 3)))
         self.axes.add_collection3d(self.surface)
+        self.quivers = list[Any]()
         self._frame(postures, AXES[int(np.argmax(np.abs(up)))], angles)
 
     def _frame(self, postures: Array, vertical: str, angles: tuple[float, float]) -> None:
@@ -152,18 +193,24 @@ class Drawing:
             axis.line.set_color("0.75")
         self.axes.tick_params(labelsize="small", colors="0.4")
 
-    def show(self, postures: Array) -> None:
-        """Draw the surfaces in postures (K, nq); the last one is the most solid."""
+    def show(self, postures: Array, forces: Array | None = None) -> None:
+        """Draw the surfaces in postures (K, nq), the last one the most solid, and arrows (n, 7) of ``arrows``."""
         triangles, colors = self.placed(postures)
         self.surface.set_verts(triangles)
         self.surface.set_facecolor(colors)
+        while self.quivers:
+            self.quivers.pop().remove()
+        for each in () if forces is None else forces[np.isfinite(forces).all(axis=-1)]:
+            color = GREEN if each[6] else RED
+            quiver = self.axes.quiver(*each[:6], color=color, linewidth=2.0, arrow_length_ratio=0.2, zorder=5)
+            self.quivers.append(quiver)
 
     def placed(self, postures: Array) -> tuple[Array, Array]:
         """Return the triangles (n, 3, 3) of all surfaces in postures (K, nq), in base axes, with colours (n, 4)."""
         poses = self.scene.poses(postures)
-        polygons, colors = [], []
-        for number, pose in enumerate(poses, start=1):
-            strength = (number / len(poses)) ** 1.5
+        polygons, colors = [np.zeros((0, 3, 3))], [np.zeros((0, 4))]  # a base alone has nothing to draw
+        for count, pose in enumerate(poses, start=1):
+            strength = (count / len(poses)) ** 1.5
             for each, corners in zip(self.scene.shown, self.corners, strict=True):
                 T = pose[each.link + 1]
                 placed = corners @ T[:3, :3].T + T[:3, 3]

@@ -116,7 +116,7 @@ def _figures(what: Any) -> Iterable[Any]:
 
 def _table(table: RenderableType) -> str:
     """Return a table of the terminal as HTML; every text in it is escaped by Rich."""
-    console = Console(record=True, file=io.StringIO(), width=WIDTH)
+    console = Console(record=True, file=io.StringIO(), width=WIDTH, force_jupyter=False)
     console.print(table)
     return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 

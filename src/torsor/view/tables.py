@@ -142,7 +142,7 @@ def counted(robot: Robot | ParallelRobot) -> tuple[str, ...]:
 
 def count_table(robot: Robot | ParallelRobot) -> Table:
     """Return the scalar operations of the traced algorithms, for one state; of closed mechanisms, their own."""
-    table = _table("Operations for one state", "algorithm", "multiplications", "additions", "sin and cos", "other")
+    table = _table("Operations for one state", "algorithm", "multiplications", "additions", "sin/cos", "other")
     for name in counted(robot):
         table.add_row(name, *(str(number) for number in robot.operation_count(name)))
     return table

@@ -448,5 +448,5 @@ def test_an_xml_bomb_is_refused_before_mujoco_sees_it(tmp_path, monkeypatch):
 
 def test_without_mujoco_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(ImportError, match=r"pendulum.xml: MJCF is read by .*; fix: pip install torsor\[mjcf\]"):
+    with pytest.raises(ImportError, match=r'pendulum.xml: MJCF is read by .*; fix: pip install "torsor\[mjcf\]"'):
         torsor.load(FILES / "pendulum.xml")

@@ -14,6 +14,42 @@ EDGES = [(a, b) for a in range(8) for b in range(a) if np.abs(CORNERS[a] - CORNE
 COLOUR = "#a9794a"
 
 
+def load_size(load: Backpack | Box) -> Array:
+    """Return the edges (3,) of a load in pictures (m): across, up, forward.
+
+    Example:
+        >>> load_size(Box(8.0, width=0.4)).tolist()
+        [0.4, 0.3, 0.3]
+    """
+    return np.full(3, load.size) if isinstance(load, Backpack) else np.array([load.width, DEPTH, DEPTH])
+
+
+def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
+    """Return the pose (..., 4, 4) of the middle of a load, from the poses (..., L, 4, 4) of all links of the body.
+
+    Its axes point across, up and forward.
+
+    Example:
+        >>> body = torsor.library.human()
+        >>> pose = load_pose(body, body.poses(body.neutral()), Backpack(10.0, behind=0.2))
+        >>> round(float(pose[2, 3]), 9)
+        -0.2
+    """
+    found = np.zeros((*poses.shape[:-3], 4, 4))
+    found[..., 3, 3] = 1.0
+    if isinstance(load, Backpack):
+        trunk = poses[..., body.link_names.index("spine4"), :3, :]
+        found[..., :3, :3] = trunk[..., :3]
+        found[..., :3, 3] = trunk @ np.array([0.0, load.height, -load.behind, 1.0])
+        return found
+    right, left = (_at(body, poses, f"{side}_knuckles") for side in ("right", "left"))
+    across = _unit(left - right)
+    forward = _unit(np.cross(across, [0.0, 1.0, 0.0]))
+    found[..., :3, :3] = np.stack([across, np.cross(forward, across), forward], axis=-1)
+    found[..., :3, 3] = (right + left) / 2
+    return found
+
+
 def load_corners(body: Robot, poses: Array, load: Backpack | Box) -> Array:
     """Return the corners (..., 8, 3) of a load, from the poses (..., L, 4, 4) of all links of the body.
 
@@ -23,17 +59,9 @@ def load_corners(body: Robot, poses: Array, load: Backpack | Box) -> Array:
         >>> corners.shape, bool(corners[:, 2].max() < 0.0)  # behind the back
         ((8, 3), True)
     """
-    if isinstance(load, Backpack):
-        trunk = poses[..., body.link_names.index("spine4"), :, :]
-        local = np.array([0.0, load.height, -load.behind]) + load.size * CORNERS
-        return np.asarray(local @ np.swapaxes(trunk[..., :3, :3], -1, -2) + trunk[..., None, :3, 3])
-    right, left = (_at(body, poses, f"{side}_knuckles") for side in ("right", "left"))
-    across = _unit(left - right)
-    forward = _unit(np.cross(across, [0.0, 1.0, 0.0]))
-    up = np.cross(forward, across)
-    edges = load.width * across, DEPTH * up, DEPTH * forward
-    offsets = sum(CORNERS[:, k, None] * edge[..., None, :] for k, edge in enumerate(edges))
-    return np.asarray(((right + left) / 2)[..., None, :] + offsets)
+    pose = load_pose(body, poses, load)
+    local = load_size(load) * CORNERS
+    return np.asarray(local @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3])
 
 
 def _at(body: Robot, poses: Array, name: str) -> Array:

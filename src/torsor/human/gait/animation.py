@@ -9,8 +9,11 @@ from torsor.arrays import Array
 from torsor.checks import positive, whole_number
 from torsor.human.body.drawing import ARROW, LONG, VIEWS, landmarks, skeleton
 from torsor.human.contact.schedule import Walk
+from torsor.human.contact.support import Sitting
 from torsor.human.gait.curves import COUNT, StrideCurves
+from torsor.human.tasks.seat_drawing import draw_seat
 from torsor.human.terms.forces import Grounded
+from torsor.human.terms.pressing import presses, pressure
 from torsor.human.terms.problem import load_of
 from torsor.motion import MotionResult
 from torsor.results.figures import new_figure
@@ -30,22 +33,27 @@ def _frames(
         term = next((each for each in result.problem.terms if isinstance(each, Grounded)), None)
         if term is None or not isinstance(term.support, Walk):
             times = np.linspace(0.0, result.T, max(2, round(result.T * rate)))
-            return (result.robot if term is None else term.body), result.at(times).q, lambda k, view: []
+            q = result.at(times).q
+            if term is None:
+                return result.robot, q, lambda k, view: []
+            return term.body, q, _arrows(presses(result, times / result.T), term.body)
         stride = StrideCurves(result)
     kept = np.linspace(0, COUNT - 1, round(stride.duration * rate), endpoint=False).round().astype(int)
-    forces, pressure = stride.forces[kept], stride.pressure[kept]
+    pressed = np.concatenate([pressure(stride.samples, stride.body), stride.samples.forces], axis=-1)
+    return stride.body, stride.samples.q[kept], _arrows(pressed[kept], stride.body)
+
+
+def _arrows(pressed: Array, body: Robot) -> Callable[[int, str], list[tuple[Array, Array]]]:
+    """Return a function of the frame and the view: the starts of arrows, and the arrows (m), of ``feet_and_seat``."""
+    weight = body.mass * float(np.linalg.norm(body.gravity))
 
     def arrows(k: int, view: str) -> list[tuple[Array, Array]]:
         (across, right), (along, up), *_ = VIEWS[view]
-        found = []
-        for foot in range(2):
-            if np.isfinite(pressure[k, foot]).all():
-                arrow = np.insert(pressure[k, foot], 1, 0.0), LONG * forces[k, foot]
-                at, way = (np.array([right * each[across], up * each[along]]) for each in arrow)
-                found.append((at, way))
-        return found
+        own = pressed[k][np.isfinite(pressed[k]).all(axis=-1)]
+        signs, places = np.array([right, up]), [across, along]
+        return [(signs * each[:3][places], LONG / weight * signs * each[3:][places]) for each in own]
 
-    return stride.body, stride.samples.q[kept], arrows
+    return arrows
 
 
 def animate(
@@ -57,9 +65,9 @@ def animate(
 ) -> Path:
     """Write a motion of a body as a .gif or .mp4, seen from the right side and the front, and return its path.
 
-    A walk is shown as one stride with the ground's forces, repeated without end; any other motion of a body is shown
-    from start to end. ``rate`` is the number of frames per second, ``slower`` the factor of slow motion. An .mp4 needs
-    the program ffmpeg. ``progress`` is True, False, or None for a bar on a terminal.
+    A walk is shown as one stride, repeated without end; any other motion of a body is shown from start to end. Arrows
+    are the forces of the ground and of a seat. ``rate`` is the number of frames per second, ``slower`` the factor of
+    slow motion. An .mp4 needs the program ffmpeg. ``progress`` is True, False, or None for a bar on a terminal.
     """
     target = movie_path(path)
     whole_number(rate, "animate", "rate")
@@ -69,6 +77,8 @@ def animate(
     body, q, arrows = _frames(result, rate * slower)
     solved = result.result if isinstance(result, StrideCurves) else result
     points = landmarks(body, q, load_of(solved.problem))
+    term = next((each for each in solved.problem.terms if isinstance(each, Grounded)), None)
+    seat = term.support if term is not None and isinstance(term.support, Sitting) else None
     panels = figure.subplots(1, 2, width_ratios=[1.5, 1.0])
     top = 1.08 * float(max(each[..., 1].max() for each in points.values()))
     for axes, title, half in zip(panels, ("right side", "front"), (0.9, 0.6), strict=True):
@@ -81,6 +91,8 @@ def animate(
             for old in (*axes.lines, *axes.patches, *axes.texts):
                 old.remove()
             shift = -float(here["pelvis"][2]) if view == "side" else 0.0
+            if seat is not None and view == "side":
+                draw_seat(axes, seat, shift)
             skeleton(axes, here, view, shift, scale=0.9)
             for at, way in arrows(k, view):
                 foot = at + np.array([shift, 0.0])

@@ -16,13 +16,13 @@ from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.schedule import Step
 from torsor.human.gait.energy import Energy, energy, joint_of
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
+from torsor.human.terms.pressing import pressure
 from torsor.human.terms.samples import JOINTS, Samples, sampled, walk_of
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 from torsor.viewable import Playable
 
 COUNT = 401  # instants of a stride
-CARRIES = 1e-6  # fraction of the weight below which a foot has no centre of pressure
 TURNS = slice(3, None)  # coordinates that are angles: all but the three slides of the pelvis
 FORCES = ("medial", "vertical", "forward")
 
@@ -138,9 +138,7 @@ class StrideCurves(Playable):
     @cached_property
     def pressure(self) -> Array:
         """Centres of pressure (401, 2, 2) of the own and the other foot: (x, z) in m, NaN for a foot without load."""
-        forces, moments = self.samples.forces, self.samples.moments
-        up = np.where(forces[..., 1] > CARRIES * self.weight, forces[..., 1], np.nan)
-        return np.stack([moments[..., 2] / up, -moments[..., 0] / up], axis=-1)
+        return pressure(self.samples, self.body)[..., [0, 2]]
 
     def reaction(self, joint: str) -> Array:
         """Return the force (401, 3) in the own "hip", "knee" or "ankle", on the link below, in body weights.

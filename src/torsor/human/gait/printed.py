@@ -4,13 +4,12 @@ Eq. 5.4 wants heights and velocities of the points in contact to be zero at all 
 coordinate cannot do that together with eqs. 5.8 and 5.10: with 19 nodes there are 315 equations for 228 variables.
 """
 
-import io
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 
 from torsor.errors import ModelError, describe
@@ -29,7 +28,7 @@ from torsor.results.figures import label_of_title, new_figure, saved, styled
 from torsor.results.result import Result
 from torsor.results.tables import Column
 from torsor.robot.robot import Robot
-from torsor.summary import Summary
+from torsor.summary import Summary, as_text
 
 
 class Difference(NamedTuple):
@@ -190,9 +189,7 @@ class PrintedGait(Result):
 
     def report(self, width: int = 110) -> str:
         """Return the tables as text: bands and effort, the conflict, the differences of the versions."""
-        file = io.StringIO()
-        Console(file=file, width=width, color_system=None).print(self)
-        return file.getvalue()
+        return as_text(self, width=width)
 
     def _stages(self) -> Table:
         title = "Eq. 5.4 within bands, all other equations as printed"

@@ -1,11 +1,10 @@
 """A whole stride of a walk: its curves, with figures, tables for the terminal, and plain values for JSON."""
 
-import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 
 from torsor.human.gait.curves import StrideCurves
@@ -20,7 +19,7 @@ from torsor.results.archive import Archive, reading_archive
 from torsor.results.documents import plain, robot_facts
 from torsor.results.result import Result
 from torsor.results.tables import Column, columns_of
-from torsor.summary import Summary
+from torsor.summary import Summary, as_text
 
 MOVED = (
     *("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension"),
@@ -134,9 +133,7 @@ class Stride(Result, StrideCurves):
 
     def report(self, width: int = 110) -> str:
         """Return tables as text: parts of the objective, peaks, energy, and the likeness to people."""
-        file = io.StringIO()
-        Console(file=file, width=width, color_system=None).print(self)
-        return file.getvalue()
+        return as_text(self, width=width)
 
     def __rich__(self) -> Any:
         return Group(_objective(self), _peaks(self), _energy(self), _likeness(self))

@@ -1,20 +1,24 @@
 """The figure of a task: postures with the load and the seat, and the torques nearest to the strengths."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL
-from torsor.human.body.drawing import landmarks, skeleton
+from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
 from torsor.human.contact.support import Sitting
+from torsor.human.tasks.seat_drawing import draw_seat
+from torsor.human.terms.pressing import presses
 from torsor.human.terms.problem import load_of, who
 from torsor.human.terms.samples import grounded_term, joint_torques
 from torsor.motion import MotionResult
 from torsor.results.figures import Bound, Quantity, draw_panel, label_of_title, new_figure, saved, styled
 
+SAME = 1e-3  # largest difference of the torques of both sides that a figure does not show, relative
 POSTURES, APART, TORQUES = 9, 1.1, 8  # number of postures, their distance (m), number of torques
-SEAT = 0.4  # depth of a seat (m)
 
 
 def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
@@ -27,13 +31,14 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     figure = new_figure(12.0, 6.4)
     upper, lower = figure.subplots(2, 1, height_ratios=[0.8, 1.0])
     draw_postures(upper, result)
-    upper.set_title("postures, from the right side")
+    upper.set_title("postures, from the right side; arrows: forces of the ground and the seat")
     fractions = np.abs(torques[:, len(GLOBAL) :] / body.effort_limit[len(GLOBAL) :]).max(axis=0)
-    shown = len(GLOBAL) + np.argsort(-fractions)[:TORQUES]
+    names = _named(body.coordinate_names, torques, (len(GLOBAL) + np.argsort(-fractions)).tolist())
+    shown = list(names.values())[:TORQUES]
     limits = body.effort_limit[shown]
-    names = [body.coordinate_names[k].replace("_", " ") for k in shown]
     bounds = (Bound(0.0, result.T, -limits, limits),)
-    draw_panel(lower, Quantity("", names, ["N m"] * TORQUES, torques[:, shown], bounds, fits=False), result.times)
+    quantity = Quantity("", list(names)[:TORQUES], ["N m"] * len(shown), torques[:, shown], bounds, fits=False)
+    draw_panel(lower, quantity, result.times)
     styled(
         lower, "torques with ground and seat: the largest fractions of the strength (dotted where it is near)", "N m"
     )
@@ -43,22 +48,33 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     return saved(figure, path, dpi=110)
 
 
+def _named(coordinates: Sequence[str], torques: Array, order: Sequence[int]) -> dict[str, int]:
+    """Return coordinates by the names of their curves; a right and a left one that are the same have one curve."""
+    found = dict[str, int]()
+    for k in order:
+        side, _, name = coordinates[k].partition("_")
+        other = {"right": "left", "left": "right"}.get(side)
+        twin = coordinates.index(f"{other}_{name}") if other else k
+        same = twin != k and np.abs(torques[:, k] - torques[:, twin]).max() <= SAME * np.abs(torques[:, k]).max()
+        words = f"{name}, both sides" if same else coordinates[k]
+        found.setdefault(words.replace("_", " "), k)
+    return found
+
+
 def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> None:
-    """Draw postures of a task side by side into a panel, seen from the right, with the load and the seat."""
+    """Draw postures of a task side by side into a panel, seen from the right, with load, seat and forces."""
     support, times = grounded_term(result.problem).support, np.linspace(0.0, result.T, count)
     points = landmarks(result.robot, result.at(times).q, load_of(result.problem))
+    pressed = presses(result, times / result.T)[..., [2, 1, 5, 4]]  # forward and up, of points and forces
+    weight = result.robot.mass * float(np.linalg.norm(result.robot.gravity))
     for k, time in enumerate(times):
         if isinstance(support, Sitting):
-            _draw_seat(axes, support, APART * k)
+            draw_seat(axes, support, APART * k)
         skeleton(axes, {name: each[k] for name, each in points.items()}, "side", APART * k, scale=0.6)
+        for place, force in pressed[k][np.isfinite(pressed[k]).all(axis=-1)].reshape(-1, 2, 2):
+            at = place + np.array([APART * k, 0.0])
+            axes.annotate("", at + LONG * force / weight, at, arrowprops=ARROW, zorder=9)
         axes.text(APART * k, -0.15, f"{time:.2f} s", ha="center", fontsize=8)
     axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
     axes.set_aspect("equal")
     axes.axis("off")
-
-
-def _draw_seat(axes: Any, seat: Sitting, shift: float) -> None:
-    """Draw the seat, with its middle where it acts."""
-    front, back = shift - seat.back + SEAT / 2, shift - seat.back - SEAT / 2
-    axes.fill([back, front, front, back], [seat.height] * 2 + [seat.height - 0.05] * 2, color="0.75", zorder=0)
-    axes.plot([back + 0.03] * 2, [0.0, seat.height - 0.05], color="0.75", linewidth=2.0, zorder=0)

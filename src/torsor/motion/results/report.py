@@ -1,10 +1,9 @@
 """Reports of a solution: tables for the terminal, and plain values for JSON."""
 
-import io
 from typing import Any
 
 import numpy as np
-from rich.console import Console, Group
+from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
@@ -12,7 +11,7 @@ from torsor.motion.results.constraints import FINER, VARIABLES
 from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.results import documents
 from torsor.results.documents import robot_facts
-from torsor.summary import Summary
+from torsor.summary import Summary, as_text
 
 MOST = 10  # sensitivities that are shown
 
@@ -97,9 +96,7 @@ def tables(result: Solution) -> Group:
 
 def text(result: Solution, width: int) -> str:
     """Return the tables as text."""
-    file = io.StringIO()
-    Console(file=file, width=width, color_system=None).print(tables(result))
-    return file.getvalue()
+    return as_text(tables(result), width=width)
 
 
 def plain(result: Solution) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Results from several starts together: on disk, as a table, and as a figure."""
+"""Several results of motion problems together, each with a label such as its seed: on disk, as a table, as a figure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,19 @@ from torsor.summary import Summary
 
 SHARED = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
 MOST_RESULTS = 1_000_000
+ALIKE = 1e-3  # relative difference of objectives below which their axis is not stretched further
 
 
 def archive(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
-    """Return all that a file of several results holds; what they share is there once."""
-    arrays: dict[str, Any] = {"seeds": np.array(seeds, dtype=np.int64)}
+    """Return all that a file of results from random starts holds."""
+    arrays, settings = packed(results)
+    units = {"seeds": "1", "0/ and so on": "as in a motion"}
+    return Archive("multistart", {"seeds": np.array(seeds, dtype=np.int64)} | arrays, settings, units)
+
+
+def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Return the arrays of several results, what they share once, and the settings of the first."""
+    arrays: dict[str, Any] = {}
     first = files.archive(results[0])
     for k, result in enumerate(results):
         own = first if k == 0 else files.archive(result)
@@ -31,7 +39,7 @@ def archive(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
                 own.kind, {name: each for name, each in own.arrays.items() if name not in SHARED}, own.settings
             )
         arrays |= own.within(f"{k}/")
-    return Archive("multistart", arrays, first.settings, {"seeds": "1", "0/ and so on": "as in a motion"})
+    return arrays, first.settings
 
 
 def of_archive(
@@ -41,20 +49,24 @@ def of_archive(
     seeds = found.arrays["seeds"]
     if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MOST_RESULTS:
         raise ValueError("seeds are not a row of whole numbers")
+    return unpacked(found, [problem] * len(seeds), read_problem), tuple(int(seed) for seed in seeds)
+
+
+def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callable[[Path], P]) -> list[Solution]:
+    """Return the results of ``packed``; ``problems`` has that of each, or None where the file has it."""
     solutions = list[Solution]()
-    common: Any = problem
-    for k in range(len(seeds)):
+    for k, problem in enumerate(problems):
         part = found.part(f"{k}/")
-        shares = k > 0 and not any(name in part.arrays for name in SHARED)
-        solutions.append(files.of_archive(part, common if shares else problem, read_problem))
-        common = solutions[0].problem
-    return solutions, tuple(int(seed) for seed in seeds)
+        shares = k > 0 and problem is None and not any(name in part.arrays for name in SHARED)
+        common: Any = solutions[0].problem if shares else problem
+        solutions.append(files.of_archive(part, common, read_problem))
+    return solutions
 
 
-def columns(results: Sequence[Solution], seeds: Sequence[int]) -> list[Column]:
-    """Return the table: seed, objective, duration, iterations and status of each result."""
+def columns(results: Sequence[Solution], labels: Sequence[Any], name: str = "seed") -> list[Column]:
+    """Return the table: label, objective, duration, iterations and status of each result."""
     return [
-        Column("seed", "1", list(seeds)),
+        Column(name, "1" if all(map(is_number, labels)) else "", list(labels)),
         Column("objective", "1", [each.outcome.objective for each in results]),
         Column("T", "s", [each.T for each in results]),
         Column("iterations", "1", [each.iterations for each in results]),
@@ -63,10 +75,20 @@ def columns(results: Sequence[Solution], seeds: Sequence[int]) -> list[Column]:
     ]
 
 
-def content(results: Sequence[Solution], seeds: Sequence[int]) -> dict[str, Any]:
-    """Return the results as plain values; the best one with its motion."""
-    names = ("seed", "objective", "T", "iterations", "is_solved", "status")
-    rows = zip(*(column.values for column in columns(results, seeds)), strict=True)
+def is_number(value: object) -> bool:
+    """Whether a label is a number.
+
+    Example:
+        >>> is_number(0.5), is_number("slow")
+        (True, False)
+    """
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def content(results: Sequence[Solution], labels: Sequence[Any], name: str = "seed") -> dict[str, Any]:
+    """Return the results as plain values, without their motions."""
+    names = (name, "objective", "T", "iterations", "is_solved", "status")
+    rows = zip(*(column.values for column in columns(results, labels, name)), strict=True)
     table = [dict(zip(names, row, strict=True)) | {"is_solved": row[4] == "True"} for row in rows]
     problem: ProblemStatement = results[0].problem
     return {
@@ -94,6 +116,11 @@ def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | N
     styled(axes, "objective of each start; numbers are seeds", "objective")
     axes.set_xlabel("rank")
     axes.locator_params("x", integer=True)
+    axes.ticklabel_format(axis="y", useOffset=False)
+    known = values[np.isfinite(values)]
+    if known.size and np.ptp(known) < ALIKE * np.abs(known).max():  # starts that agree look so
+        half = ALIKE * float(np.abs(known).max())
+        axes.set_ylim(float(known.mean()) - half, float(known.mean()) + half)
     if axes.lines:
         axes.legend(frameon=False)
     best = results[0]
@@ -103,11 +130,11 @@ def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | N
     return saved(figure, path)
 
 
-def summary(results: Sequence[Solution], seeds: Sequence[int], title: str) -> Summary:
+def summary(results: Sequence[Solution], labels: Sequence[Any], title: str, name: str = "seed") -> Summary:
     """Return the short table of several results."""
     rows = [
-        (str(seed), f"{each.outcome.objective:.6g}", str(each.iterations), each.status)
-        for seed, each in zip(seeds, results, strict=True)
+        (str(label), f"{each.outcome.objective:.6g}", str(each.iterations), each.status)
+        for label, each in zip(labels, results, strict=True)
     ]
     facts = {"problem": results[0].problem.name, "robot": results[0].robot.name}
-    return Summary(title, facts, ("seed", "objective", "iterations", "status"), rows)
+    return Summary(title, facts, (name, "objective", "iterations", "status"), rows)

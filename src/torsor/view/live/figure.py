@@ -1,7 +1,6 @@
 """A robot drawn in the browser: solids of one kind are one node that moves all of them, meshes are nodes of links."""
 
 from collections import defaultdict
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -12,38 +11,14 @@ from torsor.spatial import quaternion_product
 from torsor.view.live.shots import placed
 from torsor.view.live.words import node
 from torsor.view.scene import Scene
+from torsor.view.scene.detail import level, unit
 from torsor.view.scene.scene import Color
-from torsor.view.scene.solids import UNITS, Solid
-from torsor.view.scene.triangles import Triangles, cylinder, joined, sphere
+from torsor.view.scene.solids import Solid
+from torsor.view.scene.triangles import Triangles, joined
 
-LEVELS = ((24, 16), (16, 12), (12, 8), (10, 6))  # corners of circles, of bodies and of rods and joints
 MOST = 4000  # triangles of solids: browsers without a graphics card draw some 200,000 in a second
 FULL = 0.8  # opacity of bodies: what is inside of them shimmers through
 PLAIN = {"cast_shadow": False, "receive_shadow": False}  # shadows cost most of the time of a frame
-
-
-@lru_cache
-def unit(shape: str, around: int) -> Triangles:
-    """Return a solid of size 1, as ``torsor.view.scene.solids.UNITS``, whose circles have ``around`` corners."""
-    if shape == "box":
-        return UNITS[shape]
-    return sphere(1.0, around) if shape == "ball" else cylinder(1.0, 1.0, around)
-
-
-def level(scene: Scene) -> tuple[int, int]:
-    """Return the corners of circles of bodies, and of rods and joints: the fewer, the more solids a robot has.
-
-    Example:
-        >>> level(Scene.of(torsor.library.two_link())), level(Scene.of(torsor.library.human()))
-        ((24, 16), (10, 6))
-    """
-    for each in LEVELS:
-        counts = (
-            len(unit(solid.shape, each[shown.kind == "bone"]).faces) for shown in scene.shown for solid in shown.solids
-        )
-        if sum(counts) <= MOST:
-            return each
-    return LEVELS[-1]
 
 
 class Batch:
@@ -95,7 +70,7 @@ class Figure:
     def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None):
         self.server, self.path = server, path
         kinds = defaultdict[tuple[str, float, int], list[tuple[int, Solid, Color]]](list)
-        fine, coarse = level(scene)
+        fine, coarse = level(scene, MOST)
         meshes = defaultdict[tuple[int, Color], list[Triangles]](list)
         for each in scene.shown:
             red, green, blue, opacity = each.color if tint is None else (*tint[:3], each.color[3] * tint[3])

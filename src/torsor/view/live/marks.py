@@ -7,13 +7,15 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.view.live.arrows import LEAST, Arrows
-from torsor.view.live.figure import PLAIN, Batch, level, rotated, unit
+from torsor.view.live.figure import MOST, PLAIN, Batch, rotated
 from torsor.view.live.shots import Film, Shot, weight
 from torsor.view.live.words import node
 from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
+from torsor.view.scene.detail import level, unit
 from torsor.view.scene.scene import Color
 
+ARM = 0.25  # lever arm of the weight whose moment has a long arrow, in sizes of the robot
 LONG = 0.35  # length of a long arrow, in sizes of the robot
 AMBER: Color = (0.95, 0.6, 0.1, 0.45)
 ARROWS = {
@@ -21,8 +23,9 @@ ARROWS = {
     "moments": (0.55, 0.25, 0.8),
     "ground": (0.1, 0.62, 0.25),
     "external": (0.85, 0.15, 0.2),
+    "external moments": (0.95, 0.5, 0.55),
 }
-"""Colours of arrows: forces and moments in joints, forces of the ground, wrenches of the environment."""
+"""Colours of arrows: forces and moments in joints, forces of the ground, forces and moments of the environment."""
 NAMES = {
     "frames": "frames",
     "center": "centre of mass",
@@ -30,7 +33,7 @@ NAMES = {
     "reactions": "forces in joints (blue)",
     "moments": "moments in joints (violet)",
     "ground": "forces of the ground (green)",
-    "external": "external wrenches (red)",
+    "external": "external wrenches (red: forces, pink: moments)",
 }
 CENTER = "centre of mass"
 REMEMBERED = 600  # points of the trail of a robot that is moved by hand
@@ -48,10 +51,11 @@ class Marks:
 
     def show(self, name: str, shown: bool) -> None:
         """Draw a mark or not."""
-        (self.shown.add if shown else self.shown.discard)(name)
-        if name in self._nodes:
-            found = self._nodes[name]
-            (found.node if isinstance(found, (Arrows, Batch)) else found).visible = shown
+        for each in (name, f"{name} moments") if name == "external" else (name,):
+            (self.shown.add if shown else self.shown.discard)(each)
+            if each in self._nodes:
+                found = self._nodes[each]
+                (found.node if isinstance(found, (Arrows, Batch)) else found).visible = shown
 
     def _node(self, name: str, make: Callable[[str], Any]) -> Any:
         if name not in self._nodes:
@@ -60,7 +64,8 @@ class Marks:
 
     def place(self, shot: Shot) -> None:
         """Move the marks that are shown to where they are at a moment."""
-        positions, turns = shot.placed
+        links = len(self.scene.robot.links) + 1
+        positions, turns = (each[:links] for each in shot.placed)  # rods of beams and loads have no marks
         scene, size = self.server.scene, self.scene.size
         if "frames" in self.shown:
             axes = self._node(
@@ -81,7 +86,7 @@ class Marks:
                 (k, solid, AMBER) for k, link in enumerate(self.scene.robot.links) if (solid := ellipsoid_solid(link))
             ]
             if bodies:
-                self._node("inertia", lambda at: Batch(self.server, at, bodies, level(self.scene)[0])).place(
+                self._node("inertia", lambda at: Batch(self.server, at, bodies, level(self.scene, MOST)[0])).place(
                     positions, turns
                 )
         for name in ARROWS.keys() & self.shown:
@@ -96,9 +101,10 @@ class Marks:
             found = shot.ground
             starts, vectors = (None, None) if found is None else (found[:, :3], found[:, 3:])
         else:
-            found = shot.external if name == "external" else shot.reactions
-            part = slice(0, 3) if name == "moments" else slice(3, 6)
-            starts = positions if name == "external" else positions + rotated(turns, self._joints)
+            outside = name.startswith("external")
+            found = shot.external if outside else shot.reactions
+            part = slice(0, 3) if name.endswith("moments") else slice(3, 6)
+            starts = positions if outside else positions + rotated(turns, self._joints)
             vectors = None if found is None else rotated(turns, found[:, part])
         if starts is not None and vectors is not None:
             size = self.scene.size
@@ -106,9 +112,14 @@ class Marks:
             arrows.place(starts, self.stretch * LONG * size * vectors / self._largest(name, vectors))
 
     def _largest(self, name: str, vectors: Array) -> float:
-        """Return the force (N) or moment (N m) of a long arrow: the weight, or the largest when it is first shown."""
+        """Return the force (N) or moment (N m) of a long arrow: the weight, or the largest when it is first shown.
+
+        Of external moments it is that of the weight at a lever arm.
+        """
         if name in ("ground", "external"):
             return self.weight
+        if name == "external moments":
+            return self.weight * ARM * self.scene.size
         if name not in self._longest:
             self._longest[name] = float(np.nanmax(np.linalg.norm(vectors, axis=-1), initial=0.0)) or self.weight
         return self._longest[name]

@@ -16,6 +16,7 @@ from torsor.view.live.shots import Rest
 from torsor.view.scene import Scene
 
 FAR = 1.0  # range of lengths without limits, in sizes of the robot
+BENT = 0.05  # the same of deflections of flexible links, which are small
 SWAYS = {"rad": 0.6, "m": 0.15}  # largest swing of a coordinate; of lengths, in sizes of the robot
 SHARE = 0.2  # of its range that a coordinate swings to each side
 CLOSED = 0.3  # of that swing, for closed loops, which soon reach the end of what can be assembled
@@ -76,7 +77,9 @@ class Posture:
         try:
             return robot.closed_positions(q)
         except ModelError as error:
+            # All coordinates have sliders then: one can see where the loops gape, and no search is repeated.
             self.note = f"Loops are open: {error}"
+            self.robot = robot.open_tree().to(device="casadi")
             return q
 
     def _slides(self) -> list[Slide]:
@@ -103,7 +106,9 @@ class Posture:
         return sorted(found, key=lambda slide: order.get(slide.name, slide.at))
 
     def _range(self, index: int, unit: str, start: float) -> tuple[float, float]:
-        reach = np.pi if unit == "rad" else FAR * self.scene.size
+        pairs = zip(self.robot.joints, self.robot.coordinates, strict=True)
+        bends = any(joint.flexible is not None and slot.q.start <= index < slot.q.stop for joint, slot in pairs)
+        reach = np.pi if unit == "rad" else (BENT if bends else FAR) * self.scene.size
         low, high = float(self.robot.lower[index]), float(self.robot.upper[index])
         low, high = (low if np.isfinite(low) else start - reach), (high if np.isfinite(high) else start + reach)
         return min(low, start), max(high, start)

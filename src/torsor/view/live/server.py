@@ -1,15 +1,20 @@
 """The server of the viewer: on this machine alone unless told otherwise, for its own page alone, and never shared."""
 
 import contextlib
+import errno
 import io
 import ipaddress
+import os
+import socket
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, missing, warn
 from torsor.view.live.client import own_page
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
+TRIED = 100  # ports
 FOREIGN = 1008  # close code of a websocket: policy violation
 
 
@@ -23,22 +28,46 @@ def start(host: str, port: int) -> Any:
     try:
         import viser
     except ImportError:
-        raise ImportError("the viewer needs viser; fix: pip install torsor[view]") from None
+        raise missing("the viewer needs viser", "view") from None
+    _check_host(host)
     if not is_local(host):
         warn(
             f"the viewer listens on {host}: everyone who reaches this machine sees the robot and its meshes and can "
             "move it; there is no password and no encryption; fix: host='localhost' and an ssh tunnel"
         )
-    with contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner; the caller says the address
-        try:
-            with own_page(viser):
-                server: Any = viser.ViserServer(host=host, port=port, verbose=False)
-        except OSError as error:
-            raise ModelError(describe(f"cannot listen on {host}:{port}: {error}", where="view")) from None
+    free = free_port(host, port)
+    with silence(), own_page(viser):  # viser prints a banner; the caller says the address
+        server: Any = viser.ViserServer(host=host, port=free, verbose=False)
     server.request_share_url = lambda *_, **__: None
     _refuse_foreign_pages(server, host)
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
     return server
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Discard what viser prints: on standard output, and in notebooks, where Rich shows it below the cell."""
+    from rich import get_console
+
+    console = get_console()
+    before = console.quiet
+    console.quiet = True
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        console.quiet = before
+
+
+def _check_host(host: str) -> None:
+    """Raise ModelError if nobody can listen on a host: viser would wait for ever."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind(address)
+    except (OSError, UnicodeError) as error:
+        fix = "give localhost, or an address of this machine"
+        raise ModelError(describe(f"cannot listen on {host!r}: {error}", where="view", fix=fix)) from None
 
 
 def is_local(host: str) -> bool:
@@ -52,6 +81,49 @@ def is_local(host: str) -> bool:
         return host in LOCAL or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def free_port(host: str, port: int) -> int:
+    """Return the first free port of a host, from ``port`` on (0: any); a host that cannot be listened on is an error.
+
+    viser itself waits for ever where it finds none.
+
+    Example:
+        >>> free_port("localhost", 0)
+        0
+    """
+    try:
+        found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        fix = "a name or an address of this machine"
+        raise ModelError(describe(f"no such host ({reason})", where=f"view: host {host!r}", allowed=fix)) from None
+    addresses = [(family, address) for family, _, _, _, address in found]
+    for each in range(port, min(port + TRIED, 65536)):
+        if _is_free(host, addresses, each):
+            return each
+    asked = f"the ports {port} to {min(port + TRIED, 65536) - 1} are taken"
+    raise ModelError(describe(asked, where="view", fix="choose another port, or 0 for any that is free"))
+
+
+def _is_free(host: str, addresses: list[tuple[Any, Any]], port: int) -> bool:
+    """Return whether nothing listens on a port of any of the addresses; ModelError if they cannot be listened on."""
+    failed = list[OSError]()
+    for family, address in addresses:
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as tried:
+                if os.name == "posix":  # elsewhere it would share the port with who has it
+                    tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                tried.bind((address[0], port, *address[2:]))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            failed.append(error)
+    if len(failed) == len(addresses):  # of several, one may be of a protocol that this machine has not
+        found = f"cannot listen on port {port} ({failed[0].strerror})"
+        fix = "an address of this machine; ports below 1024 need special rights"
+        raise ModelError(describe(found, where=f"view: host {host!r}", allowed=fix))
+    return True
 
 
 def is_own_page(origin: str | None, asked: str, host: str) -> bool:
@@ -70,9 +142,11 @@ def is_own_page(origin: str | None, asked: str, host: str) -> bool:
     """
     if origin is None:
         return True
-    if urlsplit(origin).netloc != asked:
+    try:
+        page, name = urlsplit(origin).netloc, urlsplit(f"//{asked}").hostname or ""
+    except ValueError:  # no address at all
         return False
-    return not is_local(host) or is_local(urlsplit(f"//{asked}").hostname or "")
+    return page == asked and (not is_local(host) or is_local(name))
 
 
 def _refuse_foreign_pages(server: Any, host: str) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.errors import ModelError
 from torsor.mechanism import Wheel
 from torsor.mechanism.units import force_units
 from torsor.robot.robot import Robot
@@ -96,22 +97,24 @@ class Rest:
     @property
     def center(self) -> Array:
         """The centre of mass (3,)."""
-        return self.robot.center_of_mass(self.q)
+        return self.scene.center_of_mass(self.q)
 
-    @property
-    def _held(self) -> bool:
-        """Whether the drives can hold the robot: of a robot with loops, its active coordinates."""
-        return not self.robot.loops or bool(self.robot.active)
+    def _held(self, quantity: str) -> Array | None:
+        """Return a quantity of the robot at rest; None if its drives cannot hold it: too few, or a singular posture."""
+        robot = self.robot
+        if robot.loops and not robot.active:
+            return None
+        still = np.zeros(len(robot.active) if robot.loops else robot.nv)
+        try:
+            found: Array = getattr(robot, f"constrained_{quantity}" if robot.loops else quantity)(self.q, still, still)
+        except ModelError:
+            return None
+        return found
 
     @property
     def reactions(self) -> Array | None:
-        """Wrenches (L, 6) of parents on their links; none of a robot whose loops have no drives."""
-        still = np.zeros(len(self.robot.active) if self.robot.loops else self.robot.nv)
-        if not self._held:
-            return None
-        name = "constrained_joint_wrenches" if self.robot.loops else "joint_wrenches"
-        found: Array = getattr(self.robot, name)(self.q, still, still)
-        return found
+        """Wrenches (L, 6) of parents on their links, if the drives can hold the robot."""
+        return self._held("joint_wrenches")
 
     external = None
     ground = None
@@ -119,13 +122,9 @@ class Rest:
     @property
     def drives(self) -> Drives | None:
         """The forces of the drives that hold the robot."""
-        robot = self.robot
-        if not self._held:
-            return None
+        robot, forces = self.robot, self._held("inverse_dynamics")
         names = robot.active if robot.loops else robot.coordinate_names
-        still = np.zeros(len(names))
-        name = "constrained_inverse_dynamics" if robot.loops else "inverse_dynamics"
-        return drives_of(robot, names, getattr(robot, name)(self.q, still, still))
+        return None if forces is None else drives_of(robot, names, forces)
 
     @property
     def energies(self) -> tuple[float, float]:
@@ -148,7 +147,10 @@ def drives_of(robot: Robot, names: tuple[str, ...], forces: Array, residuals: Ar
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """A motion whose quantities are computed once, when they are first shown, for all its samples."""
+    """A motion whose quantities are computed once, when they are first shown, for all its samples.
+
+    A walk that goes on is shown in place, as on a treadmill: positions are less the way at its mean velocity.
+    """
 
     scene: Scene
     motion: Timeline
@@ -162,6 +164,7 @@ class Film:
     def placed(self) -> tuple[Array, Array]:
         """Positions (T, L + 1, 3) and quaternions (T, L + 1, 4), which do not change their sign on the way."""
         positions, turns = placed(self.scene.poses(self.motion.q))
+        positions = positions - self.way[:, None]
         signs = np.where((turns[1:] * turns[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
         turns[1:] *= np.cumprod(signs, axis=0)[..., None]
         return positions, turns
@@ -169,7 +172,14 @@ class Film:
     @cached_property
     def centers(self) -> Array:
         """The centre of mass (T, 3)."""
-        return self.robot.center_of_mass(self.motion.q)
+        return np.asarray(self.scene.center_of_mass(self.motion.q) - self.way)
+
+    @cached_property
+    def ground(self) -> Array | None:
+        """Points and forces of the ground (T, G, 6)."""
+        if self.motion.ground is None:
+            return None
+        return self.motion.ground - np.pad(self.way, ((0, 0), (0, 3)))[:, None]
 
     @cached_property
     def reactions(self) -> Array:
@@ -193,9 +203,26 @@ class Film:
         """Duration (s)."""
         return float(self.motion.times[-1] - self.motion.times[0])
 
+    @property
+    def speed(self) -> Array:
+        """The mean velocity (3,) of a motion that goes on, in m/s; zero of others."""
+        ahead = self.motion.ahead
+        return np.zeros(3) if ahead is None or not self.duration > 0 else ahead / self.duration
+
+    @cached_property
+    def way(self) -> Array:
+        """How far (T, 3) the ground has passed under a walk that is shown in place; zero of other motions."""
+        return np.outer(self.motion.times - self.motion.times[0], self.speed)
+
+    def within(self, time: float) -> float:
+        """Return a time (s) within the motion: the same part of its first round if it goes on, else at most its end."""
+        if self.motion.ahead is None or time <= self.duration:
+            return min(time, self.duration)
+        return time % self.duration
+
     def at(self, time: float) -> "Frame":
-        """Return the moment ``time`` (s) after the start: between two samples, or at the end."""
-        times = self.motion.times - self.motion.times[0]
+        """Return the moment ``time`` (s) after the start: between two samples, or at the end or in the next round."""
+        times, time = self.motion.times - self.motion.times[0], self.within(time)
         index = int(np.clip(np.searchsorted(times, time, side="right") - 1, 0, max(len(times) - 2, 0)))
         after = min(index + 1, len(times) - 1)
         step = float(times[after] - times[index])
@@ -242,8 +269,7 @@ class Frame:
     @property
     def ground(self) -> Array | None:
         """Points and forces of the ground (G, 6)."""
-        motion = self.film.motion
-        return None if motion.ground is None else self._of(motion.ground)
+        return None if self.film.ground is None else self._of(self.film.ground)
 
     @property
     def drives(self) -> Drives | None:

@@ -7,10 +7,10 @@ import numpy as np
 
 from torsor.spatial import axis_frame
 from torsor.view.live.clock import Clock
-from torsor.view.live.ground import draw_ground
+from torsor.view.live.ground import Ground
 from torsor.view.live.subjects import Subject
 
-HIGH, AWAY, BESIDE = 0.4, 1.15, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
+HIGH, AWAY, BESIDE = 0.4, 1.4, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
 
 
 class Stage:
@@ -62,7 +62,7 @@ class Stage:
         sun = scene.add_light_directional("/light/sun", intensity=2.2, cast_shadow=False)
         sun.position = tuple(self.up + 0.4 * ahead + 0.5 * level[:, 0])
         below = middle - self.up * float(np.abs(self.up) @ (self.high - self.low)) / 2
-        draw_ground(self.server, below, level, self.size)
+        self.ground = Ground(self.server, below, level, self.size)
 
     # What controls ask for
 
@@ -134,8 +134,10 @@ class Stage:
         """Draw all subjects as they are now."""
         with self.lock, self.server.atomic():
             for subject in self.subjects:
-                subject.time = self.clock.time
+                subject.time = self.clock.total if subject.goes_on else self.clock.time
                 subject.place()
+            for film in [each.film for each in self.subjects if each.film is not None and each.goes_on][:1]:
+                self.ground.move(film.speed * self.clock.total)
 
     def step(self, seconds: float) -> bool:
         """Let real time pass and return whether something moves by itself."""

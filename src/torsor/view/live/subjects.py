@@ -41,7 +41,7 @@ class Subject:
             self.scene, self.title = self.posture.scene, title or what.name
         else:
             motion = timeline(what, title).every(MOST)
-            self.scene, self.title = Scene.of(motion.robot), motion.title
+            self.scene, self.title = Scene.of(motion.robot, things=motion.things), motion.title
             self.film = Film(self.scene, motion)
         self.time = 0.0
         self.sways = self.led = False
@@ -68,7 +68,16 @@ class Subject:
         if self.posture is not None:
             return self.scene.corners(np.stack([self.posture.home, *self.posture.swings()]))
         assert self.film is not None
-        return self.scene.corners(self.film.motion.every(50).q)
+        few = Film(self.scene, self.film.motion.every(50))
+        if few.motion.ahead is None:
+            return self.scene.corners(few.motion.q)
+        each = np.array([self.scene.corners(q) for q in few.motion.q]) - few.way[:, None]
+        return each[:, 0].min(axis=0), each[:, 1].max(axis=0)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is a walk that goes on in the next round."""
+        return self.film is not None and self.film.motion.ahead is not None
 
     def place(self) -> None:
         """Draw what is shown now."""

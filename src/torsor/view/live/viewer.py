@@ -1,7 +1,5 @@
 """``view``: robots and results in the browser, with sliders, playback and numbers."""
 
-import contextlib
-import io
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -10,7 +8,7 @@ from typing import Any
 from torsor.checks import one_of, whole_number
 from torsor.errors import ModelError, describe
 from torsor.view.live.player import Player
-from torsor.view.live.server import start
+from torsor.view.live.server import silence, start
 from torsor.view.live.stage import Stage
 from torsor.view.live.subjects import Subject
 
@@ -77,7 +75,7 @@ class Viewer:
         """End the viewer; its page says that it is disconnected."""
         if not self.player.closed:
             self.player.close()
-            with contextlib.redirect_stdout(io.StringIO()):  # viser says that it stopped
+            with silence():  # viser says that it stopped
                 self.server.stop()
 
 
@@ -91,7 +89,7 @@ def view(
     play: bool = True,
     swing: bool = False,
 ) -> Viewer:
-    """Show robots and results in the browser and return the viewer. It needs viser: ``pip install torsor[view]``.
+    """Show robots and results in the browser and return the viewer. It needs viser: ``pip install "torsor[view]"``.
 
     ``what`` are robots (parallel ones and the human included), which get sliders, and results (trajectories, motions,
     strides, identifications), which are played; several are shown together, in common time, each in a colour of its

@@ -13,15 +13,17 @@ from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.view.page.motions import motion, packed, shown_samples
 from torsor.view.page.numbers import Numbers
-from torsor.view.page.shapes import surfaces
+from torsor.view.page.shapes import beam_data, surfaces
 from torsor.view.page.sliders import controls
 from torsor.view.scene import Scene, Timeline, home, palette, timeline, upwards
+from torsor.view.scene.things import Thing
 
 ALLOWED = "robots, trajectories, motions, strides and identifications; one, a list of them, or a dict with their titles"
 LEAVES = 8  # ends of a tree whose trails are drawn
 ENOUGH = 24  # postures that the size of the picture is computed from
 SUNK = 0.05  # how far a robot may reach below the origin, in sizes, before the ground is drawn lower
 TRAVELS = 0.3  # from this way of the centre of mass on, in sizes, the camera follows it
+TALL = 0.48  # size of the picture of a thin robot that stands, in heights: seen from above, its upper end is near
 USUAL = 0.95  # fraction of all arrows that are no longer than the length below
 ARROW = 0.4  # length of the longest arrow, in sizes
 
@@ -39,24 +41,24 @@ def content(
 ) -> Content:
     """Return the data of a page; see ``torsor.view.page.page`` for the arguments."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
-    scenes, robots, actors = dict[int, int](), list[dict[str, Any]](), list[dict[str, Any]]()
+    scenes, robots, actors = dict[tuple[int, tuple[Thing, ...]], int](), list[dict[str, Any]](), list[dict[str, Any]]()
     kept, boxes = list[tuple[Robot, Scene]](), list[tuple[Array, Array]]()
     for title, each in _listed(what):
         played = None if isinstance(each, Robot | ParallelRobot) else shown_samples(timeline(each, title), rate)
-        source = each if played is None else played.robot
-        if id(source) not in scenes:
-            scene = Scene.of(source, meshes)
+        source, things = (each, ()) if played is None else (played.robot, played.things)
+        if (id(source), things) not in scenes:
+            scene = Scene.of(source, meshes, things)
             surface, note = surfaces(scene, numbers, triangles)
-            scenes[id(source)] = len(robots)
-            robots.append(_robot(scene, trails) | surface)
+            scenes[id(source), things] = len(robots)
+            robots.append(_robot(scene, trails) | surface | {"beams": beam_data(scene, numbers)})
             notes += [note] if note else []
             kept.append((source, scene))
-        number = scenes[id(source)]
+        number = scenes[id(source), things]
         scene = kept[number][1]
         if played is None:
             start = home(each, q)
             actor, module = controls(scene.robot, start, scene.size)
-            com, potential = scene.tree.center_of_mass(start), float(scene.tree.potential_energy(start))
+            com, potential = scene.center_of_mass(start), float(scene.tree.potential_energy(start))
             actor |= {"title": title or scene.robot.name, "com": com.tolist(), "potential": potential}
             actor["poses"] = numbers.add(packed(scene.poses(start)[1:]))
             if module:
@@ -96,7 +98,9 @@ def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
     return {
         "name": robot.name,
         "size": scene.size,
+        "mass": robot.mass,
         "links": list(robot.link_names),
+        "places": scene.places,
         "frames": frames,
         "labels": labels,
         "trails": places,
@@ -154,7 +158,7 @@ def _view(
         "up": up.tolist(),
         "ground": 0.0 if bottom > -SUNK * size else bottom,
         "middle": ((low + high) / 2).tolist(),
-        "size": width * 0.8,
+        "size": max(width * 0.8, float(np.abs(up) @ (high - low)) * TALL),
         "unit": width * 1.2,
         "apart": 0.0 if same else 1.0,
         "follow": travels,
@@ -166,8 +170,9 @@ def _view(
 
 def _largest(vectors: Sequence[Array]) -> float:
     """Return a large length of vectors (..., 3), exceeded by some short peaks only, or 1 where there is none."""
-    lengths = [np.nanquantile(np.linalg.norm(each, axis=-1), USUAL) for each in vectors if np.isfinite(each).any()]
-    return float(max(lengths, default=0.0)) or 1.0
+    lengths = [np.linalg.norm(each.astype(float), axis=-1) for each in vectors]
+    finite = [each[np.isfinite(each)] for each in lengths]
+    return float(max((np.quantile(each, USUAL) for each in finite if each.size), default=0.0)) or 1.0
 
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:
@@ -177,7 +182,7 @@ def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Sc
         return np.zeros((0, 3))
     com, links = (numbers.read(played[name])[..., :3].astype(float) for name in ("com", "poses"))
     along = np.eye(3) - np.outer(up, up)
-    bodies = [link.mass > 0 for link in scenes[played["robot"]].robot.links]
+    bodies = [k for k, link in enumerate(scenes[played["robot"]].robot.links) if link.mass > 0]
     stays = np.linalg.norm((links - links[0])[:, bodies] @ along, axis=-1).max(axis=0).min(initial=np.inf)
     way = np.asarray((com - com[0]) @ along)
     return way if stays > np.linalg.norm(way, axis=1).max() / 2 else np.zeros((0, 3))

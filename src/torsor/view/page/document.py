@@ -17,7 +17,21 @@ from torsor.checks import positive, whole_number
 from torsor.files import replacing
 from torsor.view.page.content import content
 
-SCRIPTS = ("math", "data", "surfaces", "renderer", "camera", "closing", "actors", "stage", "chart", "panel", "app")
+SCRIPTS = (
+    "math",
+    "data",
+    "surfaces",
+    "renderer",
+    "camera",
+    "ground",
+    "closing",
+    "beams",
+    "actors",
+    "stage",
+    "chart",
+    "panel",
+    "app",
+)
 TRIANGLES = 40_000  # of the meshes of a robot
 RATE = 60.0  # samples a second of a motion
 # Nothing may be loaded from anywhere, and no script but those of the template may run.

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe
 from torsor.mechanism.units import force_units
 from torsor.robot.robot import Robot
 from torsor.spatial import to_quaternion
@@ -28,16 +27,8 @@ def packed(poses: Array) -> Array:
 
 def shown_samples(line: Timeline, rate: float) -> Timeline:
     """Return the samples of a motion that a page stores: ``rate`` a second, and at most 2000."""
-    finite = np.isfinite(line.q).all(axis=-1)
-    if not finite.all():  # a simulation that failed: what it reached
-        count = int(np.argmin(finite))
-        names = ("times", "q", "v", "a", "tau", "external", "ground", "residuals")
-        parts = {name: getattr(line, name) for name in names}
-        line = replace(line, **{name: part[:count] for name, part in parts.items() if part is not None})
-    if not len(line):
-        raise ModelError(describe(f"{line.title} has no samples to show", where="page"))
-    wanted = int(np.ceil((line.times[-1] - line.times[0]) * rate)) + 1
-    return line.every(max(2, min(wanted, MOST)))
+    wanted = np.ceil((line.times[-1] - line.times[0]) * rate) + 1
+    return line.every(int(np.clip(wanted, 2, MOST)))
 
 
 def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
@@ -49,9 +40,11 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
         "title": line.title,
         "times": numbers.add(line.times),
         "poses": numbers.add(packed(poses)),
-        "com": numbers.add(tree.center_of_mass(line.q)),
+        "com": numbers.add(scene.center_of_mass(line.q)),
         "energy": numbers.add(energy),
     }
+    if line.ahead is not None:
+        content["ahead"] = line.ahead.tolist()
     light = robot.to(device="casadi")  # for few samples, compiling takes too long
     if robot.loops:
         content["closure"] = numbers.add(np.abs(light.closure_error(line.q)).max(axis=-1, initial=0.0))
@@ -77,14 +70,15 @@ def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
     tau = np.asarray(line.tau)
     limits = line.limits
     # Coordinates that nothing drives, such as those of a floating base or of passive joints, are left out.
-    driven = [k for k in range(len(line.driven)) if np.abs(tau[:, k]).max() > 1e-9 or 0 < limits[k] < np.inf]
+    sizes = np.abs(np.where(np.isfinite(tau), tau, 0.0))
+    driven = [k for k in range(len(line.driven)) if sizes[:, k].max() > 1e-9 or 0 < limits[k] < np.inf]
     driven = [k for k in driven if limits[k] > 0]
     drives: dict[str, Any] = {
         "names": [line.driven[k] for k in driven],
         "units": [units[line.driven[k]] for k in driven],
         "limits": [float(limits[k]) if np.isfinite(limits[k]) else None for k in driven],
         "tau": numbers.add(tau[:, driven]),
-        "peak": float(np.abs(tau[:, driven]).max(initial=0.0)),
+        "peak": float(sizes[:, driven].max(initial=0.0)),
     }
     if line.residuals is not None:
         drives["residuals"] = numbers.add(line.residuals[:, driven])

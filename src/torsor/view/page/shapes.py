@@ -7,11 +7,14 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.view.page.numbers import Numbers
 from torsor.view.scene import Scene, Triangles
-from torsor.view.scene.bodies import ellipsoid
+from torsor.view.scene.beams import Beam
+from torsor.view.scene.bodies import ellipsoid_solid
+from torsor.view.scene.detail import detailed, drawn, level
 from torsor.view.scene.simplify import within
 
 SAME = 1e-6  # largest distance between a surface and the image of a shape, as a fraction of its size
 LIKE: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # colour and opacity of ellipsoids of inertia
+SOLIDS = 8000  # triangles of solids: without a graphics card a browser draws some 300,000 in a second
 SHORT = 2**16  # vertices that two bytes can count
 
 
@@ -51,25 +54,38 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
 
     Shapes of the description have at most about ``triangles`` triangles in all.
     """
-    visuals = [each for each in scene.shown if each.kind == "visual"]
+    visuals = [each for each in scene.shown if not each.solids]
     before = sum(len(each.surface.faces) for each in visuals)
     reduced = within([each.surface for each in visuals], triangles)
     after = sum(len(each.faces) for each in reduced)
     new = {id(each): surface for each, surface in zip(visuals, reduced, strict=True)}
     shapes, shown = Shapes(numbers), []
+    corners = level(scene, SOLIDS)
     for each in scene.shown:
-        surface = new.get(id(each), each.surface)
+        surface = detailed(each, corners) if each.solids else new[id(each)]
         if len(surface.faces):
             color = [round(value, 4) for value in each.color]
             middle = (surface.vertices.min(axis=0) + surface.vertices.max(axis=0)) / 2
             place = {"link": each.link, "kind": each.kind, "color": color, "middle": middle.round(5).tolist()}
             shown.append(place | {"name": each.name} | shapes.add(surface))
     for index, link in enumerate(scene.robot.links):
-        body = ellipsoid(link)
+        body = ellipsoid_solid(link)
         if body is not None:
             place = {"link": index, "kind": "inertia", "color": list(LIKE), "middle": link.com.round(5).tolist()}
-            shown.append(place | {"name": link.name} | shapes.add(body))
+            shown.append(place | {"name": link.name} | shapes.add(drawn(body, corners[0])))
     note = (
         f"Meshes of {scene.robot.name} are simplified from {before:,} to {after:,} triangles." if after < before else ""
     )
     return {"shapes": shapes.listed, "shown": shown}, note
+
+
+def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
+    """Return how the flexible links of a robot bend, and from which place on their rods are numbered."""
+    found, place = [], len(scene.robot.links)
+    for each in scene.movers:
+        if isinstance(each, Beam):
+            parts = {name: numbers.add(getattr(each, name).ravel()) for name in ("points", "shapes", "second")}
+            at = list(range(each.at.start, each.at.stop))
+            found.append({"link": each.link, "place": place, "at": at, "pairs": each.pairs.ravel().tolist()} | parts)
+        place += each.count
+    return found

@@ -4,6 +4,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.mechanism import Link, Mechanism
+from torsor.mechanism.flexible import Modes
 from torsor.spatial import make_pose
 from torsor.view.scene.solids import Solid, ball, rod
 from torsor.view.scene.triangles import Triangles
@@ -32,8 +33,9 @@ def _ends(robot: Mechanism, index: int) -> tuple[Array, list[Array]]:
     carried = [k for k, joint in enumerate(robot.joints) if joint.parent == link.name]
     if index < 0:  # no rod to a body that moves freely by joints one after the other
         carried = [k for k in carried if not (robot.joints[k].type == "prismatic" and _is_step(robot, k))]
-    ends = [(robot.joints[k].placement @ robot.joints[k].frame)[:3, 3] for k in carried]
-    if index >= 0 and not ends:
+    stiff = [k for k in carried if not isinstance(robot.joints[k].flexible, Modes)]  # beams are drawn bent
+    ends = [(robot.joints[k].placement @ robot.joints[k].frame)[:3, 3] for k in stiff]
+    if index >= 0 and not carried:
         ends = [frame.pose[:3, 3] for frame in robot.frames if frame.link == link.name]
         ends = ends or [np.zeros(3), link.com + (link.com - start)]
     return start, ends

@@ -1,25 +1,36 @@
 """Mesh files as triangles (trimesh, of the extra ``view``). Files may be hostile: none that they name is opened."""
 
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.formats.mesh_folders import ALLOWED, is_inside
-from torsor.view.scene.triangles import Triangles
+from torsor.view.scene.mesh_colors import Materials, painted, without_textures
+from torsor.view.scene.triangles import Triangles, joined
 
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb")
 LARGEST = 256 * 2**20  # bytes of a mesh file
 MANY = 2_000_000  # triangles of a mesh
 
 
-def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Triangles:
-    """Return the triangles of a mesh file (.stl, .obj, .dae, .ply, .glb), in the units of the file.
+class Painted(NamedTuple):
+    """A surface and its colour (red, green, blue, opacity, 0 to 1); None where the file has none."""
 
-    Materials and textures are not read, and no other file that the mesh names is opened. Other kinds of files, devices,
-    files above 256 MiB and files without triangles raise ModelError, and so do files outside of ``folders`` and of
-    those that the environment allows (ROS_PACKAGE_PATH, TORSOR_MESHES); None allows all.
+    surface: Triangles
+    color: tuple[float, float, float, float] | None
+
+
+def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tuple[Painted, ...]:
+    """Return the triangles of a mesh file (.stl, .obj, .dae, .ply, .glb) by colour, in the units of the file.
+
+    Colours are those of materials (.dae, .glb, .obj with its .mtl file in the same folder) and of vertices and faces.
+    Textures are not read, and no other file that the mesh names is opened. Other kinds of files, devices, files above
+    256 MiB and files without triangles raise ModelError, and so do files outside of ``folders`` and of those that the
+    environment allows (ROS_PACKAGE_PATH, TORSOR_MESHES); None allows all.
     """
     real = Path(path)
     if folders is not None and not is_inside(real, folders):
@@ -29,8 +40,13 @@ def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Trian
     return _read(real)
 
 
+def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Triangles:
+    """Return the triangles of a mesh file as one surface; see ``read_painted``."""
+    return joined([each.surface for each in read_painted(path, folders)])
+
+
 @lru_cache(maxsize=256)
-def _read(path: Path) -> Triangles:
+def _read(path: Path) -> tuple[Painted, ...]:
     where = f"mesh {path.name!r}"
     if path.suffix.lower() not in SUFFIXES:
         raise ModelError(describe(f"a file {path.suffix!r}", where=where, allowed=", ".join(SUFFIXES)))
@@ -45,20 +61,29 @@ def _read(path: Path) -> Triangles:
     try:
         import trimesh
     except ImportError:
-        raise ImportError("meshes need trimesh; fix: pip install torsor[view]") from None
+        raise missing("meshes need trimesh", "view") from None
     if path.suffix.lower() == ".dae" and _names_entities(path):  # they can fill the memory, or name other files
         raise ModelError(describe("it has a document type", where=where, fix="export it again without <!DOCTYPE"))
+    kind = path.suffix.lower()[1:]
     try:
         with path.open("rb") as file:  # an open file, not a path: trimesh then finds no other file
-            scene = trimesh.load_scene(file, file_type=path.suffix.lower()[1:], skip_materials=True)
-        mesh = scene.to_mesh()
-        vertices, faces = np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.faces, dtype=np.int64)
+            source = BytesIO(without_textures(file.read())) if kind == "glb" else file
+            others = {"resolver": Materials(path.parent)} if kind == "obj" else {"skip_materials": kind != "glb"}
+            scene = trimesh.load_scene(source, file_type=kind, **others)
+        meshes = [each for each in scene.dump() if isinstance(each, trimesh.Trimesh) and len(each.faces)]
+        vertices = [np.asarray(each.vertices, dtype=float) for each in meshes]
+        faces = [np.asarray(each.faces, dtype=np.int64) for each in meshes]
+        finite, count = all(np.isfinite(each).all() for each in vertices), sum(map(len, faces))
+        right = finite and 0 < count <= MANY
+        found = (
+            [part for parts in zip(meshes, vertices, faces, strict=True) for part in painted(*parts)] if right else []
+        )
     except Exception as error:  # the readers of trimesh raise errors of any kind
         raise ModelError(describe(f"cannot be read: {error}", where=where, fix="open it in a mesh editor")) from None
-    if not len(faces) or not np.isfinite(vertices).all() or len(faces) > MANY:
-        found = f"{len(faces)} triangles" if np.isfinite(vertices).all() else "vertices that are not finite"
-        raise ModelError(describe(found, where=where, allowed=f"1 to {MANY} triangles with finite corners"))
-    return Triangles(vertices, faces)
+    if not right:
+        what = f"{count} triangles" if finite else "vertices that are not finite"
+        raise ModelError(describe(what, where=where, allowed=f"1 to {MANY} triangles with finite corners"))
+    return tuple(Painted(*part) for part in found)
 
 
 def _names_entities(path: Path) -> bool:

@@ -1,40 +1,60 @@
 """A robot as surfaces that move with its links: what the viewer, the offline page and pictures draw."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, warn
+from torsor.errors import ModelError, describe, warn
+from torsor.human import Sitting
 from torsor.mechanism import Visual
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
+from torsor.view.scene.beams import Beam, beams, is_beam
 from torsor.view.scene.bodies import bones, ellipsoid_solid, joint_mark, size_of
-from torsor.view.scene.mesh_files import read_mesh
+from torsor.view.scene.mesh_files import Painted, read_painted
 from torsor.view.scene.proportions import bone_radius
 from torsor.view.scene.solids import Solid, ball, surface_of
-from torsor.view.scene.triangles import Triangles, capsule
+from torsor.view.scene.things import BROWN, WOOD, Carried, Thing, seat_solids
+from torsor.view.scene.triangles import Triangles, capsule, joined
 
 Color = tuple[float, float, float, float]
 GREY: Color = (0.62, 0.65, 0.69, 1.0)
 DARK: Color = (0.25, 0.28, 0.33, 1.0)
 SIDES: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
 MIDDLE: Color = (0.52, 0.55, 0.6, 1.0)
+REST = 0.3  # opacity of the shapes of a flexible link: they show it at rest
 SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
+FARTHEST = 1e9  # m: graphics cards count in single precision
+LARGE = f"points at most {FARTHEST:g} m from the origin of the link"
 IMPLAUSIBLE = (
     4.0  # length of an ellipsoid of inertia, in lengths of the rods of its link: above, it is no picture of it
 )
+LIGHT = 20.0  # kg/m^3: below, neither, since hollow links of robots have some 200, people 1000
+
+
+class Mover(Protocol):
+    """Places beside the links that surfaces are fixed to: rods of a beam that bends, a box between two hands."""
+
+    @property
+    def count(self) -> int:
+        """Number of places."""
+
+    def poses(self, links: Array, q: Array) -> Array:
+        """Return poses (..., count, 4, 4) from those of base and links (..., L + 1, 4, 4) and positions (..., nq)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
     """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, opacity (0 to 1).
 
-    ``kind`` is "visual" (a shape of the description), "body" (an ellipsoid of inertia) or "bone" (rods and joints).
-    ``solids`` are the boxes, balls and cylinders that the surface is made of, if it is: what is drawn at once.
+    Numbers from the number of links on are places of the movers of a scene, in their order. ``kind`` is "visual" (a
+    shape of the description), "body" (an ellipsoid of inertia) or "bone" (rods and joints). ``solids`` are the boxes,
+    balls and cylinders that the surface is made of, if it is: what is drawn at once.
     """
 
     name: str
@@ -50,7 +70,7 @@ class Scene:
     """The surfaces of a robot. ``of`` makes a scene of a robot, parallel ones included.
 
     Links with shapes are drawn as their file describes them. A link without shapes is drawn from its numbers: rods
-    between its joints, and the ellipsoid that has its mass and inertia.
+    between its joints, and the ellipsoid that has its mass and inertia. Flexible links are drawn as they bend.
 
     Example:
         >>> scene = Scene.of(torsor.library.planar_chain(2))
@@ -60,12 +80,25 @@ class Scene:
 
     robot: Robot
     shown: tuple[Shown, ...]
+    movers: tuple[Mover, ...] = ()
 
     @classmethod
-    def of(cls, robot: Robot | ParallelRobot, meshes: bool = True) -> "Scene":
-        """Return the scene of a robot; ``meshes=False`` draws links with meshes as if they had no shapes."""
+    def of(cls, robot: Robot | ParallelRobot, meshes: bool = True, things: Sequence[Thing] = ()) -> "Scene":
+        """Return the scene of a robot; ``meshes=False`` draws links with meshes as if they had no shapes.
+
+        ``things`` are what a human carries or sits on.
+        """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
-        return cls(tree, tuple(_shown(tree, meshes)))
+        bent = tuple(beams(tree))
+        loads = tuple(Carried(tree, each) for each in things if not isinstance(each, Sitting))
+        seats = [_drawn("seat", -1, WOOD, "visual", seat_solids(each)) for each in things if isinstance(each, Sitting)]
+        moved = _moved(tree, bent, loads)
+        return cls(tree, (*_shown(tree, meshes), *moved, *seats), (*bent, *loads))
+
+    @property
+    def places(self) -> int:
+        """Number of places that surfaces can be fixed to, without the base: the links, then those of the movers."""
+        return len(self.robot.links) + sum(each.count for each in self.movers)
 
     @cached_property
     def size(self) -> float:
@@ -78,14 +111,21 @@ class Scene:
         return self.robot.open_tree().to(device="casadi")
 
     def poses(self, q: ArrayLike) -> Array:
-        """Return the poses (..., L + 1, 4, 4) of the base (first) and of all links in base axes, for q (..., nq)."""
-        moving = self.tree.poses(np.asarray(q, dtype=float))
+        """Return the poses (..., places + 1, 4, 4) of the base, all links and the movers in base axes, q (..., nq)."""
+        positions = np.asarray(q, dtype=float)
+        moving = self.tree.poses(positions)
         base = np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4))
-        return np.concatenate([base, moving], axis=-3)
+        links = np.concatenate([base, moving], axis=-3)
+        return np.concatenate([links, *(each.poses(links, positions) for each in self.movers)], axis=-3)
+
+    def center_of_mass(self, q: ArrayLike) -> Array:
+        """Return the centre of mass (..., 3) in base axes, for q (..., nq); of a robot without mass, the origin."""
+        at = np.asarray(q, dtype=float)
+        return self.tree.center_of_mass(at) if self.robot.mass > 0 else np.zeros((*at.shape[:-1], 3))
 
     def corners(self, q: ArrayLike) -> tuple[Array, Array]:
         """Return the least and largest coordinates (3,) that any surface reaches in the postures q (..., nq)."""
-        poses = self.poses(q).reshape(-1, len(self.robot.links) + 1, 4, 4)
+        poses = self.poses(q).reshape(-1, self.places + 1, 4, 4)
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
         for each in self.shown:
             points = each.surface.vertices
@@ -98,18 +138,18 @@ class Scene:
 def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
     radius, faults = bone_radius(robot), list[str]()
     for index, link in enumerate((robot.base, *robot.links), start=-1):
-        drawn = 0
+        drawn, bends = 0, is_beam(robot, link)
         for number, visual in enumerate(link.visuals):
             try:
-                surface = _surface(visual) if meshes or visual.shape != "mesh" else None
+                surfaces = _surfaces(visual, link.name) if meshes or visual.shape != "mesh" else []
             except ModelError as error:
                 faults.append(str(error))
-                surface = None
-            if surface is not None:
+                surfaces = []
+            for surface, color, solids in surfaces:
                 drawn += 1
-                yield Shown(
-                    visual.name or f"{link.name}/{number}", index, surface[0], _color(visual), "visual", surface[1]
-                )
+                name = visual.name or f"{link.name}/{number}"
+                faded = (*color[:3], REST * color[3]) if bends else color
+                yield Shown(name, index, surface, faded, "visual", solids)
         if not drawn:
             yield from _from_numbers(robot, index, radius)
     if faults:
@@ -117,21 +157,38 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
         warn(f"{robot.name}: drawn without {faults[0]}{more}")
 
 
-def _surface(visual: Visual) -> tuple[Triangles, tuple[Solid, ...]]:
-    """Return the surface of a shape, and the solid that it is, if it is one."""
+def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
+    """Return the surfaces of a shape with their colours, and the solid that it is, if it is one.
+
+    A shape too large to draw is an error.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = _shape(visual)
+    for surface, _, _ in found:
+        if not np.abs(surface.vertices).max(initial=0.0) <= FARTHEST:  # no number also where a product overflowed
+            raise ModelError(describe(f"a {visual.shape} of size {visual.size}", where=f"link {link!r}", allowed=LARGE))
+    return found
+
+
+def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
+    """Return the surfaces of a shape; a mesh has the colour of the description, or else the colours of its own file."""
+    color = _color(visual)
     if visual.shape == "mesh":
         if visual.path is None:
             raise ModelError(f"mesh {visual.mesh!r}: the file is not found")
-        return read_mesh(visual.path, visual.folders).scaled(visual.size).at(visual.pose), ()
+        parts = read_painted(visual.path, visual.folders)
+        if visual.color is not None:
+            parts = (Painted(joined([each.surface for each in parts]), color),)
+        return [(each.surface.scaled(visual.size).at(visual.pose), each.color or GREY, ()) for each in parts]
     if visual.shape == "capsule":
-        return capsule(*visual.size).at(visual.pose), ()
+        return [(capsule(*visual.size).at(visual.pose), color, ())]
     if visual.shape == "box":
         solid = Solid("box", visual.pose, np.array(visual.size))
     elif visual.shape == "sphere":
         solid = ball(visual.size[0], visual.pose)
     else:
         solid = Solid("cylinder", visual.pose, np.array([visual.size[0], *visual.size]))
-    return solid.surface, (solid,)
+    return [(solid.surface, color, (solid,))]
 
 
 def _color(visual: Visual) -> Color:
@@ -141,14 +198,28 @@ def _color(visual: Visual) -> Color:
     return red, green, blue, opacity
 
 
+def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iterator[Shown]:
+    """Return the rods of flexible links and the loads, each fixed to a place of its own behind the links."""
+    place, radius = len(robot.links), bone_radius(robot)
+    for beam in bent:
+        color, name = palette(robot, beam.link), robot.links[beam.link].name if beam.link >= 0 else robot.base.name
+        for solid in beam.solids(radius):
+            yield _drawn(f"{name}/beam", place, color, "bone", (solid,))
+            place += 1
+    for number, each in enumerate(loads):
+        yield _drawn(type(each.load).__name__.lower(), place + number, BROWN, "visual", (each.solid(),))
+
+
 def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     """Return rods and a joint of a link (-1: the base) and, if it can be seen, the ellipsoid of its inertia."""
     link = robot.base if index < 0 else robot.links[index]
     rods = bones(robot, index, radius if index >= 0 else radius / 2)
     mark = joint_mark(robot, index, radius) if index >= 0 else None
-    body = ellipsoid_solid(link) if index >= 0 else None
-    if body is not None and rods and 2 * body.size.max() > IMPLAUSIBLE * _extent(surface_of(rods)):
-        body = None  # inertias of many files are those of much larger bodies, which would hide the robot
+    body = ellipsoid_solid(link) if index >= 0 and not is_beam(robot, link) else None
+    if body is not None and rods:
+        volume = 4 / 3 * np.pi * float(body.size.prod())
+        if link.mass < LIGHT * volume or 2 * body.size.max() > IMPLAUSIBLE * _extent(surface_of(rods)):
+            body = None  # inertias of many files are those of much larger bodies, which would hide the robot
     if rods:
         yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
     if mark is not None:

@@ -5,18 +5,25 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-from torsor.human.body.coordinates import SIDES
+from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.schedule import Walk
+from torsor.human.contact.support import Sitting, Support
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.forces import Grounded
+from torsor.human.terms.pressing import feet_and_seat, pressure
+from torsor.human.terms.problem import HumanProblem, load_of, who
+from torsor.human.terms.samples import sampled, walk_of
 from torsor.identification import Identified
-from torsor.motion import MotionResult
+from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+from torsor.view.scene.things import Thing
 
+REPEATS = 1e-3  # largest difference (rad, m) of the ends of a motion that goes on
 ALLOWED = "a trajectory, a motion, a stride or an identification; of a batch of rollouts, one: trajectory[3]"
 
 
@@ -27,7 +34,8 @@ class Timeline:
     ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are wrenches of the
     environment on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are forces of the ground: the point of
     application (m), then the force (N), in base axes; NaN where there is none. ``residuals`` (T, k) are the measured
-    less the predicted forces of an identification.
+    less the predicted forces of an identification. ``things`` are what a human carries or sits on. ``ahead`` (3,), in
+    m, of a motion that goes on for ever, is how far the whole robot is then: the last sample is the first one, moved.
     """
 
     robot: Robot
@@ -41,6 +49,8 @@ class Timeline:
     external: Array | None = None
     ground: Array | None = None
     residuals: Array | None = None
+    things: tuple[Thing, ...] = ()
+    ahead: Array | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -62,16 +72,20 @@ class Timeline:
         """Return at most ``count`` samples, spread evenly, the first and the last included."""
         if len(self) <= count:
             return self
-        kept = np.linspace(0, len(self) - 1, count).round().astype(int)
+        return self.kept(np.linspace(0, len(self) - 1, count).round().astype(int))
+
+    def kept(self, samples: NDArray[np.int64]) -> "Timeline":
+        """Return some of the samples, by their indices."""
         names = ("times", "q", "v", "a", "tau", "external", "ground", "residuals")
         parts = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: part[kept] for name, part in parts.items() if part is not None})
+        return replace(self, **{name: part[samples] for name, part in parts.items() if part is not None})
 
 
 def timeline(result: Any, title: str = "") -> Timeline:
     """Return the motion of a result: a simulated trajectory, a predicted motion, a stride, or an identification.
 
-    A walk is shown as one stride, with the forces of the ground.
+    A walk is shown as one stride, after which it goes on; walks and tasks of a human have the forces of the ground. Of
+    a result that failed, the samples before the first that is not finite are shown.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)
@@ -91,7 +105,22 @@ def timeline(result: Any, title: str = "") -> Timeline:
         found = _of_identified(result)
     else:
         raise ModelError(describe(f"cannot play {type(result).__name__}", where="view", allowed=ALLOWED))
-    return replace(found, title=title) if title else found
+    return _reached(replace(found, title=title) if title else found)
+
+
+def _reached(line: Timeline) -> Timeline:
+    """Return the samples before the first that is not finite: what a simulation or a search that failed has reached."""
+    finite = np.isfinite(line.times) & np.isfinite(line.q).all(axis=-1)
+    count = len(line) if finite.all() else int(np.argmin(finite))
+    if not count:
+        fix = "check the result: its first positions are not finite" if len(line) else ""
+        raise ModelError(describe(f"{line.title} has no samples to show", where="view", fix=fix))
+    back = np.flatnonzero(np.diff(line.times[:count]) < 0)
+    if back.size:
+        k, times = int(back[0]), line.times
+        found = f"{line.title}: time goes back from {times[k]:g} s to {times[k + 1]:g} s (sample {k + 1})"
+        raise ModelError(describe(found, where="view", allowed="times that increase"))
+    return line if count == len(line) else line.kept(np.arange(count))
 
 
 def _of_trajectory(result: Trajectory) -> Timeline:
@@ -106,29 +135,50 @@ def _of_motion(result: MotionResult) -> Timeline:
     term = next((each for each in result.problem.terms if isinstance(each, Grounded)), None)
     if term is not None and isinstance(term.support, Walk):
         return _of_stride(StrideCurves(result))
-    robot = result.robot if term is None else term.body
+    if term is not None:
+        return _of_task(result, term)
     states = (result.times, result.q, result.v, result.a)
-    if term is not None:  # contact of a task is not sampled: forces without it would mislead
-        return Timeline(robot, robot.name, *states)
-    return Timeline(robot, robot.name, *states, result.tau, result.force_names)
+    return Timeline(result.robot, result.robot.name, *states, result.tau, result.force_names)
+
+
+def _of_task(result: MotionResult, term: Grounded) -> Timeline:
+    """Return a task of a human on its feet, with the forces of the ground and of a seat."""
+    body, problem, s = term.body, result.problem, result.times / result.T
+    at, tau, external = sampled(result, s), None, None
+    if isinstance(problem, HumanProblem):
+        tau, external = problem.contact(result)
+    states, ground = (result.times, at.q, at.v, at.a), feet_and_seat(result, at, s)
+    title = f"{who(problem)}: {problem.name}"
+    found = Timeline(body, title, *states, tau, body.coordinate_names, external, ground)
+    return replace(found, things=_things(problem, term.support))
+
+
+def _things(problem: MotionProblem, support: Support) -> tuple[Thing, ...]:
+    """Return what the body of a problem carries and sits on."""
+    load, seats = load_of(problem), [support] if isinstance(support, Sitting) else []
+    return (*([] if load is None else [load]), *seats)
 
 
 def _of_stride(stride: StrideCurves) -> Timeline:
-    body, at = stride.body, stride.samples
+    body, at, problem = stride.body, stride.samples, stride.result.problem
     forces, moments = at.forces, at.moments
-    places = np.full((*forces.shape[:2], 3), np.nan)
-    places[..., 0], places[..., 2] = stride.pressure[..., 0], stride.pressure[..., 1]
-    places[..., 1] = np.where(np.isnan(places[..., 0]), np.nan, 0.0)
     feet = [body.link_names.index(f"{side}_foot") for side in SIDES]
     poses = body.to(device="casadi").poses(at.q)[:, feet]
     external = np.zeros((len(at.q), len(body.links), 6))
     arms = moments - np.cross(poses[..., :3, 3], forces)
     for part, vectors in ((slice(0, 3), arms), (slice(3, 6), forces)):
         external[:, feet, part] = np.einsum("tfji,tfj->tfi", poses[..., :3, :3], vectors)
-    title = f"{body.name}, {stride.step.speed:.3g} m/s"
+    title = f"{who(problem)}, {stride.step.speed:.3g} m/s"
     states = (stride.s * stride.duration, at.q, at.v, at.a, at.torques)
-    ground = np.concatenate([places, forces], axis=-1)
-    return Timeline(body, title, *states, body.coordinate_names, external, ground)
+    ground = np.concatenate([pressure(at, body), forces], axis=-1)
+    found = Timeline(body, title, *states, body.coordinate_names, external, ground)
+    return replace(found, things=_things(problem, walk_of(problem)[1]), ahead=_ahead(at.q))
+
+
+def _ahead(q: Array) -> Array | None:
+    """Return how far a walk goes in the samples q (T, 55) of a stride, if it ends as it began."""
+    way = q[-1] - q[0]
+    return way[:3].copy() if np.abs(np.delete(way, GLOBAL.index("tz"))).max() < REPEATS else None
 
 
 def _of_identified(result: Identified) -> Timeline:

@@ -2,8 +2,8 @@
 
 class Actor {
     constructor(content, robot) {
-        Object.assign(this, { content, robot, visible: true, offset: [0, 0, 0] });
-        this.matrices = new Float32Array(16 * (robot.links.length + 1));
+        Object.assign(this, { content, robot, visible: true, offset: [0, 0, 0], shift: [0, 0, 0] });
+        this.matrices = new Float32Array(16 * (robot.places + 1));
         identity(this.matrices);
     }
 
@@ -14,7 +14,12 @@ class Actor {
 
     /** A point of a link (-1: of the base) in base axes, beside the other actors. */
     point(link, place) {
-        return add(moved(this.matrices, place, Actor.at(link)), this.offset);
+        return moved(this.matrices, place, Actor.at(link));
+    }
+
+    /** Where the origin of the base is drawn: beside the other actors, and ahead by the rounds of a walk. */
+    get origin() {
+        return add(this.offset, this.shift);
     }
 
     place() {
@@ -31,9 +36,12 @@ class Motion extends Actor {
         this.show(0);
     }
 
-    /** Go to a time after the start (s); before and after the motion it stands still. */
-    show(time) {
-        const { times } = this, t = clamp(time + times[0], times[0], times[times.length - 1]);
+    /** Go to a time after the start (s). A walk goes on in the next round; other motions stand still at their end. */
+    show(after) {
+        const { times, duration } = this, { ahead } = this.content;
+        const rounds = ahead && after > duration ? Math.floor(after / duration) : 0, time = after - rounds * duration;
+        this.shift = scaled(ahead || [0, 0, 0], rounds);
+        const t = clamp(time + times[0], times[0], times[times.length - 1]);
         let low = 0, high = times.length - 1;
         while (high - low > 1) {
             const middle = (low + high) >> 1;
@@ -48,12 +56,12 @@ class Motion extends Actor {
     }
 
     update() {
-        const { poses } = this.content, count = this.robot.links.length;
+        const { poses } = this.content, count = this.robot.places, { origin } = this;
         this.place();
         for (let link = 0; link < count; link++) {
             betweenPoses(poses, 7 * (this.index * count + link), poses, 7 * (this.next * count + link), this.part, this.pose);
             fromPose(this.pose, 0, this.matrices, Actor.at(link));
-            for (let k = 0; k < 3; k++) this.matrices[Actor.at(link) + 12 + k] += this.offset[k];
+            for (let k = 0; k < 3; k++) this.matrices[Actor.at(link) + 12 + k] += origin[k];
         }
     }
 
@@ -67,7 +75,7 @@ class Motion extends Actor {
     }
 
     get com() {
-        return add(this.now(this.content.com, 3, 0, 3), this.offset);
+        return add(this.now(this.content.com, 3, 0, 3), this.origin);
     }
 
     get energies() {
@@ -94,7 +102,7 @@ class Motion extends Actor {
         const count = array.shape[1];
         return Array.from({ length: count }, (_, k) => {
             const numbers = this.now(array, 6 * count, 6 * k, 6), first = numbers.slice(0, 3), last = numbers.slice(3);
-            if (kind === "ground") return { at: add(first, this.offset), force: last };
+            if (kind === "ground") return { at: add(first, this.origin), force: last };
             const { link, place } = this.content[`${kind}At`][k];
             return { at: this.point(link, place), moment: first, force: last };
         }).filter((each) => Number.isFinite(each.at[0] + each.force[0]));
@@ -102,7 +110,7 @@ class Motion extends Actor {
 
     /** The path of a point of a link: all samples. */
     path({ link, place }) {
-        const { poses } = this.content, count = this.robot.links.length, m = new Float32Array(16);
+        const { poses } = this.content, count = this.robot.places, m = new Float32Array(16);
         return Array.from(this.times, (_, k) => {
             fromPose(poses, 7 * (k * count + link), m, 0);
             return moved(m, place);
@@ -174,16 +182,18 @@ class Posed extends Actor {
 
     update() {
         this.place();
-        const count = this.robot.links.length, found = this.own ? this.own.poses(this.q) : null;
-        for (let link = 0; link < count; link++) {
+        const { links, places, beams } = this.robot, found = this.own ? this.own.poses(this.q) : null;
+        for (let link = 0; link < (found ? links.length : places); link++) {
             const at = Actor.at(link);
             if (found) for (let k = 0; k < 16; k++) this.matrices[at + k] = found[16 * link + 4 * (k % 4) + (k >> 2)];
             else fromPose(this.content.poses, 7 * link, this.matrices, at);
             for (let k = 0; k < 3; k++) this.matrices[at + 12 + k] += this.offset[k];
         }
+        if (found) for (const beam of beams) placeBeam(beam, this.q, this.matrices);
     }
 
     get com() {
+        if (!(this.robot.mass > 0)) return [...this.offset];
         return add(this.own ? Array.from(this.own.centerOfMass(this.q)) : this.content.com, this.offset);
     }
 

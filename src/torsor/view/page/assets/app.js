@@ -19,6 +19,9 @@ const NO_WEBGL =
     "This page needs WebGL for its 3D picture. WebGL is missing in this browser, or switched off. " +
     "Another browser, or hardware acceleration in its settings, helps.";
 const SLOW = 0.045; // seconds between two pictures
+const ROUGH = 0.7; // quality that a motion begins with without a graphics card
+const HURRY = 250; // milliseconds between two changes of a picture that moves
+const READ = 100; // milliseconds between two updates of the numbers: what changes faster cannot be read
 
 class App {
     constructor(data) {
@@ -30,7 +33,7 @@ class App {
         });
         const any = (test) => this.actors.some(test), moves = any((each) => each instanceof Motion);
         this.has = {
-            bodies: true, grid: true, links: true, com: true, names: true,
+            bodies: true, grid: true, links: true, com: any((each) => each.robot.mass > 0), names: true,
             frames: any((each) => each.robot.frames.length),
             inertia: data.robots.some((each) => each.shown.some((one) => one.kind === "inertia")),
             trails: moves && any((each) => each.robot.trails.length), reactions: any((each) => each.content.reactions),
@@ -39,17 +42,16 @@ class App {
         };
         this.layers = { bodies: true, grid: true, external: true, ...data.layers };
         this.duration = Math.max(...this.actors.map((each) => each.duration), 0);
-        Object.assign(this, { time: 0, playing: false, speed: 1, loop: true, frames: 0 });
+        Object.assign(this, { time: 0, rounds: 0, playing: false, speed: 1, loop: true, frames: 0, quality: 1, wanted: -HURRY, read: 0 });
         Object.assign(this, { chosen: this.actors[0], apart: data.apart });
         this.byId = (id) => document.getElementById(id);
-        this.stage = new Stage(this.byId("view"), this.byId("labels"), data, this.actors, this.layers);
+        this.stage = new Stage(this.byId("view"), this.byId("labels"), data, this.actors, this.layers, () => this.changed());
         this.separate(this.apart);
         this.dark = matchMedia("(prefers-color-scheme: dark)");
         this.dark.addEventListener("change", () => this.changed());
         this.panel = new Panel(this.byId("panel"), this);
         this.controls();
         this.stage.camera.listen(this.byId("view"), () => this.changed());
-        addEventListener("resize", () => this.changed());
         this.changed();
     }
 
@@ -101,9 +103,8 @@ class App {
         this.apart = apart;
         this.actors.forEach((actor, k) => {
             actor.offset = scaled(way, apart * this.data.unit * (k - (this.actors.length - 1) / 2));
-            actor.show(this.time);
         });
-        this.changed();
+        this.seek(this.time, this.rounds);
     }
 
     choose(k) {
@@ -112,9 +113,10 @@ class App {
         this.changed();
     }
 
-    seek(time) {
-        this.time = time;
-        this.actors.forEach((each) => each.show(time));
+    /** Go to a time (s), after so many rounds of a loop, in which walks have gone on. */
+    seek(time, rounds = 0) {
+        Object.assign(this, { time, rounds });
+        this.actors.forEach((each) => each.show(each.content.ahead ? time + rounds * this.duration : time));
         this.changed();
     }
 
@@ -124,6 +126,7 @@ class App {
         this.playing = true;
         this.last = null;
         this.pace = SLOW / 2;
+        this.quality = this.stage.renderer.software ? ROUGH : 1;
         this.changed();
     }
 
@@ -132,8 +135,13 @@ class App {
         this.changed();
     }
 
-    /** Ask for a new picture: at most one for each refresh of the screen. */
+    /** Ask for a new picture: at most one for each refresh of the screen. After several in a hurry, a fine one follows. */
     changed() {
+        const now = performance.now();
+        this.hurried = now - this.wanted < HURRY;
+        this.wanted = now;
+        clearTimeout(this.rest);
+        if (this.hurried && !this.playing) this.rest = setTimeout(() => this.changed(), HURRY);
         if (!this.asked && this.stage) {
             this.asked = true;
             requestAnimationFrame((now) => this.tick(now));
@@ -146,12 +154,12 @@ class App {
             const passed = this.last === null ? 0 : (now - this.last) / 1000;
             this.last = now;
             this.adapt(passed);
-            let time = this.time + this.speed * passed;
+            let time = this.time + this.speed * passed, { rounds } = this;
             if (time > this.duration) {
-                if (this.loop) time %= this.duration;
+                if (this.loop) [time, rounds] = [time % this.duration, rounds + Math.floor(time / this.duration)];
                 else [time, this.playing] = [this.duration, false];
             }
-            this.seek(time);
+            this.seek(time, rounds);
         }
         this.render();
         if (this.playing) this.changed();
@@ -161,7 +169,7 @@ class App {
     adapt(passed) {
         this.pace = mix(this.pace, passed || this.pace, 0.2);
         if (this.pace > SLOW) {
-            this.stage.quality = Math.max(LOW, 0.8 * this.stage.quality);
+            this.quality = Math.max(LOW, 0.8 * this.quality);
             this.pace = SLOW / 2;
         }
     }
@@ -169,13 +177,22 @@ class App {
     render() {
         if (!this.panel) return;
         this.frames++;
-        const { byId } = this;
-        if (!this.playing) this.stage.quality = 1;
+        const { software } = this.stage.renderer, rough = software && this.hurried;
+        this.stage.quality = this.playing ? this.quality : rough ? ROUGH : software ? FINE : 1;
         this.stage.draw(this.theme);
-        if (!this.playing || this.frames % 3 === 0) this.panel.update(); // numbers that change faster cannot be read
+        const now = performance.now(), read = !(this.playing || rough) || now - this.read > READ;
+        if (read) {
+            this.read = now;
+            this.panel.update();
+        }
+        if (read || !software) this.transport();
+    }
+
+    transport() {
+        const { byId } = this;
         byId("scrub").value = this.time;
-        byId("clock").textContent = `${this.time.toFixed(2)} / ${this.duration.toFixed(2)} s`;
-        byId("play").textContent = this.playing ? "\u275a\u275a" : "\u25b6";
+        say(byId("clock"), `${this.time.toFixed(2)} / ${this.duration.toFixed(2)} s`);
+        say(byId("play"), this.playing ? "\u275a\u275a" : "\u25b6");
         byId("play").setAttribute("aria-label", this.playing ? "Pause" : "Play");
     }
 
@@ -189,6 +206,7 @@ class App {
 
     /** The picture as a PNG, as a data URL. */
     image() {
+        this.hurried = false;
         this.render();
         return this.stage.canvas.toDataURL();
     }

@@ -1,15 +1,43 @@
-// A small chart of one drive over time: its force in each motion, its limits, and where the motion is now.
+// A small chart of one drive over time: its force in each motion, its limits, and the time that is shown.
 
-function drawChart(canvas, curves, now, duration, theme) {
+const LEFT = 44; // pixels beside the curves, for numbers
+const RIGHT = 6;
+
+/** A chart that is drawn again when it shows something else; the line at the time that is shown moves alone. */
+class Chart {
+    /** ``resized`` is called when it has another size and must be shown again. */
+    constructor(resized) {
+        this.canvas = element("canvas");
+        this.line = element("i");
+        this.root = element("div", { className: "chart" }, this.canvas, this.line);
+        new ResizeObserver(() => {
+            this.key = null;
+            resized();
+        }).observe(this.canvas);
+    }
+
+    /** Draw ``curves()``, if ``key``, which says what they are, has changed. */
+    show(key, curves, duration, theme) {
+        if (key === this.key) return;
+        this.key = key;
+        drawChart(this.canvas, curves(), duration, theme);
+    }
+
+    point(now, duration) {
+        this.line.style.left = `calc(${LEFT}px + ${(now / (duration || 1)).toFixed(4)} * (100% - ${LEFT + RIGHT}px))`;
+    }
+}
+
+function drawChart(canvas, curves, duration, theme) {
     const ratio = Math.min(globalThis.devicePixelRatio || 1, 2), pen = canvas.getContext("2d");
     const width = Math.round(canvas.clientWidth * ratio), height = Math.round(canvas.clientHeight * ratio);
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     pen.clearRect(0, 0, width, height);
     if (!curves.length || !width) return;
-    const values = curves.flatMap((each) => each.values).filter(Number.isFinite);
-    const top = Math.max(...values.map(Math.abs), 1e-9), limit = curves[0].limit;
+    const larger = (most, value) => (Number.isFinite(value) ? Math.max(most, Math.abs(value)) : most);
+    const top = curves.reduce((most, each) => each.values.reduce(larger, most), 1e-9), limit = curves[0].limit;
     const shown = Number.isFinite(limit) && limit < 1.6 * top ? Math.max(1.08 * limit, 1.1 * top) : 1.15 * top;
-    const left = 44 * ratio, x = (t) => left + (t / (duration || 1)) * (width - left - 6 * ratio);
+    const left = LEFT * ratio, x = (t) => left + (t / (duration || 1)) * (width - left - RIGHT * ratio);
     const y = (value) => height / 2 - (value / shown) * (height / 2 - 8 * ratio);
     const line = (color, wide, points, dashes = []) => {
         pen.strokeStyle = color;
@@ -32,7 +60,6 @@ function drawChart(canvas, curves, now, duration, theme) {
         if (residuals) line(theme.faint, 1, own.map((_, k) => [x(times[k] - times[0]), y(residuals[k])]));
         line(color, 1.6, own.map((value, k) => [x(times[k] - times[0]), y(value)]));
     }
-    line(theme.ink, 1, [[x(now), 4 * ratio], [x(now), height - 4 * ratio]]);
 }
 
 /** A number in few characters; below ``least`` it is rounding. */

@@ -26,6 +26,13 @@ function element(tag, attributes = {}, ...children) {
     return made;
 }
 
+/** Set the text of an element, if it is another: what is written is laid out and painted again. */
+function say(made, text) {
+    if (made.said === text) return;
+    made.said = text;
+    made.textContent = text;
+}
+
 const css = ([red, green, blue]) => `rgb(${[red, green, blue].map((each) => Math.round(255 * each)).join(" ")})`;
 
 class Panel {
@@ -41,12 +48,12 @@ class Panel {
             this.sliders = element("div");
             parts.push(section("Coordinates", true, this.sliders));
         }
-        this.chart = element("canvas", { className: "chart" });
+        this.chart = new Chart(() => app.changed());
         this.chartTitle = element("div", { className: "note" });
         this.drives = element("div", { className: "drives" });
         if (app.actors.some((each) => each.content.drives)) {
             const moves = app.actors.some((each) => each instanceof Motion);
-            const chart = moves ? [this.chartTitle, this.chart] : [];
+            const chart = moves ? [this.chartTitle, this.chart.root] : [];
             const title = moves ? "Drive forces and limits" : "Forces that hold it against gravity";
             parts.push((this.driveSection = section(title, true, ...chart, this.drives)));
         }
@@ -191,21 +198,21 @@ class Panel {
             for (const { slider, input, value } of this.inputs) {
                 const now = actor.value(slider), angle = slider.unit === "rad";
                 if (document.activeElement !== input || actor.refused) input.value = now;
-                value.textContent = angle ? `${((now * 180) / Math.PI).toFixed(1)}\u00b0` : `${short(now)} ${slider.unit}`;
+                say(value, angle ? `${((now * 180) / Math.PI).toFixed(1)}\u00b0` : `${short(now)} ${slider.unit}`);
             }
-            this.refused.textContent = actor.refused;
+            say(this.refused, actor.refused);
         }
         const drives = actor.drives, top = Math.max(...drives.map((each) => Math.abs(each.value)), 1e-9);
         this.rows.forEach(({ row, bar, value }, k) => {
             if (!drives[k]) return;
             const { limit, value: force, unit } = drives[k], bounded = Number.isFinite(limit) && limit > 0;
             const part = clamp(force / (bounded ? limit : actor.content.drives.peak || top), -1, 1);
-            bar.style.left = `${50 + 50 * Math.min(part, 0)}%`;
-            bar.style.width = `${50 * Math.abs(part)}%`;
+            bar.style.left = `${(50 + 50 * Math.min(part, 0)).toFixed(1)}%`;
+            bar.style.width = `${(50 * Math.abs(part)).toFixed(1)}%`;
             row.classList.toggle("over", bounded && Math.abs(force) > limit * 1.0001);
             row.classList.toggle("free", !bounded);
             row.classList.toggle("chosen", k === this.drive && actor instanceof Motion);
-            value.textContent = bounded ? `${short(force)} / ${short(limit)} ${unit}` : `${short(force)} ${unit}`;
+            say(value, bounded ? `${short(force)} / ${short(limit)} ${unit}` : `${short(force)} ${unit}`);
         });
         this.readout();
         this.drawChart(app.theme);
@@ -219,26 +226,35 @@ class Panel {
         if (actor.closure !== null) rows.push(["Closing error", short(actor.closure, 0)]);
         const ground = actor.wrenches("ground").reduce((sum, each) => add(sum, each.force), [0, 0, 0]);
         if (actor.content.ground) rows.push(["Force of the ground", `${short(norm(ground))} N`]);
-        const com = subtract(actor.com, actor.offset).map((each) => (each + 0).toFixed(3).replace(/^-(0\.0*)$/, "$1"));
-        rows.push(["Centre of mass", `${com.join("  ").replaceAll("-", "\u2212")} m`]);
+        const digits = clamp(3 - Math.trunc(Math.log10(actor.robot.size)), 0, 9); // of a robot of some metres, to a millimetre
+        const com = subtract(actor.com, actor.offset).map((each) => (each + 0).toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
+        if (actor.robot.mass > 0) rows.push(["Centre of mass", `${com.join("  ").replaceAll("-", "\u2212")} m`]);
         if (this.energy.children.length !== 2 * rows.length) {
             this.energy.replaceChildren(...rows.flatMap(([name]) => [element("dt", {}, name), element("dd")]));
         }
-        rows.forEach(([, value], k) => (this.energy.children[2 * k + 1].textContent = value));
+        rows.forEach(([, value], k) => say(this.energy.children[2 * k + 1], value));
     }
 
     drawChart(theme) {
         const { actor, app } = this;
         if (!(actor instanceof Motion) || !actor.content.drives) return;
-        const name = actor.content.drives.names[this.drive], curves = [];
-        for (const each of app.actors) {
+        const name = actor.content.drives.names[this.drive], shown = app.actors.map((each) => each.visible);
+        const title = `${name} (${actor.content.drives.units[this.drive]})`;
+        say(this.chartTitle, title);
+        this.chart.show(`${title} ${shown} ${theme.ink}`, () => this.curves(name), app.duration, theme);
+        this.chart.point(app.time, app.duration);
+    }
+
+    /** The force of a drive in each motion that has it: [{times, values, limit, color, residuals}]. */
+    curves(name) {
+        const found = [];
+        for (const each of this.app.actors) {
             const own = each.content.drives, k = own && own.tau ? own.names.indexOf(name) : -1;
             if (k < 0 || !each.visible) continue;
             const width = own.names.length, column = (array) => Array.from(each.times, (_, t) => array[t * width + k]);
             const residuals = own.residuals ? column(own.residuals) : null;
-            curves.push({ times: each.times, values: column(own.tau), limit: own.limits[k], color: css(each.color), residuals });
+            found.push({ times: each.times, values: column(own.tau), limit: own.limits[k], color: css(each.color), residuals });
         }
-        this.chartTitle.textContent = `${name} (${actor.content.drives.units[this.drive]})`;
-        drawChart(this.chart, curves, app.time, app.duration, theme);
+        return found;
     }
 }

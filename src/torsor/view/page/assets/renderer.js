@@ -1,37 +1,43 @@
-// A renderer for WebGL 1 and 2: lit triangles, a ground with a grid, and shadows on it.
+// A renderer for WebGL 1 and 2: lit triangles, plain ones and lines, and shadows on the ground. Without a graphics card
+// every pixel costs: colours are squares of light (no powers), and nothing is computed for a pixel that a corner can tell.
 
 const LIT = {
     vertex: `
         attribute vec3 place, normal;
         attribute vec4 color;
         uniform mat4 model, camera;
-        varying vec3 vAt, vNormal;
-        varying vec4 vColor;
+        uniform vec4 tint;
+        varying vec3 vAt, vNormal, vBase;
         void main() {
             vec4 at = model * vec4(place, 1.0);
             vAt = at.xyz;
             vNormal = mat3(model[0].xyz, model[1].xyz, model[2].xyz) * normal;
-            vColor = color;
+            vec3 base = mix(color.rgb, tint.rgb, tint.a);
+            vBase = base * base;
             gl_Position = camera * at;
         }`,
     fragment: `
         precision highp float;
-        varying vec3 vAt, vNormal;
-        varying vec4 vColor;
+        varying vec3 vAt, vNormal, vBase;
         uniform vec3 eye, sun, up, sky, earth;
-        uniform vec4 tint;
         uniform float opacity, flat_;
         void main() {
             vec3 n = normalize(vNormal), toEye = normalize(eye - vAt);
-            if (dot(n, toEye) < 0.0) n = -n;
-            vec3 base = pow(mix(vColor.rgb, tint.rgb, tint.a), vec3(2.2));
+            float side = dot(n, toEye);
+            if (side < 0.0) {
+                n = -n;
+                side = -side;
+            }
             vec3 ambient = mix(earth, sky, dot(n, up) * 0.5 + 0.5);
-            float key = max(dot(n, sun), 0.0), side = max(dot(n, toEye), 0.0);
-            float gloss = pow(max(dot(n, normalize(sun + toEye)), 0.0), 40.0) * 0.12;
-            vec3 lit = base * (ambient + 0.95 * key + 0.22 * side) + gloss + 0.06 * sky * pow(1.0 - side, 3.0);
-            lit = mix(lit, base, flat_);
-            float alpha = opacity;
-            gl_FragColor = vec4(pow(min(lit, 1.0), vec3(1.0 / 2.2)) * alpha, alpha);
+            float rim = 1.0 - side, gloss = max(dot(n, normalize(sun + toEye)), 0.0);
+            gloss *= gloss;
+            gloss *= gloss;
+            gloss *= gloss;
+            gloss *= gloss;
+            gloss *= gloss;
+            vec3 lit = vBase * (ambient + 0.95 * max(dot(n, sun), 0.0) + 0.22 * side);
+            lit = mix(lit + 0.12 * gloss + 0.06 * sky * (rim * rim * rim), vBase, flat_);
+            gl_FragColor = vec4(sqrt(min(lit, 1.0)) * opacity, opacity);
         }`,
 };
 const PLAIN = {
@@ -55,36 +61,6 @@ const PLAIN = {
             gl_FragColor = vec4(color.rgb * alpha, alpha);
         }`,
 };
-// The grid is computed for each pixel: p counts cells, w is the width of a pixel in cells along both axes.
-const FLOOR = {
-    vertex: PLAIN.vertex,
-    fragment: `
-        precision highp float;
-        varying vec3 vAt;
-        uniform vec3 middle, eye, up, axis1, axis2;
-        uniform vec4 color, thin, thick;
-        uniform float reach, cell, pixel;
-        float lines(vec2 p, vec2 w) {
-            vec2 away = abs(fract(p - 0.5) - 0.5), on = 1.0 - smoothstep(0.2 * w, 1.1 * w, away);
-            on *= 1.0 - smoothstep(0.1, 0.4, w);
-            return max(on.x, on.y);
-        }
-        void main() {
-            vec3 ray = vAt - eye;
-            float far = length(ray), steep = max(abs(dot(ray, up)) / far, 0.02);
-            vec2 p = vec2(dot(vAt, axis1), dot(vAt, axis2)) / cell;
-            vec2 way = vec2(dot(ray, axis1), dot(ray, axis2));
-            way = way * way / max(dot(way, way), 1e-12);
-            vec2 w = pixel * far / cell * sqrt(1.0 - way + way / (steep * steep));
-            float off = distance(vAt, middle) / reach, fade = 1.0 - smoothstep(0.25, 1.0, off);
-            float fine = thin.a * lines(p, w) * (1.0 - smoothstep(0.1, 0.6, off));
-            float coarse = thick.a * lines(p / 5.0, w / 5.0) * fade;
-            vec4 found = vec4(color.rgb, 1.0) * color.a * fade;
-            found = mix(found, vec4(thin.rgb, 1.0), fine);
-            gl_FragColor = mix(found, vec4(thick.rgb, 1.0), coarse);
-        }`,
-};
-
 const MISSING = "WebGL is missing";
 
 class Program {
@@ -134,17 +110,29 @@ class Program {
     }
 }
 
+const contextOf = (canvas, wanted) => canvas.getContext("webgl2", wanted) || canvas.getContext("webgl", wanted);
+
+/** Whether the browser computes pictures without a graphics card; it says so before the first one. */
+function isSoftware() {
+    const gl = contextOf(document.createElement("canvas"), { antialias: false });
+    if (!gl) return false;
+    const names = gl.getExtension("WEBGL_debug_renderer_info"), free = gl.getExtension("WEBGL_lose_context");
+    const name = gl.getParameter(names ? names.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
+    if (free) free.loseContext();
+    return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+}
+
 class Renderer {
     constructor(canvas) {
-        const wanted = { antialias: true, alpha: true, stencil: true, premultipliedAlpha: true };
-        const gl = canvas.getContext("webgl2", wanted) || canvas.getContext("webgl", wanted);
+        this.software = isSoftware();
+        // Smooth edges take most of the time of a picture that is computed without a card.
+        const gl = contextOf(canvas, { antialias: !this.software, alpha: true, stencil: true, premultipliedAlpha: true });
         if (!gl) throw new Error(MISSING);
         gl.getExtension("OES_element_index_uint"); // part of WebGL 2, and of all known WebGL 1
         this.canvas = canvas;
         this.gl = gl;
         this.lit = new Program(gl, LIT);
         this.plain = new Program(gl, PLAIN);
-        this.floor = new Program(gl, FLOOR);
         this.identity = identity();
         gl.enable(gl.DEPTH_TEST);
         gl.depthFunc(gl.LEQUAL);
@@ -243,18 +231,18 @@ class Renderer {
         gl.disable(gl.STENCIL_TEST);
     }
 
-    /** Draw the ground: a square (places of 3 numbers) with a grid of cells along two axes. */
-    ground(mesh, { color, thin, thick, axis1, axis2, cell, pixel }) {
-        const { gl, floor, view } = this, numbers = { color, thin, thick, axis1, axis2, cell, pixel };
-        floor.use();
-        floor.set("model", this.identity);
-        for (const name of ["camera", "middle", "reach", "eye", "up"]) floor.set(name, view[name]);
-        for (const [name, value] of Object.entries(numbers)) floor.set(name, value);
+    /** Draw places (3 numbers each), triangles or lines, below all else; they fade from the middle of the view outwards. */
+    flat(mesh, model, color, reach, lines = false) {
+        const { gl, plain } = this;
+        plain.use();
+        plain.set("model", model);
+        plain.set("color", color);
+        plain.set("reach", reach);
         gl.bindBuffer(gl.ARRAY_BUFFER, mesh.buffer);
-        floor.read([["place", 3, gl.FLOAT, 0]], 12);
+        plain.read([["place", 3, gl.FLOAT, 0]], 12);
         this.blends(true);
         gl.disable(gl.DEPTH_TEST);
-        gl.drawArrays(gl.TRIANGLES, 0, mesh.length / 3);
+        gl.drawArrays(lines ? gl.LINES : gl.TRIANGLES, 0, mesh.length / 3);
         gl.enable(gl.DEPTH_TEST);
     }
 }

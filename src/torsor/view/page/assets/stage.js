@@ -5,9 +5,11 @@ const MOMENT = [120, 92, 214, 255];
 const CENTRE = [240, 190, 40, 255];
 const SUN = [0.35, 0.3, 0.9]; // where the light comes from: two horizontal axes, up
 const LOW = 0.5; // least quality: pixels across for each of the screen, and no shadows
+const FINE = 1.5; // quality at rest of a picture without smooth edges
 
 class Stage {
-    constructor(canvas, labels, data, actors, layers) {
+    /** ``resized`` is called when the canvas has another size on the screen. */
+    constructor(canvas, labels, data, actors, layers, resized) {
         Object.assign(this, { canvas, labels, data, actors, layers, arrows: 1, quality: 1 });
         this.renderer = new Renderer(canvas);
         this.camera = new Camera(data.up, data.middle, data.size);
@@ -19,27 +21,25 @@ class Stage {
         this.moving = this.renderer.mesh(new Float32Array(FLOATS));
         this.light = unit(this.camera.basis.reduce((sum, axis, k) => add(sum, scaled(axis, SUN[k])), [0, 0, 0]));
         this.trails = new Map();
-        this.prepareGround();
+        this.ground = new Ground(this.renderer, this.camera.basis, data.ground);
+        this.fit();
+        new ResizeObserver(() => {
+            this.fit();
+            resized();
+        }).observe(canvas);
     }
 
-    prepareGround() {
-        const [x, y, up] = this.camera.basis, { size, ground } = this.data, half = 40 * size;
-        const power = 10 ** Math.floor(Math.log10(size / 4));
-        this.cell = power * [1, 2, 5, 10].find((each) => each * power > size / 4.5);
-        this.reach = 6 * size;
-        const at = (a, b) => add(scaled(up, ground), add(scaled(x, a * half), scaled(y, b * half)));
-        const square = [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]].flatMap(([a, b]) => at(a, b));
-        this.floor = this.renderer.mesh(new Float32Array(square));
+    /** How many pixels the canvases have on the screen; asking for it in every picture would lay out the page again. */
+    fit() {
+        this.ratio = Math.min(globalThis.devicePixelRatio || 1, 2);
+        this.room = [this.canvas.clientWidth * this.ratio, this.canvas.clientHeight * this.ratio];
     }
 
     resize() {
-        const { canvas, labels } = this, full = Math.min(globalThis.devicePixelRatio || 1, 2);
-        for (const [each, ratio] of [[canvas, full * this.quality], [labels, full]]) {
-            const width = Math.max(1, Math.round(each.clientWidth * ratio));
-            const height = Math.max(1, Math.round(each.clientHeight * ratio));
+        for (const [each, part] of [[this.canvas, this.quality], [this.labels, 1]]) {
+            const [width, height] = this.room.map((pixels) => Math.max(1, Math.round(pixels * part)));
             if (each.width !== width || each.height !== height) Object.assign(each, { width, height });
         }
-        this.ratio = full;
     }
 
     /** How far the camera has followed the first actor, along the ground. */
@@ -58,16 +58,14 @@ class Stage {
         this.matrix = camera.matrix(aspect);
         const ground = subtract(camera.target, scaled(data.up, dot(camera.target, data.up) - data.ground));
         const { up } = data, { sky, earth } = theme;
-        const reach = Math.max(this.reach, 2.2 * camera.distance);
+        const reach = Math.max(6 * data.size, 2.2 * camera.distance);
         renderer.begin({ eye, camera: this.matrix, up, sun: this.light, sky, earth, middle: ground, reach });
         const above = dot(eye, up) > data.ground;
         if (this.layers.grid) {
-            const [axis1, axis2] = camera.basis, [thin, thick] = theme.lines, { cell } = this;
-            const pixel = (2 * Math.tan(WIDE / 2)) / this.canvas.height, color = above ? theme.floor : [0, 0, 0, 0];
-            renderer.ground(this.floor, { color, thin, thick, axis1, axis2, cell, pixel });
+            this.ground.draw(ground, reach, theme, above);
         }
         const bodies = this.bodies();
-        if (this.layers.grid && above && this.quality > LOW) {
+        if (this.layers.grid && above && this.quality > (renderer.software ? 1 : LOW)) {
             const flat = shadowOn(up, data.ground, this.light);
             renderer.shadows(bodies.map((each) => [each.mesh, each.model]), flat, theme.shadow);
         }
@@ -146,7 +144,7 @@ class Stage {
             if (!actor.visible || !(actor instanceof Motion)) continue;
             if (!this.trails.has(actor)) this.trails.set(actor, actor.robot.trails.map((each) => this.trail(actor, each, thin)));
             const model = identity();
-            for (let k = 0; k < 3; k++) model[12 + k] = actor.offset[k];
+            for (let k = 0; k < 3; k++) model[12 + k] = actor.origin[k];
             for (const { mesh, starts } of this.trails.get(actor)) {
                 const [low, high] = [starts[actor.index], starts[actor.next]];
                 const count = low + 36 * Math.round(((high - low) / 36) * actor.part);
@@ -173,9 +171,10 @@ class Stage {
     }
 
     names(theme) {
+        this.labels.style.visibility = this.layers.names ? "visible" : "hidden"; // an empty layer would be laid over the picture
+        if (!this.layers.names) return;
         const pen = this.labels.getContext("2d");
         pen.clearRect(0, 0, this.labels.width, this.labels.height);
-        if (!this.layers.names) return;
         pen.font = `${12 * this.ratio}px system-ui, sans-serif`;
         pen.textBaseline = "middle";
         pen.lineWidth = 3 * this.ratio;

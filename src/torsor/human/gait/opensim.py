@@ -1,0 +1,127 @@
+"""A predicted walk in the files of OpenSim: joint angles and ground forces as .mot, for its viewer.
+
+Names and directions are those of the gait model of Rajagopal et al. (2016). Joints of three axes turn about z, then
+x, then y there, as the hips and shoulders of Torsor's body do in its own axes. The spine, of four joints here, is one
+joint there.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.checks import instance_of
+from torsor.human.body.coordinates import SIDES
+from torsor.human.gait.curves import StrideCurves
+from torsor.human.terms.samples import Samples
+from torsor.recordings import GroundForces, MotionTable, OsimModel, save
+from torsor.recordings.axes import HUMAN, OPENSIM, rotation
+from torsor.robot.robot import Robot
+
+LETTERS = {"right": "r", "left": "l"}
+# Hinges of a leg and an arm, by coordinate: the same direction, the other name.
+HINGES = {
+    "knee_flexion": "knee_angle",
+    "ankle_flexion": "ankle_angle",
+    "ankle_inversion": "subtalar_angle",
+    "toe_extension": "mtp_angle",
+    "elbow_flexion": "elbow_flex",
+}
+HIP = ("hip_flexion", "hip_adduction", "hip_rotation")
+SHOULDER = ("clavicle_elevation", "clavicle_protraction", "shoulder_flexion", "shoulder_adduction", "shoulder_rotation")
+SPINE = tuple(f"spine{k}_{way}" for k in range(1, 5) for way in ("flexion", "lateral", "axial"))
+# From the pelvis's origin, between the anterior superior iliac spines, to the midpoint of the hips, unscaled (m).
+MIDDLE_OF_HIPS = (-0.056276, -0.07849, 0.0)  # Rajagopal et al. 2016
+
+
+def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> MotionTable:
+    """Return the joint angles of a stride with the names of OpenSim, in degrees, and the place of the pelvis, in m.
+
+    Columns are those of the model of Rajagopal et al. (2016), x forward, y up, z right, from a heel strike of the
+    right foot on. ``model`` is a skeleton of ``torsor.recordings.read_osim``, from which the place of the hips on the
+    pelvis is taken; by default they are where the unscaled model has them. Forearms, wrists and head are left out.
+    """
+    at, body = _samples(stride), stride.body
+    names = body.coordinate_names
+    columns: dict[str, Array] = {}
+    turns = _turned(body, at.q, ("yaw", "tilt", "list"))
+    columns |= dict(zip(("pelvis_tilt", "pelvis_list", "pelvis_rotation"), _zxy(turns), strict=True))
+    place = np.stack([at.q[:, names.index(name)] for name in ("tx", "ty", "tz")], axis=1)
+    place += sum(body.joint(name).placement[:3, 3] for name in ("tx", "ty", "tz", "yaw", "tilt", "list"))
+    place = place @ rotation(HUMAN, OPENSIM, "stride").T - turns @ _middle_of_hips(model)
+    columns |= {f"pelvis_t{axis}": column for axis, column in zip("xyz", place.T, strict=True)}
+    for side in SIDES:
+        columns |= _side(body, at.q, side)
+    spine = ("lumbar_extension", "lumbar_bending", "lumbar_rotation")
+    columns |= dict(zip(spine, _zxy(_turned(body, at.q, SPINE)), strict=True))
+    times = stride.s * stride.duration
+    table = MotionTable(tuple(columns), times, np.stack(list(columns.values()), axis=1), False, "walk")
+    return table.to_degrees()
+
+
+def ground_forces(stride: StrideCurves) -> GroundForces:
+    """Return the ground's forces on the right and left foot over a stride: N, m, N m; x forward, y up, z right.
+
+    Centres of pressure are on the ground (y = 0), NaN for a foot that is in the air.
+    """
+    at, empty = _samples(stride), np.zeros((len(stride.s), 2, 3))
+    feet = GroundForces(SIDES, stride.s * stride.duration, empty, empty, empty, axes=HUMAN, source="stride")
+    return feet.with_wrench(np.concatenate([at.moments, at.forces], axis=2)).in_axes(OPENSIM)
+
+
+def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | None = None) -> tuple[Path, Path]:
+    """Write a stride as "walk.mot", with joint angles, and "walk_grf.mot", with ground forces; return both paths.
+
+    OpenSim's viewer loads both for a gait model, by "Load Motion" and "Associate Motion Data". ``model`` is as in
+    ``opensim_motion``.
+    """
+    path = Path(path)
+    other = path.with_name(f"{path.stem}_grf.mot")
+    save(opensim_motion(stride, model), path)
+    save(ground_forces(stride).without_unloaded(threshold=1.0), other)
+    return path, other
+
+
+def _samples(stride: StrideCurves) -> Samples:
+    """Return the samples of the stride of the right side, which is not mirrored."""
+    instance_of(stride, StrideCurves, "OpenSim", "stride", allowed="a torsor.human.Stride")
+    return stride.samples if stride.side == "right" else StrideCurves(stride.result, "right").samples
+
+
+def _side(body: Robot, q: Array, side: str) -> dict[str, Array]:
+    """Return the angles (K,) of a leg and an arm, by the names of OpenSim."""
+    letter, names = LETTERS[side], body.coordinate_names
+    sign = 1.0 if side == "right" else -1.0  # adduction and rotation are about reversed axes on the left
+    found = {f"{name}_{letter}": q[:, names.index(f"{side}_{name}")] for name in HIP}
+    for own, other in HINGES.items():
+        found[f"{other}_{letter}"] = q[:, names.index(f"{side}_{own}")]
+    flex, add, turn = _zxy(_turned(body, q, [f"{side}_{name}" for name in SHOULDER]))
+    return found | {f"arm_flex_{letter}": flex, f"arm_add_{letter}": sign * add, f"arm_rot_{letter}": sign * turn}
+
+
+def _turned(body: Robot, q: Array, names: tuple[str, ...] | list[str]) -> Array:
+    """Return the rotation (K, 3, 3) of successive hinges, in the axes of OpenSim."""
+    found = np.broadcast_to(np.eye(3), (len(q), 3, 3))
+    for name in names:
+        x, y, z = body.joint(name).axis
+        K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        angle = q[:, body.coordinate_names.index(name), None, None]
+        found = found @ (np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K))
+    P = rotation(HUMAN, OPENSIM, "stride")
+    return np.asarray(P @ found @ P.T)
+
+
+def _zxy(R: Array) -> tuple[Array, Array, Array]:
+    """Return the angles (K,) about z, the new x and the new y of rotations (K, 3, 3)."""
+    return (
+        np.arctan2(-R[:, 0, 1], R[:, 1, 1]),
+        np.arcsin(np.clip(R[:, 2, 1], -1.0, 1.0)),
+        np.arctan2(-R[:, 2, 0], R[:, 2, 2]),
+    )
+
+
+def _middle_of_hips(model: OsimModel | None) -> Array:
+    if model is None:
+        return np.array(MIDDLE_OF_HIPS)
+    hips = [joint.parent_place[:3] for joint in model.joints.values() if joint.child in ("femur_r", "femur_l")]
+    return np.mean(hips, axis=0) if hips else np.array(MIDDLE_OF_HIPS)

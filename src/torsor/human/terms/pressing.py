@@ -1,0 +1,39 @@
+"""Where the ground and a seat press on a body, and how strongly: the arrows of pictures."""
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.human.contact.balance import ground_reaction
+from torsor.human.contact.support import Sitting
+from torsor.human.terms.samples import Samples, grounded_term, sampled
+from torsor.motion import MotionResult
+from torsor.robot.robot import Robot
+
+CARRIES = 1e-6  # fraction of the weight below which a foot has no centre of pressure
+
+
+def pressure(samples: Samples, body: Robot) -> Array:
+    """Return the centres of pressure (K, 2, 3) of both feet on the ground (m), NaN for a foot without load."""
+    forces, moments = samples.forces, samples.moments
+    weight = body.mass * float(np.linalg.norm(body.gravity))
+    up = np.where(forces[..., 1] > CARRIES * weight, forces[..., 1], np.nan)
+    return np.stack([moments[..., 2] / up, 0.0 * up, -moments[..., 0] / up], axis=-1)
+
+
+def feet_and_seat(result: MotionResult, samples: Samples, s: Array) -> Array:
+    """Return points (m) and forces (N) (K, 2, 6) of the ground on both feet at times s (K,); with a seat, (K, 3, 6).
+
+    Where a foot or the seat carries nothing, numbers are NaN. Times are fractions of the duration.
+    """
+    term = grounded_term(result.problem)
+    found = np.concatenate([pressure(samples, term.body), samples.forces], axis=-1)
+    if not isinstance(term.support, Sitting):
+        return found
+    seat, whole = term.support.seated(s), ground_reaction(term.body, samples.q, samples.v, samples.a)
+    force = np.where(seat.fraction[:, None] > 0, whole.force - samples.forces.sum(axis=1), np.nan)
+    return np.concatenate([found, np.concatenate([seat.point, force], axis=-1)[:, None]], axis=1)
+
+
+def presses(result: MotionResult, s: Array) -> Array:
+    """Return ``feet_and_seat`` of a solved task at times s (K,), fractions of its duration."""
+    return feet_and_seat(result, sampled(result, s), s)

@@ -1,0 +1,145 @@
+"""The results of a sequence of solves: along a parameter, or along the weights of two objectives."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from torsor.errors import ModelError, describe
+from torsor.motion.problem import MotionProblem, MotionResult, load_problem
+from torsor.motion.results import several
+from torsor.results.archive import Archive, reading_archive
+from torsor.results.documents import plain
+from torsor.results.figures import label_of_title, new_figure, saved, styled
+from torsor.results.result import Result
+from torsor.results.tables import Column
+from torsor.summary import Summary
+
+WEIGHT, VALUE = "weight", "value"  # what the values of a sequence are
+MOST = 100_000  # results in a file
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MotionSequence(Result, Sequence[MotionResult]):
+    """The results of ``motion.continuation`` or ``motion.pareto``, in the order of their ``values``.
+
+    It is indexed and iterated like a list; a slice is a shorter sequence. ``parameter`` says what the values are:
+    "value" of a continuation, "weight" of a Pareto front. In files, values other than numbers, text and lists of them
+    are their text.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+        >>> phase, aims = motion.Phase((0.1, 2.0), points=6), [motion.Time(), motion.Effort()]
+        >>> problem = motion.MotionProblem(torsor.library.two_link(), phase, aims, ends, name="reach")
+        >>> front = motion.pareto(problem, [0.99, 0.9])
+        >>> front, front[1:].values
+        (<MotionSequence 'reach': 2 of 2 solved, weight 0.99 to 0.9>, (0.9,))
+    """
+
+    results: tuple[MotionResult, ...]
+    values: tuple[Any, ...]
+    parameter: str = VALUE
+
+    kind = "sequence"
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @overload
+    def __getitem__(self, index: int) -> MotionResult: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "MotionSequence": ...
+
+    def __getitem__(self, index: int | slice) -> "MotionResult | MotionSequence":
+        if isinstance(index, slice):
+            return MotionSequence(self.results[index], self.values[index], self.parameter)
+        return self.results[index]
+
+    def __iter__(self) -> Iterator[MotionResult]:
+        return iter(self.results)
+
+    def __repr__(self) -> str:
+        if not self.results:
+            return "<MotionSequence: no results>"
+        solved = sum(each.is_solved for each in self.results)
+        ends = f"{self.parameter} {self.values[0]} to {self.values[-1]}"
+        return f"<MotionSequence {self.results[0].problem.name!r}: {solved} of {len(self)} solved, {ends}>"
+
+    @classmethod
+    def load(
+        cls, path: str | Path, problem: MotionProblem | Callable[[Any], MotionProblem] | None = None
+    ) -> "MotionSequence":
+        """Return the results in a .npz file; ``problem`` is needed if the file does not include it.
+
+        It is one problem, or the function of a value that ``motion.continuation`` was given.
+        """
+        with reading_archive(Path(path), cls.kind) as found:
+            values, parameter = found.settings["values"], found.settings["parameter"]
+            if not isinstance(values, list) or not 0 < len(values) <= MOST or parameter not in (VALUE, WEIGHT):
+                raise ValueError("its header has no list of values")
+            problems = [problem(each) if callable(problem) else problem for each in values]
+            solutions = several.unpacked(found, problems, load_problem)
+            return cls(tuple(map(MotionResult.of, solutions)), tuple(values), parameter)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw the results and return the figure; ``path`` saves it too.
+
+        Along a parameter, these are objectives and durations; along weights, the two objectives of the Pareto front.
+        """
+        first = self._some()[0]
+        figure = new_figure(9.0, 4.0)
+        (left, right), is_front = figure.subplots(1, 2), self.parameter == WEIGHT
+        is_line = all(map(several.is_number, self.values))
+        x = np.array(self.values if is_line else range(len(self)), dtype=float)
+        parts = np.array([[part.value for part in each.parts] for each in self.results]) if is_front else None
+        panels = [
+            (left, x, [each.outcome.objective for each in self.results], "objective"),
+            (right, x, [each.T for each in self.results], "duration (s)"),
+        ]
+        if parts is not None:
+            panels[0] = (left, parts[:, 0], parts[:, 1].tolist(), first.parts[1].title)
+        for axes, across, up, what in panels:
+            axes.plot(across, up, "o-", color="C0")
+            styled(axes, "", what)
+            axes.set_xlabel(first.parts[0].title if axes is left and is_front else self.parameter)
+            for k, label in enumerate(self.values if (is_front and axes is left) or not is_line else ()):
+                axes.annotate(
+                    str(label)[:20], (across[k], up[k]), textcoords="offset points", xytext=(4, 4), fontsize=7
+                )
+        what = "Pareto front" if is_front else "continuation"
+        aims = " + ".join(part.title for part in first.problem.costs)
+        title = f"{first.robot.name}: {first.problem.name}, minimise {aims}; {what} of {len(self)}, {first.solver}"
+        figure.suptitle(label_of_title(title))
+        return saved(figure, path)
+
+    def _some(self) -> tuple[MotionResult, ...]:
+        """Return the results; raise ModelError if there are none."""
+        if not self.results:
+            raise ModelError(describe("a sequence without results", where="motion", fix="give it values to solve for"))
+        return self.results
+
+    def _archive(self) -> Archive:
+        arrays, _ = several.packed(self._some())
+        settings = {"parameter": self.parameter, "values": plain(self.values)}
+        return Archive(self.kind, arrays, settings, {"0/ and so on": "as in a motion"})
+
+    def _columns(self) -> list[Column]:
+        return several.columns(self._some(), self._labels, self.parameter)
+
+    def _content(self) -> dict[str, Any]:
+        found = several.content(self._some(), self._labels, VALUE)
+        return found | {"parameter": self.parameter}
+
+    def _summary(self) -> Summary:
+        if not self.results:
+            return Summary("MotionSequence: no results", {})
+        return several.summary(self.results, self._labels, repr(self).strip("<>"), self.parameter)
+
+    @property
+    def _labels(self) -> list[Any]:
+        """The values as numbers and text."""
+        return [each if several.is_number(each) else str(each) for each in plain(self.values)]

@@ -1,0 +1,125 @@
+"""Likely mistakes in markers: the wrong unit, gaps, jumps, and two markers that exchange their names."""
+
+import numpy as np
+
+from torsor.arrays import Array, Flags
+from torsor.recordings.findings import Finding, finding
+from torsor.recordings.markers import Markers
+
+# Extents of the markers of one person, in m, far outside of which the unit is wrong: from a hand to raised arms.
+SMALLEST, LARGEST = 0.03, 5.0
+FEWEST = 4  # markers from which the extent says something
+# A marker does not leave a straight line by more than this between two frames: 30 g, the largest accelerations of
+# heel strikes, and 30 mm, more than any skin moves at once.
+JUMP, ACCELERATION = 0.03, 300.0  # m, m/s²
+NEAREST = 0.01  # m: markers are not nearer to each other; smaller exchanges are noise
+FITS = 0.1  # part of the squared error that is left when two names are exchanged back
+
+
+def marker_findings(markers: Markers) -> list[Finding]:
+    """Return the likely mistakes in markers.
+
+    Example:
+        >>> positions = np.zeros((20, 2, 3)) + [[[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0]]][0]
+        >>> positions[:, 1, 0] = 0.3
+        >>> positions[10:] = positions[10:, ::-1].copy()
+        >>> [each.kind for each in marker_findings(Markers(["toe", "heel"], np.arange(20) / 100, positions))]
+        ['swap']
+    """
+    wrong = _unit(markers)
+    if wrong:  # distances say nothing then
+        return [*wrong, *_missing(markers)]
+    swaps = swapped(markers)
+    own = {(frame, name) for frame, *names in swaps for name in names}
+    exchanged = [f"{a!r} and {b!r} at frame {k + 1} ({markers.times[k]:g} s)" for k, a, b in swaps]
+    fix = "exchange them in these frames, or remove the frames and fill the gap"
+    found = finding("swap", exchanged, markers.source, fix, "markers exchange their places: ")
+    far = [
+        f"{name!r} at frame {k + 1} ({markers.times[k]:g} s) by {1000 * by:.0f} mm"
+        for k, name, by in jumps(markers)
+        if (k, name) not in own
+    ]
+    fix = "remove these frames of the marker (NaN) and call fill_gaps"
+    found += finding("jump", far, markers.source, fix, "markers jump: ")
+    return [*found, *_missing(markers)]
+
+
+def jumps(markers: Markers) -> list[tuple[int, str, float]]:
+    """Return frame, marker and distance (m) of each jump: where a marker leaves the line of its last two frames.
+
+    Example:
+        >>> positions = np.zeros((20, 1, 3))
+        >>> positions[10:] = 0.5
+        >>> jumps(Markers(["toe"], np.arange(20) / 100, positions))[0][:2]
+        (10, 'toe')
+    """
+    error, least = _errors(markers)
+    found = []
+    for k, name in enumerate(markers.names):
+        frames = np.flatnonzero(error[:, k] > least)
+        # The two frames after a jump are off the line through it as well.
+        first = [int(frame) for n, frame in enumerate(frames) if not n or frame - frames[n - 1] > 2]
+        found += [(frame + 2, name, float(error[frame, k])) for frame in first if not name.startswith("*")]
+    return sorted(found)
+
+
+def swapped(markers: Markers) -> list[tuple[int, str, str]]:
+    """Return the frame and the two markers of each exchange: with exchanged names both would go on smoothly."""
+    positions, predicted = markers.positions[2:], _predicted(markers)
+    error, _ = _errors(markers)
+    found = list[tuple[int, str, str]]()
+    last: dict[tuple[int, int], int] = {}
+    for k in np.flatnonzero((error > NEAREST).sum(axis=1) >= 2):
+        moved = np.flatnonzero(error[k] > NEAREST)
+        keep = error[k, moved] ** 2
+        other = ((positions[k, moved][None] - predicted[k, moved][:, None]) ** 2).sum(axis=2)  # (predicted, found)
+        better = other + other.T < FITS * (keep[:, None] + keep[None])
+        for i, j in np.argwhere(np.triu(better, 1)):
+            pair = int(moved[i]), int(moved[j])
+            if k - last.get(pair, -9) > 2:  # the two frames after an exchange look like one, too
+                found.append((int(k) + 2, markers.names[pair[0]], markers.names[pair[1]]))
+            last[pair] = int(k)
+    return found
+
+
+def _predicted(markers: Markers) -> Array:
+    """Return where each marker would be if it went on straight from its last two frames (K - 2, M, 3)."""
+    t, x = markers.times, markers.positions
+    if len(t) < 3:
+        return np.zeros((0, *x.shape[1:]))
+    ratio = ((t[2:] - t[1:-1]) / (t[1:-1] - t[:-2]))[:, None, None]
+    return x[1:-1] + ratio * (x[1:-1] - x[:-2])
+
+
+def _errors(markers: Markers) -> tuple[Array, float]:
+    """Return the distances (K - 2, M) from there, 0 where a marker was not seen, and the least that is a jump."""
+    error = np.linalg.norm(markers.positions[2:] - _predicted(markers), axis=2)
+    step = 1 / markers.rate if markers.rate else 0.0
+    return np.nan_to_num(error), max(JUMP, ACCELERATION * step**2)
+
+
+def _unit(markers: Markers) -> list[Finding]:
+    enough = markers.seen.sum(axis=1) >= FEWEST
+    if not enough.any():
+        return []
+    seen = markers.positions[enough]
+    extent = float(np.median((np.nanmax(seen, axis=1) - np.nanmin(seen, axis=1)).max(axis=1)))
+    if SMALLEST <= extent <= LARGEST:
+        return []
+    other = "mm" if extent > LARGEST and markers.unit != "mm" else "m"
+    place = f"the markers extend over {extent:.4g} m, which no person does; the unit is said to be {markers.unit}"
+    return finding("unit", [place], markers.source, f'say the unit: torsor.recordings.load(path, unit="{other}")')
+
+
+def _missing(markers: Markers) -> list[Finding]:
+    seen: Flags = markers.seen
+    never = [f"{name!r}" for name, flags in zip(markers.names, seen.T, strict=True) if not flags.any()]
+    fix = "leave them out: markers.only([...]), or export them again"
+    found = finding("missing", never, markers.source, fix, "markers are never seen: ")
+    gaps = [
+        f"{gap.marker!r} frames {gap.first + 1} to {gap.last + 1} ({gap.duration:.3g} s)"
+        for gap in markers.gaps()
+        if gap.last - gap.first + 1 < len(markers)
+    ]
+    fix = "torsor.recordings.fill_gaps(markers, longest=0.2)"
+    return found + finding("gap", gaps, markers.source, fix, "markers are not seen: ")

@@ -1,0 +1,48 @@
+// The ground: a disc and lines in squares of 1, 2 or 5 times a power of ten, in m, which the camera never leaves.
+
+const SQUARES = 50; // to each side
+const BOLD = 5; // every fifth line
+const ROUND = 48; // corners of the disc
+
+class Ground {
+    /** ``basis`` are two level axes and the direction up; ``height`` (m) is that of the ground along it. */
+    constructor(renderer, basis, height) {
+        Object.assign(this, { renderer, basis, height });
+        const disc = [], lines = { thin: [], thick: [] };
+        for (let k = 0; k < ROUND; k++) {
+            const [a, b] = [k, k + 1].map((each) => (2 * Math.PI * each) / ROUND);
+            disc.push(0, 0, 0, Math.cos(a), Math.sin(a), 0, Math.cos(b), Math.sin(b), 0);
+        }
+        for (let k = -SQUARES; k <= SQUARES; k++) {
+            const own = k % BOLD ? lines.thin : lines.thick;
+            for (let from = -SQUARES; from < SQUARES; from += BOLD) { // in pieces: some cards lose lines that pass the camera
+                own.push(k, from, 0, k, from + BOLD, 0, from, k, 0, from + BOLD, k, 0);
+            }
+        }
+        const mesh = (places) => renderer.mesh(new Float32Array(places));
+        Object.assign(this, { disc: mesh(disc), thin: mesh(lines.thin), thick: mesh(lines.thick) });
+    }
+
+    /** The length of a square (m) of a ground that is seen up to ``reach``. */
+    static cell(reach) {
+        const least = reach / (SQUARES - BOLD), power = 10 ** Math.floor(Math.log10(least));
+        return power * [1, 2, 5, 10].find((each) => each * power >= 0.999 * least);
+    }
+
+    /** The matrix that puts units of the ground, ``size`` long, around a point of it. */
+    placed(size, at) {
+        const [x, y, z] = this.basis;
+        return new Float32Array([...scaled(x, size), 0, ...scaled(y, size), 0, ...z, 0, ...at, 1]);
+    }
+
+    /** Draw it around its point ``middle``, up to ``reach``; from below, its lines alone. */
+    draw(middle, reach, theme, above) {
+        const { renderer, basis, height } = this, [thin, thick] = theme.lines;
+        if (above) renderer.flat(this.disc, this.placed(reach, middle), theme.floor, reach);
+        const cell = Ground.cell(reach), bold = BOLD * cell;
+        const [a, b] = [0, 1].map((k) => bold * Math.round(dot(middle, basis[k]) / bold)); // lines stay where they are
+        const at = add(scaled(basis[2], height), add(scaled(basis[0], a), scaled(basis[1], b))), model = this.placed(cell, at);
+        renderer.flat(this.thin, model, thin, 0.6 * reach, true);
+        renderer.flat(this.thick, model, thick, reach, true);
+    }
+}

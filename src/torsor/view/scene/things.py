@@ -1,0 +1,54 @@
+"""What a human carries or sits on: the backpack, the box between the hands, the seat."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.human import Backpack, Box, Sitting
+from torsor.human.body.load_drawing import load_pose, load_size
+from torsor.robot.robot import Robot
+from torsor.spatial import make_pose
+from torsor.view.scene.solids import Solid
+
+Thing = Backpack | Box | Sitting
+BROWN = (0.66, 0.47, 0.29, 1.0)
+WOOD = (0.74, 0.74, 0.76, 1.0)
+SEAT = (0.45, 0.05, 0.4)  # width, thickness and depth of a seat (m): only its place is known
+LEG = 0.035  # edge of the legs of a seat (m)
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """A load of a body: one place, which moves with the trunk or with both hands."""
+
+    body: Robot
+    load: Backpack | Box
+    count = 1
+
+    def poses(self, links: Array, q: Array) -> Array:
+        """Return the pose (..., 1, 4, 4) of the load in base axes; ``links`` (..., L + 1, 4, 4) has the base first."""
+        return load_pose(self.body, links[..., 1:, :, :], self.load)[..., None, :, :]
+
+    def solid(self) -> Solid:
+        """Return the load in its own axes."""
+        return Solid("box", np.eye(4), load_size(self.load))
+
+
+def seat_solids(seat: Sitting) -> tuple[Solid, ...]:
+    """Return a seat in base axes: a board where it carries the body, and four legs.
+
+    Example:
+        >>> board, *legs = seat_solids(Sitting(height=0.45))
+        >>> float(board.surface.vertices[:, 1].max()), len(legs)
+        (0.45, 4)
+    """
+    width, thick, depth = SEAT
+    board = Solid("box", make_pose(p=[0.0, seat.height - thick / 2, -seat.back]), np.array(SEAT))
+    high = seat.height - thick
+    legs = [
+        Solid("box", make_pose(p=[x, high / 2, z - seat.back]), np.array([LEG, high, LEG]))
+        for x in (-(width - LEG) / 2, (width - LEG) / 2)
+        for z in (-(depth - LEG) / 2, (depth - LEG) / 2)
+    ]
+    return board, *legs

@@ -1,0 +1,91 @@
+"""C3D files made for tests: markers, force plates of all types, events."""
+
+import struct
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# A plate of 0.4 m x 0.6 m (x, y) in a laboratory with z up: its own z axis points down.
+CORNERS = np.array([[400.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 600.0, 0.0], [400.0, 600.0, 0.0]])
+
+
+@dataclass
+class Sample:
+    """What a file is to hold: points (K, M, 3) with NaN, analog (K n, A), and parameters by "GROUP:NAME"."""
+
+    names: list[str]
+    points: np.ndarray
+    analog: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    channels: list[str] = field(default_factory=list)
+    rate: float = 100.0
+    per_frame: int = 10
+    unit: str = "mm  "
+    scale: float = -1.0
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def write(self, path: Path) -> Path:
+        import c3d
+
+        has_analog = bool(self.analog.size)
+        writer = c3d.Writer(self.rate, self.rate * self.per_frame if has_analog else 0.0, self.scale, self.unit)
+        writer.set_point_labels(self.names)
+        if has_analog:
+            writer.set_analog_labels(self.channels)
+        for name, value in self.parameters.items():
+            group, _, key = name.partition(":")
+            _add(writer.get_create(group), key, value)
+        per = self.per_frame if has_analog else 0
+        frames = []
+        for k, points in enumerate(self.points):
+            missing = np.isnan(points).any(axis=1)
+            rows = np.zeros((len(points), 5), dtype=np.float32)
+            rows[:, :3], rows[:, 3] = np.nan_to_num(points), np.where(missing, -1.0, 0.0)
+            own = self.analog[k * per : (k + 1) * per].T if has_analog else np.zeros((0, 0))
+            frames.append((rows, own))
+        writer.add_frames(frames)
+        with warnings.catch_warnings(), path.open("wb") as file:
+            warnings.simplefilter("ignore")
+            writer.write(file)
+        return path
+
+
+def _add(group: Any, key: str, value: Any) -> None:
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        width = max(map(len, value))
+        group.set_str(key, "", "".join(each.ljust(width) for each in value), width, len(value))
+    elif isinstance(value, int):
+        group.set(key, "", 2, "<h", value)
+    else:
+        array = np.asarray(value)
+        kind, size = ("<f4", 4) if array.dtype.kind == "f" else ("<i2", 2)
+        group.set(key, "", size, "", array.astype(kind).tobytes(), *array.shape[::-1])
+
+
+def plate(kind: int, origin: tuple[float, float, float] = (0.0, 0.0, -40.0), **more: Any) -> dict[str, Any]:
+    """Return the parameters of one force plate; lengths are in mm."""
+    count = 8 if kind == 3 else 6
+    return {
+        "FORCE_PLATFORM:USED": 1,
+        "FORCE_PLATFORM:TYPE": np.array([kind]),
+        "FORCE_PLATFORM:CORNERS": CORNERS[None],
+        "FORCE_PLATFORM:ORIGIN": np.array([origin]),
+        "FORCE_PLATFORM:CHANNEL": np.arange(1, count + 1)[None],
+        **{f"FORCE_PLATFORM:{name}": value for name, value in more.items()},
+    }
+
+
+def cut(path: Path, size: int) -> Path:
+    """Cut a file off."""
+    path.write_bytes(path.read_bytes()[:size])
+    return path
+
+
+def patched(path: Path, at: int, form: str, value: int) -> Path:
+    """Change a number in the header."""
+    content = bytearray(path.read_bytes())
+    struct.pack_into(form, content, at, value)
+    path.write_bytes(bytes(content))
+    return path
