@@ -23,7 +23,7 @@ from torsor.human.measured.normal_equations import moved_places
 NOISE, INDEPENDENT = 0.005, 4.0
 PLAY = 1.0  # rad: walking postures may be anything; this only keeps what no marker tells near zero
 STILL = 0.09  # rad, 5 degrees: how well a person stands in the standing posture
-MOST_STEPS, TOLERANCE = 60, 1e-6
+MOST_STEPS, TOLERANCE, MOST_DAMPING = 60, 1e-6, 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,64 +36,81 @@ class Calibrated:
     errors: Array
 
 
-def calibrate(
-    fit: Fit, y: Array, measured: Array, weights: Array, spread: Array, masks: Array, prior: Array, standing: int = 0
-) -> Calibrated:
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What is known of a person before the recording.
+
+    ``spread`` (M,) tells how well the places of the markers on their links are known (m), ``masks`` (F, links, 3) which
+    lengths each factor scales, ``ends`` (F, M, 3) how far it moves the places of markers on their links, ``factors``
+    (F, 2) the expected factors and how well they are known.
+    """
+
+    spread: Array
+    masks: Array
+    ends: Array
+    factors: Array
+
+    @property
+    def firmness(self) -> Array:
+        """The weights (F + 3 M,) of what is known of factors and places."""
+        places = np.where(np.isfinite(self.spread), 1 / self.spread**2, 1e-6 / NOISE**2)
+        return np.concatenate([self.factors[:, 1] ** -2, np.repeat(places, 3)])
+
+
+def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowledge, standing: int = 0) -> Calibrated:
     """Return the person that fits frames (K, M, 3) best, from postures y (K, n).
 
-    ``spread`` (M,) tells how well the places of the markers are known (m), ``masks`` (F, links, 3) which lengths each
-    factor scales, ``prior`` (F, 2) the expected factors and how well they are known. The last ``standing`` frames are of a person who stands in the standing posture.
+    The last ``standing`` frames are of a person who stands in the standing posture.
     """
     count, n = y.shape
-    M, F = len(spread), len(masks)
-    base, local, factors = fit.offsets, fit.local.copy(), prior[:, 0].copy()
-    known = np.where(np.isfinite(spread), 1 / spread**2, 1e-6 / NOISE**2)
+    M, F = measured.shape[1], len(known.factors)
     play = np.full((count, n), PLAY**-2)
     play[count - standing :] = STILL**-2
     play[:, _unbounded(fit)] = 0.0
-    kernel = _derivatives(fit)
-    chains = _subtree_sums(fit)
-    damping = 1e-3
-    weights = weights * min(1.0, INDEPENDENT / count)
+    kernel, chains, firm = _derivatives(fit), _subtree_sums(fit), known.firmness
+    w = np.repeat(weights, 3, axis=1) * min(1.0, INDEPENDENT / count) / NOISE**2
+    expected = np.concatenate([known.factors[:, 0], fit.local.ravel()])
 
-    def evaluate(y: Array, factors: Array, local: Array) -> tuple[float, Array, tuple[Array, ...]]:
-        offsets = base * (1 + np.einsum("f,fli->li", factors - 1, masks))
-        places, by_y, turns = kernel(y, offsets, local)
-        off = places - measured
-        cost = (weights[..., None] * off**2).sum() / NOISE**2 + (play * y**2).sum()
-        cost += (known[:, None] * (local - fit.local) ** 2).sum() + (((factors - prior[:, 0]) / prior[:, 1]) ** 2).sum()
-        return float(cost), off, (by_y, turns)
+    def evaluate(y: Array, person: Array) -> tuple[float, Array, Array, Array]:
+        offsets = fit.offsets * (1 + np.einsum("f,fli->li", person[:F] - 1, known.masks))
+        places, by_y, turns = kernel(y, offsets, _on_links(person, known))
+        off = (places - measured).reshape(count, 3 * M)
+        cost = (w * off**2).sum() + (play * y**2).sum() + (firm * (person - expected) ** 2).sum()
+        return float(cost), off, by_y.reshape(count, 3 * M, n), turns
 
-    cost, off, parts = evaluate(y, factors, local)
+    person, damping, each = expected.copy(), 1e-3, np.arange(n)
+    cost, off, by_y, turns = evaluate(y, person)
     for _ in range(MOST_STEPS):
-        by_y, turns = parts
-        w = np.repeat(weights, 3, axis=1) / NOISE**2
-        Jy = by_y.reshape(count, 3 * M, n)
-        Jc = _by_person(fit, turns, base, masks, chains)
-        r = off.reshape(count, 3 * M)
-        WJy = w[..., None] * Jy
-        A = np.einsum("kai,kaj->kij", WJy, Jy)
-        A[:, np.arange(n), np.arange(n)] = A[:, np.arange(n), np.arange(n)] * (1 + damping) + play + 1e-6
-        B = np.einsum("kai,kaj->kij", WJy, Jc)
-        C = np.einsum("ka,kai,kaj->ij", w, Jc, Jc)
-        firm = np.concatenate([prior[:, 1] ** -2, np.repeat(known, 3)])
-        gy = np.einsum("kai,ka->ki", WJy, r) + play * y
-        gc = np.einsum("ka,kai,ka->i", w, Jc, r)
-        gc += firm * np.concatenate([factors - prior[:, 0], (local - fit.local).ravel()])
-        C[np.arange(len(gc)), np.arange(len(gc))] += firm + damping * np.diagonal(C)
-        solved = np.linalg.solve(A, np.concatenate([B, gy[..., None]], axis=2))
-        S = C - np.einsum("kij,kil->jl", B, solved[..., :-1])
-        dc = -np.linalg.solve(S, gc - np.einsum("kij,ki->j", B, solved[..., -1]))
-        dy = -solved[..., -1] - np.einsum("kij,j->ki", solved[..., :-1], dc)
-        following = y + dy, factors + dc[:F], local + dc[F:].reshape(M, 3)
-        found = evaluate(*following)
+        by_person = _by_person(fit, turns, known, chains)
+        weighed = np.swapaxes(w[..., None] * by_y, 1, 2)
+        A, B = weighed @ by_y, weighed @ by_person
+        A[:, each, each] = A[:, each, each] * (1 + damping) + play + 1e-6
+        flat = by_person.reshape(count * 3 * M, -1)
+        C = (w.reshape(-1, 1) * flat).T @ flat
+        C[np.diag_indices_from(C)] += firm + damping * np.diagonal(C)
+        right = (weighed @ off[..., None])[..., 0] + play * y
+        rest = flat.T @ (w * off).ravel() + firm * (person - expected)
+        # Frames are eliminated: y_k = -A^-1 (right_k + B_k person).
+        solved = np.linalg.solve(A, np.concatenate([B, right[..., None]], axis=2))
+        across = np.swapaxes(B, 1, 2) @ solved
+        step = -np.linalg.solve(C - across[..., :-1].sum(axis=0), rest - across[..., -1].sum(axis=0))
+        change = -solved[..., -1] - solved[..., :-1] @ step
+        found = evaluate(y + change, person + step)
         if found[0] <= cost * (1 + 1e-12):
-            (y, factors, local), (cost, off, parts), damping = following, found, damping / 10
+            y, person, damping = y + change, person + step, damping / 10
+            cost, off, by_y, turns = found
         else:
             damping = max(10 * damping, 1e-6)
-        if max(np.abs(dy).max(), np.abs(dc).max()) < TOLERANCE or damping > 1e6:
+        if max(np.abs(change).max(), np.abs(step).max()) < TOLERANCE or damping > MOST_DAMPING:
             break
-    return Calibrated(factors, local, y, np.linalg.norm(off, axis=2))
+    errors = np.linalg.norm(off.reshape(count, M, 3), axis=2)
+    return Calibrated(person[:F], _on_links(person, known), y, errors)
+
+
+def _on_links(person: Array, known: Knowledge) -> Array:
+    """Return the places (M, 3) of the markers on their links."""
+    F = len(known.factors)
+    return np.asarray(person[F:].reshape(-1, 3) + np.einsum("f,fmi->mi", person[:F] - 1, known.ends))
 
 
 def _unbounded(fit: Fit) -> list[int]:
@@ -124,15 +141,15 @@ def _subtree_sums(fit: Fit) -> Array:
     return found
 
 
-def _by_person(fit: Fit, turns: Array, base: Array, masks: Array, chains: Array) -> Array:
+def _by_person(fit: Fit, turns: Array, known: Knowledge, chains: Array) -> Array:
     """Return the derivatives of the places (K, 3 M, F + 3 M) by factors and by places on links."""
     count, M = len(turns), len(chains)
     R = turns.reshape(count, -1, 3, 3)
     parents = np.array(fit.robot.parents)
     above = np.where((parents >= 0)[None, :, None, None], R[:, parents], np.eye(3))
-    ways = np.einsum("klij,flj->kfli", above, base * masks)
-    by_factor = np.einsum("kfli,ml->kmif", ways, chains)
+    ways = np.einsum("klij,flj->kfli", above, fit.offsets * known.masks)
+    own = R[:, list(fit.layout.links)]
+    by_factor = np.einsum("kfli,ml->kmif", ways, chains) + np.einsum("kmij,fmj->kmif", own, known.ends)
     by_place = np.zeros((count, M, 3, M, 3))
-    for m, link in enumerate(fit.layout.links):
-        by_place[:, m, :, m, :] = R[:, link]
+    by_place[:, np.arange(M), :, np.arange(M), :] = np.swapaxes(own, 0, 1)
     return np.concatenate([by_factor.reshape(count, 3 * M, -1), by_place.reshape(count, 3 * M, 3 * M)], axis=2)

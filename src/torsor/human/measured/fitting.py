@@ -20,7 +20,8 @@ from torsor.robot.target import Target
 
 RIDGE = 1e-11  # m^2, of the sum of weights, on the diagonal: levers of 3 um, below what markers measure
 HOLD = 1e9  # stiffness, of the diagonal, that holds a variable
-MOST_HELD = 4  # rounds in which more variables are held at bounds that they would pass
+MOST_HELD = 8  # rounds in which variables are held at bounds or released
+LONGEST = 1.0  # rad, m: of a step
 MOST_STEPS = 60  # from a standing posture to any other one it takes about ten
 GROWTH, NOTHING = 1e-13, 1e-24  # by which rounding may raise a cost: a fraction, and m^2 of the sum of weights
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-12, 1e8  # fractions of the diagonal
@@ -34,7 +35,7 @@ Mask = NDArray[np.bool_]
 
 @cache
 def kernels() -> Kernels:
-    """The kernels of all bodies: lengths and places of markers are inputs."""
+    """Return the kernels of all bodies: lengths and places of markers are inputs."""
     return Kernels(Target(), lambda: source_hash("human/measured/normal_equations.py", "human/measured/fitting.py"))
 
 
@@ -93,23 +94,21 @@ class Fit:
     def step(self) -> AnyKernel:
         """The kernel that returns cost, next variables (n), largest change and the least pivot of a frame.
 
-        Variables with ``held`` 1 take the step ``goal``; those that are pushed against their bound stay there.
+        Variables with ``held`` 1 take the step ``goal``, by a stiffness that gives way a little: where a variable ends
+        beyond its goal, it is pulled there.
         """
 
         def trace(made: Equations) -> dict[str, Any]:
             y, inputs = made.inputs["y"], made.inputs
-            for name in ("lower", "upper", "held", "goal"):
+            for name in ("held", "goal"):
                 inputs[name] = ca.SX.sym(name, y.numel())
             inputs["damping"] = ca.SX.sym("damping")
             total = ca.sum1(inputs["weights"]) + 1e-30
-            low = ca.logic_and(y <= inputs["lower"], made.gradient > 0)
-            stays = ca.logic_or(low, ca.logic_and(y >= inputs["upper"], made.gradient < 0))
             hessian, right = dict(made.hessian), ca.SX.zeros(y.numel())
             for k in range(y.numel()):
-                firm = ca.logic_or(stays[k], inputs["held"][k])
-                stiff = ca.if_else(firm, HOLD * (hessian[k, k] + total), RIDGE * total)
+                stiff = RIDGE * total + inputs["held"][k] * HOLD * (hessian[k, k] + total)
                 hessian[k, k] = hessian[k, k] * (1 + inputs["damping"]) + stiff
-                right[k] = ca.if_else(firm, stiff * inputs["held"][k] * inputs["goal"][k], -made.gradient[k])
+                right[k] = inputs["held"][k] * stiff * inputs["goal"][k] - made.gradient[k]
             change, pivot = solve(hessian, right)
             largest = ca.mmax(ca.fabs(change))
             return {"cost": made.cost, "next": y + change, "change": largest, "pivot": pivot / total}
@@ -148,27 +147,35 @@ def _bounded_step(
 ) -> tuple[Array, Array, Array, Array]:
     """Return cost, next variables, largest change and least pivot of frames; the next variables keep the bounds.
 
-    Variables that would pass a bound are held there, and the others are solved for again.
+    Variables that would pass a bound are held there, and released if they are pulled back from it, until neither
+    happens: the primal-dual active set method (Hintermueller, Ito and Kunisch 2003).
     """
-    nothing = np.zeros(fit.layout.count)
 
-    def solved(chosen: Any, held: Array, goal: Array) -> tuple[Array, Array, Array, Array]:
+    def solved(chosen: Any, held: Mask, goal: Array) -> tuple[Array, Array, Array, Array]:
         data = y[chosen], fit.offsets, fit.local, measured[chosen], weights[chosen], exact[chosen]
-        cost, following, change, pivot = fit.step(*data, fit.lower, fit.upper, held, goal, damped[chosen])
+        cost, following, change, pivot = fit.step(*data, held + 0.0, goal, damped[chosen])
+        long = np.flatnonzero(change > LONGEST)
+        if len(long):  # a hinge must not turn around more than once
+            following[long] = y[chosen][long] + (following - y[chosen])[long] * (LONGEST / change[long])[:, None]
         return cost, following, change, pivot
 
-    cost, following, change, pivot = solved(slice(None), nothing, nothing)
-    beyond = (following < fit.lower) | (following > fit.upper)
-    held = np.zeros(beyond.shape, dtype=bool)
+    def beyond(following: Array) -> Mask:
+        return np.asarray((following < fit.lower) | (following > fit.upper))
+
+    held = np.asarray((y <= fit.lower) | (y >= fit.upper))
+    cost, following, change, pivot = solved(slice(None), held, np.zeros(y.shape[1]))
     for _ in range(MOST_HELD):
-        frames = np.flatnonzero((beyond & ~held).any(axis=1))
+        wanted = beyond(following)
+        frames = np.flatnonzero((wanted != held).any(axis=1))
         if not len(frames):
             break
-        held[frames] |= beyond[frames]
+        held[frames] = wanted[frames]
         goal = np.where(held[frames], np.clip(following[frames], fit.lower, fit.upper) - y[frames], 0.0)
-        _, following[frames], change[frames], pivot[frames] = solved(frames, held[frames] + 0.0, goal)
-        beyond[frames] = (following[frames] < fit.lower) | (following[frames] > fit.upper)
-    return cost, np.clip(following, fit.lower, fit.upper), change, pivot
+        _, following[frames], change[frames], pivot[frames] = solved(frames, held[frames], goal)
+    following = np.clip(following, fit.lower, fit.upper)
+    moved = np.flatnonzero(held.any(axis=1))
+    change[moved] = np.abs(following[moved] - y[moved]).max(axis=1)
+    return cost, following, change, pivot
 
 
 def fit_frames(

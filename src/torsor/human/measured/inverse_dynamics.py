@@ -7,7 +7,7 @@ by which motion, masses and ground forces contradict each other.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import flag, frozen_array, number, table, whole_number
 from torsor.errors import ModelError, describe, listing, warn
+from torsor.human.measured.inverse_kinematics import check_upright
 from torsor.human.measured.skeleton import Skeleton
 from torsor.identification.differentiation import differentiate
 from torsor.recordings import GroundForces
-from torsor.recordings.axes import up_axis
 from torsor.robot.robot import Robot
 
 WHERE = "inverse dynamics"
@@ -59,8 +59,8 @@ class MeasuredDynamics:
     def between(self, first: float, last: float) -> "MeasuredDynamics":
         """Return the instants from time ``first`` to ``last`` (s)."""
         kept = (self.times >= first) & (self.times <= last)
-        parts = (self.times, self.q, self.v, self.a, self.forces, self.residual_force, self.residual_moment)
-        return MeasuredDynamics(self.names, *(each[kept] for each in parts), self.weight)
+        cut = ("times", "q", "v", "a", "forces", "residual_force", "residual_moment")
+        return replace(self, **{name: getattr(self, name)[kept] for name in cut})
 
     @property
     def residual(self) -> tuple[float, float]:
@@ -104,7 +104,7 @@ def inverse_dynamics(
         >>> stands = GroundForces(["right", "left"], t, half, under, zero, axes="left up forward")
         >>> found = inverse_dynamics(body, t, np.zeros((20, 55)), stands)
         >>> bool(np.abs(found.residual_force).max() < 1e-9), round(float(found.moment("right_ankle_flexion")[9]), 2)
-        (True, -10.14)
+        (True, -10.11)
     """
     tree = model.tree if isinstance(model, Skeleton) else model
     names = model.names if isinstance(model, Skeleton) else model.coordinate_names
@@ -113,7 +113,7 @@ def inverse_dynamics(
     x, v, a = _rates(when, positions, cutoff, order)
     states = model.states(x, v, a) if isinstance(model, Skeleton) else (x, v, a)
     links = _links(tree, feet)
-    _check_axes(tree, ground)
+    check_upright(tree, ground.axes, ground.source)
     external = _external(tree, states[0], when, ground, links, flag(check, WHERE, "check"))
     tau = tree.inverse_dynamics(*states, external)
     force, moment = _residual(tree, states[0], tau)
@@ -150,21 +150,7 @@ def _links(tree: Robot, feet: Mapping[str, str] | None) -> dict[str, str]:
     raise ModelError(describe(f"the feet of {tree.name!r} are not known", where=WHERE, fix=fix))
 
 
-def _check_axes(tree: Robot, ground: GroundForces) -> None:
-    up = up_axis(ground.axes)
-    if up is None:
-        return
-    way = np.zeros(3)
-    way[up[0]] = up[1]
-    if way @ tree.gravity > -0.7 * np.linalg.norm(tree.gravity):
-        found = f"up is {'-' if up[1] < 0 else ''}{'xyz'[up[0]]} in {ground.source!r}, gravity of the body is "
-        fix = 'turn both recordings: in_axes("left up forward")'
-        raise ModelError(describe(found + str(tree.gravity.tolist()), where=WHERE, fix=fix))
-
-
-def _external(
-    tree: Robot, q: Array, times: Array, ground: GroundForces, feet: Mapping[str, str], check: bool
-) -> Array:
+def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: Mapping[str, str], check: bool) -> Array:
     """Return the wrenches (K, links, 6) of the ground on all links, in their axes at their origins."""
     on = ground.without_unloaded(NOTHING)
     wrench = on.wrench()

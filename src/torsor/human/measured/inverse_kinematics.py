@@ -1,7 +1,6 @@
 """Inverse kinematics: the motion of a body from the places of markers, all frames at once."""
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,14 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array
 from torsor.checks import flag, frozen_array, indices_of, instance_of, number, table
 from torsor.errors import ModelError, describe, listing, warn
-from torsor.human.body.coordinates import GLOBAL
-from torsor.human.measured.fitting import LEAST_DAMPING, Fit, Fitted, fit_frames
+from torsor.human.measured.fitting import LEAST_DAMPING, Fit, Fitted, Mask, fit_frames
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.normal_equations import Layout
 from torsor.human.measured.posing import standing_start
 from torsor.human.measured.result import MeasuredMotion, swapped_pairs
 from torsor.human.measured.smoothing import fit_smoothly
 from torsor.mechanism import Mechanism
+from torsor.recordings import Markers
+from torsor.recordings.axes import up_axis
 from torsor.robot.robot import Robot
 
 WHERE = "inverse kinematics"
@@ -30,21 +30,10 @@ SPAN = 10.0  # m: markers of one frame that are further apart are not in m
 SPINE = {f"spine{k}_{way}": f"spine1_{way}" for k in (2, 3, 4) for way in ("flexion", "lateral", "axial")}
 
 
-class MarkerRecording(Protocol):
-    """Markers over time: M names, K times (s) and positions (K, M, 3) (m), NaN where a marker was not seen."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def times(self) -> Array: ...  # noqa: D102
-    @property
-    def positions(self) -> Array: ...  # noqa: D102
-
-
 def inverse_kinematics(
     body: Robot,
     markers: MarkerSet,
-    recording: MarkerRecording,
+    recording: Markers,
     *,
     frozen: Mapping[str, float] | None = None,
     tied: Mapping[str, str] | None = None,
@@ -66,19 +55,19 @@ def inverse_kinematics(
     m). The result names frames that did not converge or are not determined, and pairs of swapped markers.
 
     Example:
-        >>> from types import SimpleNamespace
         >>> arm = torsor.library.planar_chain(2, length=1.0)
-        >>> tips = MarkerSet({"elbow": (arm.links[0].name, (1, 0, 0)), "hand": (arm.links[1].name, (1, 0, 0))})
-        >>> seen = SimpleNamespace(names=("elbow", "hand"), times=np.zeros(1), positions=np.array([[[0, 1, 0], [-1, 1, 0]]]))
-        >>> inverse_kinematics(arm, tips, seen).q.round(6).tolist()
+        >>> places = {"elbow": (arm.links[0].name, (1, 0, 0)), "hand": (arm.links[1].name, (1, 0, 0))}
+        >>> seen = Markers(["elbow", "hand"], [0.0], [[[0.0, 1.0, 0.0], [-1.0, 1.0, 0.0]]])
+        >>> inverse_kinematics(arm, MarkerSet(places), seen).q.round(6).tolist()
         [[1.570796, 1.570796]]
     """
     instance_of(body, Robot, WHERE, "body", allowed="a Robot, such as torsor.library.human()")
+    check_upright(body, recording.axes, recording.source)
     used, times, positions = checked_recording(markers, recording)
     smooth, tolerance = number(smooth, WHERE, "smooth", least=0.0), number(tolerance, WHERE, "tolerance", above=0.0)
     posture = np.zeros(body.nq) if start is None else frozen_array(start, (body.nq,), WHERE, "start")
     fit = prepared(body, used, posture, frozen, tied, ranges=ranges)
-    seen = np.isfinite(positions).all(axis=2)
+    seen: Mask = np.asarray(np.isfinite(positions).all(axis=2))
     weights = np.where(seen, [used.weight(name) for name in used.names], 0.0)
     measured = np.where(seen[..., None], positions, 0.0)
     found = fitted_recording(fit, posture, measured, weights, tolerance)
@@ -93,18 +82,13 @@ def inverse_kinematics(
     return result
 
 
-def checked_recording(markers: MarkerSet, recording: MarkerRecording) -> tuple[MarkerSet, Array, Array]:
+def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet, Array, Array]:
     """Return the markers that a recording has, its times (K,) and their positions (K, M, 3) in m."""
     instance_of(markers, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
-    names, times = list(recording.names), np.asarray(recording.times, dtype=float)
-    positions = np.asarray(recording.positions, dtype=float)
-    if positions.shape != (len(times), len(names), 3) or not len(times):
-        found = f"positions have shape {positions.shape} for {len(times)} times and {len(names)} markers"
-        raise ModelError(describe(found, where=WHERE, allowed="(frames, markers, 3), at least one frame"))
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        found = f"the recording has two markers {listing(repeated)}"
-        raise ModelError(describe(found, where=WHERE, fix="rename one of them"))
+    instance_of(recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.recordings.load(path).markers")
+    names, times, positions = list(recording.names), recording.times, recording.positions
+    if not len(times):
+        raise ModelError(describe("the recording has no frame", where=recording.source))
     known = [name for name in markers.names if name in names]
     if len(known) < 3 and len(known) < len(markers.names):
         found = f"the recording has {len(known)} of the markers of the set ({listing(markers.names)})"
@@ -112,18 +96,33 @@ def checked_recording(markers: MarkerSet, recording: MarkerRecording) -> tuple[M
         raise ModelError(describe(found, where=WHERE, allowed="3 or more", fix=fix))
     chosen = positions[:, [names.index(name) for name in known]]
     chosen = np.where(np.isfinite(chosen).all(axis=2, keepdims=True), chosen, np.nan)
-    never = [name for name, gone in zip(known, np.isnan(chosen[..., 0]).all(axis=0), strict=True) if gone]
+    gone = np.asarray(np.isnan(chosen[..., 0]).all(axis=0))
+    never = [name for name, lost in zip(known, gone, strict=True) if lost]
     if len(never) == len(known):
         raise ModelError(describe("no frame has any marker", where=WHERE, fix="check the names and the file"))
-    with np.errstate(invalid="ignore"):
-        spans = np.nanmax(chosen, axis=1, initial=-np.inf, where=~np.isnan(chosen)) - np.nanmin(
-            chosen, axis=1, initial=np.inf, where=~np.isnan(chosen)
-        )
-    span = float(np.median(spans[np.isfinite(spans).all(axis=1)].max(axis=1)))
+    some = chosen[np.isfinite(chosen).any(axis=(1, 2))]
+    span = float(np.median((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max(axis=1)))
     if span > SPAN:
-        found, fix = f"markers of one frame are {span:.0f} m apart", "positions in mm are divided by 1000"
-        raise ModelError(describe(found, where=WHERE, allowed=f"up to {SPAN:.0f} m", fix=fix))
+        found, fix = f"markers of one frame are {span:.0f} m apart", "give positions in m: those in mm divided by 1000"
+        raise ModelError(describe(found, where=recording.source, allowed=f"up to {SPAN:.0f} m", fix=fix))
     return markers.only(name for name in known if name not in never), times, chosen[:, [n not in never for n in known]]
+
+
+def check_upright(body: Mechanism, axes: str, source: str) -> None:
+    """Raise ModelError if the vertical axis of a recording is not that of a body's gravity.
+
+    Example:
+        >>> check_upright(torsor.library.human(), "forward left up", "walk.trc")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: walk.trc: up is z, and gravity of the body is [0.0, -9.81, 0.0]; fix: turn the \
+recording, in_axes("left up forward")
+    """
+    up = up_axis(axes)
+    if up is None or not body.gravity.any():
+        return
+    if -up[1] * body.gravity[up[0]] < 0.7 * np.linalg.norm(body.gravity):
+        found = f"up is {'-' if up[1] < 0 else ''}{'xyz'[up[0]]}, and gravity of the body is {body.gravity.tolist()}"
+        raise ModelError(describe(found, where=source, fix='turn the recording, in_axes("left up forward")'))
 
 
 def prepared(

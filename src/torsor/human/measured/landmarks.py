@@ -59,12 +59,16 @@ def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, f
 
     Example:
         >>> {name: [round(x, 3) for x in at] for name, at in pelvis_places(0.24, 0.155).items()}
-        {'asis': [-0.12, 0.072, 0.062], 'psis': [-0.045, 0.102, -0.09], 'sacrum': [0.0, 0.083, -0.093]}
+        {'asis': [-0.12, 0.072, 0.062], 'psis': [-0.045, 0.102, -0.09], 'sacrum': [0.0, 0.082, -0.094]}
     """
     back, down, _ = hips_from_pelvis(width, depth)
     c, s = math.cos(LEAN), math.sin(LEAN)
     # The PSIS are about 90 mm apart; a marker on the second sacral vertebra is 20 mm below their middle.
-    flat = {"asis": (-width / 2, down, back), "psis": (-0.045, down, back - depth), "sacrum": (0.0, down - 0.02, back - depth)}
+    flat = {
+        "asis": (-width / 2, down, back),
+        "psis": (-0.045, down, back - depth),
+        "sacrum": (0.0, down - 0.02, back - depth),
+    }
     return {name: (x, c * y - s * z, s * y + c * z) for name, (x, y, z) in flat.items()}
 
 
@@ -77,19 +81,25 @@ LANDMARKS = {
     "knee": Landmark("knee|kne|lknee|kneelat|latknee|lfe|lfc|kneelateral", "thigh", (-0.057, 0.0, 0.0), 0.01),
     "knee_medial": Landmark("mknee|kneemed|medknee|mfe|mfc|kneemedial|knm", "thigh", (0.057, 0.0, 0.0), 0.01),
     "shank": Landmark(r"(sh|sha|shank|tib|tibia|tsh)[a-z]?\d*", "shank", (-0.04, -0.2, 0.05), free=True),
-    "ankle": Landmark("ankle|ank|anklelat|latankle|lm|lmal|mall|anklelateral|latmal", "shank", (-0.043, 0.0, -0.005), 0.008),
-    "ankle_medial": Landmark("mankle|anklemed|medankle|mm|mmal|anklemedial|medmal", "shank", (0.043, 0.01, 0.005), 0.008),
-    "heel": Landmark("heel|hee|cal|calc|calcn", "foot", (0.0, -0.05, -0.06)),
-    "toe": Landmark("toe|mt2|2mt|d2mt|toe2", "foot", (0.0, -0.045, 0.14)),
-    "mt5": Landmark("mt5|5mt|d5mt|vmt|5thmet|met5", "foot", (-0.055, -0.06, 0.10)),
-    "mt1": Landmark("mt1|1mt|d1mt|dmt|1stmet|met1", "foot", (0.045, -0.06, 0.12)),
+    "ankle": Landmark(
+        "ankle|ank|anklelat|latankle|lm|lmal|mall|anklelateral|latmal", "shank", (-0.043, 0.0, -0.005), 0.008
+    ),
+    "ankle_medial": Landmark(
+        "mankle|anklemed|medankle|mm|mmal|anklemedial|medmal", "shank", (0.043, 0.01, 0.005), 0.008
+    ),
+    "heel": Landmark("heel|hee|cal|calc|calcn", "foot", (0.0, -0.05, -0.06), 0.03),
+    "toe": Landmark("toe|mt2|2mt|d2mt|toe2", "foot", (0.0, -0.045, 0.16), 0.04),
+    "mt5": Landmark("mt5|5mt|d5mt|vmt|5thmet|met5", "foot", (-0.055, -0.06, 0.10), 0.03),
+    "mt1": Landmark("mt1|1mt|d1mt|dmt|1stmet|met1", "foot", (0.045, -0.06, 0.12), 0.03),
     "shoulder": Landmark("shoulder|sho|acromion|acr|acromium", "clavicle", (0.0, 0.045, 0.0)),
     "clavicle": Landmark("clavicle|sc|scj", "spine4", (-0.03, 0.06, 0.07)),
     "jugular": Landmark("clav|jugular|ij|notch|suprasternale|supr", "spine4", (0.0, 0.05, 0.075), side=False),
     "sternum": Landmark("strn|sternum|xiphoid|px|xiph|ster", "spine3", (0.0, 0.03, 0.12), 0.03, side=False),
     "c7": Landmark("c7|cerv|cervicale", "spine4", (0.0, 0.12, -0.06), side=False),
     "t10": Landmark(r"t8|t10|t12", "spine3", (0.0, 0.03, -0.10), 0.04, side=False),
-    "upper_arm": Landmark(r"(biceps|bicep|upa|upperarm|uparm|ua|arm|deltoid)\d*", "upper_arm", (-0.05, -0.15, 0.0), free=True),
+    "upper_arm": Landmark(
+        r"(biceps|bicep|upa|upperarm|uparm|ua|arm|deltoid)\d*", "upper_arm", (-0.05, -0.15, 0.0), free=True
+    ),
     "elbow": Landmark("elbow|elb|lelbow|elbowlat|latelbow|elbowlateral|hle", "upper_arm", (-0.042, 0.0, 0.0), 0.01),
     "elbow_medial": Landmark("melbow|elbowmed|medelbow|elbowmedial|elm|hme", "upper_arm", (0.042, 0.0, 0.0), 0.01),
     "forearm": Landmark(r"(forearm|frm|fra|fa|farm)\d*", "forearm", (-0.04, -0.12, 0.0), free=True),
@@ -115,7 +125,8 @@ def recognised(name: str) -> tuple[str, str] | None:
         (('asis', 'right'), ('knee', 'left'), ('sacrum', ''), ('heel', 'left'), None)
     """
     plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(":", 1)[-1])
-    for key, landmark in LANDMARKS.items():
+    by_certainty = sorted(LANDMARKS.items(), key=lambda item: item[1].free)  # a shoulder, RSHO, is no shank
+    for key, landmark in by_certainty:
         if not landmark.side and re.fullmatch(landmark.names, plain):
             return key, ""
     for pattern in (r"(right|left)(.+)", r"(.+)(right|left)", r"(r|l)(.+)", r"(.+)(r|l)"):
@@ -123,7 +134,7 @@ def recognised(name: str) -> tuple[str, str] | None:
         if found is None:
             continue
         side, rest = (found[1], found[2]) if found[1] in _SIDES else (found[2], found[1])
-        for key, landmark in LANDMARKS.items():
+        for key, landmark in by_certainty:
             if landmark.side and re.fullmatch(landmark.names, rest):
                 return key, _SIDES[side]
     return None
@@ -171,6 +182,20 @@ def spreads(markers: MarkerSet) -> Array:
         loose = name in markers.free or known is None
         found.append(np.inf if loose or known is None else LANDMARKS[known[0]].spread)
     return np.array(found)
+
+
+def far_ends(body: Robot, markers: MarkerSet) -> Array:
+    """Return the origin (M, 3), on its link, of the joint that a marker sits at, if it is the lower end of its link.
+
+    Such a marker moves with the length of the link.
+    """
+    found = np.zeros((len(markers.names), 3))
+    for k, name in enumerate(markers.names):
+        key, side = recognised(name) or ("", "")
+        joint = _LOWER_END.get(key.split("_")[0]) or ("shoulder_flexion" if key == "shoulder" else None)
+        if joint is not None and body.joint(f"{side}_{joint}").parent == markers.places[name][0].split("/")[0]:
+            found[k] = body.joint(f"{side}_{joint}").placement[:3, 3]
+    return found
 
 
 def _place(body: Robot, key: str, side: str) -> tuple[float, float, float]:

@@ -92,4 +92,4 @@ class MarkerSet:
     def moved(self, local: Array) -> "MarkerSet":
         """Return the set with other places (M, 3) on the same links."""
         places = {name: (link, tuple(at)) for (name, (link, _)), at in zip(self.places.items(), local, strict=True)}
-        return MarkerSet(places, self.weights, self.free)  # type: ignore[arg-type]
+        return MarkerSet(places, self.weights, self.free)

@@ -1,22 +1,22 @@
 """A measured person: a body with the lengths that the markers of a recording show."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import instance_of, number, table
 from torsor.errors import ModelError, describe
-from torsor.human.body.coordinates import GLOBAL
-from torsor.human.measured.calibration import calibrate
-from torsor.human.measured.fitting import fit_frames
-from torsor.human.measured.inverse_kinematics import MarkerRecording, checked_recording, prepared
-from torsor.human.measured.landmarks import hips_from_pelvis, marker_set, pelvis_places, recognised, spreads
+from torsor.human.measured.calibration import Knowledge, calibrate
+from torsor.human.measured.fitting import Mask, fit_frames
+from torsor.human.measured.inverse_kinematics import check_upright, checked_recording, fitted_recording, prepared
+from torsor.human.measured.landmarks import far_ends, hips_from_pelvis, marker_set, pelvis_places, recognised, spreads
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.posing import standing_start
-from torsor.human.measured.resizing import SEGMENTS, offset_factors, resized
+from torsor.human.measured.resizing import SEGMENTS, offset_factors, resized, segment_of
 from torsor.library.human import human
+from torsor.recordings import Markers
 from torsor.robot.robot import Robot
 
 WHERE = "scaled person"
@@ -74,12 +74,12 @@ class Person:
 
 
 def scaled_person(
-    recording: MarkerRecording,
+    recording: Markers,
     mass: float,
     height: float = 1.741,
     sex: str = "male",
     *,
-    standing: MarkerRecording | None = None,
+    standing: Markers | None = None,
     markers: MarkerSet | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> Person:
@@ -89,67 +89,92 @@ def scaled_person(
     sets the zero of all angles. ``height`` (m) and ``sex`` choose the tables (de Leva 1996) that lengths start from
     and that give those which no marker shows. ``markers`` says where they sit; by default their names do
     (``marker_set``). The hips follow from the width and depth of the pelvis (Harrington et al. 2007). Masses of
-    segments are fractions of the mass, centres of mass and radii of gyration fractions of the lengths found.
+    segments are fractions of the mass, centres of mass and radii of gyration fractions of the lengths found. Without a
+    standing trial, angles have the zero of the tables, and lengths across a segment are less certain.
+
+    Example:
+        >>> body = human(1.80, 80.0)
+        >>> names = ["RASI", "LASI", "RPSI", "LPSI", "RKNE", "LKNE", "RANK", "LANK", "RHEE", "LHEE", "RTOE", "LTOE"]
+        >>> sites = marker_set(body, names)
+        >>> poses = body.poses(np.zeros(55))[list(sites.links(body))]
+        >>> places = np.einsum("mij,mj->mi", poses[:, :3, :3], sites.local) + poses[:, :3, 3]
+        >>> still = Markers(names, [0.0], places[None])
+        >>> round(scaled_person(still, 80.0, 1.80, standing=still).lengths["thigh"], 2)
+        0.44
     """
     mass = number(mass, WHERE, "mass (kg)", above=0.0)
+    instance_of(recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.recordings.load(path).markers")
     body = human(height, mass, sex)
-    names = recording.names
-    chosen = marker_set(body, names, unknown="drop") if markers is None else markers
-    instance_of(chosen, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
+    check_upright(body, recording.axes, recording.source)
+    chosen = marker_set(body, recording.names, unknown="drop") if markers is None else markers
     if weights is not None:
         chosen = MarkerSet(chosen.places, table(weights, WHERE, "weights"), chosen.free)
     used, _, positions = checked_recording(chosen, recording)
     frames = _complete(positions, FRAMES)
-    still = 0
     if standing is not None:
-        upright = checked_recording(used, standing)
-        if upright[0].names != used.names:
-            lost = sorted(set(used.names) - set(upright[0].names))
-            fix = "leave them out of the markers, or name them alike in both recordings"
-            raise ModelError(describe(f"the standing trial has no {', '.join(lost)}", where=WHERE, fix=fix))
-        frames = np.concatenate([frames, np.nanmean(upright[2], axis=0, keepdims=True)])
-        still = 1
+        frames = np.concatenate([frames, _upright(used, standing)])
     used = _with_pelvis(used, frames)
-    fit = prepared(body, used, np.zeros(body.nq), ranges=False)
-    seen = np.isfinite(frames).all(axis=2)
+    seen: Mask = np.asarray(np.isfinite(frames).all(axis=2))
     given = np.where(seen, [used.weight(name) for name in used.names], 0.0)
     measured = np.where(seen[..., None], frames, 0.0)
-    bounded = prepared(body, used, np.zeros(body.nq))
-    spread = spreads(used)
+    posture, spread, masks = np.zeros(body.nq), spreads(used), offset_factors(body)
+    fit = prepared(body, used, posture)
     # Free markers are not where the set has them: the first postures are found without them.
     fixed = np.where(np.isfinite(spread), given, 1e-6 * given)
-    y = standing_start(bounded, np.zeros(body.nq), measured, fixed)
-    y = fit_frames(bounded, y, measured, fixed, START).y
-    masks = offset_factors(body)
-    prior = np.array([(1.0, DOUBT)] * len(MEASURED))
-    hips = _hips(used, frames)
-    if hips:
-        own = abs(float(body.joint("right_hip_flexion").placement[0, 3]))
-        prior[MEASURED.index("pelvis")] = hips / own, HIP_ERROR / own
-    found = calibrate(bounded, y, measured, given, spread, np.array([masks[name] for name in MEASURED]), prior, still)
+    y = fit_frames(fit, standing_start(fit, posture, measured, fixed), measured, fixed, START).y
+    scaled, ends = np.array([masks[name] for name in MEASURED]), _ends(body, used)
+    known = Knowledge(spread, scaled, ends, _prior(body, used, frames))
+    still = 0 if standing is None else 1
+    found = calibrate(fit, y, measured, given, known, still)
+    # With all markers in place the postures are found again: some were in another minimum without the clusters.
+    offsets = fit.offsets * (1 + np.einsum("f,fli->li", found.factors - 1, scaled))
+    again = fitted_recording(replace(fit, offsets=offsets, local=found.local), posture, measured, given, START)
+    better = again.cost < (given * found.errors**2).sum(axis=1)
+    if better.any():
+        found = calibrate(fit, np.where(better[:, None], again.y, found.y), measured, given, known, still)
     factors = dict.fromkeys(SEGMENTS, 1.0) | dict(zip(MEASURED, found.factors.tolist(), strict=True))
-    factors["hand"] = factors["forearm"]
-    factors["foot"] = factors["shank"]
+    factors |= {"hand": factors["forearm"], "foot": factors["shank"]}
     factors["head"] = float(np.mean([factors[name] for name in ("thigh", "shank", "trunk")]))
-    errors = np.where(seen, found.errors, np.nan)
-    residuals = np.sqrt(np.nanmean(errors**2, axis=0))
-    moved = np.linalg.norm(found.local - fit.local, axis=1)
-    landmarks = np.isfinite(spread)
-    names_of = np.array(used.names)
-    return Person(
-        resized(body, factors),
-        used.moved(found.local),
-        factors,
-        dict(zip(used.names, residuals.tolist(), strict=True)),
-        dict(zip(names_of[landmarks].tolist(), moved[landmarks].tolist(), strict=True)),
-    )
+    residuals = np.sqrt(np.nanmean(np.where(seen, found.errors, np.nan) ** 2, axis=0))
+    expected = used.local + np.einsum("f,fmi->mi", found.factors - 1, ends)
+    moved = np.linalg.norm(found.local - expected, axis=1)
+    landmarks = {name: float(way) for name, way, far in zip(used.names, moved, spread, strict=True) if np.isfinite(far)}
+    by_name = dict(zip(used.names, residuals.tolist(), strict=True))
+    return Person(resized(body, factors), used.moved(found.local), factors, by_name, landmarks)
+
+
+def _upright(markers: MarkerSet, standing: Markers) -> Array:
+    """Return the mean frame (1, M, 3) of a standing trial."""
+    own, _, positions = checked_recording(markers, standing)
+    if own.names != markers.names:
+        lost = sorted(set(markers.names) - set(own.names))
+        fix = "leave them out of the markers, or name them alike in both recordings"
+        raise ModelError(describe(f"the standing trial has no {', '.join(lost)}", where=standing.source, fix=fix))
+    return np.asarray(np.nanmean(positions, axis=0, keepdims=True))
+
+
+def _ends(body: Robot, markers: MarkerSet) -> Array:
+    """Return how far the factors of the measured segments move markers on their links (F, M, 3)."""
+    at = far_ends(body, markers)
+    links = [segment_of(link) for link, _ in markers.places.values()]
+    return np.array([np.where([[link == name] for link in links], at, 0.0) for name in MEASURED])
+
+
+def _prior(body: Robot, markers: MarkerSet, frames: Array) -> Array:
+    """Return the expected factors of the measured segments, and how well they are known (F, 2)."""
+    prior = np.array([(1.0, DOUBT)] * len(MEASURED))
+    size = _pelvis(markers, frames)
+    if size is not None:
+        own = abs(float(body.joint("right_hip_flexion").placement[0, 3]))
+        prior[MEASURED.index("pelvis")] = hips_from_pelvis(*size)[2] / own, HIP_ERROR / own
+    return prior
 
 
 def _complete(positions: Array, most: int) -> Array:
     """Return up to ``most`` evenly spread frames, of those with the most markers."""
     seen = np.isfinite(positions).all(axis=2).sum(axis=1)
     good = np.flatnonzero(seen >= max(int(0.9 * seen.max()), 1))
-    return positions[good[np.unique(np.linspace(0, len(good) - 1, most).round().astype(int))]]
+    return np.asarray(positions[good[np.unique(np.linspace(0, len(good) - 1, most).round().astype(int))]])
 
 
 def _pelvis(markers: MarkerSet, frames: Array) -> tuple[float, float] | None:
@@ -161,12 +186,6 @@ def _pelvis(markers: MarkerSet, frames: Array) -> tuple[float, float] | None:
     right, left, behind, beside = (frames[:, k] for k in four if k is not None)
     width = float(np.nanmean(np.linalg.norm(right - left, axis=1)))
     return width, float(np.nanmean(np.linalg.norm((right + left - behind - beside) / 2, axis=1)))
-
-
-def _hips(markers: MarkerSet, frames: Array) -> float:
-    """Return the distance (m) of the hips from the middle of the pelvis, 0 if it is not measured."""
-    size = _pelvis(markers, frames)
-    return hips_from_pelvis(*size)[2] if size else 0.0
 
 
 def _with_pelvis(markers: MarkerSet, frames: Array) -> MarkerSet:

@@ -67,14 +67,16 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
     Example:
         >>> body = torsor.library.human()
         >>> longer = resized(body, {"thigh": 1.1})
-        >>> round(longer.links[longer.place("right_thigh").link].com[1] / body.links[body.place("right_thigh").link].com[1], 6)
-        1.1
+        >>> [round(float(each.joint("right_knee_flexion").placement[1, 3]), 4) for each in (body, longer)]
+        [-0.4222, -0.4644]
     """
     where = "resized"
     given = table(factors, where, "factors")
     for name in given:
         one_of(name, tuple(SEGMENTS), where, "segment")
-    known = {name: number(given.get(name, 1.0), where, f"factor of {name}", least=LEAST, most=MOST) for name in SEGMENTS}
+    known = {
+        name: number(given.get(name, 1.0), where, f"factor of {name}", least=LEAST, most=MOST) for name in SEGMENTS
+    }
     scales = 1.0 + sum((known[name] - 1.0) * mask for name, mask in offset_factors(body).items())
     joints = [
         replace(joint, placement=_moved(joint.placement, joint.placement[:3, 3] * scale))

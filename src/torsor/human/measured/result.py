@@ -9,6 +9,7 @@ from torsor.arrays import Array
 from torsor.errors import listing
 from torsor.human.measured.fitting import Fit, Fitted, Mask
 from torsor.human.measured.marker_set import MarkerSet
+from torsor.recordings.markers import runs
 from torsor.robot.robot import Robot
 
 FAR = 0.04  # m: a marker that is further away is worth a look (people are fitted to 10 to 20 mm, see the page)
@@ -99,18 +100,14 @@ def swapped_pairs(
         y = np.stack([np.interp(frames, good, column) for column in found.y[good].T], axis=1)
         places = fit.places(y)
         errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
-    runs: dict[tuple[str, str], list[int]] = {}
+    found_in: dict[tuple[str, str], Mask] = {}
     for k in np.flatnonzero(doubtful).tolist():
         far = np.flatnonzero(errors[k] > FAR).tolist()
-        for i, a in enumerate(far):
-            for b in far[i + 1 :]:
-                now = errors[k, a] ** 2 + errors[k, b] ** 2
-                then = np.sum((places[k, a] - measured[k, b]) ** 2) + np.sum((places[k, b] - measured[k, a]) ** 2)
-                if then < SWAPPED * now:
-                    runs.setdefault((names[a], names[b]), []).append(k)
-    listed = []
-    for (a, b), frames_of in runs.items():
-        breaks = np.flatnonzero(np.diff(frames_of) > 1)
-        starts, ends = [0, *(breaks + 1).tolist()], [*breaks.tolist(), len(frames_of) - 1]
-        listed += [(frames_of[i], frames_of[j], a, b) for i, j in zip(starts, ends, strict=True)]
+        for i, one in enumerate(far):
+            for two in far[i + 1 :]:
+                now = errors[k, one] ** 2 + errors[k, two] ** 2
+                crossed = places[k, [one, two]] - measured[k, [two, one]]
+                if np.sum(crossed**2) < SWAPPED * now:
+                    found_in.setdefault((names[one], names[two]), np.zeros(len(places), dtype=bool))[k] = True
+    listed = [(first, last, a, b) for (a, b), flags in found_in.items() for first, last in runs(flags)]
     return tuple(sorted(listed))

@@ -15,7 +15,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-from torsor.mechanism import Frame, Joint, Link
+from torsor.mechanism import Joint, Link
 from torsor.recordings import OsimModel
 from torsor.recordings.osim import GROUND, OsimAxis, OsimJoint
 from torsor.robot.load import build
@@ -70,10 +70,9 @@ def skeleton(model: OsimModel) -> Skeleton:
     Joints may be pins, welds and custom joints. Couplings between coordinates are not part of the tree: give each
     coordinate its motion, as OpenSim's inverse dynamics does.
     """
-    links, joints, frames = [Link(GROUND)], list[Joint](), list[Frame]()
+    links, joints = [Link(GROUND)], list[Joint]()
     functions: dict[str, tuple[str, Function]] = {}
-    for body in model.bodies.values():
-        links.append(Link(body.name, body.mass, body.com, body.inertia))
+    links += [Link(body.name, body.mass, body.com, body.inertia) for body in model.bodies.values()]
     for joint in model.joints.values():
         before, after = (_pose(each) for each in (joint.parent_place, joint.child_place))
         steps = _steps(model, joint)
@@ -92,7 +91,7 @@ def skeleton(model: OsimModel) -> Skeleton:
             functions[name] = coordinate, function
             parent, before = child, np.eye(4)
     names = tuple(each for each in model.coordinates if any(each == used for used, _ in functions.values()))
-    return Skeleton(build(model.name, links, joints, frames, model.gravity), names, functions)
+    return Skeleton(build(model.name, links, joints, [], model.gravity), names, functions)
 
 
 def _pose(place: Array) -> Array:
@@ -139,7 +138,8 @@ def _polynomial(coefficients: Array) -> Function:
     second = np.polyder(first)
 
     def function(x: Array) -> tuple[Array, Array, Array]:
-        return np.polyval(coefficients, x), np.polyval(first, x), np.polyval(second, x)
+        value, slope, bend = (np.asarray(np.polyval(each, x), dtype=float) for each in (coefficients, first, second))
+        return value, slope, bend
 
     return function
 

@@ -9,10 +9,9 @@ side, where D is the matrix of squared second differences.
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.human.measured.fitting import EXACT, GROWTH, MOST_STEPS, RIDGE, Fit, Fitted
+from torsor.human.measured.fitting import EXACT, GROWTH, HOLD, MOST_HELD, MOST_STEPS, RIDGE, Fit, Fitted
 
 HALVES = (1, 2, 4, 8)  # frames on each side of a running median
-MOST_HELD = 10  # rounds in which more variables are held at their bounds
 
 
 def second_differences(count: int) -> Array:
@@ -30,9 +29,7 @@ def second_differences(count: int) -> Array:
     return found
 
 
-def fit_smoothly(
-    fit: Fit, start: Fitted, measured: Array, weights: Array, smooth: float, tolerance: float
-) -> Fitted:
+def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smooth: float, tolerance: float) -> Fitted:
     """Return the fit of all frames with the weight ``smooth`` on second differences, from the fit of each frame."""
     count, n = start.y.shape
     if count < 3:
@@ -87,23 +84,19 @@ def _running_median(y: Array, half: int) -> Array:
 
 
 def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fit) -> Array:
-    """Return the minimum of the quadratic model within the bounds, by holding variables at bounds that they would pass.
-
-    A variable that is held and pulled away from its bound is released in the next step of the search.
-    """
-    n = y.shape[1]
-    stiff = 1e6 * float(blocks[:, np.arange(n), np.arange(n)].max())
-    at_bound = ((y <= fit.lower) & (gradient > 0)) | ((y >= fit.upper) & (gradient < 0))
-    held, goal = at_bound.copy(), np.where(at_bound, y, 0.0)
+    """Return the minimum of the quadratic model within the bounds, by the active sets of ``fitting``."""
+    each = np.arange(y.shape[1])
+    stiff = HOLD * float(blocks[:, each, each].max())
+    held = (y <= fit.lower) | (y >= fit.upper)
+    goal = np.zeros_like(y)
     for _ in range(MOST_HELD):
-        firm, each = blocks.copy(), np.arange(n)
+        firm = blocks.copy()
         firm[:, each, each] += np.where(held, stiff, 0.0)
-        following = y + _banded_solve(firm, diagonals, np.where(held, stiff * (goal - y), 0.0) - gradient)
-        beyond = ((following < fit.lower) | (following > fit.upper)) & ~held
-        if not beyond.any():
+        following = y + _banded_solve(firm, diagonals, np.where(held, stiff * goal, 0.0) - gradient)
+        beyond = (following < fit.lower) | (following > fit.upper)
+        if (beyond == held).all():
             break
-        held |= beyond
-        goal = np.where(beyond, np.clip(following, fit.lower, fit.upper), goal)
+        held, goal = beyond, np.where(beyond, np.clip(following, fit.lower, fit.upper) - y, 0.0)
     return np.clip(following, fit.lower, fit.upper)
 
 
