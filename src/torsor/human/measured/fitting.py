@@ -185,15 +185,15 @@ def fit_frames(
 
     ``measured`` (K, M, 3) are the places of the markers in m, finite also where their ``weights`` (K, M) are 0.
     """
-    bounds = fit.lower, fit.upper
+    y = np.clip(y, fit.lower, fit.upper)
+    count = len(y)
 
     def evaluate(at: Array, frames: NDArray[np.intp], damped: Array, last: Any) -> tuple[Array, Array, Array, Array]:
         exact = ((damped < EXACT) & (last < NEAR)) + 0.0
-        return _bounded_step(fit, at, measured[frames], weights[frames], exact, damped)
+        chosen = slice(None) if len(frames) == count else frames  # no copy of all frames
+        return _bounded_step(fit, at, measured[chosen], weights[chosen], exact, damped)
 
-    y = np.clip(y, *bounds)
     nothing = NOTHING * weights.sum(axis=1)
-    count = len(y)
     damped, converged = np.full(count, damping), np.zeros(count, dtype=bool)
     cost, following, change, pivot = evaluate(y, np.arange(count), damped, np.inf)
     todo = np.arange(count)

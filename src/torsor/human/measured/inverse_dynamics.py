@@ -19,6 +19,7 @@ from torsor.human.measured.inverse_kinematics import check_upright
 from torsor.human.measured.skeleton import Skeleton
 from torsor.identification.differentiation import differentiate
 from torsor.recordings import GroundForces
+from torsor.recordings.markers import runs
 from torsor.robot.robot import Robot
 
 WHERE = "inverse dynamics"
@@ -27,6 +28,7 @@ FEET = {"right": "right_foot", "left": "left_foot"}
 OSIM_FEET = {"right": "calcn_r", "left": "calcn_l"}
 NOTHING = 0.01  # N: all that plates measure counts; without any force there is no centre of pressure
 REACH = 0.35  # m: a centre of pressure that is further from the ankle is not below this foot
+EDGE = 0.25  # of 1 / cutoff: at the ends of a recording, accelerations after the filter are poor
 LARGE = 0.25  # of the weight: a residual above it is no noise
 
 
@@ -120,11 +122,20 @@ def inverse_dynamics(
     forces = model.forces(x, tau) if isinstance(model, Skeleton) else tau
     weight = float(tree.mass * np.linalg.norm(tree.gravity))
     found = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight)
-    if check and found.residual[0] > LARGE:
-        fix = "check the mass, the axes and which foot each plate has; leave out times when a foot is on no plate"
-        large = f"the residual force is {100 * found.residual[0]:.0f} % of the weight (RMS)"
-        warn(describe(large, where=WHERE, allowed=f"up to {100 * LARGE:.0f} %", fix=fix))
+    if check:
+        _check_residual(found, EDGE / (cutoff or CUTOFF))
     return found
+
+
+def _check_residual(found: MeasuredDynamics, edge: float) -> None:
+    """Warn of times with a large residual force, further than ``edge`` (s) from the ends."""
+    size, t = np.linalg.norm(found.residual_force, axis=1) / found.weight, found.times
+    size[(t < t[0] + edge) | (t > t[-1] - edge)] = 0.0
+    large = [f"{t[a]:g} to {t[b]:g} s" for a, b in runs(np.asarray(size > LARGE))]
+    if large:
+        text = f"the residual force is up to {100 * size.max():.0f} % of the weight, from {', '.join(large)}"
+        fix = "use other times if a foot is on no plate then; else check mass, axes and which foot each plate has"
+        warn(describe(text, where=WHERE, allowed=f"up to {100 * LARGE:.0f} %", fix=fix))
 
 
 def _rates(times: Array, q: Array, cutoff: float | None, order: int) -> tuple[Array, Array, Array]:

@@ -95,12 +95,13 @@ def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet
         fix = "name the markers as in the recording: it has " + listing(names)
         raise ModelError(describe(found, where=WHERE, allowed="3 or more", fix=fix))
     chosen = positions[:, [names.index(name) for name in known]]
-    chosen = np.where(np.isfinite(chosen).all(axis=2, keepdims=True), chosen, np.nan)
+    if not np.isfinite(chosen).all():
+        chosen = np.where(np.isfinite(chosen).all(axis=2, keepdims=True), chosen, np.nan)
     gone = np.asarray(np.isnan(chosen[..., 0]).all(axis=0))
     never = [name for name, lost in zip(known, gone, strict=True) if lost]
     if len(never) == len(known):
         raise ModelError(describe("no frame has any marker", where=WHERE, fix="check the names and the file"))
-    some = chosen[np.isfinite(chosen).any(axis=(1, 2))]
+    some = chosen[np.isfinite(chosen).any(axis=(1, 2))][::STRIDE]
     span = float(np.median((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max(axis=1)))
     if span > SPAN:
         found, fix = f"markers of one frame are {span:.0f} m apart", "give positions in m: those in mm divided by 1000"
