@@ -211,5 +211,6 @@ def test_plates_that_cannot_be_used_are_named(tmp_path: Path) -> None:
 def test_without_the_package_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = Sample(*_body()).write(tmp_path / "a.c3d")
     monkeypatch.setitem(sys.modules, "c3d", None)
-    with pytest.raises(ImportError, match=r"a.c3d: C3D files need the package c3d; fix: pip install torsor\[mocap\]"):
+    words = r'a.c3d: C3D files need the package c3d; fix: pip install "torsor\[mocap\]"'
+    with pytest.raises(ImportError, match=words):
         load(path)

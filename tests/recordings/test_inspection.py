@@ -143,6 +143,14 @@ def test_wrong_axes_and_signs_of_forces_are_named() -> None:
     assert "forces are in axes 'forward up right', markers in 'left up forward'" in _messages(other, FORCES)["axes"]
 
 
+def test_markers_of_a_person_who_lies_across_the_vertical_are_named() -> None:
+    up_is_z = replace(MARKERS.in_axes("forward left up"), axes="forward up right")
+    assert _messages(up_is_z)["axes"] == (
+        "walk.trc: the person extends along z, but up is said to be y; fix: say the axes: "
+        'torsor.recordings.load(path, axes="forward left up")'
+    )
+
+
 def test_the_offset_of_a_plate_is_named_and_removed() -> None:
     wrench = FORCES.wrench() + np.array([0.0, 3.0, -1.0, 2.0, 15.0, -4.0])
     shifted = FORCES.with_wrench(wrench)

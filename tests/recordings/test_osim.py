@@ -47,6 +47,11 @@ OSIM = """<?xml version="1.0" encoding="UTF-8" ?>
 <location>0.01 0.02 0.13</location>
 <fixed>true</fixed></Marker>
 </objects></MarkerSet>
+<ConstraintSet><objects><CoordinateCouplerConstraint name="kneecap"><coupled_coordinates_function><LinearFunction>
+<coefficients>1 0</coefficients></LinearFunction></coupled_coordinates_function>
+<independent_coordinate_names>knee</independent_coordinate_names>
+<dependent_coordinate_name>beta</dependent_coordinate_name><scale_factor>0.5</scale_factor>
+</CoordinateCouplerConstraint></objects></ConstraintSet>
 </Model>
 </OpenSimDocument>
 """
@@ -73,6 +78,8 @@ def test_a_skeleton_is_read_whole(tmp_path: Path) -> None:
     assert turn.function == "LinearFunction" and turn.numbers.tolist() == [1.0, 0.0] and turn.scale == 1.0
     assert slide.function == "SimmSpline" and slide.numbers.tolist() == [0, 0, 1, 0.1, 2, 0.3] and slide.scale == 1.1
     assert still.coordinates == () and still.function == "Constant" and still.numbers.tolist() == [0.0]
+    (kneecap,) = model.couplings
+    assert kneecap[:3] == ("beta", "knee", "LinearFunction") and kneecap.scale == 0.5
     marker = model.markers["R.ASIS"]
     assert marker.body == "pelvis" and marker.fixed and np.abs(marker.location - [0.01, 0.02, 0.13]).max() == 0
 
@@ -91,6 +98,7 @@ def test_a_skeleton_is_read_whole(tmp_path: Path) -> None:
         (("<y>0 0.1 0.3", "<y>0 0.1"), r"3 x and 2 y in a SimmSpline"),
         (("SimmSpline", "StrangeFunction"), r"a StrangeFunction in 'translation1'; allowed: LinearFunction"),
         (('Body name="pelvis"', "Body"), r"line 6: Body '': it has no name"),
+        (("_names>knee", "_names>knee hip"), r"CoordinateCouplerConstraint 'kneecap': it depends on 2 coordinates"),
         (("0.02 0.13<", "0.02<"), r"Marker 'R.ASIS': <location> has 2 numbers; allowed: 3 numbers"),
         (("<OpenSim", '<!DOCTYPE a [<!ENTITY b "c">]><OpenSim'), r"line 2: a document type or entity declaration"),
     ],

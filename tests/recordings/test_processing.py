@@ -102,5 +102,5 @@ def test_wrenches_need_to_know_what_is_vertical() -> None:
 def test_without_scipy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.interpolate", None)
     markers = Markers(["a"], np.arange(9) / 100, np.zeros((9, 1, 3)))
-    with pytest.raises(ImportError, match=r"filters and splines need SciPy; fix: pip install torsor\[mocap\]"):
+    with pytest.raises(ImportError, match=r"filters and splines need SciPy; fix: pip install \"torsor\[mocap\]\""):
         fill_gaps(replace(markers))

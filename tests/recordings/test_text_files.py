@@ -164,6 +164,13 @@ def test_ground_forces_are_found_by_names_and_written_in_those_of_opensim(plan: 
     assert again.table.names[0] == "ground_force_r_vx" and (again.forces.moments == forces.moments).all()
 
 
+def test_a_foot_without_a_prefix_beside_a_left_one_is_the_right_one(tmp_path: Path) -> None:
+    ends = [f"{kind}{axis}" for kind in "vp" for axis in "xyz"]
+    names = [f"ground_force_{end}" for end in ends] + [f"l_ground_force_{end}" for end in ends]
+    save(MotionTable(names, [0.0], np.zeros((1, 12)), False), tmp_path / "a.mot")
+    assert load(tmp_path / "a.mot").forces.names == ("right", "left")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -172,6 +179,7 @@ def test_ground_forces_are_found_by_names_and_written_in_those_of_opensim(plan: 
         ("x\nendheader\ntime\ta\n", "a.mot: there are no rows"),
         ("x\nendheader\ntime\ta\n0\t1\t2\n", "a.mot: line 4: it has 3 fields; allowed: 2"),
         ("x\nendheader\ntime\ta\n0\n1\t2\n", "a.mot: line 4: it has 1 fields; allowed: 2"),
+        ("x\nendheader\ntime\ta\n0\t1 2\n", "a.mot: line 4: '1 2' is no number"),
         ("x\nendheader\ntime\ta\n0\tx\n", "a.mot: line 4: 'x' is no number; allowed: numbers, NaN where missing"),
         ("x\nendheader\ntime\ta\n1\t2\n1\t3\n", "a.mot: frame 2: time 1 s follows 1 s"),
         ("x\nendheader\na\tb\n1\t2\n", "a.mot: there is no column of times"),

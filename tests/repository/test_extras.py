@@ -21,7 +21,9 @@ FOR_DEVELOPERS = {"dev", "docs"}
 
 
 def modules_of(requirements: list[str]) -> set[str]:
-    return {MODULE.get(name, name) for name in (Requirement(each).name for each in requirements)}
+    """Return what packages are imported as; an extra that asks for another one of Torsor's adds nothing of its own."""
+    names = {Requirement(each).name for each in requirements} - {"torsor"}
+    return {MODULE.get(name, name) for name in names}
 
 
 USERS = {

@@ -300,7 +300,15 @@ def test_the_site_has_every_page_and_every_public_name() -> None:
     for name in torsor.__all__:
         if not inspect.ismodule(getattr(torsor, name)) and name != "__version__":
             assert any(each.endswith(f".{name}") for each in reference), name
-    for module in (torsor.library, torsor.control, torsor.motion, torsor.human, torsor.identification, torsor.spatial):
+    for module in (
+        torsor.library,
+        torsor.control,
+        torsor.motion,
+        torsor.human,
+        torsor.identification,
+        torsor.spatial,
+        torsor.recordings,
+    ):
         public = {f"{module.__name__}.{name}" for name in module.__all__ if callable(getattr(module, name))}
         assert public <= reference
 

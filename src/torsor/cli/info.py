@@ -1,4 +1,4 @@
-"""``torsor info``: the links, joints, drives, loops and frames of a robot."""
+"""``torsor info``: the links, joints, drives, loops and frames of a robot; what a recording of a person holds."""
 
 import warnings
 from argparse import ArgumentParser, Namespace
@@ -13,6 +13,7 @@ from torsor import view
 from torsor.arrays import Array
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, add_report, check_report, print_paths, write_json
+from torsor.cli.recordings import is_recording, show_recording
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.states import add_states, given_states, warn_of_zeros
 from torsor.errors import ModelError, ModelWarning, describe
@@ -36,6 +37,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace, console: Console) -> None:
     check_report(arguments.report)
+    if is_recording(arguments.robot):
+        _show_recording(arguments, console)
+        return
     given = given_robot(arguments)
     robot = as_robot(given)
     if arguments.report is None and (arguments.q or arguments.states):
@@ -69,6 +73,14 @@ def _run(arguments: Namespace, console: Console) -> None:
     if arguments.report is not None:
         _write_report(arguments.report, given, states)
         print_paths(console, arguments.report)
+
+
+def _show_recording(arguments: Namespace, console: Console) -> None:
+    """Show markers, ground forces, tables or a skeleton of OpenSim; options of robots do not apply."""
+    if arguments.report is not None or arguments.q or arguments.states:
+        text = "--report, --q or --states with a recording"
+        raise ModelError(describe(text, where=arguments.robot, allowed="a robot"))
+    write_json(arguments, console, show_recording(arguments.robot, console))
 
 
 def _write_report(path: Path, given: Robot | ParallelRobot, states: dict[str, Array]) -> None:
@@ -126,5 +138,12 @@ _EXAMPLES = (
     "torsor info stanford",
     "torsor info ur5 --q 0 -1 1 0 0.5 0 --report ur5.html",
     "torsor info robot.urdf --base floating --json -",
+    "torsor info walk.trc",
 )
-INFO = Command("info", "show the links, joints and frames of a robot", _add_arguments, _run, examples=_EXAMPLES)
+INFO = Command(
+    "info",
+    "show the links, joints and frames of a robot, or what a recording of a person holds",
+    _add_arguments,
+    _run,
+    examples=_EXAMPLES,
+)

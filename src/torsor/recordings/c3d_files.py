@@ -9,7 +9,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import one_of
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, missing, warn
 from torsor.files import read_limited, replacing
 from torsor.recordings.c3d_parameters import Parameters
 from torsor.recordings.forces import GroundForces
@@ -61,6 +61,8 @@ def write_c3d(markers: Markers, path: str | Path, *, unit: str | None = None) ->
     """Write markers as a C3D file in their unit, or in ``unit``; numbers of the format have 24 bits (float32)."""
     path, package = Path(path), _package(Path(path).name)
     unit = markers.unit if unit is None else one_of(unit, UNITS, path.name, "unit")
+    if not markers.rate:
+        raise ModelError(describe("a single frame, without a rate", where=path.name, allowed="2 frames or more"))
     writer = package.Writer(point_rate=markers.rate, point_scale=-1.0, point_units=unit.ljust(4))
     writer.set_point_labels(list(markers.names))
     frames = np.zeros((len(markers), len(markers.names), 5), dtype=np.float32)
@@ -77,7 +79,7 @@ def _package(name: str) -> Any:
     try:
         import c3d
     except ImportError:
-        raise ImportError(f"{name}: C3D files need the package c3d; fix: pip install torsor[mocap]") from None
+        raise missing("C3D files need the package c3d", "mocap", where=name) from None
     return c3d
 
 

@@ -77,4 +77,6 @@ def _names(stems: Sequence[str]) -> tuple[str, ...]:
         bare = re.sub(r"ground|force|grf|calcn", "", stem, flags=re.IGNORECASE).strip("_ .").lower()
         bare = _SIDES.get(bare, f"plate {bare}" if bare.isdigit() else bare or "plate")
         found.append(bare)
+    if sorted(found) == ["left", "plate"]:  # in older files of OpenSim, the right foot has no prefix
+        found[found.index("plate")] = "right"
     return tuple(found) if len(set(found)) == len(found) else tuple(stem.strip("_ .") for stem in stems)

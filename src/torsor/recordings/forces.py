@@ -144,7 +144,7 @@ class GroundForces:
             own = self.centers[on[:, k] if on[:, k].any() else slice(None), k, up]
             centers[:, k, up] = np.median(own[np.isfinite(own)]) if np.isfinite(own).any() else 0.0
         moment = wrench[:, :, :3] - np.cross(centers, force)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             centers[:, :, x] = -moment[:, :, y] / force[:, :, up]
             centers[:, :, y] = moment[:, :, x] / force[:, :, up]
         centers[~np.isfinite(centers).all(axis=2)] = np.nan

@@ -3,7 +3,9 @@
 import numpy as np
 
 from torsor.arrays import Array, Flags
+from torsor.recordings.axes import up_axis
 from torsor.recordings.findings import Finding, finding
+from torsor.recordings.likely import likely_axes, vertical_axis
 from torsor.recordings.markers import Markers
 
 # Extents of the markers of one person, in m, far outside of which the unit is wrong: from a hand to raised arms.
@@ -29,11 +31,12 @@ def marker_findings(markers: Markers) -> list[Finding]:
     wrong = _unit(markers)
     if wrong:  # distances say nothing then
         return [*wrong, *_missing(markers)]
+    found = _axes(markers)
     swaps = swapped(markers)
     own = {(frame, name) for frame, *names in swaps for name in names}
     exchanged = [f"{a!r} and {b!r} at frame {k + 1} ({markers.times[k]:g} s)" for k, a, b in swaps]
     fix = "exchange them in these frames, or remove the frames and fill the gap"
-    found = finding("swap", exchanged, markers.source, fix, "markers exchange their places: ")
+    found += finding("swap", exchanged, markers.source, fix, "markers exchange their places: ")
     far = [
         f"{name!r} at frame {k + 1} ({markers.times[k]:g} s) by {1000 * by:.0f} mm"
         for k, name, by in jumps(markers)
@@ -109,6 +112,17 @@ def _unit(markers: Markers) -> list[Finding]:
     other = "mm" if extent > LARGEST and markers.unit != "mm" else "m"
     place = f"the markers extend over {extent:.4g} m, which no person does; the unit is said to be {markers.unit}"
     return finding("unit", [place], markers.source, f'say the unit: torsor.recordings.load(path, unit="{other}")')
+
+
+def _axes(markers: Markers) -> list[Finding]:
+    """Return a finding where the person extends most along another axis than the one that is said to be vertical."""
+    said, likely = up_axis(markers.axes), vertical_axis(markers)
+    if said is None or likely is None or said == likely:
+        return []
+    ways = [f"{'-' if sign < 0 else ''}{'xyz'[axis]}" for axis, sign in (said, likely)]
+    place = f"the person extends along {ways[1]}, but up is said to be {ways[0]}"
+    axes = likely_axes(markers)
+    return finding("axes", [place], markers.source, f'say the axes: torsor.recordings.load(path, axes="{axes}")')
 
 
 def _missing(markers: Markers) -> list[Finding]:

@@ -18,6 +18,7 @@ from torsor.recordings.text import (
     fields_of,
     lines_of,
     number_in,
+    numbers_in,
     text_of,
     unique_names,
 )
@@ -85,6 +86,7 @@ def _header(path: Path, lines: Sequence[str]) -> _Header:
         words = text.split(None, 1)
         if equals and re.fullmatch(r"[A-Za-z_]\w*\s*", key):
             values[key.strip().lower()] = value.strip()
+            title = title or values.get("name", "")
         elif words and words[0].lower() in _SIMM_KEYS:
             values[words[0].lower()] = words[1].strip() if len(words) > 1 else ""
             title = title or values.get("name", "")
@@ -136,7 +138,8 @@ def _rows(path: Path, lines: Sequence[str], first: int, names: Sequence[str], pa
             raise ModelError(describe(text, where=where, allowed=f"{len(names)}, as there are columns", fix=fix))
         try:
             if parts == 1:
-                table[row, :, 0] = [number_in(field) if field else np.nan for field in fields]
+                quick = numbers_in(fields)
+                table[row, :, 0] = quick or [number_in(field) if field else np.nan for field in fields]
             else:
                 for column, field in enumerate(fields):
                     numbers = [number_in(each) for each in re.sub(r"[~\[\]()\s]", "", field).split(",") if each]

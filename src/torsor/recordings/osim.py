@@ -86,12 +86,25 @@ class OsimMarker(NamedTuple):
     fixed: bool
 
 
+class OsimCoupling(NamedTuple):
+    """A coordinate that follows another: ``scale`` times a ``function`` of it, as in ``OsimAxis``."""
+
+    dependent: str
+    independent: str
+    function: str
+    numbers: Array
+    scale: float
+
+
 Part = TypeVar("Part", OsimBody, OsimJoint, OsimMarker)
 
 
 @dataclass(frozen=True, eq=False)
 class OsimModel:
-    """A skeleton: ``bodies``, ``joints`` and ``markers`` by name, and ``gravity`` (3,) in m/s²."""
+    """A skeleton: ``bodies``, ``joints`` and ``markers`` by name, and ``gravity`` (3,) in m/s².
+
+    ``couplings`` are coordinates that follow others, as those of the kneecaps do.
+    """
 
     name: str
     bodies: dict[str, OsimBody]
@@ -99,6 +112,7 @@ class OsimModel:
     markers: dict[str, OsimMarker]
     gravity: Array
     source: str = "model"
+    couplings: tuple[OsimCoupling, ...] = ()
 
     @property
     def mass(self) -> float:
@@ -138,7 +152,9 @@ def read_osim(path: str | Path) -> OsimModel:
     if not bodies:
         raise ModelError(describe("it has no body", where=path.name, allowed=KIND))
     gravity = _numbers(path, model, "gravity", 3, (0.0, -9.80665, 0.0))
-    return OsimModel(model.get("name", path.stem), bodies, joints, markers, gravity, path.name)
+    coupled = model.iterfind("ConstraintSet/objects/CoordinateCouplerConstraint")
+    couplings = tuple(_coupling(path, each) for each in coupled)
+    return OsimModel(model.get("name", path.stem), bodies, joints, markers, gravity, path.name, couplings)
 
 
 def _model(path: Path, root: Element) -> ET.Element:
@@ -202,30 +218,43 @@ def _coordinate(path: Path, element: ET.Element) -> OsimCoordinate:
 
 
 def _axis(path: Path, element: ET.Element) -> OsimAxis:
-    scale, function = (
-        1.0,
-        next((each for each in element if each.tag.endswith(("Function", "Spline", "Constant"))), None),
-    )
+    own = next((each for each in element if each.tag.endswith(("Function", "Spline", "Constant"))), None)
+    axis = _numbers(path, element, "axis", 3)
+    coordinates = tuple(_text(element, "coordinates").split())
+    return OsimAxis(element.get("name", ""), axis, coordinates, *_function(path, element, own))
+
+
+def _coupling(path: Path, element: ET.Element) -> OsimCoupling:
+    names = _text(element, "independent_coordinate_names").split()
+    if len(names) != 1:
+        text = f"it depends on {len(names)} coordinates"
+        raise ModelError(describe(text, where=_where(path, element), allowed="1"))
+    kind, numbers, scale = _function(path, element, element.find("coupled_coordinates_function/*"))
+    scale *= float(_numbers(path, element, "scale_factor", 1, (1.0,))[0])
+    return OsimCoupling(_text(element, "dependent_coordinate_name"), names[0], kind, numbers, scale)
+
+
+def _function(path: Path, element: ET.Element, function: ET.Element | None) -> tuple[str, Array, float]:
+    """Return the kind, the numbers and the scale of a function, the constant 0 where there is none."""
+    scale = 1.0
     if function is not None and function.tag == "MultiplierFunction":
         scale = float(_numbers(path, function, "scale", 1, (1.0,))[0])
         function = function.find("function/*")
-    kind, numbers = ("Constant", np.zeros(1)) if function is None else (function.tag, np.zeros(0))
-    if function is not None:
-        if kind not in _FUNCTIONS:
-            text = f"a {kind} in {element.get('name', 'an axis')!r}"
-            raise ModelError(describe(text, where=_where(path, element), allowed=", ".join(_FUNCTIONS)))
-        if kind == "Constant":
-            numbers = _numbers(path, function, "value", 1, (0.0,))
-        elif kind in ("LinearFunction", "PolynomialFunction"):
-            numbers = _numbers(path, function, "coefficients", None, (0.0,))
-        else:
-            x, y = (_numbers(path, function, key, None) for key in "xy")
-            if len(x) != len(y):
-                text = f"{len(x)} x and {len(y)} y in a {kind}"
-                raise ModelError(describe(text, where=_where(path, function), allowed="as many of both"))
-            numbers = np.stack([x, y], axis=1).ravel()
-    axis = _numbers(path, element, "axis", 3)
-    return OsimAxis(element.get("name", ""), axis, tuple(_text(element, "coordinates").split()), kind, numbers, scale)
+    if function is None:
+        return "Constant", np.zeros(1), scale
+    kind = function.tag
+    if kind not in _FUNCTIONS:
+        text = f"a {kind} in {element.get('name', 'it')!r}"
+        raise ModelError(describe(text, where=_where(path, element), allowed=", ".join(_FUNCTIONS)))
+    if kind == "Constant":
+        return kind, _numbers(path, function, "value", 1, (0.0,)), scale
+    if kind in ("LinearFunction", "PolynomialFunction"):
+        return kind, _numbers(path, function, "coefficients", None, (0.0,)), scale
+    x, y = (_numbers(path, function, key, None) for key in "xy")
+    if len(x) != len(y):
+        text = f"{len(x)} x and {len(y)} y in a {kind}"
+        raise ModelError(describe(text, where=_where(path, function), allowed="as many of both"))
+    return kind, np.stack([x, y], axis=1).ravel(), scale
 
 
 def _marker(path: Path, element: ET.Element, bodies: dict[str, OsimBody]) -> OsimMarker:

@@ -86,10 +86,9 @@ def _in_plate_axes(plate: Plate) -> tuple[Array, Array, Array]:
         force, moment = data[:, :3], data[:, 3:]
         surface = plate.origin if depth <= 0 else -plate.origin  # many files give the opposite vector
     moment = moment - np.cross(surface, force)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        x, y = -moment[:, 1] / force[:, 2], moment[:, 0] / force[:, 2]
-    pressed = np.stack([x, y, zeros], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        pressed = np.stack([-moment[:, 1] / force[:, 2], moment[:, 0] / force[:, 2], zeros], axis=1)
     pressed[~np.isfinite(pressed).all(axis=1)] = np.nan
-    about = x * force[:, 1] - y * force[:, 0]
-    free = np.where(np.isnan(pressed[:, 0]), 0.0, moment[:, 2] - np.where(np.isnan(pressed[:, 0]), 0.0, about))
+    about = np.nan_to_num(pressed[:, 0] * force[:, 1] - pressed[:, 1] * force[:, 0])
+    free = np.where(np.isnan(pressed[:, 0]), 0.0, moment[:, 2] - about)
     return force, pressed, np.stack([zeros, zeros, free], axis=1)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import number, positive, real_array, whole_number
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, missing
 from torsor.recordings.forces import GroundForces
 from torsor.recordings.markers import Markers, runs
 from torsor.recordings.motion_table import MotionTable
@@ -195,5 +195,5 @@ def _scipy(module: str, *names: str) -> list[Any]:
     try:
         found = import_module(f"scipy.{module}")
     except ImportError:
-        raise ImportError("filters and splines need SciPy; fix: pip install torsor[mocap]") from None
+        raise missing("filters and splines need SciPy", "mocap") from None
     return [getattr(found, name) for name in names]

@@ -78,6 +78,25 @@ def number_in(text: str, power: int = 0) -> float:
         raise ValueError(f"{text[:40]!r} is no number") from None
 
 
+def numbers_in(fields: Sequence[str], power: int = 0) -> list[float] | None:
+    """Return the numbers of fields, each as by ``number_in``; None where a field is empty or has to be looked at alone.
+
+    Example:
+        >>> numbers_in(["652.63", "-1"], -3), numbers_in(["1", ""])
+        ([0.65263, -0.001], None)
+        >>> numbers_in(["1 2", "3"])
+    """
+    if not all(fields):
+        return None
+    suffix = f"e{power}" if power else ""
+    try:
+        text = f"{suffix} ".join(fields) + suffix
+        numbers = [float(each) for each in text.split()]
+    except ValueError:
+        return None
+    return numbers if len(numbers) == len(fields) and "_" not in text else None  # a field may hold a blank
+
+
 def text_of(value: float, power: int = 0) -> str:
     """Return the shortest text that ``number_in(text, -power)`` reads as the same number; "NaN" for NaN.
 
@@ -90,8 +109,13 @@ def text_of(value: float, power: int = 0) -> str:
     shortest = repr(value + 0.0).removesuffix(".0")
     if not power:
         return shortest
-    moved = format(Decimal(shortest).scaleb(power), "f")
-    return (moved.rstrip("0").rstrip(".") if "." in moved else moved) or "0"
+    if "e" in shortest or power < 0:
+        moved = format(Decimal(shortest).scaleb(power), "f")
+        return (moved.rstrip("0").rstrip(".") if "." in moved else moved) or "0"
+    sign, digits = ("-", shortest[1:]) if shortest[0] == "-" else ("", shortest)
+    whole, _, part = digits.partition(".")
+    before, after = (whole + part[:power].ljust(power, "0")).lstrip("0"), part[power:]
+    return f"{sign}{before or '0'}.{after}" if after else f"{sign}{before}" if before else "0"
 
 
 def at_line(path: Path, index: int) -> str:

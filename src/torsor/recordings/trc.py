@@ -21,6 +21,7 @@ from torsor.recordings.text import (
     fields_of,
     lines_of,
     number_in,
+    numbers_in,
     text_of,
     unique_names,
 )
@@ -118,6 +119,10 @@ def _table(path: Path, lines: Sequence[str], header: _Header, power: int) -> tup
             table = table[:-1]
             break
         table[row, 0] = _number(fields[1] if len(fields) > 1 else "", 0, where, "the time")
+        quick = numbers_in(fields[2:], power)
+        if quick is not None:
+            table[row, 1 : 1 + len(quick)] = quick
+            continue
         for column, field in enumerate(fields[2:]):
             if field:
                 marker = header.names[column // 3]

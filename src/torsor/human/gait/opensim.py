@@ -40,6 +40,11 @@ def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> Moti
     Columns are those of the model of Rajagopal et al. (2016), x forward, y up, z right, from a heel strike of the
     right foot on. ``model`` is a skeleton of ``torsor.recordings.read_osim``, from which the place of the hips on the
     pelvis is taken; by default they are where the unscaled model has them. Forearms, wrists and head are left out.
+
+    Example:
+        >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
+        >>> opensim_motion(stride).column("knee_angle_r").shape  # doctest: +SKIP
+        (401,)
     """
     at, body = _samples(stride), stride.body
     names = body.coordinate_names
@@ -63,6 +68,11 @@ def ground_forces(stride: StrideCurves) -> GroundForces:
     """Return the ground's forces on the right and left foot over a stride: N, m, N m; x forward, y up, z right.
 
     Centres of pressure are on the ground (y = 0), NaN for a foot that is in the air.
+
+    Example:
+        >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
+        >>> ground_forces(stride).forces.shape  # doctest: +SKIP
+        (401, 2, 3)
     """
     at, empty = _samples(stride), np.zeros((len(stride.s), 2, 3))
     feet = GroundForces(SIDES, stride.s * stride.duration, empty, empty, empty, axes=HUMAN, source="stride")
@@ -74,6 +84,11 @@ def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | Non
 
     OpenSim's viewer loads both for a gait model, by "Load Motion" and "Associate Motion Data". ``model`` is as in
     ``opensim_motion``.
+
+    Example:
+        >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
+        >>> [path.name for path in write_opensim(stride, "walk.mot")]  # doctest: +SKIP
+        ['walk.mot', 'walk_grf.mot']
     """
     path = Path(path)
     other = path.with_name(f"{path.stem}_grf.mot")
