@@ -57,7 +57,9 @@ def test_swapped_feet_and_wrong_axes_are_named() -> None:
     with pytest.raises(torsor.ModelError, match="no force of the right foot; allowed: plate 1"):
         plate = GroundForces(["plate 1"], t, half[:, :1], far[:, :1], zero[:, :1])
         inverse_dynamics(body, t, np.zeros((20, 55)), plate)
-    with pytest.warns(torsor.ModelWarning, match="the residual force is up to 100 % of the weight, from 0.05 to 0.14 s"):
+    with pytest.warns(
+        torsor.ModelWarning, match="the residual force is up to 100 % of the weight, from 0.05 to 0.14 s"
+    ):
         inverse_dynamics(body, t, np.zeros((20, 55)), GroundForces(["right", "left"], t, zero, zero, zero))
 
 
@@ -138,7 +140,9 @@ def test_a_recorded_walk_is_followed_from_its_markers_alone() -> None:
     motion = inverse_kinematics(person.body, person.markers, markers)
     assert motion.converged.all() and motion.determined.all() and not motion.swapped
     assert np.sqrt(np.nanmean(motion.errors**2)) < 0.010
-    with pytest.warns(torsor.ModelWarning, match="% of the weight, from 0.05 to 0.39 s"):  # the left foot is on no plate
+    with pytest.warns(
+        torsor.ModelWarning, match="% of the weight, from 0.05 to 0.39 s"
+    ):  # the left foot is on no plate
         found = inverse_dynamics(person.body, motion.times, motion.q, ground).between(0.5, 1.6)
     assert found.residual[0] < 0.05
     reference = recordings.load(DATA / "id_walk.sto").table

@@ -8,6 +8,7 @@ from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.resizing import resized
 from torsor.human.measured.result import MeasuredMotion
 from torsor.human.measured.skeleton import Skeleton, skeleton
+from torsor.human.measured.tracking import TrackMarkers, measured_start
 
 __all__ = [
     "MarkerSet",
@@ -15,9 +16,11 @@ __all__ = [
     "MeasuredMotion",
     "Person",
     "Skeleton",
+    "TrackMarkers",
     "inverse_dynamics",
     "inverse_kinematics",
     "marker_set",
+    "measured_start",
     "resized",
     "scaled_person",
     "skeleton",

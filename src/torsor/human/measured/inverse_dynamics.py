@@ -174,7 +174,8 @@ def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: M
             raise ModelError(describe(f"no force of the {side} foot", where=ground.source, allowed=allowed, fix=fix))
         at = on.index(side)
         if times[0] < on.times[0] - 1e-9 or times[-1] > on.times[-1] + 1e-9:
-            found = f"ground forces from {on.times[0]:g} to {on.times[-1]:g} s, motion to {times[-1]:g} s"
+            spans = f"{on.times[0]:g} to {on.times[-1]:g} s, motion from {times[0]:g} to {times[-1]:g} s"
+            found = f"ground forces from {spans}"
             raise ModelError(describe(found, where=WHERE, fix="cut the motion: between(first, last)"))
         own = np.stack([np.interp(times, on.times, column) for column in wrench[:, at].T], axis=1)
         k = tree.place(link).link

@@ -62,8 +62,9 @@ def inverse_kinematics(
         [[1.570796, 1.570796]]
     """
     instance_of(body, Robot, WHERE, "body", allowed="a Robot, such as torsor.library.human()")
-    check_upright(body, recording.axes, recording.source)
     used, times, positions = checked_recording(markers, recording)
+    check_upright(body, recording.axes, recording.source)
+    markers.links(body)
     smooth, tolerance = number(smooth, WHERE, "smooth", least=0.0), number(tolerance, WHERE, "tolerance", above=0.0)
     posture = np.zeros(body.nq) if start is None else frozen_array(start, (body.nq,), WHERE, "start")
     fit = prepared(body, used, posture, frozen, tied, ranges=ranges)
