@@ -37,7 +37,7 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
     diagonals = smooth * second_differences(count)
     total = float(weights.sum(axis=1).max())
 
-    def evaluate(y: Array, exact: float = 1.0) -> tuple[float, Array, Array, Array]:
+    def evaluate(y: Array, exact: float) -> tuple[float, Array, Array, Array]:
         cost, gradient, hessian = fit.normal(y, fit.offsets, fit.local, measured, weights, exact)
         bend = np.diff(y, 2, axis=0)
         pull = np.zeros_like(y)
@@ -48,28 +48,28 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
 
     # The fits of single frames jump where markers say little; medians over some frames are nearer to the smooth motion.
     starts = [start.y, *(_running_median(start.y, half) for half in HALVES if 2 * half < count)]
-    y, damping, converged = min(starts, key=lambda each: evaluate(each)[0]), 0.0, False
-    whole, cost, gradient, hessian = evaluate(y)
-    each = np.arange(n)
+    y = min(starts, key=lambda each: evaluate(each, 0.0)[0])
+    whole, cost, gradient, hessian = evaluate(y, 0.0)
+    damping, exact, converged, each = 0.0, False, False, np.arange(n)
     for _ in range(MOST_STEPS):
         blocks = hessian.copy()
         blocks[:, each, each] = blocks[:, each, each] * (1 + damping) + RIDGE * total
         try:
             following = _bounded(blocks, diagonals, gradient, y, fit)
+            found = evaluate(following, 1.0)
         except np.linalg.LinAlgError:  # far from the minimum the exact matrix may have a negative direction
-            _, _, _, hessian = evaluate(y, 0.0)
-            damping = max(10 * damping, 10 * EXACT)
-            continue
-        change = float(np.abs(following - y).max())
-        found = evaluate(following, float(damping < EXACT))
+            found = np.inf, cost, gradient, hessian
         if found[0] <= whole * (1 + GROWTH):
-            y, damping = following, damping / 10 if damping > 1e-6 else 0.0
+            change = float(np.abs(following - y).max())
+            # Newton's method squares the error: after a small step with the exact matrix the next one is below it.
+            converged = change <= (np.sqrt(tolerance) if exact and damping == 0 else tolerance)
+            y, damping, exact = following, damping / 10 if damping > 10 * EXACT else 0.0, True
             whole, cost, gradient, hessian = found
         else:
+            converged = found[0] < np.inf and float(np.abs(following - y).max()) <= tolerance
             _, _, _, hessian = evaluate(y, 0.0)
-            damping = max(10 * damping, 10 * EXACT)
-        if change <= tolerance:
-            converged = True
+            damping, exact = max(10 * damping, 10 * EXACT), False
+        if converged:
             break
     return Fitted(y, cost, np.full(count, converged), start.determined | converged)
 
