@@ -9,7 +9,7 @@ from torsor.human.measured.fitting import Fit
 from torsor.human.measured.inverse_kinematics import SPINE, prepared
 from torsor.human.measured.landmarks import recognised
 from torsor.human.measured.resizing import SEGMENTS
-from torsor.human.measured.smoothing import _banded_solve, second_differences
+from torsor.human.measured.smoothing import _banded_solve, _block_solve, second_differences
 from torsor.recordings import Markers
 
 
@@ -160,7 +160,8 @@ def test_frozen_tied_and_unmarked_coordinates(walker) -> None:
     assert np.abs(found.q - q).max() < 1e-8
 
 
-def test_the_banded_system_is_solved() -> None:
+@pytest.mark.parametrize("solve", [_banded_solve, _block_solve])
+def test_the_banded_system_is_solved(solve) -> None:
     n, count = 4, 30
     blocks = random(count, n, n)
     blocks = blocks @ blocks.transpose(0, 2, 1) + 0.01 * np.eye(n)
@@ -168,7 +169,7 @@ def test_the_banded_system_is_solved() -> None:
     matrix = 0.3 * np.kron(bend.T @ bend, np.eye(n))
     for k in range(count):
         matrix[n * k : n * k + n, n * k : n * k + n] += blocks[k]
-    found = _banded_solve(blocks, 0.3 * second_differences(count), right)
+    found = solve(blocks, 0.3 * second_differences(count), right)
     assert found.ravel() == pytest.approx(np.linalg.solve(matrix, right.ravel()), rel=1e-9, abs=1e-11)
 
 

@@ -6,6 +6,8 @@ The matrix has the blocks H_k + s D_kk on its diagonal and multiples of the iden
 side, where D is the matrix of squared second differences.
 """
 
+from importlib import import_module
+
 import numpy as np
 
 from torsor.arrays import Array
@@ -103,8 +105,28 @@ def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fi
 def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
     """Solve the system with diagonal blocks (K, n, n) + diagonals[0] and multiples of the identity beside them.
 
+    ``right`` is (K, n). Raises LinAlgError if the matrix is not positive definite. LAPACK's banded solver, if SciPy is
+    installed, takes a third of the time of a loop over blocks.
+    """
+    try:
+        solveh_banded = import_module("scipy.linalg").solveh_banded
+    except ImportError:
+        return _block_solve(blocks, diagonals, right)
+    count, n = right.shape
+    band = np.zeros((2 * n + 1, count, n))  # row i: the entries i places below the diagonal
+    for i in range(n):
+        band[i, :, : n - i] = blocks[:, np.arange(i, n), np.arange(n - i)]
+    for k in range(3):
+        band[k * n] += diagonals[k][:, None]
+    found = solveh_banded(band.reshape(2 * n + 1, -1), right.ravel(), overwrite_ab=True, lower=True, check_finite=False)
+    return np.asarray(found).reshape(count, n)
+
+
+def _block_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
+    """Solve the same system without SciPy.
+
     Block Cholesky factorisation: the factor has the inverse of its diagonal block in ``inner``, and the two blocks
-    beside it in ``near`` and ``far``. ``right`` is (K, n). Raises LinAlgError if the matrix is not positive definite.
+    beside it in ``near`` and ``far``.
     """
     count, n = right.shape
     eye = np.eye(n)
