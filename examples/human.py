@@ -1,4 +1,4 @@
-"""Three tasks of a human: lifting a box, standing up from a seat, and reaching a point.
+"""Six tasks of a human: lifting a box, pushing, pulling, reaching a point, standing up and sitting down.
 
 Prints effort and peak torques, and draws all of them in one picture:
 
@@ -18,9 +18,9 @@ SHOWN = {"spine1_flexion": "lower back", "right_hip_flexion": "hip", "right_knee
 
 def main(path: str) -> None:
     """Print the numbers and draw the picture."""
-    figure = Figure(figsize=(10, 9), layout="constrained")
-    panels = figure.subplots(len(TASKS), 1)
-    for axes, (name, task) in zip(panels, TASKS.items(), strict=True):
+    figure = Figure(figsize=(14, 7), layout="constrained")
+    panels = figure.subplots(len(TASKS) // 2, 2)
+    for axes, (name, task) in zip(panels.T.ravel(), TASKS.items(), strict=True):
         result = task().solve()
         names, torques = result.robot.coordinate_names, joint_torques(result)
         peaks = {what: np.abs(torques[:, names.index(joint)]).max() for joint, what in SHOWN.items()}

@@ -131,8 +131,13 @@ def test_invalid_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["walk", "--seat", "0.4"], "--seat is an option of stand-up, not of walk; allowed: --height, --mass, --sex"),
+        (
+            ["walk", "--seat", "0.4"],
+            "--seat is an option of stand-up, sit-down, not of walk; allowed: --height, --mass, --sex",
+        ),
         (["lift", "--speed", "1"], "not of lift; allowed: --height, --mass, --sex, --box"),
+        (["swing", "--ergonomics", "x.html"], "--ergonomics is an option of walk, lift, push, pull, reach"),
+        (["lift", "--ergonomics", "x.txt"], "x.txt: the suffix is '.txt'; allowed: .html"),
         (["swing", "--planar"], "--planar is an option of walk, not of swing; allowed: only the options that all"),
         (["reach.toml", "--box", "3"], "--box is an option of walk, lift, not of reach.toml"),
         (["walk", "--backpack", "3", "--box", "3"], "--backpack and --box are both given; allowed: one of them"),
@@ -167,6 +172,10 @@ def test_options_of_another_problem_are_refused(
         (["panda-time", "--torque-rates", "1", "nan"], "--torque-rates is [1.0, nan]; allowed: numbers above 0"),
         (["path-time", "--torque-rates", "0"], "--torque-rates is 0.0; allowed: numbers above 0"),
         (["stand-up", "--seat", "3"], "--seat is 3.0"),
+        (["push", "--push-force", "-5"], "--push-force is -5.0; allowed: a finite number, above 0"),
+        (["pull", "--handle", "nan"], "--handle is nan"),
+        (["lift", "--turn", "120"], "--turn is 120.0; allowed: a finite number, -90 or more and 90 or less"),
+        (["lift", "--box", "400"], "mass of the box is 400.0; allowed: a finite number, 300 or less"),
         (["reach", "--target", "nan", "0", "0"], "target"),
         (["swing", "--iterations", "0"], "--iterations is 0"),
     ],

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import torsor
+from recordings import walkers
 from torsor.cli import main
 from torsor.cli.main import COMMANDS
+from torsor.recordings import save
 from torsor.simulation import Trajectory
 
 Captured = pytest.CaptureFixture[str]
@@ -152,6 +154,7 @@ def test_examples_in_help_run(command: Any, capsys: Captured, tmp_path: Path, mo
     assert command.examples
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TORSOR_CACHE", str(tmp_path / "cache"))
+    save(walkers.markers(), tmp_path / "walk.trc")
     for example in command.examples:
         words = example.split()
         assert example in command_help(command.name, capsys)

@@ -89,3 +89,41 @@ def patched(path: Path, at: int, form: str, value: int) -> Path:
     struct.pack_into(form, content, at, value)
     path.write_bytes(bytes(content))
     return path
+
+
+def transcoded(content: bytes, processor: int) -> bytes:
+    """Return a file of an Intel processor (84) as one of DEC (85) or MIPS (86): other bytes, the same numbers."""
+    order = ">" if processor == 86 else "<"
+
+    def words(data: bytes) -> bytes:
+        return np.frombuffer(data, "<i2").astype(f"{order}i2").tobytes()
+
+    def floats(data: bytes) -> bytes:
+        values = np.frombuffer(data, "<f4")
+        if processor == 86:
+            return values.astype(">f4").tobytes()
+        return (values * 4).astype("<f4").view("<u2").reshape(-1, 2)[:, ::-1].tobytes()
+
+    def record(at: int) -> tuple[bytes, int]:
+        length, group = struct.unpack_from("<bb", content, at)
+        start = at + 2 + abs(length)
+        (offset,) = struct.unpack_from("<h", content, start)
+        head = content[at:start] + words(content[start : start + 2])
+        end = start + offset
+        if group < 0:
+            return head + content[start + 2 : end], end
+        (size, count) = struct.unpack_from("<bB", content, start + 2)
+        data = start + 4 + count
+        full = abs(size) * int(np.prod(list(content[start + 4 : data]), dtype=int))
+        change = {2: words, 4: floats}.get(size, bytes)
+        return head + content[start + 2 : data] + change(content[data : data + full]) + content[data + full : end], end
+
+    header = content[:2] + words(content[2:12]) + floats(content[12:16]) + words(content[16:20])
+    header += floats(content[20:24]) + words(content[24:512])
+    parameters, at = content[512:515] + bytes([processor]), 516
+    while content[at]:
+        part, at = record(at)
+        parameters += part
+    (block,) = struct.unpack_from("<H", content, 16)
+    begin = 512 * (block - 1)
+    return header + parameters + content[at:begin] + floats(content[begin:])

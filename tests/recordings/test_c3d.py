@@ -11,7 +11,7 @@ from torsor.recordings import Markers, load, save
 
 pytest.importorskip("c3d")
 
-from recordings.c3d_samples import CORNERS, Sample, cut, patched, plate
+from recordings.c3d_samples import CORNERS, Sample, cut, patched, plate, transcoded
 
 K, PER = 12, 10
 RNG = np.random.default_rng(5)
@@ -103,6 +103,16 @@ def test_units_of_channels_are_converted(tmp_path: Path) -> None:
     sample = _sample(2, analog, (0.0, 0.0, -40.0))
     sample.parameters["ANALOG:UNITS"] = ["N", "N", "N", "Nm", "N.m", "Nm"]
     _check(sample.write(tmp_path / "a.c3d"))
+
+
+@pytest.mark.parametrize("processor", [85, 86])
+def test_files_of_other_processors_hold_the_same_numbers(processor: int, tmp_path: Path) -> None:
+    path = _sample(2, _measured((0.0, 0.0, -40.0)), (0.0, 0.0, -40.0)).write(tmp_path / "a.c3d")
+    markers = load(path, check=False).markers
+    path.write_bytes(transcoded(path.read_bytes(), processor))
+    _check(path)
+    again = load(path, check=False).markers
+    assert again.names == markers.names and (again.positions == markers.positions).all()
 
 
 def test_whole_numbers_with_scales_and_offsets_are_read(tmp_path: Path) -> None:

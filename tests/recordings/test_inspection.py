@@ -54,6 +54,17 @@ def test_two_markers_that_exchange_places_are_named_with_the_frame() -> None:
     )
 
 
+@pytest.mark.parametrize("side", ["{}.{}", "{}{}", "{1}_{0}", "Ann:{}{}"])
+def test_a_right_and_a_left_marker_that_are_exchanged_in_all_frames_are_named(side: str) -> None:
+    names = {name: side.format(*(name.upper() if "." in name else name).split(".")) for name in MARKERS.names[:-1]}
+    renamed = MARKERS.renamed(names)
+    assert inspect(renamed) == []
+    right, left = names["R.Heel"], names["L.Heel"]
+    found = _messages(renamed.renamed({right: left, left: right}))
+    assert list(found) == ["sides"] and f"than others: {left!r} and {right!r}" not in found["sides"]
+    assert f"than others: {right!r} and {left!r}; fix: exchange" in found["sides"]
+
+
 def test_every_pair_of_markers_is_seen_to_exchange() -> None:
     for k, (a, b) in enumerate(combinations(range(len(MARKERS.names)), 2)):
         frame = 20 + 2 * k

@@ -44,6 +44,8 @@ def test_a_trc_file_with_all_oddities_is_read_exactly(tmp_path: Path) -> None:
 def test_a_missing_marker_has_many_spellings(missing: str, tmp_path: Path) -> None:
     markers = load(_written(tmp_path, "a.trc", TRC.replace("2\t0.01000\t\t\t", f"2\t0.01000\t{missing}")), check=False)
     assert np.isnan(markers.markers.positions[1, 0]).all() and not np.isnan(markers.markers.positions[1, 1]).any()
+    in_cm = load(tmp_path / "a.trc", unit="cm", check=False).markers
+    assert np.isnan(in_cm.positions[1, 0]).all()
 
 
 @pytest.mark.parametrize("unit", ["m", "cm", "mm"])

@@ -228,7 +228,7 @@ def test_a_walk_goes_on_in_the_next_round_and_the_camera_with_it(browser: Browse
     browser.value("(torsorPage.seek(0.9), torsorPage.play())")
     browser.wait("torsorPage.rounds > 1")
     browser.value("torsorPage.pause()")
-    assert poses(browser)[1, :3, 3] @ way > 2 * way @ way
+    assert poses(browser)[1, :3, 3] @ way >= 2 * way @ way - 1e-5  # the second round, or later
 
 
 def test_a_flexible_link_bends_with_its_sliders(browser: Browser, tmp_path: Path) -> None:

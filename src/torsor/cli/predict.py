@@ -46,6 +46,7 @@ def _run(arguments: Namespace, console: Console) -> int:
     check_output(arguments.save, [".npz"])
     check_plot(arguments.plot)
     check_report(arguments.report)
+    check_report(arguments.ergonomics)
     prediction = _prediction(arguments.problem)
     problem = prediction.problem(_options_of(prediction, arguments))
     try:
@@ -112,6 +113,11 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
         from torsor.view.report import write_report
 
         write_report(arguments.report, result, tables=report.tables)
+    if arguments.ergonomics is not None and result.is_feasible:
+        from torsor.view.report import write_ergonomic_report
+
+        write_ergonomic_report(arguments.ergonomics, result)
+        print_paths(console, arguments.ergonomics)
     for path, write in ((arguments.csv, result.to_csv), (arguments.save, result.save), (arguments.plot, report.plot)):
         if path is not None:
             write(path)
@@ -121,6 +127,7 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
 _EXAMPLES = (
     "torsor predict two-link-time --plot motion.png",
     "torsor predict walk --json walk.json --csv walk.csv",
+    "torsor predict lift --box 15 --ergonomics lift.html",
     "torsor predict problem.toml --save result.npz",
 )
 PREDICT = Command("predict", "find an optimal motion, save or plot it", _add_arguments, _run, PREDICTED, _EXAMPLES)

@@ -2,8 +2,11 @@
 
 from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads
+from torsor.human.body.hand_forces import HandForces, hand_wrenches
 from torsor.human.body.loads import Backpack, Box
+from torsor.human.body.person import Person, person_of
 from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
+from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.balance import GroundReaction, ground_reaction
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standing, Support
@@ -18,7 +21,9 @@ from torsor.human.gait.walking import bent_start, walking
 from torsor.human.tasks import TASKS
 from torsor.human.tasks.figures import plot_task
 from torsor.human.tasks.lifting import lifting
+from torsor.human.tasks.pushing import pulling, pushing
 from torsor.human.tasks.reaching import reaching
+from torsor.human.tasks.sitting_down import sitting_down
 from torsor.human.tasks.standing_up import standing_up
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.samples import joint_torques
@@ -35,9 +40,11 @@ __all__ = [
     "Foot",
     "GroundReaction",
     "Habits",
+    "HandForces",
     "JointLoads",
     "JointStrength",
     "Likeness",
+    "Person",
     "PrintedGait",
     "Reference",
     "Sitting",
@@ -47,6 +54,7 @@ __all__ = [
     "StrengthCurves",
     "Stride",
     "Support",
+    "TrunkStrength",
     "Walk",
     "animate",
     "bent_start",
@@ -54,16 +62,21 @@ __all__ = [
     "fatigued",
     "ground_forces",
     "ground_reaction",
+    "hand_wrenches",
     "joint_loads",
     "joint_strength",
     "joint_torques",
     "lifting",
     "likeness",
     "opensim_motion",
+    "person_of",
     "plot_task",
     "printed_differences",
     "printed_gait",
+    "pulling",
+    "pushing",
     "reaching",
+    "sitting_down",
     "standing_up",
     "walking",
     "write_opensim",

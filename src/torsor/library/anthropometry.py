@@ -29,7 +29,8 @@ class _Table(NamedTuple):
 
 
 # Head and neck reach from vertex to cervicale, the upper trunk from there to the xiphion, the middle trunk to the
-# navel, the lower trunk to the midpoint of the hips; the hand ends at the third knuckle.
+# navel, the lower trunk to the midpoint of the hips; the hand ends at the third knuckle. Shanks reach from the centre
+# of the knee to that of the ankle (KJC-AJC): de Leva has two more rows, to the malleolus and to the sphyrion.
 SEXES = {
     "male": _Table(
         1741.0,
@@ -57,7 +58,7 @@ SEXES = {
             "forearm": _Row(264.3, 1.38, 45.59, 26.1, 25.7, 9.4),
             "hand": _Row(78.0, 0.56, 74.74, 53.1, 45.4, 33.5),
             "thigh": _Row(368.5, 14.78, 36.12, 36.9, 36.4, 16.2),
-            "shank": _Row(432.3, 4.81, 44.16, 27.1, 26.7, 9.3),
+            "shank": _Row(438.6, 4.81, 43.52, 26.7, 26.3, 9.2),
             "foot": _Row(228.3, 1.29, 40.14, 29.9, 27.9, 13.9),
         },
     ),

@@ -9,12 +9,12 @@ from torsor.arrays import Array, Flags
 from torsor.checks import indices_of, number, table
 from torsor.errors import ModelError, describe
 from torsor.recordings.axes import checked_axes, rotation, up_axis
-from torsor.recordings.sampled import checked_names, checked_times, checked_values, index_of, rate_of
+from torsor.recordings.sampled import checked_names, checked_times, checked_values, index_of, rate_of, short_text
 
 LOADED = 20.0  # N: below it, the centre of pressure is a quotient of small numbers (the usual threshold of gait events)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GroundForces:
     """Forces of the ground on a person at P plates or feet, in the axes of the laboratory.
 
@@ -55,6 +55,9 @@ class GroundForces:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def __repr__(self) -> str:
+        return short_text(self, "plates or feet")
 
     @property
     def vertical(self) -> Array:

@@ -21,9 +21,10 @@ SMALL = 1.6  # the largest number in a table of angles that are in radians, most
 def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Finding]:
     """Return the likely mistakes in recordings of one trial: each says where it is, and the fix.
 
-    Kinds: "unit", "swap" (two markers exchange places), "jump", "missing", "gap", "axes", "offset" (of a plate that
-    nobody is on), "place" (a centre of pressure off its plate or foot), "times", "feet" (swapped), "shared" (one foot
-    on two plates), "degrees". What needs markers and forces is looked for where both are given.
+    Kinds: "unit", "swap" (two markers exchange places), "sides" (right and left in all frames), "jump", "missing",
+    "gap", "axes", "offset" (of a plate that nobody is on), "place" (a centre of pressure off its plate or foot),
+    "times", "feet" (swapped), "shared" (one foot on two plates), "degrees". What needs markers and forces is looked
+    for where both are given.
 
     Example:
         >>> inspect(Markers(["toe"], [0.0, 0.01, 0.02], [[[0.1, 0.2, 0.3]]] * 3))

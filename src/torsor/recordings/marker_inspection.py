@@ -1,5 +1,7 @@
 """Likely mistakes in markers: the wrong unit, gaps, jumps, and two markers that exchange their names."""
 
+import re
+
 import numpy as np
 
 from torsor.arrays import Array, Flags
@@ -15,6 +17,18 @@ FEWEST = 4  # markers from which the extent says something
 # heel strikes, and 30 mm, more than any skin moves at once.
 JUMP, ACCELERATION = 0.03, 300.0  # m, m/s²
 NEAREST = 0.01  # m: markers are not nearer to each other; smaller exchanges are noise
+FEWEST_PAIRS = 3  # of right and left markers: then most of them tell which way right is
+APART, ALWAYS = 0.02, 0.9  # m, and a part of the frames: a leg that crosses the other one is no exchange
+_WORDS = {"R": "L", "r": "l", "Right": "Left", "right": "left", "RIGHT": "LEFT"}
+_RIGHT = [  # R.Heel, right_heel, RHEE, heel_r, each perhaps after the name of a person and a colon
+    re.compile(pattern)
+    for pattern in (
+        r"(?:.*:)?(RIGHT|Right|right)",
+        r"(?:.*:)?([Rr])[ ._-]",
+        r"(?:.*:)?(R)[A-Z]",
+        r".*[ ._-]([Rr]|Right|right)$",
+    )
+]
 FITS = 0.1  # part of the squared error that is left when two names are exchanged back
 
 
@@ -37,6 +51,7 @@ def marker_findings(markers: Markers) -> list[Finding]:
     exchanged = [f"{a!r} and {b!r} at frame {k + 1} ({markers.times[k]:g} s)" for k, a, b in swaps]
     fix = "exchange them in these frames, or remove the frames and fill the gap"
     found += finding("swap", exchanged, markers.source, fix, "markers exchange their places: ")
+    found += _sides(markers)
     far = [
         f"{name!r} at frame {k + 1} ({markers.times[k]:g} s) by {1000 * by:.0f} mm"
         for k, name, by in jumps(markers)
@@ -85,6 +100,41 @@ def swapped(markers: Markers) -> list[tuple[int, str, str]]:
     return found
 
 
+def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
+    """Return pairs of right and left markers that lie the other way round than most pairs, in nearly all frames.
+
+    Example:
+        >>> names = ["R.Hip", "L.Hip", "R.Knee", "L.Knee", "R.Heel", "L.Heel"]
+        >>> places = np.array([[0.1, 1, 0], [-0.1, 1, 0], [-0.1, 0.5, 0], [0.1, 0.5, 0], [0.1, 0, 0], [-0.1, 0, 0]])
+        >>> exchanged_sides(Markers(names, [0.0], places[None]))
+        [('R.Knee', 'L.Knee')]
+    """
+    pairs = [(name, other) for name in markers.names if (other := _left_of(name)) in markers.names]
+    if len(pairs) < FEWEST_PAIRS:
+        return []
+    apart = np.stack([markers.position(right) - markers.position(left) for right, left in pairs], axis=1)
+    length = np.linalg.norm(apart, axis=2, keepdims=True)
+    ways = np.divide(apart, length, out=np.full_like(apart, np.nan), where=length > 0)
+    known = ~np.isnan(ways).any(axis=2)
+    enough = known.sum(axis=1) >= FEWEST_PAIRS
+    if not enough.any():
+        return []
+    usual = np.nanmedian(ways[enough], axis=1)
+    usual /= np.linalg.norm(usual, axis=1, keepdims=True) + 1e-12
+    across = np.nan_to_num(np.einsum("kpi,ki->kp", apart[enough], usual))  # feet are farther apart along the way
+    share = (across < -APART).sum(axis=0) / np.maximum(known[enough].sum(axis=0), 1)
+    return [pair for pair, part in zip(pairs, share, strict=True) if part > ALWAYS]
+
+
+def _left_of(name: str) -> str:
+    """Return the name of the marker on the left side, or "" for a name that is not of the right side."""
+    for pattern in _RIGHT:
+        matched = pattern.match(name)
+        if matched:
+            return f"{name[: matched.start(1)]}{_WORDS[matched[1]]}{name[matched.end(1) :]}"
+    return ""
+
+
 def _predicted(markers: Markers) -> Array:
     """Return where each marker would be if it went on straight from its last two frames (K - 2, M, 3)."""
     t, x = markers.times, markers.positions
@@ -112,6 +162,12 @@ def _unit(markers: Markers) -> list[Finding]:
     other = "mm" if extent > LARGEST and markers.unit != "mm" else "m"
     place = f"the markers extend over {extent:.4g} m, which no person does; the unit is said to be {markers.unit}"
     return finding("unit", [place], markers.source, f'say the unit: torsor.recordings.load(path, unit="{other}")')
+
+
+def _sides(markers: Markers) -> list[Finding]:
+    places = [f"{right!r} and {left!r}" for right, left in exchanged_sides(markers)]
+    fix = "exchange their names if they are: markers.renamed({a: b, b: a})"
+    return finding("sides", places, markers.source, fix, "right and left markers lie the other way round than others: ")
 
 
 def _axes(markers: Markers) -> list[Finding]:

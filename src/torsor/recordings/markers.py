@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array, Flags
 from torsor.checks import indices_of, number, one_of, table
 from torsor.recordings.axes import checked_axes, rotation
-from torsor.recordings.sampled import checked_names, checked_times, checked_values, index_of, rate_of
+from torsor.recordings.sampled import checked_names, checked_times, checked_values, index_of, rate_of, short_text
 
 UNITS = ("m", "cm", "mm")
 
@@ -24,7 +24,7 @@ class Gap(NamedTuple):
     duration: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Markers:
     """Markers over time: ``positions`` (K, M, 3) in m of M ``names`` at K ``times`` (s); NaN where one was not seen.
 
@@ -58,6 +58,9 @@ class Markers:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def __repr__(self) -> str:
+        return short_text(self, "markers")
 
     @property
     def seen(self) -> Flags:

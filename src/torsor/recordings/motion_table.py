@@ -8,13 +8,13 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import indices_of, table
 from torsor.errors import ModelError, describe
-from torsor.recordings.sampled import checked_names, checked_times, checked_values, index_of, rate_of
+from torsor.recordings.sampled import checked_names, checked_times, checked_values, index_of, rate_of, short_text
 
 # Columns of these endings are no angles: translations, forces, moments, places, and speeds of translations.
 _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_force", "_moment")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MotionTable:
     """Columns over time: ``values`` (K, N) of N ``names`` at K ``times`` (s), as a .mot or .sto file has them.
 
@@ -43,6 +43,9 @@ class MotionTable:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def __repr__(self) -> str:
+        return short_text(self, "columns")
 
     @property
     def rate(self) -> float:

@@ -1,6 +1,7 @@
 """What all sampled data share: times that increase, names that differ, a rate."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -84,6 +85,18 @@ def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: 
         raise ModelError(describe(f"{what}{at} is infinite", where=where, allowed="finite numbers, NaN where missing"))
     array.setflags(write=False)
     return array
+
+
+def short_text(data: Any, what: str) -> str:
+    """Return one line about markers, plates or columns, in place of all their numbers.
+
+    Example:
+        >>> from torsor.recordings import Markers
+        >>> Markers(["toe"], [0.0, 0.01], np.zeros((2, 1, 3)), source="walk.trc")
+        <Markers: 1 markers, 2 frames at 100 Hz, 0 to 0.01 s, of 'walk.trc'>
+    """
+    times = f"{len(data.times)} frames at {data.rate:g} Hz, {data.times[0]:g} to {data.times[-1]:g} s"
+    return f"<{type(data).__name__}: {len(data.names)} {what}, {times}, of {data.source!r}>"
 
 
 def index_of(name: object, names: Sequence[str], where: str, what: str) -> int:

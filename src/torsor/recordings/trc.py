@@ -34,7 +34,7 @@ KEYS = (
     *("OrigDataRate", "OrigDataStartFrame", "OrigNumFrames"),
 )
 HEADER_LINES = 30  # within which the line of names must begin
-ABSENT = 9_999_999.0  # the number that some programs write for a marker that was not seen
+ABSENT = "9999999"  # the number that some programs write for a marker that was not seen
 RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
 
 
@@ -131,7 +131,7 @@ def _table(path: Path, lines: Sequence[str], header: _Header, power: int) -> tup
         raise ModelError(describe("there are no frames", where=path.name, allowed=KIND))
     _compare_count(path, header.values, len(table))
     positions = table[:, 1:].reshape(-1, count, 3)
-    absent = (positions == 0).all(axis=2) | (positions == ABSENT * 10.0**power).any(axis=2)
+    absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT, power)).any(axis=2)
     positions[absent | np.isnan(positions).any(axis=2)] = np.nan
     return table[:, 0], positions
 

@@ -8,6 +8,7 @@ import numpy as np
 from torsor import library
 from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, lifting, reaching, standing_up, walking
+from torsor.human.ergonomics import assess
 from torsor.human.gait.stride import peaks
 from torsor.motion import PROBLEMS as BUILT_IN
 from torsor.motion import MotionProblem, MotionResult
@@ -24,6 +25,8 @@ _STRIDE = {
     "vertical_peak": "weights",
     "knee_in_swing": "degrees",
 }
+# Figures of a lift, and their units: the largest loads of L5/S1, and the part of the people who are strong enough.
+_BACK = {"lumbar_moment": "N m", "compression": "N", "shear": "N", "lifting_index": "1", "capable": "1"}
 
 
 class NamedProblem(NamedTuple):
@@ -76,16 +79,19 @@ def lift(
     sex: str = "male",
     *,
     box: float = 8.0,
+    turn: float = 0.0,
     duration: float = 1.2,
     points: int = 8,
 ) -> MotionProblem:
     """Return ``torsor.human.lifting`` of a body of a height (m), mass (kg) and sex, and a box of a mass (kg).
 
+    At the start the box is ``turn`` degrees to the left.
+
     Example:
         >>> lift(box=5.0).name
         'lift'
     """
-    return lifting(library.human(height, mass, sex), Box(box), duration=duration, points=points)
+    return lifting(library.human(height, mass, sex), Box(box), duration=duration, turn=turn, points=points)
 
 
 def stand_up(
@@ -140,10 +146,24 @@ def stride_figures(result: MotionResult) -> dict[str, Any]:
     }
 
 
+def back_figures(result: MotionResult) -> dict[str, Any]:
+    """Return figures of a lift: loads of the back, lifting index, and who is capable; NaN where it is infeasible."""
+    if not result.is_feasible:
+        return dict.fromkeys(_BACK, np.nan)
+    found = assess(result)
+    return {
+        "lumbar_moment": float(found.loads.extension.max()),
+        "compression": float(found.loads.compression.max()),
+        "shear": float(np.abs(found.loads.shear).max()),
+        "lifting_index": np.nan if isinstance(found.niosh, str) else found.niosh.index,
+        "capable": found.capable,
+    }
+
+
 _LOADS = {"backpack": "kg", "box": "kg"}
 PROBLEMS: dict[str, NamedProblem] = {
     "walk": NamedProblem(walk, _BODY | _LOADS | _STEP | {"slope": "rad"} | _STRIDE, stride_figures),
-    "lift": NamedProblem(lift, _BODY | {"box": "kg", "duration": "s"}),
+    "lift": NamedProblem(lift, _BODY | _BACK | {"box": "kg", "turn": "degrees", "duration": "s"}, back_figures),
     "stand-up": NamedProblem(stand_up, _BODY | {"seat": "m", "duration": "s"}),
     "reach": NamedProblem(reach, _BODY | {"target": "m", "duration": "s"}),
     **{name: NamedProblem(function, {}) for name, function in BUILT_IN.items()},

@@ -62,6 +62,33 @@ def write_report(
     parts += [_image(each) for each in (*figures, *_figures(what))]
     parts += ["<h2>In motion</h2>" if not isinstance(what, Robot | ParallelRobot) else "<h2>The robot</h2>"]
     parts += [page(what, title=name, q=q)._repr_html_()]
+    return _write(target, name, parts)
+
+
+def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: Any) -> Path:
+    """Write the ergonomic report of a predicted motion of a human: one page (HTML) that opens offline.
+
+    It has the loads of the lumbar spine beside their limits, the lifting equation, percent capable, the cumulative load
+    of a shift, a figure and the motion in 3D. ``settings`` are those of ``torsor.human.ergonomics.assess``.
+
+    Example:
+        >>> write_ergonomic_report("lift.html", 3)
+        Traceback (most recent call last):
+        torsor.errors.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
+    """
+    from torsor.human.ergonomics import assess
+    from torsor.human.terms.problem import who
+
+    found = assess(result, **settings)
+    name = f"{who(result.problem)}: {result.problem.name}"
+    parts = [f"<h1>{escape(name)}</h1>", f"<p>{escape(result.status)}, {result.T:.3g} s</p>"]
+    parts += [_image(found.plot()), *(_table(each) for each in found.tables())]
+    parts += ["<h2>In motion</h2>", page(result, title=name)._repr_html_()]
+    return _write(Path(path), name, parts)
+
+
+def _write(target: Path, name: str, parts: Iterable[str]) -> Path:
+    """Write a page with a title and its parts, whole or not at all."""
     version = import_module("torsor").__version__
     policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
     head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'

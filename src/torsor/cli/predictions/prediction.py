@@ -64,6 +64,13 @@ BODY = (
 )
 BOX = Option("--box", type=float, metavar="KG", help="mass of a box in the hands (default of lift: 10)")
 
+ERGONOMICS = Option(
+    "--ergonomics",
+    type=Path,
+    metavar="FILE",
+    help="write an ergonomic report to this .html file: loads of the back, lifting equation, percent capable",
+)
+
 
 def chosen(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Return those of the given options that have one of the names.

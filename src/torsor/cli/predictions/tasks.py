@@ -1,12 +1,12 @@
-"""``torsor predict lift``, ``stand-up`` and ``reach``: tasks of a human on flat feet."""
+"""``torsor predict lift``, ``push``, ``pull``, ``reach``, ``stand-up``, ``sit-down``: tasks of a human on flat feet."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from torsor.checks import positive
-from torsor.cli.predictions.prediction import BODY, BOX, Option, Prediction, Report, body_of, chosen
-from torsor.human import Box, joint_torques, lifting, plot_task, reaching, standing_up
+from torsor.cli.predictions.prediction import BODY, BOX, ERGONOMICS, Option, Prediction, Report, body_of, chosen
+from torsor.human import Box, joint_torques, lifting, plot_task, pulling, pushing, reaching, sitting_down, standing_up
 from torsor.human.body.coordinates import SIDES
 from torsor.motion import MotionProblem, MotionResult
 
@@ -18,6 +18,11 @@ TARGET = Option(
     metavar=("LEFT", "UP", "AHEAD"),
     help="target of the hand, from the middle between the heels (m; default: -0.2 1.1 0.75)",
 )
+TURN = Option(
+    "--turn", type=float, metavar="DEGREES", help="direction of the box at the start, to the left (default: 0)"
+)
+FORCE = Option("--push-force", type=float, metavar="N", help="force of both hands on the handle (default: 100)")
+HANDLE = Option("--handle", type=float, metavar="M", help="height of the handle (default: 1.0)")
 HAND = Option("--hand", choices=SIDES, help="hand that reaches (default: right)")
 
 
@@ -26,17 +31,30 @@ def _report(result: MotionResult) -> Report:
 
 
 def _lift(given: Mapping[str, Any]) -> MotionProblem:
-    return lifting(body_of(given), Box(positive(given["box"], "lift", "box")) if "box" in given else None)
+    box = Box(positive(given["box"], "lift", "box")) if "box" in given else None
+    return lifting(body_of(given), box, **chosen(given, "turn"))
 
 
-def _stand_up(given: Mapping[str, Any]) -> MotionProblem:
-    return standing_up(body_of(given), **chosen(given, "seat"))
+def _handle(make: Callable[..., MotionProblem], given: Mapping[str, Any]) -> MotionProblem:
+    """Return the problem of pushing or pulling."""
+    names = {"push_force": "force", "handle": "height"}
+    for option in chosen(given, *names):  # in the words of the options
+        positive(given[option], make.__name__.removesuffix("ing"), option)
+    return make(body_of(given), **{names[name]: value for name, value in chosen(given, *names).items()})
+
+
+def _seat(make: Callable[..., MotionProblem], given: Mapping[str, Any]) -> MotionProblem:
+    """Return the problem of standing up or sitting down."""
+    return make(body_of(given), **chosen(given, "seat"))
 
 
 def _reach(given: Mapping[str, Any]) -> MotionProblem:
     return reaching(body_of(given), **chosen(given, "target", "hand"))
 
 
-LIFT = Prediction("lift", _lift, (*BODY, BOX), _report)
-STAND_UP = Prediction("stand-up", _stand_up, (*BODY, SEAT), _report)
-REACH = Prediction("reach", _reach, (*BODY, TARGET, HAND), _report)
+LIFT = Prediction("lift", _lift, (*BODY, BOX, TURN, ERGONOMICS), _report)
+PUSH = Prediction("push", partial(_handle, pushing), (*BODY, FORCE, HANDLE, ERGONOMICS), _report)
+PULL = Prediction("pull", partial(_handle, pulling), (*BODY, FORCE, HANDLE, ERGONOMICS), _report)
+STAND_UP = Prediction("stand-up", partial(_seat, standing_up), (*BODY, SEAT, ERGONOMICS), _report)
+SIT_DOWN = Prediction("sit-down", partial(_seat, sitting_down), (*BODY, SEAT, ERGONOMICS), _report)
+REACH = Prediction("reach", _reach, (*BODY, TARGET, HAND, ERGONOMICS), _report)

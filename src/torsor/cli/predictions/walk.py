@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from torsor.checks import positive
-from torsor.cli.predictions.prediction import BODY, BOX, Option, Prediction, Report, body_of, chosen, plain_report
+from torsor.cli.predictions.prediction import (
+    BODY,
+    BOX,
+    ERGONOMICS,
+    Option,
+    Prediction,
+    Report,
+    body_of,
+    chosen,
+    plain_report,
+)
 from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, walking
 from torsor.human.gait.settings import VERSIONS
@@ -54,6 +64,7 @@ OPTIONS = (
     Option("--planar", action="store_true", help="freeze lateral motion"),
     _pairs("--frozen", "joints that do not move, with their angles in degrees"),
     _pairs("--strength", "joints that are weaker, with factors of their strength"),
+    ERGONOMICS,
     _pairs("--objective", f"weights of {', '.join(OBJECTIVES)} (default: effort=1)"),
 )
 

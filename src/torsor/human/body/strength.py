@@ -105,7 +105,7 @@ def _within(x: Any, least: float, most: float) -> Any:
     return of.fmin(of.fmax(x, least), most)
 
 
-def _ramp(x: Any) -> Any:
+def smooth_ramp(x: Any) -> Any:
     """Return a twice differentiable max(x, 0), equal to it where |x| > HALF."""
     u = _within((x + HALF) / (2 * HALF), 0.0, 1.0)
     return HALF * u * u * u * (2 - u) + _functions(x).fmax(x - HALF, 0.0)
@@ -134,7 +134,7 @@ class Curve(NamedTuple):
     def at_angle(self, q: Any) -> Any:
         """Return the factor for angles q (rad): numbers, arrays or symbols."""
         turn = _within(self.width * (q - self.angle), -2.0, 2.0)  # beyond, the factor is FLOOR
-        return FLOOR + _ramp(_functions(turn).cos(turn) - FLOOR)
+        return FLOOR + smooth_ramp(_functions(turn).cos(turn) - FLOOR)
 
     def at_speed(self, v: Any) -> Any:
         """Return the factor for velocities v (rad/s) in the direction of the torque: numbers, arrays or symbols."""
@@ -143,7 +143,7 @@ class Curve(NamedTuple):
         concentric, eccentric = of.fmax(v, -BLEND), of.fmin(v, BLEND)
         found = weight * self._r(concentric)
         found += (1 - weight) * self._r(-eccentric) * (1 - self.stretched * eccentric)
-        return CEILING - _ramp(CEILING - FLOOR - _ramp(found - FLOOR))
+        return CEILING - smooth_ramp(CEILING - FLOOR - smooth_ramp(found - FLOOR))
 
     def _r(self, v: Any) -> Any:
         both = 2 * self.slow * self.fast

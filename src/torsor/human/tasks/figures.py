@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.human.body.coordinates import GLOBAL
+from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
+from torsor.human.body.trunk_strength import SPINE
 from torsor.human.contact.support import Sitting
 from torsor.human.tasks.seat_drawing import draw_seat
 from torsor.human.terms.pressing import presses
-from torsor.human.terms.problem import load_of, who
+from torsor.human.terms.problem import hand_forces_of, load_of, who
 from torsor.human.terms.samples import grounded_term, joint_torques
+from torsor.human.terms.trunk import TrunkTorques
 from torsor.motion import MotionResult
 from torsor.results.figures import Bound, Quantity, draw_panel, label_of_title, new_figure, saved, styled
 
@@ -31,11 +33,12 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     figure = new_figure(12.0, 6.4)
     upper, lower = figure.subplots(2, 1, height_ratios=[0.8, 1.0])
     draw_postures(upper, result)
-    upper.set_title("postures, from the right side; arrows: forces of the ground and the seat")
-    fractions = np.abs(torques[:, len(GLOBAL) :] / body.effort_limit[len(GLOBAL) :]).max(axis=0)
+    upper.set_title("postures, from the right side; arrows: forces of ground, seat and handle")
+    strengths = _strengths(result)
+    fractions = np.abs(torques[:, len(GLOBAL) :] / strengths[len(GLOBAL) :]).max(axis=0)
     names = _named(body.coordinate_names, torques, (len(GLOBAL) + np.argsort(-fractions)).tolist())
     shown = list(names.values())[:TORQUES]
-    limits = body.effort_limit[shown]
+    limits = strengths[shown]
     bounds = (Bound(0.0, result.T, -limits, limits),)
     quantity = Quantity("", list(names)[:TORQUES], ["N m"] * len(shown), torques[:, shown], bounds, fits=False)
     draw_panel(lower, quantity, result.times)
@@ -46,6 +49,16 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     how = f"{result.solver}: {result.status}, T = {result.T:.3g} s"
     figure.suptitle(label_of_title(f"{who(result.problem)}: {result.problem.name}, least effort; {how}"))
     return saved(figure, path, dpi=110)
+
+
+def _strengths(result: MotionResult) -> Array:
+    """Return the strengths (N m) of all coordinates; that of the trunk is the one at its largest flexion."""
+    found, names = np.array(result.robot.effort_limit), result.robot.coordinate_names
+    for term in result.problem.terms:
+        if isinstance(term, TrunkTorques):
+            spine = [names.index(name) for name in SPINE]
+            found[spine] = np.max(term.trunk.extend(result.q[:, spine].sum(axis=1)))
+    return found
 
 
 def _named(coordinates: Sequence[str], torques: Array, order: Sequence[int]) -> dict[str, int]:
@@ -66,6 +79,7 @@ def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> Non
     support, times = grounded_term(result.problem).support, np.linspace(0.0, result.T, count)
     points = landmarks(result.robot, result.at(times).q, load_of(result.problem))
     pressed = presses(result, times / result.T)[..., [2, 1, 5, 4]]  # forward and up, of points and forces
+    pressed = np.concatenate([pressed, _handled(result, times)[:, None]], axis=1)
     weight = result.robot.mass * float(np.linalg.norm(result.robot.gravity))
     for k, time in enumerate(times):
         if isinstance(support, Sitting):
@@ -78,3 +92,11 @@ def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> Non
     axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
     axes.set_aspect("equal")
     axes.axis("off")
+
+
+def _handled(result: MotionResult, times: Array) -> Array:
+    """Return the middle of the hands and the given force on them (K, 4), forward and up; NaN without a force."""
+    q, force = result.at(times).q, hand_forces_of(result.problem, times).sum(axis=1)
+    place = np.mean([result.robot.pose(q, f"{side}_knuckles")[:, :3, 3] for side in SIDES], axis=0)
+    found = np.concatenate([place[:, [2, 1]], force[:, [2, 1]]], axis=1)
+    return np.where(force.any(axis=1, keepdims=True), found, np.nan)

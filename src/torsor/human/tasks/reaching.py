@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from torsor.checks import frozen_array, one_of
+from torsor.checks import frozen_array, instance_of, one_of
 from torsor.human.body.coordinates import SIDES
+from torsor.human.body.hand_forces import HandForces
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.postures import hips_apart, standing
 from torsor.human.contact.support import Standing
@@ -21,15 +22,16 @@ def reaching(
     hand: str = "right",
     duration: float = 1.0,
     *,
+    hands: HandForces | None = None,
     frozen: Mapping[str, float] | None = None,
     points: int = 8,
     nodes: int = 31,
 ) -> MotionProblem:
     """Return the problem of reaching a point (x, y, z) (m) with the knuckles of a hand, from standing to rest.
 
-    Both feet stay flat; the body bends, squats and turns as far as it can and must. ``frozen`` has {coordinate: angle
-    (rad)} of joints that do not move. If the target is out of reach, ``solve`` raises a ``MotionError`` whose
-    ``result`` is the posture that comes nearest.
+    ``hands`` are forces on the hands (``HandForces``), for example of a tool. Both feet stay flat; the body bends,
+    squats and turns as far as it can and must. ``frozen`` has {coordinate: angle (rad)} of joints that do not move. If
+    the target is out of reach, ``solve`` raises a ``MotionError`` whose ``result`` is the posture that comes nearest.
 
     Example:
         >>> problem = reaching(target=(0.3, 0.6, 0.5), hand="left")
@@ -37,6 +39,8 @@ def reaching(
         'left hand at the target'
     """
     task = TaskSettings("reach", checked_body(body, "reach"), duration, points, nodes, frozen=frozen)
+    if hands is not None:
+        instance_of(hands, HandForces, "reach", "hands", allowed="torsor.human.HandForces")
     one_of(hand, SIDES, "reach", "hand")
     x, y, z = frozen_array(target, (3,), "reach", "target").tolist()
     frame, name = f"{hand}_knuckles", f"{hand} hand at the target"
@@ -45,4 +49,6 @@ def reaching(
     ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
     idle = {f"{side}_{name}": range_ for side in SIDES if side != hand for name, range_ in IDLE.items()}
     support, ranges = Standing(hips_apart(task.body)), {**RANGES, **idle}
-    return task.problem(support, aims, ends, (first, first), ranges=ranges, posture=POSTURE, relax_aims_first=True)
+    return task.problem(
+        support, aims, ends, (first, first), ranges=ranges, posture=POSTURE, relax_aims_first=True, hands=hands
+    )

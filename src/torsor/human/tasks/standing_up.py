@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from torsor.checks import positive
+from torsor.checks import number, positive
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.postures import BUTTOCKS, both, hips_apart, sitting, standing
 from torsor.human.contact.support import Sitting
@@ -21,6 +21,7 @@ def standing_up(
     *,
     off: float = 0.4,
     share: float = 0.8,
+    peak: float = 1.0,
     symmetric: bool = True,
     frozen: Mapping[str, float] | None = None,
     points: int = 12,
@@ -30,9 +31,11 @@ def standing_up(
 
     At the start the body sits upright, with its shanks inclined forward by 18 degrees; at the end it stands upright.
     Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
-    whole force at the start, and smoothly less until ``off``; its force acts on the pelvis (see ``Sitting``).
-    ``symmetric`` keeps trunk and pelvis in the sagittal plane; ``frozen`` has {coordinate: angle (rad)} of joints that
-    do not move.
+    whole force at the start, and smoothly less until ``off``; its force acts on the pelvis (see ``Sitting``). ``peak``
+    is the weight of the sum of the largest hip and knee extension moment (N m/kg of one leg) beside the effort: with 10
+    and in 2.5 s the legs need little more than in any quasi-static way of standing up, with 0 the effort alone decides,
+    which accepts high peaks for a short time. ``symmetric`` keeps trunk and pelvis in the sagittal plane; ``frozen``
+    has {coordinate: angle (rad)} of joints that do not move.
 
     Example:
         >>> problem = standing_up(seat=0.5)
@@ -40,6 +43,7 @@ def standing_up(
         ('stand-up', 1.5)
     """
     task = TaskSettings("stand-up", checked_body(body, "stand-up"), duration, points, nodes, symmetric, frozen)
+    weight = number(peak, "stand-up", "peak", least=0.0)
     legs = sitting(task.body, positive(seat, "stand-up", "seat"), "stand-up")
     first, last = task.posture(both(LAP) | legs), task.posture(standing(task.body))
     back = -legs["tz"]
@@ -47,4 +51,4 @@ def standing_up(
     place = (0.0, seat + BUTTOCKS, -back)
     aims = [Placed(body=task.body, frame="pelvis", place=place, near=0.015, during=(0.0, off), name="hips on the seat")]
     ends = [Start(q=first, v=0.0, a=0.0), End(q=last, v=0.0, a=0.0)]
-    return task.problem(support, aims, ends, (first, last), ranges={**RANGES, **IDLE})
+    return task.problem(support, aims, ends, (first, last), ranges={**RANGES, **IDLE}, peak=weight)

@@ -14,17 +14,23 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import instance_of, positive
 from torsor.human.body.coordinates import frozen_joints, is_odd
+from torsor.human.body.hand_forces import HandForces
 from torsor.human.body.kernels import shared_model
 from torsor.human.body.loads import Box
+from torsor.human.body.person import person_of
+from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.support import Standing
 from torsor.human.terms.feet import contacts
 from torsor.human.terms.forces import Balance, Effort, Torques
 from torsor.human.terms.habits import Habits, Posture
+from torsor.human.terms.hands import HandBalance, HandEffort, HandTorques, HandTrunk
+from torsor.human.terms.legs import LegPeaks
 from torsor.human.terms.problem import HumanProblem
+from torsor.human.terms.trunk import LimbTorques, TrunkTorques
 from torsor.motion import MotionProblem, Phase, Positions
 from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.term import Constraint
+from torsor.motion.terms.term import Constraint, Cost
 from torsor.robot.robot import Robot
 
 Ranges = Mapping[str, tuple[float, float]]
@@ -113,6 +119,13 @@ class TaskSettings:
         """The coordinates that move."""
         return tuple(name for name in self.body.coordinate_names if name not in self.held)
 
+    @property
+    def mean_trunk(self) -> TrunkStrength:
+        """The mean strength of the trunk of people like this body; there is a warning if the tables have none."""
+        person = person_of(self.body)
+        person.warn_outside_of_tables(self.name)
+        return TrunkStrength(person)
+
     def posture(self, angles: Mapping[str, float]) -> dict[str, float]:
         """Return the positions of all coordinates that move: those given, and 0."""
         return {name: angles.get(name, 0.0) for name in self.moving}
@@ -126,6 +139,9 @@ class TaskSettings:
         *,
         body: Robot | None = None,
         load: Box | None = None,
+        trunk: TrunkStrength | None = None,
+        hands: HandForces | None = None,
+        peak: float = 0.0,
         ranges: Ranges = RANGES,
         posture: float = POSTURE,
         relax_aims_first: bool = False,
@@ -133,28 +149,31 @@ class TaskSettings:
         """Return the problem of least effort on flat feet, within ranges and strengths, in balance.
 
         ``aims`` are the constraints of the task itself, ``body`` is that with the ``load``, and ``guess`` are the first
-        and last posture of the initial guess. If the problem is infeasible, torques are relaxed before balance and
-        aims, or after the aims.
+        and last posture of the initial guess. ``trunk`` replaces the strengths of the spine's flexions, ``hands`` are
+        forces on the hands, ``peak`` is the weight of the peaks of hip and knee moments. If the problem is infeasible,
+        torques are relaxed before balance and aims, or after the aims.
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
         model, numbers = shared_model(body)
         lower, upper = Habits(ranges).bounds(body, list(self.moving), 0.0, False)
+        effort, balance, torques = self._forces(ground, trunk, hands)
         constraints: list[Constraint | Ends] = [
             *ends,
             Positions(lower=lower, upper=upper, hull=True, name="ranges"),
-            Torques(moving=self.moving, **ground, name="torques"),
-            Balance(**ground, name="balance"),
+            *torques,
+            balance,
             *contacts(body, support, SLACK, SLIP),
             *aims,
         ]
-        titles, forces = [each.title for each in aims], (["torques"], ["balance"])
+        titles, forces = [each.title for each in aims], ([each.title for each in torques], ["balance"])
         return Task(
             model,
             Phase(self.duration, points=self.points, nodes=self.nodes, quadrature="trapezoid"),
             [
-                Effort(moving=self.moving, **ground, name="effort"),
+                effort,
                 Posture(body=body, moving=self.moving, scale=posture, name="posture"),
+                *([LegPeaks(**ground, weight=peak, name="peak moments")] if peak else []),
             ],
             constraints,
             frozen=self.held,
@@ -166,3 +185,25 @@ class TaskSettings:
             first=guess[0],
             last=guess[1],
         )
+
+    def _forces(
+        self, ground: dict[str, Any], trunk: TrunkStrength | None, hands: HandForces | None
+    ) -> tuple[Cost, Constraint, list[Constraint]]:
+        """Return effort, balance and limits of torques, with the strength of the trunk and forces on the hands."""
+        driven = {**ground, "moving": self.moving}
+        if hands is not None:
+            acting: dict[str, Any] = {"hands": hands, "seconds": self.duration}
+            trunk = self.mean_trunk if trunk is None else trunk
+            return (
+                HandEffort(**driven, **acting, name="effort"),
+                HandBalance(**ground, **acting, name="balance"),
+                [
+                    HandTorques(**driven, **acting, name="torques"),
+                    HandTrunk(trunk=trunk, **ground, **acting, name="trunk strength"),
+                ],
+            )
+        limits: list[Constraint] = [Torques(**driven, name="torques")]
+        if trunk is not None:
+            back = TrunkTorques(trunk=trunk, **ground, name="trunk strength")
+            limits = [LimbTorques(**driven, name="torques"), back]
+        return Effort(**driven, name="effort"), Balance(**ground, name="balance"), limits

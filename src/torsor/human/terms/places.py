@@ -62,6 +62,22 @@ class Placed(Constraint):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class ChestLean(Constraint):
+    """The chest leans forward by the angle ``most`` (rad) or less; a body that hangs upside down is excluded too."""
+
+    most: float
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return cosine and sine of the largest lean (K, 2)."""
+        return {self.title: np.tile([np.cos(self.most), np.sin(self.most)], (len(s), 1))}
+
+    def rows(self, node: Node) -> Rows:
+        """Return the sine of the lean beyond the largest one."""
+        up, (cosine, sine) = node.pose("spine4")[:3, 1], ca.vertsplit(node.data(self.title, 2))
+        return Rows(up[2] * cosine - up[1] * sine, np.array([-np.inf]), np.zeros(1), ("forward",))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Held(Constraint):
     """Base class of the constraints of a ``box`` that a ``body`` holds in both hands."""
 
@@ -105,6 +121,38 @@ class BoxAt(Held):
         right, left = self.hands(node)
         aim = np.array([self.height, self.ahead])
         return Rows(((right + left) / 2)[1:], aim, aim, ("height", "ahead"))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoxGripped(Held):
+    """The box stays level and its width is kept, within ``near`` (m), while it may turn and move sideways."""
+
+    near: float = 0.005
+
+    def rows(self, node: Node) -> Rows:
+        """Return the squared distance of the hands divided by the width, and their difference in height."""
+        right, left = self.hands(node)
+        across, width = left - right, self.box.width
+        rows = ca.vertcat(ca.sumsqr(across) / width, across[1])
+        aim, near = np.array([width, 0.0]), self.near * np.array([2.0, 1.0])
+        return Rows(rows, aim - near, aim + near, ("width", "level"))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoxFacing(Held):
+    """The centre of the box is at a ``place`` (3,) (m), turned by ``turn`` (rad) to the left, within ``near`` (m)."""
+
+    place: tuple[float, float, float]
+    turn: float = 0.0
+    near: float = 0.005
+
+    def rows(self, node: Node) -> Rows:
+        """Return the centre of the box, and the horizontal vector between the hands."""
+        right, left = self.hands(node)
+        across = self.box.width * np.array([np.cos(self.turn), -np.sin(self.turn)])
+        aim, near = np.concatenate([self.place, across]), self.near * np.array([0.0, 0.0, 0.0, 1.0, 1.0])
+        rows = ca.vertcat((right + left) / 2, (left - right)[0], (left - right)[2])
+        return Rows(rows, aim - near, aim + near, ("aside", "height", "ahead", "turned", "skew"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

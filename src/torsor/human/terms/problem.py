@@ -7,9 +7,11 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.human.body.coordinates import SIDES
+from torsor.human.body.hand_forces import hand_wrenches
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.contact.balance import ground_reaction
 from torsor.human.contact.support import Foot
+from torsor.human.terms.hands import Handled
 from torsor.human.terms.samples import grounded_term, sampled
 from torsor.motion import MotionProblem
 from torsor.robot.robot import Robot
@@ -33,7 +35,7 @@ class HumanProblem(MotionProblem):
     load: Backpack | Box | None = None
 
     def contact(self, solution: Any) -> tuple[Array, Array]:
-        """Return torques (K, nv) with contact, and the wrenches (K, L, 6) of ground and seat, at the solution's times.
+        """Return torques (K, nv) with contact, and the wrenches (K, L, 6) of ground, seat and hands.
 
         Wrenches are moment and force, at the origins of the links and in their axes.
         """
@@ -46,10 +48,25 @@ class HumanProblem(MotionProblem):
             for link, part in ((f"{side}_foot", 1 - toes[:, k]), (f"{side}_toes", toes[:, k])):
                 own = part[:, None] * found.forces[:, k], part[:, None] * found.moments[:, k]
                 external[:, body.link_names.index(link)] = _at_link(body, found.q, link, *own)
-        seat = whole.force - found.forces.sum(axis=1), whole.moment - found.moments.sum(axis=1)
+        hands = hand_forces_of(self, solution.times)
+        external += hand_wrenches(body, found.q, hands)
+        places = np.stack([body.pose(found.q, f"{side}_knuckles")[:, :3, 3] for side in SIDES], axis=1)
+        others = found.forces + hands, found.moments + np.cross(places, hands)
+        seat = whole.force - others[0].sum(axis=1), whole.moment - others[1].sum(axis=1)
         if term.support.seated(s).fraction.any():
             external[:, body.link_names.index(SEATED)] = _at_link(body, found.q, SEATED, *seat)
         return found.torques, external
+
+
+def hand_forces_of(problem: MotionProblem, times: Array) -> Array:
+    """Return the given forces (K, 2, 3) (N) on the right and the left hand at times (K,) (s), zero without any.
+
+    Example:
+        >>> hand_forces_of(torsor.human.walking(), np.zeros(1)).shape
+        (1, 2, 3)
+    """
+    term = grounded_term(problem)
+    return term.hands.at(times) if isinstance(term, Handled) else np.zeros((len(times), len(SIDES), 3))
 
 
 def load_of(problem: MotionProblem) -> Backpack | Box | None:

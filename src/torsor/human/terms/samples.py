@@ -4,6 +4,7 @@ All of them are one function of a node, compiled once for all bodies and steps, 
 """
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -15,6 +16,7 @@ from torsor.human.contact.balance import Wrench
 from torsor.human.contact.contact_forces import REACTIONS, contact_forces
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.forces import Grounded
+from torsor.human.terms.hands import Handled, loaded
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import MotionProblem, MotionResult, Node
 from torsor.motion.terms.term import Constraint, Rows
@@ -117,6 +119,28 @@ class _Sampled(Grounded, Constraint):
         return Rows(column, -free, free, tuple(map(str, range(column.numel()))))
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _HandSampled(Handled, _Sampled):
+    """The same with forces on the hands."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return the rows, labelled by their indices."""
+        return super().rows(loaded(node))
+
+
+def _sampler(term: Grounded) -> _Sampled:
+    """Return the samples' term for the body, the support and the hands' forces of another term."""
+    own: dict[str, Any] = {
+        "body": term.body,
+        "support": term.support,
+        "friction": term.friction,
+        "strength": term.strength,
+    }
+    if isinstance(term, Handled):
+        return _HandSampled(**own, hands=term.hands, seconds=term.seconds)
+    return _Sampled(**own)
+
+
 def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
     """Return the power of a wrench about the origin on a link."""
     pose, V = node.pose(link), node.velocity(link)
@@ -130,9 +154,7 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     term = grounded_term(problem)
     samplers = problem.samplers
     if ("walk",) not in samplers:
-        samplers["walk",] = _Sampled(
-            body=term.body, support=term.support, friction=term.friction, strength=term.strength
-        )
+        samplers["walk",] = _sampler(term)
     kernels = problem.kernels_of([samplers["walk",]])
     program_layout, count, rows_layout = problem.program.layout, len(s), _layout(term.body)
     rows = np.zeros((count, rows_layout.size))

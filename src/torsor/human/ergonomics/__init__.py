@@ -1,0 +1,30 @@
+"""Ergonomics of predicted motions: lumbar loads, the lifting equation of NIOSH, percent capable, joint contact."""
+
+from torsor.human.ergonomics.assessment import Assessment, assess
+from torsor.human.ergonomics.capability import Capability, capabilities, capable
+from torsor.human.ergonomics.dose import Dose, cumulative_dose
+from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, joint_contact, muscle_forces
+from torsor.human.ergonomics.lumbar import LumbarLoads, LumbarModel, compression_tolerance, lumbar_loads
+from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, frequency_multiplier, lifting_index
+
+__all__ = [
+    "IN_VIVO",
+    "Assessment",
+    "Capability",
+    "Dose",
+    "JointContact",
+    "LiftEnd",
+    "LiftingIndex",
+    "LumbarLoads",
+    "LumbarModel",
+    "assess",
+    "capabilities",
+    "capable",
+    "compression_tolerance",
+    "cumulative_dose",
+    "frequency_multiplier",
+    "joint_contact",
+    "lifting_index",
+    "lumbar_loads",
+    "muscle_forces",
+]

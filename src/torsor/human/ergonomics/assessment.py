@@ -1,0 +1,239 @@
+"""The ergonomic assessment of a task: loads of the lumbar spine, the lifting equation, percent capable, dose."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+
+from torsor.arrays import Array
+from torsor.checks import instance_of, number
+from torsor.errors import ModelError
+from torsor.human.body.coordinates import SIDES
+from torsor.human.body.hand_forces import hand_wrenches
+from torsor.human.body.loads import Box
+from torsor.human.body.person import Person, person_of
+from torsor.human.ergonomics.capability import Capability, capabilities
+from torsor.human.ergonomics.dose import Dose, cumulative_dose
+from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact_of
+from torsor.human.ergonomics.lumbar import COMPRESSION, SHEAR, LumbarLoads, LumbarModel, lumbar_loads
+from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, lifting_index
+from torsor.human.tasks.figures import draw_postures
+from torsor.human.terms.problem import hand_forces_of, load_of, who
+from torsor.human.terms.samples import JOINTS, grounded_term, sampled
+from torsor.motion import MotionResult
+from torsor.motion.results.report import titled_table
+from torsor.results.documents import plain
+from torsor.results.figures import label_of_title, new_figure, saved, styled
+from torsor.robot.robot import Robot
+
+SHOWN = 8  # rows of the table of percent capable
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What a predicted motion of a human asks of the body; made by ``assess``.
+
+    ``times`` (K,) (s); ``loads`` of L5/S1 at these times; ``capabilities``, the hardest moments first; ``contacts``,
+    estimated contact forces of the joints of both legs by side; ``niosh``, the lifting equation, or why it does not
+    apply; ``repetitions`` a shift and their ``dose``; ``tables()``, ``plot`` and ``to_dict`` present them.
+    """
+
+    result: MotionResult
+    person: Person
+    model: LumbarModel
+    times: Array
+    loads: LumbarLoads
+    capabilities: list[Capability]
+    contacts: dict[str, JointContact]
+    niosh: LiftingIndex | str
+    repetitions: float
+    age: str
+
+    @cached_property
+    def dose(self) -> Dose:
+        """The cumulative load of all repetitions."""
+        return cumulative_dose(self.times, self.loads.compression, self.repetitions, self.person.sex)
+
+    @property
+    def capable(self) -> float:
+        """The fraction of people of the same height, mass, sex and age group who are strong enough for the task."""
+        return self.capabilities[0].capable if self.capabilities else 1.0
+
+    @property
+    def peak(self) -> int:
+        """The sample at which the compression is largest."""
+        return int(np.argmax(self.loads.compression))
+
+    def tables(self) -> list[RenderableType]:
+        """Return the tables of the report."""
+        return [self._back(), self._equation(), self._strength(), self._contact()]
+
+    def __rich__(self) -> Any:
+        return Group(*self.tables())
+
+    def _back(self) -> RenderableType:
+        loads, k = self.loads, self.peak
+        table = titled_table("Lumbar spine, disc L5/S1", "quantity", "largest", "action limit", "maximum", "time (s)")
+        rows: tuple[tuple[str, Array, str, tuple[float, ...]], ...] = (
+            ("compression", loads.compression, "N", COMPRESSION),
+            ("forward shear", np.abs(loads.shear), "N", SHEAR),
+            ("sideways shear", np.abs(loads.side_shear), "N", ()),
+            ("extension moment", loads.extension, "N m", ()),
+            ("lateral moment", np.abs(loads.lateral), "N m", ()),
+            ("axial moment", np.abs(loads.axial), "N m", ()),
+        )
+        for name, values, unit, limits in rows:
+            at = int(np.argmax(values))
+            cells = [f"{each:.0f} {unit}" for each in limits] or ["", ""]
+            table.add_row(name, f"{values[at]:.0f} {unit}", *cells, f"{self.times[at]:.2f}")
+        table.add_section()
+        dose = self.dose
+        table.add_row("mean compression", f"{dose.linear / self.repetitions / (self.times[-1] - self.times[0]):.0f} N")
+        per_shift = "once a shift" if self.repetitions == 1 else f"{self.repetitions:g} times a shift"
+        table.add_row(f"cumulative compression, {per_shift}", f"{dose.linear / 1000:.1f} kN s")
+        table.add_row(f"dose with squares, {per_shift}", f"{dose.squared:.0f} N h", f"{dose.limit:.0f} N h")
+        muscles = f"{100 * loads.muscles[k] / loads.compression[k]:.0f}"
+        table.caption = (
+            f"Single equivalent muscles with lever arms of {self.model.erector:g} m (back), {self.model.abdominal:g} m "
+            f"(abdomen) and {self.model.lateral:g} m (side) carry {muscles} % of the largest compression."
+        )
+        table.caption_justify = "left"
+        return table
+
+    def _equation(self) -> RenderableType:
+        if isinstance(self.niosh, str):
+            return f"The lifting equation of NIOSH does not apply: {self.niosh}."
+        found = self.niosh
+        table = titled_table("Lifting equation of NIOSH (1991)", "multiplier", "origin", "destination")
+        ends = [found.origin, *([] if found.destination is None else [found.destination])]
+        for name in found.origin._fields:
+            table.add_row(name, *(f"{getattr(each, name):.3f}" for each in ends))
+        table.add_section()
+        limits = [each for each in (found.origin_limit, found.destination_limit) if each is not None]
+        table.add_row("recommended weight limit (kg)", *(f"{each:.1f}" for each in limits))
+        table.add_row("lifting index", *(f"{found.load / each:.2f}" if each else "infinite" for each in limits))
+        return table
+
+    def _strength(self) -> RenderableType:
+        title = f"Percent capable: {self.person.sex}, {self.age}, {self.person.height:.3g} m, {self.person.mass:.3g} kg"
+        columns = ("joint and direction", "moment (N m)", "mean strength", "deviation", "capable", "time (s)")
+        table = titled_table(title, *columns)
+        for each in self.capabilities[:SHOWN]:
+            cells = (f"{each.moment:.0f}", f"{each.mean:.0f}", f"{each.deviation:.0f}", f"{100 * each.capable:.1f} %")
+            table.add_row(each.name, *cells, f"{self.times[each.instant]:.2f}")
+        table.caption = "Who is strong enough for this very motion; weaker people may do the task in another way."
+        table.caption_justify = "left"
+        return table
+
+    def _contact(self) -> RenderableType:
+        title = "Estimated contact forces of the legs (body weights)"
+        table = titled_table(title, "joint", *SIDES, "measured in level walking")
+        for joint in JOINTS:
+            measured = "{:g} to {:g}".format(*IN_VIVO[joint]) if joint in IN_VIVO else ""
+            table.add_row(joint, *(f"{self.contacts[side].peak(joint):.1f}" for side in SIDES), measured)
+        return table
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Return a figure of postures, and of compression and shear with their limits; ``path`` saves it."""
+        figure = new_figure(10.0, 6.2)
+        panels = figure.subplots(3, 1, height_ratios=[1.0, 1.0, 0.8])
+        draw_postures(panels[0], self.result)
+        curves = (
+            (panels[1], {"compression": self.loads.compression}, COMPRESSION, "L5/S1: compression", "N"),
+            (panels[2], {"forward": self.loads.shear, "sideways": self.loads.side_shear}, SHEAR, "L5/S1: shear", "N"),
+        )
+        for axes, lines, limits, title, unit in curves:
+            for name, values in lines.items():
+                axes.plot(self.times, values, label=name)
+            top = max(1.15 * limits[0], 1.1 * max(float(np.abs(each).max()) for each in lines.values()))
+            for limit, style in zip(limits, ("--", ":"), strict=True):
+                if limit < top:
+                    axes.axhline(limit, color="tab:red", linestyle=style, linewidth=1.0)
+                    axes.text(self.times[-1], limit, f" {limit:.0f} N", va="center", fontsize=8, color="tab:red")
+            axes.set(xlim=(self.times[0], self.times[-1]), ylim=(min(0.0, axes.get_ylim()[0]), top))
+            axes.legend(fontsize=8)
+            styled(axes, title, unit)
+        panels[2].set_xlabel("time (s)")
+        figure.suptitle(label_of_title(f"{who(self.result.problem)}: {self.result.problem.name}"))
+        return saved(figure, path, dpi=100)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as plain values, in SI units."""
+        niosh = self.niosh
+        return {
+            "person": plain(vars(self.person)),
+            "model": plain(vars(self.model)),
+            "times": self.times.tolist(),
+            "loads": {name: each.tolist() for name, each in self.loads._asdict().items()},
+            "limits": {"compression": list(COMPRESSION), "shear": list(SHEAR)},
+            "capable": self.capable,
+            "capabilities": [each._asdict() for each in self.capabilities],
+            "contact": {side: {joint: each.peak(joint) for joint in JOINTS} for side, each in self.contacts.items()},
+            "niosh": niosh
+            if isinstance(niosh, str)
+            else {
+                "origin": niosh.origin._asdict(),
+                "destination": None if niosh.destination is None else niosh.destination._asdict(),
+                "limit": niosh.limit,
+                "index": niosh.index,
+            },
+            "dose": self.dose._asdict(),
+        }
+
+
+def assess(
+    result: MotionResult,
+    *,
+    age: str = "young",
+    repetitions: float = 1.0,
+    frequency: float = 0.2,
+    duration: str = "short",
+    coupling: str = "fair",
+    model: LumbarModel | None = None,
+) -> Assessment:
+    """Return the ergonomic assessment of a predicted motion of a human: a task, or a walk with or without a load.
+
+    ``age`` is the group of the strengths ("young", "middle", "old"). The motion is repeated ``repetitions`` times a
+    shift; ``frequency`` (lifts a minute), ``duration`` and ``coupling`` are those of the lifting equation, which is
+    evaluated for lifts. ``model`` has the lever arms of the trunk.
+
+    Example:
+        >>> assess(3)
+        Traceback (most recent call last):
+        torsor.errors.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
+    """
+    instance_of(result, MotionResult, "ergonomics", "result", allowed="the result of a problem of torsor.human")
+    grounded_term(result.problem)  # raises for motions of anything else
+    count = number(repetitions, "ergonomics", "repetitions", above=0.0)
+    model, load = LumbarModel() if model is None else model, load_of(result.problem)
+    carried, body = 0.0 if load is None else load.mass, result.robot
+    person = person_of(body, carried)
+    person.warn_outside_of_tables("ergonomics")
+    times = result.times
+    samples = sampled(result, times / result.T)
+    external = hand_wrenches(body, samples.q, hand_forces_of(result.problem, times))
+    loads = lumbar_loads(body, samples.q, samples.v, samples.a, external=external, model=model, carried=carried)
+    strengths = capabilities(body, person, samples.q, samples.torques, loads.extension, age)
+    niosh: LiftingIndex | str = "it is for lifting with both hands"
+    if isinstance(load, Box) and result.problem.name == "lift":
+        try:
+            ends = [_lift_end(body, samples.q[k]) for k in (0, -1)]
+            niosh = lifting_index(load.mass, *ends, frequency=frequency, duration=duration, coupling=coupling)
+        except ModelError as error:  # the load is out of the range of the equation: that is a finding too
+            niosh = str(error)
+    contacts = {side: contact_of(body, person, samples, side) for side in SIDES}
+    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, count, age)
+
+
+def _lift_end(body: Robot, q: Array) -> LiftEnd:
+    """Return where the hands are: their middle relative to that of the ankles."""
+    hands, feet = (
+        np.mean([body.pose(q, f"{side}_{place}")[:3, 3] for side in SIDES], axis=0) for place in ("knuckles", "foot")
+    )
+    aside, ahead = hands[0] - feet[0], hands[2] - feet[2]
+    asymmetry = abs(math.degrees(math.atan2(aside, ahead)))
+    return LiftEnd(math.hypot(aside, ahead), max(float(hands[1]), 0.0), asymmetry)

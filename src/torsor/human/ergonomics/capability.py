@@ -1,0 +1,123 @@
+"""Percent capable: which part of a population is strong enough for the moments of a task.
+
+Strengths are taken as normally distributed: with mean and standard deviation of the isometric strength of a joint in
+the direction of the moment M, at its angle, the part Phi((mean - M) / deviation) of the people can exert it. The least
+one over the joints and the motion is that of the task. Strengths are isometric, as usual in ergonomics: who is too weak
+for a fast motion may still do it slowly.
+
+Hips, knees and ankles: Anderson, Madigan and Nussbaum (2007), means and standard deviations by sex and age, with the
+dependence on the angle of ``StrengthCurves``, held constant beyond 100 degrees of flexion. Trunk: ``TrunkStrength`` at
+the flexion of the spine. Elbows and shoulders: isometric means and deviations of industrial workers as handed down from
+Stobbe (1982), rounded, at all angles; these are the least certain ones.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.checks import one_of
+from torsor.human.body.coordinates import SIDES
+from torsor.human.body.person import Person
+from torsor.human.body.strength import AGES, JOINTS, SEXES, StrengthCurves
+from torsor.human.body.trunk_strength import SPINE, VARIATION, TrunkStrength
+from torsor.robot.robot import Robot
+
+# Standard deviations of C1 of Anderson et al. (2007): men, then women, of three ages; extension, then flexion.
+_DEVIATIONS: Mapping[str, tuple[tuple[float, float], ...]] = {
+    "hip_flexion": ((0.049, 0.025), (0.043, 0.020), (0.039, 0.025), (0.047, 0.033), (0.032, 0.016), (0.003, 0.008)),
+    "knee_flexion": ((0.040, 0.015), (0.031, 0.017), (0.017, 0.022), (0.028, 0.015), (0.016, 0.015), (0.018, 0.005)),
+    "ankle_flexion": ((0.022, 0.005), (0.029, 0.005), (0.035, 0.002), (0.034, 0.006), (0.026, 0.002), (0.006, 0.003)),
+}
+# Mean and standard deviation (N m) of men, then of women, of the positive and of the negative torque of a coordinate.
+_ARMS: Mapping[str, tuple[tuple[tuple[float, float], ...], tuple[tuple[float, float], ...]]] = {
+    "elbow_flexion": (((77.0, 20.0), (41.0, 11.0)), ((46.0, 10.0), (27.0, 6.0))),
+    "shoulder_flexion": (((92.0, 24.0), (40.0, 12.0)), ((67.0, 20.0), (33.0, 9.0))),
+    "shoulder_adduction": ((), ((71.0, 20.0), (37.0, 10.0))),  # negative: abduction
+}
+WAYS = {"hip": "extension", "knee": "extension", "ankle": "plantarflexion"}  # names of negative torques
+TRUNK = "trunk"
+DEEPEST = math.radians(100.0)  # flexion up to which the curves of the legs are used: deeper ones were not measured
+
+
+class Capability(NamedTuple):
+    """The hardest moment of a joint in one direction: how large it is, and who can exert it.
+
+    ``moment`` is the demand (N m) at the sample ``instant`` at which the fewest people are strong enough, ``mean`` and
+    ``deviation`` (N m) are the strength there, and ``capable`` is the fraction of the people.
+    """
+
+    name: str
+    moment: float
+    mean: float
+    deviation: float
+    capable: float
+    instant: int
+
+
+def capable(moment: float, mean: float, deviation: float) -> float:
+    """Return the fraction of a normally distributed population whose strength is at least a moment.
+
+    Example:
+        >>> capable(200.0, 200.0, 50.0), round(capable(100.0, 200.0, 50.0), 4)
+        (0.5, 0.9772)
+    """
+    return 0.5 * math.erfc((moment - mean) / (deviation * math.sqrt(2)))
+
+
+def capabilities(
+    body: Robot,
+    person: Person,
+    q: Array,
+    torques: Array,
+    back: Array,
+    age: str = "young",
+) -> list[Capability]:
+    """Return the hardest moments of joints and trunk, those that the fewest people can exert first.
+
+    ``q`` and ``torques`` (K, 55) are postures with their joint torques (``joint_torques``), ``back`` (K,) (N m)
+    the extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65) or "old".
+
+    Example:
+        >>> body, still = torsor.library.human(), np.zeros((1, 55))
+        >>> torques = np.zeros((1, 55))
+        >>> torques[0, body.coordinate_names.index("right_elbow_flexion")] = 77.0
+        >>> found = capabilities(body, Person(1.741, 73.0, "male"), still, torques, np.zeros(1))
+        >>> found[0].name, found[0].capable
+        ('right elbow flexion', 0.5)
+    """
+    one_of(age, AGES, "percent capable", "age")
+    names, found = body.coordinate_names, list[Capability]()
+    curves, group = StrengthCurves(person.sex, age), SEXES.index(person.sex) * len(AGES) + AGES.index(age)
+    for side in SIDES:
+        for joint in JOINTS:
+            k, name = names.index(f"{side}_{joint}"), f"{side} {joint.removesuffix('_flexion')}"
+            strength = curves.of(body, f"{side}_{joint}")
+            lower, upper = strength.limits(np.minimum(q[:, k], DEEPEST), np.zeros(len(q)))
+            unit = person.weight_times_height
+            for way, mean, sign in ((WAYS[name.split()[1]], -lower, -1.0), ("flexion", upper, 1.0)):
+                curve = strength.extend if sign < 0 else strength.flex
+                ratio = _DEVIATIONS[joint][group][sign > 0] * unit / curve.peak
+                found.append(_hardest(f"{name} {way}", sign * torques[:, k], mean, ratio * mean))
+        for joint, ways in _ARMS.items():
+            k, words = names.index(f"{side}_{joint}"), joint.split("_")
+            for sign, table in zip((1.0, -1.0), ways, strict=True):
+                if table:
+                    mean, deviation = table[SEXES.index(person.sex)]
+                    way = words[1] if sign > 0 else {"adduction": "abduction"}.get(words[1], "extension")
+                    full = np.full(len(q), mean)
+                    label = f"{side} {words[0]} {way}"
+                    found.append(_hardest(label, sign * torques[:, k], full, full * deviation / mean))
+    flexion, trunk = sum(q[:, names.index(name)] for name in SPINE), TrunkStrength(person)
+    for way, sign, mean in (("extension", 1.0, trunk.extend(flexion)), ("flexion", -1.0, trunk.flex(flexion))):
+        found.append(_hardest(f"{TRUNK} {way}", sign * back, np.asarray(mean), VARIATION * np.asarray(mean)))
+    return sorted((each for each in found if each.moment > 0), key=lambda each: each.capable)
+
+
+def _hardest(name: str, moment: Array, mean: Array, deviation: Array) -> Capability:
+    """Return the instant at which the fewest people are strong enough."""
+    k = int(np.argmax((moment - mean) / deviation))
+    values = float(moment[k]), float(mean[k]), float(deviation[k])
+    return Capability(name, *values, capable(*values), k)

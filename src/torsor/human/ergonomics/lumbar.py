@@ -1,0 +1,161 @@
+"""Load of the lowest disc of the back, L5/S1: moment, compression and shear with single equivalent muscles.
+
+The wrench that the sacrum exerts on the body above the disc follows from the joint reactions of any motion. Muscles of
+one lever arm for each direction balance its moment, and press on the disc:
+
+    F_m = M_extension / r_e + M_flexion / r_a + |M_lateral| / r_l
+    C = F_m + F . n      S = F . t
+
+with F the force of the body above on the disc, n the normal of the disc and t the direction forward in its plane. The
+upper side of the sacrum is inclined forward by 40 degrees in standing (sacral slope) and turns with the pelvis. Muscles
+act along n, so that they add nothing to the shear. There is no relief by the pressure in the abdomen, whose effect is
+in dispute, and no co-contraction, which adds compression: the numbers are those of the model of Chaffin and Andersson
+with r_e = 0.05 m, which the limits of NIOSH (1981) belong to.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import number, positive
+from torsor.errors import ModelError, describe
+from torsor.human.body.coordinates import GLOBAL
+from torsor.human.body.person import person_of
+from torsor.human.body.postures import landmark
+from torsor.library.anthropometry import SEXES
+from torsor.robot.robot import Robot
+
+COMPRESSION = (3400.0, 6400.0)  # N: action limit and maximum permissible limit (NIOSH 1981)
+SHEAR = (700.0, 1000.0)  # N: frequent and occasional loads (Gallagher and Marras 2012)
+ABOVE = "spine1/spine1_flexion"  # the first link above the pelvis: its joint is at the navel
+
+
+@dataclass(frozen=True)
+class LumbarModel:
+    """Where the disc is, and the lever arms of its muscles (m).
+
+    ``height`` is that of L5/S1 above the middle of the hips, for a man of 1.741 m (0.10 to 0.11 m in the literature),
+    and ``behind`` its distance behind it; both are proportional to the height of the body. ``erector``, ``abdominal``
+    and ``lateral`` are lever arms of the muscles that extend, flex and bend the trunk sideways: 0.05 m (0.04 to 0.065
+    in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc in standing.
+
+    Example:
+        >>> LumbarModel(erector=0.06).erector
+        0.06
+    """
+
+    height: float = 0.105
+    behind: float = 0.0
+    erector: float = 0.05
+    abdominal: float = 0.10
+    lateral: float = 0.07
+    slope: float = 40.0
+
+    def __post_init__(self) -> None:
+        for name in ("height", "erector", "abdominal", "lateral"):
+            positive(getattr(self, name), "lumbar model", name)
+        number(self.behind, "lumbar model", "behind", least=-0.1, most=0.1)
+        number(self.slope, "lumbar model", "slope", least=0.0, below=90.0)
+
+
+class LumbarLoads(NamedTuple):
+    """Loads of L5/S1, all (...): moments (N m) by which the back must extend, bend sideways and twist, and forces (N).
+
+    ``extension`` is positive when the back muscles work, negative when the abdominal ones do; ``lateral`` and ``axial``
+    are about the forward and the upward axis of the pelvis. ``muscles`` is the sum of the muscle forces,
+    ``compression`` that on the disc, ``shear`` the forward and ``side_shear`` the sideways force in its plane.
+    """
+
+    extension: Array
+    lateral: Array
+    axial: Array
+    muscles: Array
+    compression: Array
+    shear: Array
+    side_shear: Array
+
+
+def lumbar_loads(
+    body: Robot,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    a: ArrayLike | None = None,
+    *,
+    external: ArrayLike | None = None,
+    model: LumbarModel | None = None,
+    carried: float = 0.0,
+) -> LumbarLoads:
+    """Return the loads of L5/S1 of a body (``library.human``) in a posture q (..., 55), or in a motion q, v, a.
+
+    ``external`` (..., L, 6) are wrenches on links (moment and force at their origins, in their axes), for example of
+    ``hand_wrenches``; those on pelvis, legs and feet do not matter here. ``carried`` (kg) is a load that the body
+    includes.
+
+    Example:
+        >>> body, upright, bent = torsor.library.human(), np.zeros(55), np.zeros(55)
+        >>> bent[body.coordinate_names.index("tilt")] = np.radians(60)
+        >>> [round(float(lumbar_loads(body, q).compression)) for q in (upright, bent)]
+        [287, 1689]
+    """
+    if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
+        allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "torsor.library.human()"
+        raise ModelError(describe(f"body is {body!r}", where="lumbar loads", allowed=allowed, fix=fix))
+    model = LumbarModel() if model is None else model
+    q = np.asarray(q, dtype=float)
+    rest = np.zeros(q.shape)
+    v, a = (rest if each is None else np.asarray(each, dtype=float) for each in (v, a))
+    force, moment, R = _above(body, q, v, a, external, model, carried)
+    x, y, z = (R[..., k] for k in range(3))  # left, up and forward of the pelvis
+    slope = np.radians(model.slope)
+    normal, ahead = np.cos(slope) * y + np.sin(slope) * z, np.cos(slope) * z - np.sin(slope) * y
+    extension, lateral, axial = -_dot(moment, x), _dot(moment, z), _dot(moment, y)
+    back, belly = np.maximum(extension, 0.0) / model.erector, np.maximum(-extension, 0.0) / model.abdominal
+    muscles = back + belly + np.abs(lateral) / model.lateral
+    compression = muscles + _dot(force, normal)
+    return LumbarLoads(extension, lateral, axial, muscles, compression, -_dot(force, ahead), -_dot(force, x))
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return np.asarray(np.einsum("...i,...i->...", a, b))
+
+
+def _above(
+    body: Robot, q: Array, v: Array, a: Array, external: ArrayLike | None, model: LumbarModel, carried: float
+) -> tuple[Array, Array, Array]:
+    """Return force and moment (..., 3) of the sacrum on the body above L5/S1, at the disc, and the pelvis' axes."""
+    person = person_of(body, carried)
+    scale = 1000 * person.height / SEXES["male"].stature
+    disc = scale * np.array([0.0, model.height, -model.behind])
+    navel = landmark(body, "spine1")[1] - landmark(body, "pelvis")[1]
+    pelvis, above = body.pose(q, "pelvis"), body.pose(q, ABOVE)
+    R, at = pelvis[..., :3, :3], pelvis[..., :3, 3] + _turn(pelvis[..., :3, :3], disc)
+    wrench = body.joint_wrenches(q, v, a, external)[..., body.link_names.index(ABOVE), :]
+    moment, force = (_turn(above[..., :3, :3], each) for each in (wrench[..., :3], wrench[..., 3:]))
+    moment = moment + np.cross(above[..., :3, 3] - at, force)
+    # The slice of the lower trunk between disc and navel moves with the pelvis; it is taken as a point.
+    share = max(navel - disc[1], 0.0) / navel
+    mass = share * body.links[body.link_names.index("pelvis")].mass
+    middle = np.array([0.0, (navel + disc[1]) / 2, 0.0])
+    rate, accelerated = np.split(body.acceleration(q, v, a, "pelvis"), 2, axis=-1)
+    omega = body.velocity(q, v, "pelvis")[..., :3]
+    point = accelerated + np.cross(rate, middle) + np.cross(omega, np.cross(omega, middle))
+    own = mass * (_turn(R, point) - body.gravity)
+    return force + own, moment + np.cross(_turn(R, middle - disc), own), R
+
+
+def _turn(R: Array, x: Array) -> Array:
+    return np.asarray(np.einsum("...ij,...j->...i", R, np.broadcast_to(x, (*R.shape[:-2], 3))))
+
+
+def compression_tolerance(age: float, sex: str) -> float:
+    """Return the mean compression (N) that lumbar discs of an age (years) and sex bear, by the lines of Jaeger (2001).
+
+    Example:
+        >>> [round(compression_tolerance(age, "male")) for age in (20, 60)]
+        [8590, 4710]
+    """
+    decades = number(age, "compression tolerance", "age", least=18.0, most=90.0) / 10
+    return 1000 * (10.53 - 0.97 * decades if sex == "male" else 7.03 - 0.59 * decades)

@@ -1,0 +1,180 @@
+"""The revised lifting equation of NIOSH (Waters, Putz-Anderson, Garg and Fine 1993), in SI units.
+
+    RWL = 23 kg  HM VM DM AM FM CM      LI = load / RWL
+
+The recommended weight limit RWL is a load that nearly all healthy workers can lift for up to 8 hours a day. The lifting
+index LI compares a load with it: above 1 the risk of low back pain rises, above 3 many workers are at risk. The
+multipliers depend on where the hands are (H, V), on the vertical travel D, the angle of asymmetry A, the frequency F
+and duration of the lifts, and the coupling of hands and load.
+
+The equation is for two-handed lifting in one place, standing, in favourable surroundings: not for one hand, sitting or
+kneeling, unstable loads, more than 8 hours, nor for pushing, pulling and carrying.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torsor.checks import number, one_of
+from torsor.errors import ModelError, describe
+
+LOAD = 23.0  # the load constant (kg)
+NEAREST, FARTHEST = 0.25, 0.63  # horizontal distances of the hands (m): nearer ones count as the least
+HIGHEST, KNUCKLES = 1.75, 0.75  # largest height of the hands, and the best one (m)
+SHORTEST, LONGEST = 0.25, 1.75  # vertical travel (m): shorter ones count as the least
+WIDEST = 135.0  # largest angle of asymmetry (degrees)
+DURATIONS = {"short": "up to 1 hour", "moderate": "up to 2 hours", "long": "up to 8 hours"}
+COUPLINGS = {"good": (1.0, 1.0), "fair": (0.95, 1.0), "poor": (0.90, 0.90)}  # hands below, and from, 0.75 m up
+
+# Frequency multipliers: lifts a minute, then short, moderate and long work; a second column for hands from 0.75 m up.
+_FREQUENCIES: dict[float, tuple[tuple[float, float], tuple[float, float], tuple[float, float]]] = {
+    0.2: ((1.00, 1.00), (0.95, 0.95), (0.85, 0.85)),
+    0.5: ((0.97, 0.97), (0.92, 0.92), (0.81, 0.81)),
+    1.0: ((0.94, 0.94), (0.88, 0.88), (0.75, 0.75)),
+    2.0: ((0.91, 0.91), (0.84, 0.84), (0.65, 0.65)),
+    3.0: ((0.88, 0.88), (0.79, 0.79), (0.55, 0.55)),
+    4.0: ((0.84, 0.84), (0.72, 0.72), (0.45, 0.45)),
+    5.0: ((0.80, 0.80), (0.60, 0.60), (0.35, 0.35)),
+    6.0: ((0.75, 0.75), (0.50, 0.50), (0.27, 0.27)),
+    7.0: ((0.70, 0.70), (0.42, 0.42), (0.22, 0.22)),
+    8.0: ((0.60, 0.60), (0.35, 0.35), (0.18, 0.18)),
+    9.0: ((0.52, 0.52), (0.30, 0.30), (0.00, 0.15)),
+    10.0: ((0.45, 0.45), (0.26, 0.26), (0.00, 0.13)),
+    11.0: ((0.41, 0.41), (0.00, 0.23), (0.00, 0.00)),
+    12.0: ((0.37, 0.37), (0.00, 0.21), (0.00, 0.00)),
+    13.0: ((0.00, 0.34), (0.00, 0.00), (0.00, 0.00)),
+    14.0: ((0.00, 0.31), (0.00, 0.00), (0.00, 0.00)),
+    15.0: ((0.00, 0.28), (0.00, 0.00), (0.00, 0.00)),
+}
+_FASTEST = max(_FREQUENCIES)
+
+
+class Multipliers(NamedTuple):
+    """The six multipliers of one end of a lift: horizontal, vertical, distance, asymmetric, frequency, coupling."""
+
+    horizontal: float
+    vertical: float
+    distance: float
+    asymmetric: float
+    frequency: float
+    coupling: float
+
+
+@dataclass(frozen=True)
+class LiftEnd:
+    """Where the hands are at one end of a lift: ``horizontal`` and ``vertical`` (m), ``asymmetry`` (degrees).
+
+    ``horizontal`` is the distance of the middle of the hands from the middle of the ankles, ``vertical`` their height
+    above the floor, ``asymmetry`` the angle of the load from straight ahead of the body.
+    """
+
+    horizontal: float
+    vertical: float
+    asymmetry: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, most in (("horizontal", FARTHEST), ("vertical", HIGHEST), ("asymmetry", WIDEST)):
+            value = number(getattr(self, name), "lifting equation", name)
+            if not 0.0 <= value <= most + 1e-9:
+                unit = "degrees" if name == "asymmetry" else "m"
+                found = f"{name} is {value:.4g} {unit}"
+                fix = "move the load nearer: outside of this range the recommended weight limit is 0"
+                allowed = f"from 0 to {most:g} {unit}"
+                raise ModelError(describe(found, where="lifting equation", allowed=allowed, fix=fix))
+
+
+@dataclass(frozen=True)
+class LiftingIndex:
+    """The recommended weight limits (kg) and lifting indices at origin and destination, with their multipliers.
+
+    ``destination`` and its numbers are None unless the load is controlled there. ``limit`` and ``index`` are those of
+    the worse end. An index is infinite where nothing may be lifted so often.
+    """
+
+    load: float
+    origin: Multipliers
+    destination: Multipliers | None
+
+    @property
+    def origin_limit(self) -> float:
+        """The recommended weight limit at the origin (kg)."""
+        return LOAD * math.prod(self.origin)
+
+    @property
+    def destination_limit(self) -> float | None:
+        """The recommended weight limit at the destination (kg)."""
+        return None if self.destination is None else LOAD * math.prod(self.destination)
+
+    @property
+    def limit(self) -> float:
+        """The smaller one of both limits (kg)."""
+        return min(each for each in (self.origin_limit, self.destination_limit) if each is not None)
+
+    @property
+    def index(self) -> float:
+        """The load divided by the limit."""
+        return self.load / self.limit if self.limit else math.inf
+
+
+def lifting_index(
+    load: float,
+    origin: LiftEnd,
+    destination: LiftEnd,
+    *,
+    frequency: float = 0.2,
+    duration: str = "short",
+    coupling: str = "fair",
+    controlled: bool = True,
+) -> LiftingIndex:
+    """Return the recommended weight limits and the lifting indices of lifting a ``load`` (kg).
+
+    ``frequency`` is in lifts a minute, ``duration`` is "short" (up to 1 hour, then rest), "moderate" (2 hours) or
+    "long" (8 hours), ``coupling`` of hands and load "good" (handles), "fair" or "poor". ``controlled`` says whether the
+    load is put down with care, which makes the destination count as well.
+
+    Example:
+        >>> found = lifting_index(15.0, LiftEnd(0.40, 0.30), LiftEnd(0.35, 1.0), frequency=1.0, duration="long")
+        >>> round(found.origin_limit, 2), round(found.destination_limit, 2), round(found.index, 2)
+        (7.83, 10.08, 1.91)
+        >>> lifting_index(10.0, LiftEnd(0.7, 0.3), LiftEnd(0.4, 1.0))
+        Traceback (most recent call last):
+        torsor.errors.ModelError: lifting equation: horizontal is 0.7 m; allowed: from 0 to 0.63 m; fix: move the load \
+nearer: outside of this range the recommended weight limit is 0
+    """
+    load = number(load, "lifting equation", "load", above=0.0)
+    frequency = number(frequency, "lifting equation", "frequency", above=0.0)
+    one_of(duration, tuple(DURATIONS), "lifting equation", "duration")
+    one_of(coupling, tuple(COUPLINGS), "lifting equation", "coupling")
+    travel = abs(destination.vertical - origin.vertical)
+    ends = [
+        Multipliers(
+            NEAREST / max(end.horizontal, NEAREST),
+            1 - 0.3 * abs(end.vertical - KNUCKLES),  # 0.003 a centimetre
+            0.82 + 0.045 / min(max(travel, SHORTEST), LONGEST),
+            1 - 0.0032 * end.asymmetry,
+            frequency_multiplier(frequency, duration, end.vertical),
+            COUPLINGS[coupling][end.vertical >= KNUCKLES],
+        )
+        for end in (origin, destination)
+    ]
+    return LiftingIndex(load, ends[0], ends[1] if controlled else None)
+
+
+def frequency_multiplier(frequency: float, duration: str, vertical: float) -> float:
+    """Return the frequency multiplier for hands at a height (m); between the rows of the table it is linear.
+
+    Example:
+        >>> frequency_multiplier(9.0, "long", 0.5), frequency_multiplier(9.0, "long", 0.8)
+        (0.0, 0.15)
+        >>> round(frequency_multiplier(2.5, "short", 0.5), 3)
+        0.895
+    """
+    work, high = tuple(DURATIONS).index(duration), vertical >= KNUCKLES
+    if frequency > _FASTEST:
+        return 0.0
+    rows = list(_FREQUENCIES)
+    above = next((each for each in rows if each >= frequency), _FASTEST)
+    below = max((each for each in rows if each <= frequency), default=rows[0])
+    (first, last) = (_FREQUENCIES[each][work][high] for each in (below, above))
+    part = 0.0 if above == below else (frequency - below) / (above - below)
+    return first + part * (last - first) if last else (first if part == 0 else 0.0)
