@@ -40,10 +40,10 @@ def differentiate(
 
     The samples pass a zero-phase filter, |H(f)| = 1 / (1 + (f / cutoff)^(2 order)), ``cutoff`` in Hz, and are
     differentiated in the frequency domain, where derivatives are exact: X' = 2 pi i f H X. A Butterworth filter of that
-    ``order``, applied forward and backward, has this H. ``periodic`` samples are one or more whole periods, without the first sample of
-    the next one. Other samples are extended by point reflection at both ends, after subtraction of a cubic with their
-    values and curvatures there, or with ``ends="straight"`` of the line through the first and the last sample; results
-    within about 1 / cutoff of the ends are less accurate.
+    ``order``, applied forward and backward, has this H. ``periodic`` samples are one or more whole periods, without the
+    first sample of the next one. Other samples are extended by point reflection at both ends, after subtraction of a
+    cubic with their values and curvatures there, or with ``ends="straight"`` of the line through the first and the last
+    sample; results within about 1 / cutoff of the ends are less accurate.
 
     Example:
         >>> t = np.arange(200) * 0.01
