@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from torsor import recordings
-from torsor.human.measured import inverse_dynamics, inverse_kinematics, scaled_person, skeleton
+from torsor.human.measured import inverse_dynamics, inverse_kinematics, measured_start, scaled_person, skeleton
 from torsor.recordings import GroundForces
 from torsor.recordings.osim import OsimAxis, OsimBody, OsimCoordinate, OsimJoint, OsimModel
 
@@ -154,3 +154,16 @@ def test_a_recorded_walk_is_followed_from_its_markers_alone() -> None:
         for side in ("right", "left"):
             expected = np.interp(found.times, reference.times, reference.column(f"{other}_{side[0]}_moment"))
             assert np.corrcoef(found.moment(f"{side}_{name}"), expected)[0, 1] > 0.94
+
+
+@recorded
+@pytest.mark.slow
+def test_a_predicted_walk_starts_from_a_measured_stride() -> None:
+    markers = recordings.load(DATA / "markers_walk.trc").markers.in_axes("left up forward")
+    person = scaled_person(markers, 85.27, 1.80)
+    motion = inverse_kinematics(person.body, person.markers, markers, smooth=0.01)
+    problem = torsor.human.walking(person.body)
+    plain = problem.solve()
+    warm = problem.solve(start=measured_start(problem, motion, 0.93, 1.50))  # half a stride
+    assert warm.status == "optimal"
+    assert warm.objective == pytest.approx(plain.objective, rel=0.01)

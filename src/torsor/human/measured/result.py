@@ -62,15 +62,18 @@ class MeasuredMotion:
 
     @property
     def warnings(self) -> list[str]:
-        """What a user should know, in sentences: swapped markers, frames that are not determined or converged."""
+        """What a user should know, in sentences: swapped markers, frames that are not determined or converged.
+
+        Frames count from 1 there, as in files.
+        """
         found = [
-            f"markers {a!r} and {b!r} look swapped in frames {first} to {last}; fix: exchange their names there"
+            f"markers {a!r} and {b!r} look swapped in frames {first + 1} to {last + 1}; fix: exchange their names there"
             for first, last, a, b in self.swapped
         ]
         for what, good in (("did not converge", self.converged), ("are not determined by markers", self.determined)):
             if not good.all():
                 bad = np.flatnonzero(~good)
-                found.append(f"{len(bad)} of {len(good)} frames {what}: {listing(map(str, bad))}")
+                found.append(f"{len(bad)} of {len(good)} frames {what}: {listing(map(str, bad + 1))}")
         return found
 
     def __str__(self) -> str:
@@ -78,7 +81,7 @@ class MeasuredMotion:
         whole = np.sqrt(np.nanmean(self.errors**2))
         lines = [
             f"{len(self.q)} frames, {self.errors.shape[1]} markers: {1000 * whole:.1f} mm RMS, "
-            f"worst {1000 * distance:.1f} mm ({name}, frame {frame})"
+            f"worst {1000 * distance:.1f} mm ({name}, frame {frame + 1})"
         ]
         return "\n".join(lines + self.warnings)
 
