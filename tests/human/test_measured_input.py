@@ -68,6 +68,15 @@ def test_options_of_inverse_kinematics() -> None:
         inverse_kinematics(torsor.library.four_bar(), on_crank, seen())
 
 
+def test_people_without_known_markers() -> None:
+    with refused("arm.trc: 0 markers are known by their names: the recording has m0, m1, m2, m3; allowed: 3 or more"):
+        scaled_person(seen(), 80.0)
+    walk = Markers(["R.ASIS", "L.ASIS", "R.Heel", "L.Heel"], np.arange(3) / 100, seen().positions)
+    still = Markers(["R.ASIS", "L.ASIS", "R.Heel"], [0.0], walk.positions[:1, :3], source="still.trc")
+    with refused("still.trc: the standing trial has no L.Heel"):
+        scaled_person(walk, 80.0, standing=still)
+
+
 def test_people_outside_of_the_tables() -> None:
     with refused("mass"):
         scaled_person(seen(), -1.0)

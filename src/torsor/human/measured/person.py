@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import instance_of, number, table
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, listing
 from torsor.human.measured.calibration import Knowledge, calibrate
 from torsor.human.measured.fitting import Mask, fit_frames
 from torsor.human.measured.inverse_kinematics import check_upright, checked_recording, fitted_recording, prepared
@@ -24,6 +24,7 @@ FRAMES = 40  # of the recording that are used, evenly spread
 MEASURED = ("pelvis", "thigh", "shank", "trunk", "shoulders", "upper_arm", "forearm")
 DOUBT = 0.10  # of factors, beside the lengths in the tables for the height
 HIP_ERROR = 0.0035  # m, of Harrington's regression, sideways
+FEWEST = 3  # markers of a rigid body
 START = 1e-4  # tolerance of the postures that calibration starts from
 
 
@@ -106,9 +107,7 @@ def scaled_person(
     instance_of(recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.recordings.load(path).markers")
     body = human(height, mass, sex)
     check_upright(body, recording.axes, recording.source)
-    chosen = marker_set(body, recording.names, unknown="drop") if markers is None else markers
-    if weights is not None:
-        chosen = MarkerSet(chosen.places, table(weights, WHERE, "weights"), chosen.free)
+    chosen = _chosen(body, recording, markers, weights)
     used, _, positions = checked_recording(chosen, recording)
     frames = _complete(positions, FRAMES)
     if standing is not None:
@@ -141,6 +140,21 @@ def scaled_person(
     landmarks = {name: float(way) for name, way, far in zip(used.names, moved, spread, strict=True) if np.isfinite(far)}
     by_name = dict(zip(used.names, residuals.tolist(), strict=True))
     return Person(resized(body, factors), used.moved(found.local), factors, by_name, landmarks)
+
+
+def _chosen(
+    body: Robot, recording: Markers, markers: MarkerSet | None, weights: Mapping[str, float] | None
+) -> MarkerSet:
+    """Return the markers of a recording, by their names if no set is given, with weights."""
+    chosen = marker_set(body, recording.names, unknown="drop") if markers is None else markers
+    instance_of(chosen, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
+    if len(chosen.names) < FEWEST:
+        found = f"{len(chosen.names)} markers are known by their names: the recording has {listing(recording.names)}"
+        fix = "rename them (recording.renamed), or say where they sit: markers=MarkerSet(...)"
+        raise ModelError(describe(found, where=recording.source, allowed=f"{FEWEST} or more", fix=fix))
+    if weights is None:
+        return chosen
+    return MarkerSet(chosen.places, table(weights, WHERE, "weights"), chosen.free)
 
 
 def _upright(markers: MarkerSet, standing: Markers) -> Array:
