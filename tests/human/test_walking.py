@@ -87,7 +87,7 @@ def test_the_problem_is_at_least_as_large_as_in_the_thesis() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"version": "dirty"}, "version is 'dirty'; allowed: 'thesis', 'clean', 'printed', 'nearest'"),
+        ({"version": "dirty"}, "version is 'dirty'; allowed: 'thesis', 'clean', 'free', 'printed', 'nearest'"),
         ({"slope": 2.0}, "slope is 2.0; allowed: a finite number, above -0.785398 and below 0.785398"),
         ({"load": 15.0}, "load is 15.0; allowed: a Backpack or a Box"),
         ({"steps": 3}, "steps is 3; allowed: a whole number from 1 to 2"),

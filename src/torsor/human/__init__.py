@@ -4,6 +4,7 @@ from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.hand_forces import HandForces, hand_wrenches
 from torsor.human.body.loads import Backpack, Box
+from torsor.human.body.passive import passive_torques
 from torsor.human.body.person import Person, person_of
 from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
 from torsor.human.body.trunk_strength import TrunkStrength
@@ -69,6 +70,7 @@ __all__ = [
     "lifting",
     "likeness",
     "opensim_motion",
+    "passive_torques",
     "person_of",
     "plot_task",
     "printed_differences",

@@ -3,10 +3,10 @@
 A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constraints; ``solve`` returns a
 ``MotionResult``, or raises a ``MotionError`` that names the constraints in conflict.
 
-Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Jerk, Reaction, Reference, Manipulability,
-ExpressionCost. At the ends: Start, End, Linked, Periodic, Symmetric. Bounds: Positions, Velocities, Accelerations,
-Jerks, Torques, TorqueRates, Powers, Reactions, Unactuated. In space: FramePosition, FrameVelocity, Orientation, Follow,
-Clearance of Sphere, Capsule and HalfSpace. Any expression of a ``Node``: ExpressionConstraint.
+Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Rates, Jerk, Reaction, Reference,
+Manipulability, ExpressionCost. At the ends: Start, End, Linked, Periodic, Symmetric. Bounds: Positions, Velocities,
+Accelerations, Jerks, Torques, TorqueRates, Powers, Reactions, Unactuated. In space: FramePosition, FrameVelocity,
+Orientation, Follow, Clearance of Sphere, Capsule and HalfSpace. Any expression of a ``Node``: ExpressionConstraint.
 
 Profiles: Spline, Path; free numbers of the robot: Number. Built-in problems: PROBLEMS. Files: load_problem. Several
 solves: continuation, pareto, ``MotionProblem.multistart``. Bang-bang motions: switching. Solvers by name: SOLVERS.
@@ -41,7 +41,7 @@ from torsor.motion.terms.limits import (
     Unactuated,
     Velocities,
 )
-from torsor.motion.terms.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Time, TorqueRate
+from torsor.motion.terms.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Rates, Time, TorqueRate
 from torsor.motion.terms.reactions import Reaction, Reactions
 from torsor.motion.terms.references import Follow, Manipulability, Reference
 from torsor.motion.terms.term import Number
@@ -91,6 +91,7 @@ __all__ = [
     "Phase",
     "Positions",
     "Powers",
+    "Rates",
     "Reaction",
     "Reactions",
     "Reference",

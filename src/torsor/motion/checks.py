@@ -48,6 +48,8 @@ def check_phases(phases: Sequence[Phase], where: str) -> None:
     """Raise ModelError where there is no phase, or two phases have the same name."""
     if not phases:
         raise ModelError(describe("no phase is given", where=where, fix="give one or more"))
+    if len(phases) > 1 and any(phase.clock for phase in phases):
+        raise ModelError(describe(f"{len(phases)} phases with a clock", where=where, allowed="a clock of one phase"))
     names = [phase.name for phase in phases if phase.name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -14,9 +14,11 @@ from torsor.checks import several
 from torsor.errors import ModelError, describe
 from torsor.motion.checks import check_number, check_phases, check_robot, check_splines, check_types, with_phase_index
 from torsor.motion.terms.ends import Ends, Linked, whole_path
+from torsor.motion.terms.objectives import Rates
 from torsor.motion.terms.references import OnPath
 from torsor.motion.terms.term import Constraint, Cost, Number, Term
 from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.clock import LARGEST, Clock
 from torsor.motion.transcription.groups import grouped
 from torsor.motion.transcription.known_points import KnownPoints, bound_control_points
 from torsor.motion.transcription.layout import Layout
@@ -27,6 +29,7 @@ from torsor.motion.transcription.node_kernels import NodeKernels
 from torsor.motion.transcription.paths import Path
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.program import Program
+from torsor.motion.transcription.row_rates import RowRates
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
@@ -127,9 +130,9 @@ class ProblemStatement:
         return MotionModel(self.robot, self.frozen, self.path, tuple(self.extra_profiles), self.assembly)
 
     @cached_property
-    def extra_profiles(self) -> dict[str, tuple[float, float]]:
+    def extra_profiles(self) -> dict[str, tuple[float | None, float | None]]:
         """Profiles that terms add, with their first and last values."""
-        found: dict[str, tuple[float, float]] = {}
+        found: dict[str, tuple[float | None, float | None]] = {}
         for term in self.terms:
             for name, ends in term.profiles().items():
                 if found.setdefault(name, ends) != ends:
@@ -168,11 +171,17 @@ class ProblemStatement:
                     fix = "give one of them another name"
                     raise ModelError(describe(f"two terms have a number {name!r}", where=self.name, fix=fix))
                 found[name] = self._number(name, number)
+        for name in self._clock.names:
+            found[name] = self._number(name, Number(0.0, -LARGEST, LARGEST))
         wrong = [name for name in self.numbers if name not in found]
         if wrong:
             allowed = ", ".join(found) or "none: the robot has no free numbers"
             raise ModelError(describe(f"numbers names {wrong[0]!r}", where=self.name, allowed=allowed))
         return found
+
+    @property
+    def _clock(self) -> Clock:
+        return self.stages[0].timing
 
     def _number(self, name: str, default: Number) -> Number:
         number = self.numbers.get(name, default)
@@ -184,7 +193,8 @@ class ProblemStatement:
     @cached_property
     def node(self) -> Node:
         """The symbols of one node, from which terms make their expressions."""
-        return Node(self.model, [each for each in self._all_shared if each not in self.model.parameters], self.held)
+        shared = [each for each in self._all_shared if each not in self.model.parameters]
+        return Node(self.model, shared, self.held, self._clock)
 
     @cached_property
     def _kernels(self) -> dict[tuple[int, ...], NodeKernels]:
@@ -228,7 +238,23 @@ class ProblemStatement:
             lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
         for term in (*self.terms, *([] if self.path is None else [OnPath()])):
             bound_control_points(term, self.model, layout, lower, upper, self.name)
-        return Program(layout, tuple(batches), Linear(known.equations, layout), lower, upper)
+        rates = tuple(self.rates_of(each, batches) for each in self.costs if isinstance(each, Rates))
+        return Program(layout, tuple(batches), Linear(known.equations, layout), lower, upper, rates=rates)
+
+    def rates_of(self, cost: Rates, batches: Sequence[Batch]) -> RowRates:
+        """Return the cost of the rates of the rows of a constraint."""
+        for batch in batches:
+            labels = [
+                (term.title, label)
+                for term, bound in zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
+                for label in bound.labels
+            ]
+            ends = tuple(cost.only or ("",))
+            chosen = [k for k, (title, label) in enumerate(labels) if title == cost.of and label.endswith(ends)]
+            if chosen:
+                return RowRates(batch, np.array(chosen), cost.weight / self.held.get(cost.per, 1.0), cost.per)
+        titles = ", ".join(each.title for each in self.conditions)
+        raise ModelError(describe(f"no rows of {cost.of!r}", where=f"{self.name}: {cost.title}", allowed=titles))
 
     def guess(self) -> Array:
         """Return the initial guess (n,): straight lines between the positions given at ends of phases.

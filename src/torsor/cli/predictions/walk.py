@@ -20,7 +20,7 @@ from torsor.cli.predictions.prediction import (
 from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, walking
 from torsor.human.gait.settings import VERSIONS
-from torsor.human.gait.walking import OBJECTIVES
+from torsor.human.gait.walking import FREE_OBJECTIVES, OBJECTIVES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 
@@ -48,12 +48,18 @@ def _pairs(flag: str, text: str) -> Option:
 
 _VERSIONS = (
     "thesis: 6 control points (default); clean: 8, tighter contact; "
+    "free: length, width and times of the step are found as well, without habits; "
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
 OPTIONS = (
     *BODY,
-    Option("--speed", type=float, metavar="M/S", help="speed of walking (default: 1.2), for the same length of a step"),
+    Option(
+        "--speed",
+        type=float,
+        metavar="M/S",
+        help="speed of walking (default: 1.2), for the same length of a step unless that is free",
+    ),
     Option("--length", type=float, metavar="M", help="length of a step (default: 0.6)"),
     Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
@@ -65,7 +71,10 @@ OPTIONS = (
     _pairs("--frozen", "joints that do not move, with their angles in degrees"),
     _pairs("--strength", "joints that are weaker, with factors of their strength"),
     ERGONOMICS,
-    _pairs("--objective", f"weights of {', '.join(OBJECTIVES)} (default: effort=1)"),
+    _pairs(
+        "--objective",
+        f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free, of {', '.join(FREE_OBJECTIVES)}",
+    ),
 )
 
 
@@ -83,7 +92,7 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         raise ModelError(describe(f"--slope is {slope:g}", where="walk", allowed=allowed))
     return walking(
         body,
-        Step(**chosen(given, "speed", "length", "width")),
+        _step(given),
         load=load,
         slope=math.radians(slope),
         frozen=_frozen(body, dict(given.get("frozen", ()))),
@@ -91,6 +100,12 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         objective=dict(given["objective"]) if "objective" in given else None,
         **chosen(given, "version", "steps", "planar"),
     )
+
+
+def _step(given: Mapping[str, Any]) -> Step:
+    """Return the step; what is not given is free with --version free."""
+    free = {"length": "free", "width": "free", "timing": "free"} if given.get("version") == "free" else {}
+    return Step(**(free | chosen(given, "speed", "length", "width")))
 
 
 def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:

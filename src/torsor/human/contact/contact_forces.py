@@ -4,7 +4,7 @@ How the feet carry the body is data of each node (``support.Carried``): one kern
 joint torques are those of inverse dynamics without the ground, minus the effect of the feet's wrenches on the legs.
 """
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -105,6 +105,13 @@ class ContactForces:
                 found[k] = found[k] - (self.toes[side] * taken if name == TOES else taken)
         return ca.vertcat(*found[len(GLOBAL) :])
 
+    def ground_power(self, side: str) -> ca.SX:
+        """Return the power of the ground at a foot: zero while it neither slips nor is lifted."""
+        wrench, toes = self.feet[side], self.toes[side]
+        foot, tip = (_power(self.node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
+        total: ca.SX = (1 - toes) * foot + toes * tip
+        return total
+
     def reaction(self, side: str, joint: str) -> ca.SX:
         """Return the force (3 x 1, base axes) on the link below a joint of a leg: "hip", "knee" or "ankle"."""
         child = f"{side}_{REACTIONS[joint]}"
@@ -112,12 +119,13 @@ class ContactForces:
         return R @ self.node.wrenches()[self.node.robot.link_names.index(child), 3:].T - self.feet[side].f
 
 
+def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
+    """Return the power of a wrench about the origin on a link."""
+    pose, V = node.pose(link), node.velocity(link)
+    omega, v = pose[:3, :3] @ V[:3], pose[:3, :3] @ V[3:]
+    return ca.dot(wrench.n, omega) + ca.dot(wrench.f, v + ca.cross(pose[:3, 3], omega))
+
+
 def _horizontal(place: ca.SX) -> ca.SX:
     """Return (x, z) as a vector (3 x 1)."""
     return ca.vertcat(place[0], 0, place[1])
-
-
-@lru_cache(maxsize=8)
-def contact_forces(node: Node) -> ContactForces:
-    """Return the contact forces of a node, the same object for all terms of the node."""
-    return ContactForces(node)

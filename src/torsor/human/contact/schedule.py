@@ -4,14 +4,14 @@ A step begins with the heel strike of the right foot and ends with that of the l
 z = 0, and the left foot one step length behind it. A second step is the mirror image of the first.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import instance_of, number, positive, whole_number
+from torsor.checks import instance_of, interval, number, one_of, positive, whole_number
 from torsor.deprecation import renamed_attribute
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import other_side
@@ -21,6 +21,7 @@ from torsor.motion.terms.term import TOUCHING
 # Points of application, as fractions of the foot length from the heel.
 PRESSED, FOREFOOT, TIP = 0.275, 0.853, 0.98  # leading foot at toe-off; trailing foot at the start, and at the end
 WIDE, LONG = 0.667, 0.147  # half the box in double support, as fractions of half the width and of the length
+FREE = {"length": (0.2, 1.4), "width": (0.03, 0.3), "speed": (0.3, 3.0)}  # bounds of what is free (m, m, m/s)
 MEET = 4.0  # height of the point where the feet's lines of force meet, in foot lengths: about the centre of mass
 
 
@@ -35,27 +36,40 @@ class Step:
     double support the trailing foot pushes forward and the leading foot brakes: with a ``push`` of 1 their lines of
     force meet at about the height of the centre of mass, with 0 they are parallel.
 
+    ``length``, ``width`` and ``speed`` may be "free", or bounds (least, most): they are then results of the
+    optimisation, and so are the times with ``timing="free"``, which needs a version of ``walking`` with free steps. At
+    a given speed, a free length is a free duration.
+
     Example:
         >>> Step().duration
         0.5
+        >>> Step(length="free", width=(0.05, 0.2), timing="free").is_free
+        True
         >>> Step().leading_fraction(np.array([0.0, 0.12, 0.24, 1.0])).tolist()
         [0.0, 0.5, 1.0, 1.0]
     """
 
-    length: float = 0.6
-    width: float = 0.1
-    speed: float = 1.2
+    length: Any = 0.6
+    width: Any = 0.1
+    speed: Any = 1.2
     flat: float = 0.16
     toe_off: float = 0.24
     heel_off: float = 0.62
     knee: float = 0.42
     ball_off: float = 0.06
     push: float = 1.0
+    timing: str = "given"
     share = renamed_attribute("Step", "share", "leading_fraction")
 
     def __post_init__(self) -> None:
-        for name in ("length", "width", "speed"):
-            positive(getattr(self, name), "step", name)
+        for name in FREE:
+            given = getattr(self, name)
+            if isinstance(given, tuple | list):
+                object.__setattr__(self, name, interval(given, "step", name))
+                positive(given[0], "step", f"the least {name}")
+            elif given != "free":
+                positive(given, "step", name)
+        one_of(self.timing, ("given", "free"), "step", "timing")
         for name in ("flat", "toe_off", "heel_off"):
             number(getattr(self, name), "step", name, above=0.0, below=1.0)
         if not self.flat < self.toe_off < self.heel_off:
@@ -66,9 +80,39 @@ class Step:
         number(self.push, "step", "push", least=0.0)
 
     @property
+    def is_free(self) -> bool:
+        """Whether any of its quantities is a result of the optimisation."""
+        return self.timing == "free" or any(not isinstance(getattr(self, name), int | float) for name in FREE)
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """Return least and most of "length", "width" or "speed"; they are equal if it is given.
+
+        Example:
+            >>> Step(length="free").bounds("length"), Step(length="free").bounds("width")
+            ((0.2, 1.4), (0.1, 0.1))
+        """
+        given = getattr(self, name)
+        if given == "free":
+            return FREE[name]
+        return (float(given[0]), float(given[1])) if isinstance(given, tuple) else (float(given), float(given))
+
+    @property
+    def nominal(self) -> "Step":
+        """The step with numbers in place of what is free, from which the search starts.
+
+        People take steps of about 0.62 m at 1 m/s, and longer ones by the power 0.42 of the speed (Kuo 2001).
+        """
+        if not self.is_free:
+            return self
+        speed, width = (float(np.mean(self.bounds(name))) for name in ("speed", "width"))
+        length = float(np.clip(0.62 * speed**0.42, *self.bounds("length")))
+        return replace(self, length=length, width=width, speed=speed, timing="given")
+
+    @property
     def duration(self) -> float:
         """Duration of the step (s)."""
-        return self.length / self.speed
+        given = self.nominal
+        return float(given.length / given.speed)
 
     def leading_fraction(self, s: Array) -> Array:
         """Return the fraction (K,) of the ground's force on the leading foot: smooth, 1 from toe-off on."""

@@ -161,6 +161,14 @@ class Support:
         return found
 
 
+class SharedSupport(Support):
+    """A support whose feet share the force as the optimisation finds best (``sharing``)."""
+
+    def shared(self, s: Array, body: Robot, friction: float) -> Array:
+        """Return the data (K, ``sharing.SHARED.size``) at times s (K,)."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Standing(Support):
     """Both feet flat side by side, their heels ``width`` apart (m) at z = 0; each carries half.

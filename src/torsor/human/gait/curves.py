@@ -13,11 +13,12 @@ from torsor.checks import instance_of, one_of
 from torsor.deprecation import renamed_attribute
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL, SIDES
+from torsor.human.contact.free_walk import solved_step
 from torsor.human.contact.schedule import Step
 from torsor.human.gait.energy import Energy, energy, joint_of
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.terms.pressing import pressure
-from torsor.human.terms.samples import JOINTS, Samples, sampled, walk_of
+from torsor.human.terms.samples import JOINTS, Samples, sampled, sampled_at, walk_of
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 from torsor.viewable import Playable
@@ -59,10 +60,10 @@ class StrideCurves(Playable):
         """The body, with its load, and gravity as on the slope."""
         return walk_of(self.result.problem)[0].body
 
-    @property
+    @cached_property
     def step(self) -> Step:
-        """The step."""
-        return walk_of(self.result.problem)[1].step
+        """The step; what was free is a number."""
+        return solved_step(walk_of(self.result.problem)[1], self.result)
 
     @property
     def weight(self) -> float:
@@ -85,9 +86,9 @@ class StrideCurves(Playable):
     def samples(self) -> Samples:
         """All quantities at the 401 instants; the own side is the first one, and is called "right" in names."""
         body, walk = self.body, walk_of(self.result.problem)[1]
-        length, half = walk.step.length, COUNT // 2
+        length, half = self.step.length, COUNT // 2
         if walk.steps == 1:
-            found = sampled(self.result, np.linspace(0.0, 1.0, half + 1))
+            found = sampled_at(self.result, np.linspace(0.0, 1.0, half + 1))
             return found.then(found.mirrored(body, length))
         found = sampled(self.result, self.s)
         if self.side == "right":

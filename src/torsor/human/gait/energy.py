@@ -12,6 +12,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL
+from torsor.human.contact.free_walk import solved_step
 from torsor.human.terms.samples import sampled, walk_of
 from torsor.motion import MotionResult
 
@@ -92,9 +93,9 @@ def energy(result: MotionResult) -> Energy:
     ends = np.unique(np.concatenate([contacts, knots, [1.0]]).round(12))
     x, w = np.polynomial.legendre.leggauss(ORDER)
     grid = np.concatenate([np.linspace(a, b, PARTS + 1)[:-1] for a, b in pairwise(ends)] + [[1.0]])
-    half = np.diff(grid) / 2
+    half, clock = np.diff(grid) / 2, phase_layout.phase.timing
     s = (((grid[:-1] + grid[1:]) / 2)[:, None] + half[:, None] * x).ravel()
-    weights = T * (half[:, None] * w).ravel()
+    weights = T * (half[:, None] * w).ravel() * clock.numeric(s, result.x[list(phase_layout.ticks)], 1)
     at, borders = sampled(result, s), sampled(result, np.array([0.0, 1.0]))
     names = term.body.coordinate_names
     powers: dict[str, Array] = {}
@@ -106,4 +107,5 @@ def energy(result: MotionResult) -> Energy:
         if power.any()
     }
     change = float(np.diff(borders.kinetic + borders.potential)[0])
-    return Energy(walk.steps * step.length, term.body.mass, work, float(weights @ at.ground.sum(axis=1)), change)
+    length = solved_step(walk, result).length
+    return Energy(walk.steps * length, term.body.mass, work, float(weights @ at.ground.sum(axis=1)), change)

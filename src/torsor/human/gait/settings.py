@@ -13,12 +13,16 @@ from torsor.errors import ModelError, describe, shortened
 from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_side
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
+from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.habits import Habits
 from torsor.motion import Phase
+from torsor.motion.transcription.phase import POINTS
 from torsor.robot.robot import Robot
 
 SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
+CLEARANCE = 0.005  # m: the swing foot of a free step is above the ground by this or more
+HARMONICS = 2  # of the clock: four variables, as many as events between heel strikes
 BEGUN = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
 BOTH_SIDES = "steps=2, or the same on the other side"
 
@@ -30,7 +34,8 @@ class Version:
     ``points`` is the number of control points of each coordinate, ``nodes`` the number of nodes of a step or their
     times s, ``slack`` (m) the tolerance of positions and ``slip`` (m/s) that of velocities of points in stance, and
     ``order`` the highest derivative that is continuous from one step to the next. ``is_printed`` is for the objective
-    and the constraints that Barman 2020 prints, and these alone: there a band of 0 is an equation.
+    and the constraints that Barman 2020 prints, and these alone: there a band of 0 is an equation. ``is_free`` is for
+    steps whose lengths and times may be free, and for feet that share the force as the optimisation finds best.
     """
 
     points: int
@@ -39,6 +44,7 @@ class Version:
     slip: float
     order: int
     is_printed: bool = False
+    is_free: bool = False
 
     def __post_init__(self) -> None:
         for name in ("slack", "slip"):
@@ -53,11 +59,18 @@ class Version:
 
     def phase(self, walk: Walk) -> Phase:
         """Return the motion phase of a walk; each step has nodes at its own start and end."""
-        given = self.nodes
-        each = np.linspace(0.0, 1.0, given) if isinstance(given, int | np.integer) else np.asarray(given, dtype=float)
+        count = self.nodes
+        each = np.linspace(0.0, 1.0, count) if isinstance(count, int | np.integer) else np.asarray(count, dtype=float)
         nodes = [(k + np.maximum(each, BEGUN if k else 0.0)) / walk.steps for k in range(walk.steps)]
         points = self.points + (walk.steps - 1) * (self.points - 1)
-        return Phase(walk.duration, points=points, nodes=np.concatenate(nodes), quadrature="trapezoid")
+        given: dict[str, Any] = {"points": points, "nodes": np.concatenate(nodes), "quadrature": "trapezoid"}
+        if not isinstance(walk, FreeWalk):
+            return Phase(walk.duration, **given)
+        lengths, speeds = (walk.step.bounds(name) for name in ("length", "speed"))
+        durations = lengths[0] / speeds[1], lengths[1] / speeds[0]
+        clock = HARMONICS if walk.step.timing == "free" else 0
+        given |= {"points": POINTS, "knots": walk.knots(points)}
+        return Phase(durations, own=walk.splines(), clock=clock, **given)
 
 
 class VersionChanges(TypedDict, total=False):
@@ -73,6 +86,7 @@ class VersionChanges(TypedDict, total=False):
 VERSIONS: Mapping[str, Version] = {
     "thesis": Version(points=6, nodes=31, slack=0.003, slip=0.25, order=1),
     "clean": Version(points=8, nodes=41, slack=0.002, slip=0.05, order=2),
+    "free": Version(points=10, nodes=51, slack=0.002, slip=0.05, order=2, is_free=True),
     "printed": Version(points=6, nodes=19, slack=0.0, slip=0.0, order=1, is_printed=True),
     "nearest": Version(points=6, nodes=19, slack=0.002, slip=0.002, order=1, is_printed=True),
 }
@@ -114,6 +128,7 @@ class WalkSettings:
         """Raise ModelError for settings that are invalid, with the fix."""
         instance_of(self.habits, Habits, "walk", "habits")
         self._check_printed()
+        self._check_free()
         instance_of(self.planar, bool, "walk", "planar")
         if self.curves is not None:
             instance_of(self.curves, StrengthCurves, "walk", "curves", allowed="a torsor.human.StrengthCurves")
@@ -156,11 +171,23 @@ class WalkSettings:
                 found = f"{name} with a version that has the printed objective and constraints alone"
                 raise ModelError(describe(found, where="walk", fix="leave it out, or choose another version"))
 
+    def _check_free(self) -> None:
+        """Raise ModelError for free steps of other versions, and for what free steps cannot have."""
+        if self.walk.step.is_free and not self.version.is_free:
+            found = "a step with a free length, width, speed or timing"
+            raise ModelError(describe(found, where="walk", fix='walking(version="free"), or numbers'))
+        given = {"steps=2": self.walk.steps == 2, "curves": self.curves is not None}
+        for name, is_given in given.items():
+            if self.version.is_free and is_given:
+                raise ModelError(describe(f"{name} with the version 'free'", where="walk", fix="another version"))
+
     @cached_property
     def habits(self) -> Habits:
-        """The habits: those given, or the default ones; the printed problem has none."""
+        """The habits: those given, or the default ones; printed problems and free steps have none."""
         if self.given_habits is not None:
             return self.given_habits
+        if self.version.is_free:
+            return replace(Habits.none(), knee=None, clearance=CLEARANCE)
         return Habits.none() if self.version.is_printed else Habits()
 
     def _check_symmetry(self, tables: Mapping[str, Mapping[str, float]]) -> None:
@@ -181,7 +208,9 @@ class WalkSettings:
     @cached_property
     def weights(self) -> dict[str, float]:
         """Weights of the objectives."""
-        return {"effort": 1.0} if self.objective is None else table(self.objective, "walk", "objective")
+        if self.objective is None:
+            return {"energy": 1.0, "effort": 1.0} if self.version.is_free else {"effort": 1.0}
+        return table(self.objective, "walk", "objective")
 
     @cached_property
     def loaded(self) -> Robot:

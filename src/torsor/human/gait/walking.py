@@ -17,19 +17,27 @@ from torsor.human.body.coordinates import GLOBAL, SIDES, mirror
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
+from torsor.human.contact.contact_forces import LEGS
+from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.contact.schedule import Step, Walk
+from torsor.human.contact.sharing import SPEED, WIDTH
 from torsor.human.gait.printed_set import PrintedWalk, printed_constraints
-from torsor.human.gait.settings import VersionChanges, WalkSettings, changed_version
+from torsor.human.gait.settings import Version, VersionChanges, WalkSettings, changed_version
+from torsor.human.terms.energy import ACTIVATION, Accelerations, MetabolicEnergy, MuscleEffort, MuscleTorques
 from torsor.human.terms.feet import Clears, Stands, contacts
 from torsor.human.terms.forces import Balance, Effort, JointReactions, Strengths, Torques, Unbalance
 from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.problem import HumanProblem
-from torsor.motion import MotionProblem, Periodic, Positions, Symmetric
+from torsor.human.terms.sharing import BothPress, SharedBalance, sharing_bounds
+from torsor.motion import MotionProblem, Number, Periodic, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
+from torsor.motion.terms.objectives import Rates
 from torsor.motion.terms.term import Constraint, Cost
 from torsor.robot.robot import Robot
 
 OBJECTIVES = {"effort": Effort, "balance": Unbalance, "reaction": JointReactions}
+FREE_OBJECTIVES = {"energy": MetabolicEnergy, "effort": MuscleEffort, "accelerations": Accelerations}
+ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints whose excitation counts
 SWING = 0.06  # fraction of a step: the clearance holds from this time after toe-off to this time before the heel strike
 
 
@@ -78,10 +86,11 @@ def walking(
         >>> problem.program.n, len(problem.model.names)
         (228, 38)
     """
+    chosen = changed_version(version, changes)
     settings = WalkSettings(
         body=checked_body(body, "walk"),
-        walk=Walk(Step() if step is None else step, steps),
-        version=changed_version(version, changes),
+        walk=_walk(step, steps, chosen),
+        version=chosen,
         load=load,
         slope=slope,
         frozen=frozen,
@@ -92,7 +101,7 @@ def walking(
         given_habits=habits,
         friction=friction,
     )
-    settings.check(tuple(OBJECTIVES))
+    settings.check(tuple(FREE_OBJECTIVES if chosen.is_free else OBJECTIVES))
     constraints = _constraints(settings)
     model, numbers = shared_model(settings.loaded)
     order = _relaxation_order(settings, constraints)
@@ -111,6 +120,13 @@ def walking(
     )
 
 
+def _walk(step: Step | None, steps: int, version: Version) -> Walk:
+    """Return the walk of a step; without one, that of the version."""
+    if not version.is_free:
+        return Walk(Step() if step is None else step, steps)
+    return FreeWalk(Step(length="free", width="free", timing="free") if step is None else step, steps)
+
+
 def _relaxation_order(settings: WalkSettings, constraints: list[Constraint | Ends]) -> tuple[list[str], ...]:
     """Return groups of constraints in the order in which they may be relaxed."""
     if settings.version.is_printed:
@@ -126,6 +142,8 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
             _repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
             *printed_constraints(settings),
         ]
+    if version.is_free:
+        return _free_constraints(settings)
     lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
     curves = [] if settings.curves is None else [settings.curves]
     return [
@@ -140,15 +158,41 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     ]
 
 
+def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
+    """Return the constraints of a step whose lengths and times may be free."""
+    version, habits, body, step = settings.version, settings.habits, settings.loaded, settings.walk.step
+    lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
+    ends = {SPEED: step.bounds("speed"), WIDTH: step.bounds("width")}
+    nominal = {SPEED: step.nominal.speed, WIDTH: step.nominal.width}
+    variables = {name: Number(nominal[name], *ends[name]) for name in ends}
+    axes = "yz" if settings.planar else "xyz"
+    return [
+        _repetition(settings.moving, settings.walk, version.order),
+        Positions(lower=lower, upper=upper, hull=True, name="ranges"),
+        MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
+        SharedBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
+        BothPress(**settings.ground, name="both feet press"),
+        *sharing_bounds(step.toe_off),
+        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True),
+        *_swing(settings),
+        *habits.constraints(body, settings.box, clear=not settings.planar),
+    ]
+
+
 def _repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
     """Return the constraint that the walk ends as it began: mirrored after one step, the same after two."""
-    ahead = {"tz": walk.steps * walk.step.length}
+    ahead, pace = dict[str, float](), dict[str, Any]()
+    if isinstance(walk, FreeWalk):
+        least, most = walk.step.bounds("speed")
+        pace = {"paces": {"tz": least}} if least == most else {"paces": {"tz": 1.0}, "paced_by": SPEED}
+    else:
+        ahead = {"tz": walk.steps * walk.step.length}
     if walk.steps == 2:
         return Periodic(shifts=ahead, order=order, name="the next stride is the same")
     others, signs = mirror(names)
     partners = {name: names[k] for name, k in zip(names, others, strict=True)}
     turned = dict(zip(names, signs.tolist(), strict=True))
-    return Symmetric(partners=partners, signs=turned, shifts=ahead, order=order, name=name)
+    return Symmetric(partners=partners, signs=turned, shifts=ahead, order=order, name=name, **pace)
 
 
 def _swing(settings: WalkSettings) -> list[Constraint]:
@@ -178,6 +222,8 @@ def _swing(settings: WalkSettings) -> list[Constraint]:
 def _objective(settings: WalkSettings) -> list[Cost]:
     """Return the terms of the objective; with the effort comes the posture, a term of its own."""
     moving, habits = settings.moving, settings.habits
+    if settings.version.is_free:
+        return _free_objective(settings)
     more: dict[str, dict[str, Any]] = {"effort": {"moving": moving}}
     costs: list[Cost] = [
         OBJECTIVES[name](weight=weight, **settings.ground, **more.get(name, {}), name=name)
@@ -187,6 +233,23 @@ def _objective(settings: WalkSettings) -> list[Cost]:
     weight = settings.weights.get("effort", 0.0)
     if weight and habits.posture:
         costs.append(Posture(weight=weight, body=settings.loaded, moving=moving, scale=habits.posture, name="posture"))
+    return costs
+
+
+def _free_objective(settings: WalkSettings) -> list[Cost]:
+    """Return the terms of the objective of a free step, each for a metre of the way.
+
+    With a = torque / strength and activation dynamics of first order, the excitation is u = a + t_a da/dt. Over a
+    periodic motion the mean of u^2 is that of a^2 plus t_a^2 times that of (da/dt)^2: effort has these two parts.
+    """
+    costs, weights = list[Cost](), settings.weights
+    for name, kind in FREE_OBJECTIVES.items():
+        if weights.get(name):
+            more = {} if kind is Accelerations else {"moving": settings.moving}
+            costs.append(kind(weight=weights[name], **settings.ground, **more, name=name))
+    if weights.get("effort"):
+        weight = weights["effort"] * ACTIVATION**2
+        costs.append(Rates(of="torques", only=ACTIVE, per=SPEED, weight=weight, name="effort of activation"))
     return costs
 
 

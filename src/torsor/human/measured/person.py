@@ -134,7 +134,8 @@ def scaled_person(
     factors = dict.fromkeys(SEGMENTS, 1.0) | dict(zip(MEASURED, found.factors.tolist(), strict=True))
     factors |= {"hand": factors["forearm"], "foot": factors["shank"]}
     factors["head"] = float(np.mean([factors[name] for name in ("thigh", "shank", "trunk")]))
-    residuals = np.sqrt(np.nanmean(np.where(seen, found.errors, np.nan) ** 2, axis=0))
+    total = (np.where(seen, found.errors, 0.0) ** 2).sum(axis=0)
+    residuals = np.sqrt(total / np.maximum(seen.sum(axis=0), 1))
     expected = used.local + np.einsum("f,fmi->mi", found.factors - 1, ends)
     moved = np.linalg.norm(found.local - expected, axis=1)
     landmarks = {name: float(way) for name, way, far in zip(used.names, moved, spread, strict=True) if np.isfinite(far)}

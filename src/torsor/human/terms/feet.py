@@ -9,6 +9,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
+from torsor.human.contact.sharing import heel_shift
 from torsor.human.contact.support import FORE, WHOLE, Stance, Support
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
@@ -40,6 +41,7 @@ class Stands(Constraint):
     slack: float = 0.003
     slip: float | None = None
     axes: str = AXES
+    is_relative: bool = False  # to a heel whose place is a variable
 
     def _places(self) -> Array:
         """Return the places (points, 3) of the points: those of a flat foot."""
@@ -64,7 +66,8 @@ class Stands(Constraint):
             link, _ = _local(self.body, f"{self.stance.side}_{point}")
             given, pose = STANCE.unpack(node.data(f"{self.title}: {point}", STANCE.size)), node.pose(link)
             held, placed = ([AXES.index(axis) for axis in fixed if axis in own] for own in (AXES, self.axes))
-            rows.append((pose[:3, :3] @ given["local"] + pose[:3, 3] - given["place"])[placed])
+            place = given["place"] + heel_shift(node, self.stance.side) if self.is_relative else given["place"]
+            rows.append((pose[:3, :3] @ given["local"] + pose[:3, 3] - place)[placed])
             labels += [f"{AXES[k]} of {self.stance.side} {point}" for k in placed]
             if self.slip is not None:
                 V = node.velocity(link)
@@ -106,6 +109,7 @@ def contacts(
     placed: str = AXES,
     below: float | None = None,
     prefix: str = "",
+    is_relative: bool = False,
 ) -> list[Constraint]:
     """Return the constraints of all stances, and of heels, balls and toes that stay above the ground otherwise.
 
@@ -122,7 +126,7 @@ def contacts(
         held = [(point, "".join(axis for axis in own if axis in axes)) for point, own in stance.points]
         stance = stance._replace(points=tuple((point, own) for point, own in held if own))
         stands = Stands(body=body, stance=stance, slack=slack, slip=slip, axes=placed, during=during)
-        found.append(replace(stands, name=prefix + names[-1]))
+        found.append(replace(stands, is_relative=is_relative, name=prefix + names[-1]))
     height = -slack if below is None else -below
     for side in SIDES:
         for point in ("heel", "ball", "toe"):

@@ -9,8 +9,9 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import JOINTS, Curve, JointStrength, StrengthCurves
-from torsor.human.contact.contact_forces import REACTIONS, contact_forces, ground_data
-from torsor.human.contact.support import Support
+from torsor.human.contact.contact_forces import REACTIONS, ground_data
+from torsor.human.contact.of_node import contact_forces
+from torsor.human.contact.support import SharedSupport, Support
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Rows, Term
@@ -37,6 +38,8 @@ class Grounded(Term):
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the contact data (K, ``GROUND.size``) at times s (K,)."""
+        if isinstance(self.support, SharedSupport):
+            return {"shared ground": self.support.shared(s, self.body, self.friction)}
         return {"ground": ground_data(self.body, self.support, self.friction, s)}
 
 

@@ -125,7 +125,8 @@ class Posture(Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the weighted sum of squared deviations from the relaxed posture."""
-        names, total, layout = node.model.names, ca.SX(0), _posture(len(node.model.names))
+        names, total = node.model.names[: node.model.names.moving], ca.SX(0)
+        layout = _posture(len(names))
         given = layout.unpack(node.data("posture", layout.size))
         for k, name in enumerate(names):
             rest, leader = given["angle"][k], "yaw" if name.endswith("axial") else name.replace("elbow", "shoulder")

@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.contact.contact_forces import contact_forces
+from torsor.human.contact.of_node import contact_forces
 from torsor.human.terms.forces import Grounded
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term

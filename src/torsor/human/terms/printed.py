@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.human.contact.contact_forces import contact_forces
+from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.polygon import SIDES_MOST, support_sides
 from torsor.human.terms.forces import ARM, Grounded
 from torsor.human.vector_layout import VectorLayout

@@ -40,7 +40,7 @@ class HumanProblem(MotionProblem):
         Wrenches are moment and force, at the origins of the links and in their axes.
         """
         term, body = grounded_term(self), solution.robot
-        s = solution.times / solution.T
+        s = solution.moments.s
         found, whole = sampled(solution, s), ground_reaction(body, solution.q, solution.v, solution.a)
         toes = term.support.carried(s, Foot.of(term.body)).toes
         external = np.zeros((len(s), len(body.links), 6))

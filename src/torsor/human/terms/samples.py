@@ -12,8 +12,8 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
-from torsor.human.contact.balance import Wrench
-from torsor.human.contact.contact_forces import REACTIONS, contact_forces
+from torsor.human.contact.contact_forces import REACTIONS
+from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.hands import Handled, loaded
@@ -107,11 +107,10 @@ class _Sampled(Grounded, Constraint):
         contact, parts = contact_forces(node), dict[str, ca.SX]()
         parts["torques"] = contact.torques
         for side in SIDES:
-            wrench, toes = contact.feet[side], contact.toes[side]
-            foot_power, toe_power = (_power(node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
+            wrench = contact.feet[side]
             parts |= {f"force {side}": wrench.f, f"moment {side}": wrench.n}
             parts |= {f"{joint} {side}": contact.reaction(side, joint) for joint in JOINTS}
-            parts[f"ground {side}"] = (1 - toes) * foot_power + toes * toe_power
+            parts[f"ground {side}"] = contact.ground_power(side)
         parts["kinetic"] = node.call("kinetic_energy", node.q, node.v)
         parts["potential"] = node.call("potential_energy", node.q)
         column = _layout(node.robot).stack(**parts)
@@ -141,13 +140,6 @@ def _sampler(term: Grounded) -> _Sampled:
     return _Sampled(**own)
 
 
-def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
-    """Return the power of a wrench about the origin on a link."""
-    pose, V = node.pose(link), node.velocity(link)
-    omega, v = pose[:3, :3] @ V[:3], pose[:3, :3] @ V[3:]
-    return ca.dot(wrench.n, omega) + ca.dot(wrench.f, v + ca.cross(pose[:3, 3], omega))
-
-
 def sampled(result: MotionResult, s: Array) -> Samples:
     """Return the samples of a motion at increasing times s (K,), fractions of its duration."""
     problem, x = result.problem, result.x
@@ -163,7 +155,7 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     parts = rows_layout.unpack(rows)
     y, model = program_layout.phases[0].profiles(x, s, 3), problem.model
     q, (v, a) = model.positions(y[0]), np.zeros((2, count, model.robot.nv))
-    v[:, model.places], a[:, model.places] = y[1], y[2]
+    v[:, model.places], a[:, model.places] = (each[:, : model.names.moving] for each in y[1:])
     return Samples(
         q,
         v,
@@ -178,10 +170,15 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     )
 
 
+def sampled_at(result: MotionResult, fractions: Array) -> Samples:
+    """Return the samples at fractions (K,) of the duration; a clock may run unevenly over s."""
+    return sampled(result, result.program.layout.phases[0].places(result.x, fractions * result.T))
+
+
 def joint_torques(result: MotionResult) -> Array:
     """Return the torques (K, 55) (N m) of all coordinates at ``result.times``, of walking or another task of the human.
 
     ``result.tau`` is without contact. Here the ground's wrenches act on the feet, and a seat's wrench on the pelvis, so
     that the forces of the six global coordinates are zero.
     """
-    return sampled(result, result.times / result.T).torques
+    return sampled(result, result.moments.s).torques

@@ -9,7 +9,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.trunk_strength import SPINE, TrunkStrength, extension
-from torsor.human.contact.contact_forces import contact_forces
+from torsor.human.contact.of_node import contact_forces
 from torsor.human.terms.forces import Grounded, Torques
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Rows

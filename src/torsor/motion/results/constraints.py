@@ -56,7 +56,7 @@ def time_of(program: Program, x: Array, row: Row) -> float | None:
     if row.phase is None or row.s is None:
         return None
     seconds = [phase_layout.seconds(x) for phase_layout in program.layout.phases]
-    return sum(seconds[: row.phase]) + row.s * seconds[row.phase]
+    return sum(seconds[: row.phase]) + float(program.layout.phases[row.phase].times(x, np.array(row.s)))
 
 
 def on_finer_grid(program: Program) -> tuple[Program, Flags]:

@@ -147,6 +147,8 @@ class Moments(Profiled):
         self.phase = np.searchsorted(ends[:-1], self.times, side="right")
         begun = ends[self.phase] - durations[self.phase]
         self.s = np.clip((self.times - begun) / durations[self.phase], 0.0, 1.0)
+        if problem.stages[0].clock:
+            self.s = problem.program.layout.phases[0].places(x, self.times)
 
     @classmethod
     def of_fractions(cls, problem: ProblemStatement, x: Array, fractions: Sequence[Array]) -> "Moments":
@@ -154,7 +156,7 @@ class Moments(Profiled):
         found, begun, times = cls(problem, x, 0.0), 0.0, []
         parts = [each if k == 0 else each[each > 0] for k, each in enumerate(fractions)]
         for phase_layout, part in zip(problem.program.layout.phases, parts, strict=True):
-            times.append(begun + part * phase_layout.seconds(x))
+            times.append(begun + phase_layout.times(x, part))
             begun += phase_layout.seconds(x)
         found.times, found.s = np.concatenate(times), np.concatenate(parts)
         found.phase = np.repeat(np.arange(len(parts)), [len(part) for part in parts])

@@ -12,6 +12,7 @@ from torsor.arrays import Array, Flags
 from torsor.motion.results.constraints import Active, Group, active_rows, groups, on_finer_grid
 from torsor.motion.results.samples import Moments, Profiled
 from torsor.motion.statement import ProblemStatement
+from torsor.motion.terms.objectives import Rates
 from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.groups import moments_of
@@ -143,6 +144,9 @@ class Solution(Profiled):
 
     def _part(self, term: Cost) -> Part:
         problem, total = self.problem, 0.0
+        if isinstance(term, Rates):
+            own = problem.rates_of(replace(term, weight=1.0), self.program.batches)
+            return Part(term.title, float(term.weight), own.value(self.x))
         kernels = problem.kernels_of([term if term.weight == 1.0 else replace(term, weight=1.0)])
         for index, phase in enumerate(problem.stages):
             if term.holds_in(index, phase):

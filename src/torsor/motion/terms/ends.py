@@ -167,6 +167,8 @@ class Symmetric(Ends):
 
     ``partners`` has {name: name}, ``signs`` {name: -1.0} and ``shifts`` {name: number}; their defaults are the profile
     itself, 1 and 0. Derivatives up to ``order`` are mirrored too, without the shift. ``only`` limits it to some names.
+    ``paces`` has {name: speed}: the duration times the speed is added to the shift. With ``paced_by``, the speed is
+    multiplied by the shared number of that name.
 
     Example:
         >>> mirror = Symmetric(partners={"left": "right", "right": "left"}, order=0)
@@ -179,12 +181,15 @@ class Symmetric(Ends):
     shifts: Mapping[str, float] = field(default_factory=dict)
     order: int = 1
     only: Sequence[str] | None = None
+    paces: Mapping[str, float] = field(default_factory=dict)
+    paced_by: str = ""
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
         """Yield an equation for each profile and order."""
-        for what in ("partners", "signs", "shifts"):
+        for what in ("partners", "signs", "shifts", "paces"):
             table(getattr(self, what), self.title, what)
-        signs, shifts = (of_profiles(each, names, self.title) for each in (self.signs, self.shifts))
+        given = (self.signs, self.shifts, self.paces)
+        signs, shifts, paces = (of_profiles(each, names, self.title) for each in given)
         indices_of([*self.partners, *self.partners.values()], names, self.title)
         own = range(_moving(names)) if self.only is None else indices_of(self.only, names, self.title)
         if not own:
@@ -196,8 +201,9 @@ class Symmetric(Ends):
             other, sign = names.index(self.partners.get(name, name)), signs.get(profile, 1.0)
             for order in orders:
                 parts = Part(phases - 1, 1.0, order, profile), Part(0, 0.0, order, other, -sign)
-                value = shifts.get(profile, 0.0) if order == 0 else 0.0
-                yield Equation(self.title, f"{ORDER_NAMES[order]} of {name}", parts, value, value)
+                value, pace = (each.get(profile, 0.0) if order == 0 else 0.0 for each in (shifts, paces))
+                label = f"{ORDER_NAMES[order]} of {name}"
+                yield Equation(self.title, label, parts, value, value, -pace, self.paced_by if pace else "")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -168,3 +168,29 @@ class Jerk(Cost):
             node.robot.place(self.frame)
             return ca.sumsqr(node.jerk(self.frame)[3:] / positive(self.scale, self.title, "scale"))
         return ca.sumsqr(_divide_by_scales(node.j, self.scale, node.robot.coordinate_names, self.title))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rates(Cost):
+    """The mean over time of the squared rates of the rows of a constraint, named by ``of``, between its nodes.
+
+    The constraint has to hold at all nodes of a phase. ``only`` limits it to rows whose labels end with one of these.
+    ``per`` names a shared number by which it is divided, such as a speed.
+
+    Example:
+        >>> Rates(of="torques").title
+        'Rates'
+    """
+
+    of: str
+    only: Sequence[str] | None = None
+    per: str = ""
+
+    @property
+    def has_rows(self) -> bool:
+        """It is evaluated from the rows of the constraint."""
+        return False
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return 0: it has no integrand at one node."""
+        return ca.SX(0)

@@ -54,7 +54,7 @@ class Reference(Cost):
         scale = by_name(self.scale, [node.robot.position_names[k] for k in kept], np.inf, f"{self.title}: scale")
         if not (scale > 0).all():
             raise ModelError(describe(f"scale is {self.scale!r}", where=self.title, allowed="above 0"))
-        return ca.sumsqr((node.q[kept] - path.over(node.s)[0]) / ca.SX(scale))
+        return ca.sumsqr((node.q[kept] - path.over(node.time_fraction)[0]) / ca.SX(scale))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

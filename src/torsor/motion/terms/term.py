@@ -66,8 +66,8 @@ class Term:
         """Return the values (K, count) of ``node.data`` by name, at moments s (K,)."""
         return {}
 
-    def profiles(self) -> Mapping[str, tuple[float, float]]:
-        """Return the profiles that the term adds to those of the robot, with their first and last values."""
+    def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """Return the profiles that the term adds to those of the robot, with first and last values; None is free."""
         return {}
 
     @property

@@ -32,7 +32,7 @@ class KnownPoints:
         phases: Sequence[Phase],
         names: Profiles,
         conditions: Sequence[Any],
-        extras: Mapping[str, tuple[float, float]],
+        extras: Mapping[str, tuple[float | None, float | None]],
         extra_phases: Sequence[Sequence[int]],
     ):
         self._phases, self._names, self._extras, self._extra_phases = phases, names, extras, extra_phases
@@ -57,7 +57,8 @@ class KnownPoints:
                 if order == 0:
                     found[profile][time] = value
         for k, ((first, last), used) in enumerate(zip(self._extras.values(), self._extra_phases, strict=True)):
-            found[self._names.moving + k] = {float(ends[used[0]]): first, float(ends[used[-1] + 1]): last}
+            given = {float(ends[used[0]]): first, float(ends[used[-1] + 1]): last}
+            found[self._names.moving + k] = {time: value for time, value in given.items() if value is not None}
         return found
 
     def _is_used(self, equation: Equation) -> bool:
@@ -73,10 +74,12 @@ class KnownPoints:
         for k, (ends, used) in enumerate(zip(self._extras.values(), self._extra_phases, strict=True)):
             for index, known in enumerate(self.known):
                 if index not in used:
-                    value = ends[0] if index < used[0] else ends[1]
+                    value = (ends[0] if index < used[0] else ends[1]) or 0.0
                     known |= {(own + k, point): value for point in range(self._splines[index][own + k].count)}
-            self.known[used[0]][own + k, 0] = ends[0]
-            self.known[used[-1]][own + k, self._splines[used[-1]][own + k].count - 1] = ends[1]
+            last = self._splines[used[-1]][own + k].count - 1
+            for phase, point, given in ((used[0], 0, ends[0]), (used[-1], last, ends[1])):
+                if given is not None:
+                    self.known[phase][own + k, point] = given
 
     @cached_property
     def _splines(self) -> list[list[Spline]]:
@@ -88,6 +91,11 @@ class KnownPoints:
         Rates other than zero are per second: they determine control points only if the duration is known.
         """
         values, solved, known = state.values(self._names), set[tuple[int, int]](), self.known[index]
+        if self._phases[index].clock and any(order and value for (_, order), value in values.items()):
+            fix = "give rates of 0, or leave the clock out"
+            raise ModelError(
+                describe("a rate other than 0 at an end of a phase with a clock", where=state.title, fix=fix)
+            )
         least, most = self._phases[index].bounds
         for profile, spline in enumerate(self._splines[index]):
             at = range(spline.count) if state.s == 0 else range(spline.count - 1, -1, -1)

@@ -5,7 +5,7 @@ likewise, and given durations.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from torsor.motion.transcription.splines import Spline
 class PhaseLayout:
     """The layout of a phase: the spline of each profile, and the indices of its control points in x (-1: known).
 
-    ``columns`` and the ``known`` values are (N, largest count of control points); ``duration`` is the index of T or -1.
+    ``columns`` and the ``known`` values are (N, largest count of control points); ``duration`` is the index of T or -1,
+    and ``ticks`` are the indices of the variables of the clock.
     """
 
     phase: Phase
@@ -26,6 +27,7 @@ class PhaseLayout:
     columns: Indices
     known: Array
     duration: int
+    ticks: tuple[int, ...] = ()
 
     def points(self, x: Array) -> Array:
         """Return the control points (N, most)."""
@@ -43,7 +45,29 @@ class PhaseLayout:
         for i, spline in enumerate(self.splines):
             for order in range(orders):
                 found[order, :, i] = spline.matrix(s, order) @ C[i, : spline.count] / T**order
+        return self._timed(found, x, s) if self.ticks else found
+
+    def _timed(self, y: Array, x: Array, s: Array) -> Array:
+        """Return derivatives by time (orders, K, N), from those by s T."""
+        h1, h2, h3 = (self.phase.timing.numeric(s, x[list(self.ticks)], order)[:, None] for order in (1, 2, 3))
+        T, found = self.seconds(x), y.copy()
+        h2, h3 = h2 / T, h3 / T**2
+        if len(y) > 1:
+            found[1] = y[1] / h1
+        if len(y) > 2:
+            found[2] = (y[2] * h1 - y[1] * h2) / h1**3
+        if len(y) > 3:
+            found[3] = (y[3] * h1**2 - 3 * y[2] * h1 * h2 + y[1] * (3 * h2**2 - h1 * h3)) / h1**5
         return found
+
+    def times(self, x: Array, s: Array) -> Array:
+        """Return the times (K,) since the start of the phase, at s (K,)."""
+        return self.seconds(x) * self.phase.timing.fraction(s, x[list(self.ticks)])
+
+    def places(self, x: Array, times: Array) -> Array:
+        """Return s (K,) at times (K,) since the start of the phase."""
+        fraction = np.clip(np.asarray(times) / self.seconds(x), 0.0, 1.0)
+        return self.phase.timing.place(fraction, x[list(self.ticks)]) if self.ticks else fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,4 +102,6 @@ class Layout:
             duration = -1 if least == most else size
             size += duration >= 0
             layouts.append(PhaseLayout(phase, splines, columns, values, duration))
-        return cls(tuple(layouts), {name: size + k for k, name in enumerate(numbers)}, size + len(numbers))
+        shared = {name: size + k for k, name in enumerate(numbers)}
+        timed = (replace(each, ticks=tuple(shared[name] for name in each.phase.timing.names)) for each in layouts)
+        return cls(tuple(timed), shared, size + len(numbers))

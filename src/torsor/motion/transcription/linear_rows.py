@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.motion.transcription.layout import Layout
+from torsor.arrays import Array, Flags, Indices
+from torsor.motion.transcription.layout import Layout, PhaseLayout
 
 
 class Part(NamedTuple):
@@ -32,6 +32,8 @@ class Equation(NamedTuple):
     parts: tuple[Part, ...]
     lower: float
     upper: float
+    pace: float = 0.0  # times the duration of the first phase, or
+    paced_by: str = ""  # times it and the shared number of this name
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,40 @@ class Linear:
         total = np.zeros(self.m)
         for (phase, order), (A, b) in self._parts.items():
             total += (A @ x + b) / self.layout.phases[phase].seconds(x) ** order
-        return total
+        return total + self._paces(x) * self._first.seconds(x) if self._paced.size else total
+
+    @property
+    def _first(self) -> PhaseLayout:
+        return self.layout.phases[0]
+
+    @cached_property
+    def _paced(self) -> Indices:
+        """The rows with a part that is proportional to the duration."""
+        return np.flatnonzero([each.pace for each in self.equations])
+
+    def _paces(self, x: Array) -> Array:
+        """Return the factors (m,) of the duration."""
+        found = np.array([each.pace for each in self.equations])
+        for row in self._paced.tolist():
+            if self.equations[row].paced_by:
+                found[row] *= x[self.layout.numbers[self.equations[row].paced_by]]
+        return found
+
+    @property
+    def _pacers(self) -> list[tuple[int, int, float]]:
+        """Row, index of the number, and factor, of the parts that have a shared number."""
+        own = [(row, self.equations[row]) for row in self._paced.tolist()]
+        return [(row, self.layout.numbers[each.paced_by], each.pace) for row, each in own if each.paced_by]
+
+    @property
+    def paced_entries(self) -> Flags:
+        """Which entries (m, n) of the Jacobian parts that are proportional to the duration have."""
+        found = np.zeros((self.m, self.layout.size), dtype=bool)
+        if self._first.duration >= 0:
+            found[self._paced, self._first.duration] = True
+        for row, column, _ in self._pacers:
+            found[row, column] = True
+        return found
 
     def jacobian(self, x: Array) -> Array:
         """Return the Jacobian (m, n)."""
@@ -81,6 +116,10 @@ class Linear:
             total += A / T**order
             if phase_layout.duration >= 0:
                 total[:, phase_layout.duration] -= order * (A @ x + b) / T ** (order + 1)
+        if self._paced.size and self._first.duration >= 0:
+            total[:, self._first.duration] += self._paces(x)
+        for row, column, pace in self._pacers:
+            total[row, column] += pace * self._first.seconds(x)
         return total
 
     def hessian(self, x: Array, multipliers: Array) -> Array:
@@ -94,6 +133,9 @@ class Linear:
                 total[at] += column
                 total[:, at] += column
                 total[at, at] += order * (order + 1) * float(multipliers @ (A @ x + b)) / T ** (order + 2)
+        for row, place, pace in self._pacers if self._first.duration >= 0 else ():
+            total[self._first.duration, place] += pace * multipliers[row]
+            total[place, self._first.duration] += pace * multipliers[row]
         return total
 
     @cached_property
@@ -105,4 +147,6 @@ class Linear:
             if at >= 0 and order:
                 seen = A.any(axis=0)
                 found[at, seen] = found[seen, at] = found[at, at] = True
+        for _, column, _ in self._pacers if self._first.duration >= 0 else ():
+            found[self._first.duration, column] = found[column, self._first.duration] = True
         return found

@@ -18,6 +18,7 @@ import numpy as np
 
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.errors import ModelError, describe
+from torsor.motion.transcription.clock import EVEN, Clock
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
 from torsor.robot.robot import Robot
 from torsor.spatial import cross
@@ -68,15 +69,23 @@ class Node:
         ((2, 1), (3, 1), ('joint1', 'joint2'))
     """
 
-    def __init__(self, model: MotionModel, shared: Sequence[str] = (), held: Mapping[str, float] | None = None):
+    def __init__(
+        self,
+        model: MotionModel,
+        shared: Sequence[str] = (),
+        held: Mapping[str, float] | None = None,
+        clock: Clock = EVEN,
+    ):
         self.model, count = model, len(model.names)
+        self.clock = clock
         self.y = [ca.SX.sym(f"y_{order}", count) for order in range(ORDERS)]
         self.T, self.s = ca.SX.sym("T"), ca.SX.sym("s")
         self.shared = {name: ca.SX.sym(name) for name in (*model.parameters, *shared)}
         self.held = dict(held or {})
         self._data: dict[str, ca.SX] = {}
         self.Q = ca.SX.sym("Q", model.robot.nq) if model.is_closed else None
-        self.q, self.v, self.a, self.j = model.motion(self.y, self.Q)
+        self.rates = self._timed()
+        self.q, self.v, self.a, self.j = model.motion(self.rates, self.Q)
         self._quantities: dict[str, _Quantity] = {}
         self._known: dict[Any, Any] = {}
 
@@ -88,7 +97,35 @@ class Node:
     @property
     def t(self) -> ca.SX:
         """Time since the start of the phase (s)."""
-        return self.s * self.T
+        return self.time_fraction * self.T
+
+    @property
+    def time_fraction(self) -> ca.SX:
+        """Fraction of the duration that has passed: s, unless the phase has a clock of its own."""
+        return self._clock(0)
+
+    @property
+    def clock_rate(self) -> ca.SX:
+        """Rate at which time runs, d(time fraction)/ds."""
+        return self._clock(1)
+
+    def _clock(self, order: int) -> ca.SX:
+        values = ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.clock.names))
+        return self.clock.derivative(self.s, values, order)
+
+    def _timed(self) -> list[ca.SX]:
+        """Return profiles and their derivatives by time; ``y`` are derivatives by s T."""
+        if not self.clock.harmonics:
+            return self.y
+        found, rate = [self.y[0]], self._clock(1)
+        for _ in range(1, ORDERS):
+            found.append(self._by_even_time(found[-1]) / rate)
+        return found
+
+    def _by_even_time(self, expression: ca.SX) -> ca.SX:
+        """Return the derivative of an expression of y and s by s T."""
+        parts = (ca.jtimes(expression, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1))
+        return sum(parts, start=ca.jtimes(expression, self.s, 1 / self.T))
 
     @property
     def numbers(self) -> ca.SX:
@@ -123,7 +160,7 @@ class Node:
 
     def profile(self, name: str, order: int = 0) -> ca.SX:
         """Return a profile by its name, or its time derivative of an order."""
-        return self.y[order][self.model.names.index(name)]
+        return self.rates[order][self.model.names.index(name)]
 
     @property
     def force_names(self) -> tuple[str, ...]:
@@ -160,7 +197,7 @@ class Node:
         """Rates of the forces (N m/s, N/s)."""
         if self.Q is not None:
             J = self.call("constrained_inverse_dynamics_derivatives", *self._driving(self.Q))
-            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(each[: self.model.names.moving] for each in self.y[1:]))
+            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(each[: self.model.names.moving] for each in self.rates[1:]))
             return closed
         if self._is_free:
             rates: ca.SX = self.call("force_rate", self.q, self.v, self.a, self.j)[1]
@@ -176,9 +213,12 @@ class Node:
     def rate(self, expression: ca.SX) -> ca.SX:
         """Return the time derivative of an expression of profiles up to accelerations."""
         before = self.value(expression)
-        found = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
+        if self.clock.harmonics:
+            found = self._by_even_time(before) / self.clock_rate
+        else:
+            found = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
         if self.Q is not None:
-            found += ca.jtimes(before, self.Q, self._loop_jacobian @ self.y[1])
+            found += ca.jtimes(before, self.Q, self._loop_jacobian @ self.rates[1])
         return found
 
     def pose(self, place: str) -> ca.SX:
@@ -210,7 +250,8 @@ class Node:
     def jacobian(self, place: str) -> ca.SX:
         """Return the velocity of a link or frame (6 x N), in base axes, for unit rates of the profiles that move."""
         R, rates = self.pose(place)[:3, :3], self.y[1][: self.model.names.moving]
-        return ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
+        found: ca.SX = ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
+        return found * self.clock_rate if self.clock.harmonics else found
 
     def wrenches(self) -> ca.SX:
         """Return the joint reactions (L x 6): the wrench of each parent on its link, at its origin in its axes."""
@@ -220,7 +261,7 @@ class Node:
 
     def _driving(self, Q: ca.SX) -> tuple[ca.SX, ...]:
         moving = self.model.names.moving
-        return Q, self.y[1][:moving], self.y[2][:moving], ca.SX.ones(moving, 1)
+        return Q, self.rates[1][:moving], self.rates[2][:moving], ca.SX.ones(moving, 1)
 
     def _compute(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
         """Return an algorithm applied to this node's motion, computed once for all terms."""

@@ -68,6 +68,11 @@ def _moving(term: Constraint, bound: Rows) -> Rows:
     return Rows(bound.expression[kept.tolist()], bound.lower[kept], bound.upper[kept], labels)
 
 
+def _second(node: Node, cost: Cost) -> ca.SX:
+    """Return dt/ds, by which an integrand is multiplied; a constant one has the mean, T."""
+    return node.T * node.clock_rate if node.clock.harmonics and not cost.is_even else node.T
+
+
 class NodeKernels:
     """Terms at one kind of node: their rows (m), and their integrand.
 
@@ -81,7 +86,7 @@ class NodeKernels:
         expression = ca.vertcat(ca.SX(0, 1), *(each.expression for each in self.rows))
         parts, squares = list[ca.SX](), list[ca.SX]()
         for each in costs:
-            weight = (1 if each.is_sum else node.T) * each.weight
+            weight = (1 if each.is_sum else _second(node, each)) * each.weight
             column = each.squares(node)
             parts.append(weight * each.integrand(node))
             if each.weight < 0:  # the weight has no real square root

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import finite_vector, one_of
+from torsor.checks import finite_vector, one_of, whole_number
 from torsor.errors import ModelError, describe
+from torsor.motion.transcription.clock import Clock
 from torsor.motion.transcription.splines import Spline
 
 POINTS = 12  # control points by default
 MOST_POINTS, MOST_NODES = 10_000, 1_000_000  # of a phase: more would not fit into memory
+MOST_HARMONICS = 6  # of a clock
 APART = 100.0  # ratio of the bounds of a duration above which the initial guess is their geometric mean
 FEWEST = 20  # Gauss points of an integral: with fewer, solvers find motions that are fast between them
 
@@ -30,6 +32,9 @@ class Phase:
     2 degree - 2 Gauss points between knots, and 20 or more in all (12 for each control point of a path that is
     followed, 8 for each row of a reference), or the nodes with ``quadrature="trapezoid"``.
 
+    With a ``clock`` of 1 to 6 harmonics, two variables each say at which time every s is reached: what holds at given
+    s, such as contacts, then happens at free times (``transcription.clock``). It needs a motion of one phase.
+
     Example:
         >>> Phase((0.1, 2.0), points=12).nodes.size
         121
@@ -43,6 +48,7 @@ class Phase:
     own: Mapping[str, Spline] | None = None
     quadrature: str = "gauss"
     name: str = ""
+    clock: int = 0
 
     def __post_init__(self) -> None:
         where = f"phase {self.name!r}" if self.name else "phase"
@@ -53,6 +59,7 @@ class Phase:
         if not isinstance(self.name, str):
             raise ModelError(describe(f"name is {self.name!r}", where=where, allowed="a string"))
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
+        whole_number(self.clock, where, "clock", least=0, most=MOST_HARMONICS)
         self._check_size(where)
         if self.knots is not None and self.points not in (POINTS, self.spline.count):
             found = f"{self.points!r} points, and knots of {self.spline.count}"
@@ -86,6 +93,11 @@ class Phase:
         if self.knots is not None:
             return Spline(self.degree, self.knots)  # type: ignore[arg-type]  # it makes an array of them
         return Spline.uniform(self.points, self.degree)
+
+    @property
+    def timing(self) -> Clock:
+        """The clock: the time that belongs to each s."""
+        return Clock(self.clock)
 
     @property
     def bounds(self) -> tuple[float, float]:

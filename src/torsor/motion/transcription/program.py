@@ -12,6 +12,7 @@ from torsor.arrays import Array, Flags, Indices
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.layout import Layout
 from torsor.motion.transcription.linear_rows import Linear
+from torsor.motion.transcription.row_rates import RowRates
 
 
 class Row(NamedTuple):
@@ -38,6 +39,7 @@ class Program:
     lower: Array
     upper: Array
     factor: float = 1.0
+    rates: tuple[RowRates, ...] = ()
 
     @property
     def n(self) -> int:
@@ -125,7 +127,7 @@ class Program:
         rows = np.concatenate([*(rows for rows, _ in found), self.linear.value(x)])
         rows /= self.scales
         rows.setflags(write=False)
-        return self.factor * sum(cost for _, cost in found), rows
+        return self.factor * (sum(cost for _, cost in found) + sum(each.value(x) for each in self.rates)), rows
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
@@ -157,7 +159,7 @@ class Program:
             at = self.layout.phases[phase].duration
             if at >= 0 and order:
                 found[:, at] |= (A != 0).any(axis=1) | (b != 0)
-        return found
+        return found | self.linear.paced_entries
 
     @cached_property
     def _entry_scales(self) -> Array:
@@ -174,6 +176,8 @@ class Program:
             values, own = batch.jacobian(x)
             gradient += self.factor * own
             entries.append(values)
+        for cost in self.rates:
+            gradient += self.factor * cost.gradient(x)
         if self.linear.m:
             entries.append(self.linear.jacobian(x)[self._linear_entries])
         values = np.concatenate([np.zeros(0), *entries])[self._order[0]]
@@ -185,14 +189,22 @@ class Program:
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
         total, first, unscaled = np.zeros((self.n, self.n)), 0, multipliers / self.scales
+        curved = [(each.batch, each.hessian(x)) for each in self.rates] if self.factor * weight else []
         for batch in self.batches:
-            total += batch.hessian(x, unscaled[first : first + batch.m], self.factor * weight)
+            own = unscaled[first : first + batch.m]
+            for other, curvature in curved:
+                if other is batch:
+                    own = own + self.factor * weight * curvature.multipliers
+            total += batch.hessian(x, own, self.factor * weight)
             first += batch.m
+        total += self.factor * weight * sum(curvature.hessian for _, curvature in curved)
         return total + self.linear.hessian(x, unscaled[first:]) if self.linear.m else total
 
     @cached_property
     def hessian_structure(self) -> tuple[Indices, Indices]:
         """Rows and columns of the entries of the Hessian's upper triangle, in column-major order."""
         patterns = [self.linear.hessian_pattern, *(batch.hessian_pattern for batch in self.batches)]
+        if self.rates:
+            patterns.append(np.ones((self.n, self.n), dtype=bool))
         columns, rows = np.nonzero(np.tril(np.logical_or.reduce(patterns)))
         return rows, columns

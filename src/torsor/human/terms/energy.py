@@ -1,0 +1,93 @@
+"""Objectives of walking for each metre of the way: metabolic energy, effort of the muscles, accelerations.
+
+The torques are those of the muscles: inverse dynamics with the ground's wrenches, minus the passive torques.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from torsor.human.body.coordinates import GLOBAL, SIDES
+from torsor.human.body.passive import torques_by_coordinate
+from torsor.human.contact.of_node import contact_forces
+from torsor.human.contact.sharing import SPEED
+from torsor.human.terms.forces import Driven, Grounded
+from torsor.human.terms.sharing import shared_contact
+from torsor.motion import Node
+from torsor.motion.terms.term import Constraint, Cost, Rows
+
+DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
+BASAL = 1.2  # W/kg, the power of a body at rest (Bhargava et al. 2004)
+SMOOTH = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2)
+ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
+
+
+def muscle_torques(node: Node) -> ca.SX:
+    """Return the torques of the muscles at all joints, without the six global coordinates."""
+    passive = torques_by_coordinate(node.robot.coordinate_names, node.q, node.v)
+    found: ca.SX = contact_forces(node).torques - ca.vertcat(*passive)
+    return found
+
+
+def _metres(node: Node) -> ca.SX:
+    """Return the way of the phase (m)."""
+    return node.shared[SPEED] * node.T
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MuscleTorques(Driven, Constraint):
+    """Torques of the muscles within the strengths."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return torques divided by strengths."""
+        moving, names = contact_forces(node).moving, node.robot.coordinate_names[len(GLOBAL) :]
+        relative, ones = muscle_torques(node)[moving] / node.data("strengths", len(moving)), np.ones(len(moving))
+        return Rows(relative, -ones, ones, tuple(names[k] for k in moving))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MetabolicEnergy(Driven, Cost):
+    """The metabolic energy for each metre and kg (J/(kg m)): work by its efficiency, and the power at rest.
+
+    Positive work costs 1/0.25 and negative work 1/1.20 of itself, for each axis of each joint (Margaria 1968). Work of
+    the ground at feet that slip a little is charged in the same way, so that slipping does not pay.
+    """
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the power, divided by mass and way."""
+        contact = shared_contact(node)
+        joints = muscle_torques(node)[contact.moving] * node.v[len(GLOBAL) :][contact.moving]
+        P = ca.vertcat(joints, *(contact.ground_power(side) for side in SIDES)) / contact.mass
+        size = ca.sqrt(P**2 + SMOOTH**2) - SMOOTH
+        power = ca.sum1(size + P) / (2 * DRIVING) + ca.sum1(size - P) / (2 * BRAKING)
+        return (power + BASAL) / _metres(node)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MuscleEffort(Driven, Cost):
+    """The squared torques of the muscles, divided by the strengths, for each metre (s/m)."""
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return 0: the whole cost is a sum of squares."""
+        return ca.SX(0)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the relative torques."""
+        moving = contact_forces(node).moving
+        relative: ca.SX = muscle_torques(node)[moving] / node.data("strengths", len(moving))
+        return relative / ca.sqrt(_metres(node))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Accelerations(Grounded, Cost):
+    """The squared accelerations of the joints, in (100 rad/s^2)^2, for each metre (s/m)."""
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return 0: the whole cost is a sum of squares."""
+        return ca.SX(0)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the accelerations."""
+        joints = node.model.names[len(GLOBAL) : node.model.names.moving]
+        return ca.vertcat(*(node.profile(name, 2) for name in joints)) / (100 * ca.sqrt(_metres(node)))

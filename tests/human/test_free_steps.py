@@ -1,0 +1,111 @@
+"""Steps whose lengths, times and shares of the ground's force are free."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from torsor.human import Step, walking
+from torsor.human.body.passive import leg_torques
+from torsor.human.contact.of_node import contact_forces
+from torsor.human.contact.sharing import SHARED
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return walking(step=Step(length="free", width="free", timing="free", speed=1.25), version="free")
+
+
+def test_two_feet_carry_the_whole_wrench_at_their_centres_of_pressure(problem):
+    node = problem.node
+    contact = contact_forces(node)
+    outputs = [part for side in ("right", "left") for part in contact.feet[side]]
+    outputs += [*(contact.pressures[side] for side in ("right", "left")), contact.fraction, contact.force]
+    poses = node.pose("pelvis")
+    made = ca.Function("feet", [node.symbols], [ca.densify(each) for each in [*outputs, poses]])
+    rng = np.random.default_rng(3)
+    values = 0.2 * rng.normal(size=node.symbols.numel())
+    f_right, n_right, f_left, n_left, right, left, fraction, f, _ = (np.array(each).squeeze() for each in made(values))
+    np.testing.assert_allclose(f_right + f_left, f, atol=1e-12)
+    # Each foot's moment about its own centre of pressure has no horizontal part. Pressures are relative to the heel.
+    names = node.shared
+    half = float(ca.Function("w", [node.symbols], [names["step width"] / 2])(values))
+    long = float(ca.Function("l", [node.symbols], [names["speed"] * node.T])(values))
+    for force, moment, pressure, heel in (
+        (f_right, n_right, right, (-half, 0.0)),
+        (f_left, n_left, left, (half, -long)),
+    ):
+        x, z = pressure / f[1] + np.array(heel)
+        rest = moment - np.cross([x, 0.0, z], force)
+        assert abs(rest[[0, 2]]).max() < 1e-9 * max(abs(moment).max(), 1.0)
+    assert abs(f_left[1] - fraction * f[1]) < 1e-12
+
+
+def test_after_toe_off_the_nominal_sharing_leaves_nothing_to_the_trailing_foot(problem):
+    term = next(each for each in problem.terms if each.title == "balance")
+    s = np.array([0.0, 0.1, 0.24, 0.5, 1.0])
+    given = SHARED.unpack(term.data(s)["shared ground"])
+    assert given["left_fraction"][0] == 1.0
+    assert np.all(given["left_fraction"][2:] == 0.0)
+    assert np.all(given["left_box"][2:, 0] < -1.0)  # no sole that bounds it
+
+
+@pytest.mark.parametrize(
+    ("angles", "torques"),  # values of the published equations, by an independent evaluation
+    [
+        ((-20, 0, 0), (25.4, None, None)),
+        ((100, 20, 0), (-43.3, None, None)),
+        ((0, 60, 0), (None, -4.5, -1.1)),
+        ((0, 0, 20), (None, None, -42.4)),
+        ((0, 0, -40), (None, None, 2.3)),
+    ],
+)
+def test_passive_torques_are_those_of_riener_and_edrich(angles, torques):
+    found = leg_torques(*np.radians(angles))
+    for one, wanted in zip(found, torques, strict=True):
+        assert wanted is None or abs(one - wanted) < 0.051
+
+
+@pytest.mark.parametrize("joint", ["hip_flexion", "knee_flexion", "ankle_flexion"])
+def test_passive_torques_push_away_from_both_ends_of_the_range(joint):
+    body, q = torsor.library.human(), np.zeros((2, 55))
+    k = body.coordinate_names.index(f"right_{joint}")
+    q[:, k] = body.lower[k], body.upper[k]
+    torques = torsor.human.passive_torques(body, q, np.zeros(55))
+    assert torques[0, k] > 0 > torques[1, k]
+    assert not torques[:, :6].any()
+
+
+def test_a_given_step_of_a_free_version_has_its_numbers(problem):
+    given = walking(step=Step(length=0.6, width=0.12, speed=1.2), version="free")
+    assert given.phases.bounds == (0.5, 0.5)
+    assert given.held["step width"] == 0.12
+    assert problem.phases.bounds == (0.2 / 1.25, 1.4 / 1.25)
+    assert {"step width", "clock cos 1"} <= set(problem.shared)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: walking(step=Step(length="free")), 'version="free"'),
+        (lambda: Step(length="any"), "length"),
+        (lambda: Step(width=(0.2, 0.1)), "width"),
+        (lambda: Step(timing="late"), "timing"),
+        (lambda: walking(version="free", steps=2), "steps=2"),
+        (lambda: walking(version="free", objective={"balance": 1.0}), "balance"),
+    ],
+)
+def test_free_steps_that_cannot_be_are_refused(make, words):
+    with pytest.raises(torsor.ModelError, match=words):
+        make()
+
+
+@pytest.mark.slow
+def test_a_free_walk_has_its_own_step_and_balances_its_energy(problem):
+    result = problem.solve(tolerance=1e-3, check=False)
+    stride = torsor.human.Stride(result)
+    assert 0.5 < stride.step.length < 0.9
+    assert abs(stride.energy.residual) < 1e-9 * stride.energy.positive
+    pressure = stride.pressure[:, 0, 1]
+    heel = np.nanmin(pressure)
+    assert heel > -1e-3
