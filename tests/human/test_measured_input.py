@@ -100,3 +100,9 @@ def test_ground_forces_that_do_not_cover_the_motion() -> None:
         inverse_dynamics(body, t**2, np.zeros((30, 55)), ground)
     with refused("feet of .* are not known"):
         inverse_dynamics(torsor.library.two_link(), t, np.zeros((30, 2)), ground)
+
+
+def test_the_package_is_found_without_an_import_of_its_own() -> None:
+    assert torsor.human.measured.resized is resized
+    with pytest.raises(AttributeError, match="no attribute 'measurd'"):
+        _ = torsor.human.measurd
