@@ -24,6 +24,7 @@ STRIDE = 16  # frames between those that are fitted first, from the standing pos
 # A frame is doubtful if its RMS is this many times the median, plus a bit of rounding (m); a cost is better below this
 # fraction; better frames start others, for so many waves.
 WORSE, TINY, BETTER, MOST_WAVES = 1.5, 1e-6, 0.95, 8
+JUMP = 0.5  # rad, m: second differences of coordinates above it are looked at again
 SPAN = 10.0  # m: markers of one frame that are further apart are not in m
 
 # Joints of the spine that bend alike: markers on the shoulders tell the bend of the spine, not how it is shared.
@@ -203,7 +204,28 @@ def fitted_recording(fit: Fit, posture: Array, measured: Array, weights: Array, 
         if following is None:
             break
         found = following
-    return found
+    return _between_determined(fit, found, measured, weights, tolerance)
+
+
+def _between_determined(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted:
+    """Return the fit with frames that are not determined, or jump, as near as possible to the frames around them.
+
+    A frame with few markers may have two solutions that fit as well, such as a forearm that is turned the other way.
+    """
+    jumps = np.zeros(len(found.y), dtype=bool)
+    jumps[1:-1] = np.abs(np.diff(found.y, 2, axis=0)).max(axis=1) > JUMP
+    good = np.flatnonzero(found.determined & found.converged & ~jumps)
+    open_ = np.flatnonzero(~found.determined | jumps)
+    if not len(good) or not len(open_):
+        return found
+    start = np.stack([np.interp(open_, good, column) for column in found.y[good].T], axis=1)
+    again = fit_frames(fit, start, measured[open_], weights[open_], tolerance)
+    fits = again.cost <= found.cost[open_] / BETTER
+    y, cost, converged, determined = (each.copy() for each in vars(found).values())
+    chosen = open_[fits]
+    y[chosen], cost[chosen], converged[chosen] = again.y[fits], again.cost[fits], again.converged[fits]
+    determined[chosen] = again.determined[fits]
+    return Fitted(y, cost, converged, determined)
 
 
 def _from_neighbours(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted | None:
