@@ -24,7 +24,7 @@ STRIDE = 16  # frames between those that are fitted first, from the standing pos
 # A frame is doubtful if its RMS is this many times the median, plus a bit of rounding (m); a cost is better below this
 # fraction; better frames start others, for so many waves.
 WORSE, TINY, BETTER, MOST_WAVES = 1.5, 1e-6, 0.95, 8
-JUMP = 0.5  # rad, m: second differences of coordinates above it are looked at again
+JUMP = 1.2  # rad, m: second differences of coordinates above it are looked at again
 SPAN = 10.0  # m: markers of one frame that are further apart are not in m
 
 # Joints of the spine that bend alike: markers on the shoulders tell the bend of the spine, not how it is shared.
