@@ -1,5 +1,8 @@
 """The human body in motion: contact with the ground, balance, and predicted walking and other tasks."""
 
+from importlib import import_module
+from typing import Any
+
 from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.hand_forces import HandForces, hand_wrenches
@@ -83,3 +86,11 @@ __all__ = [
     "walking",
     "write_opensim",
 ]
+
+_PACKAGES = ("ergonomics", "measured")  # imported when they are first used
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"torsor.human.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, number, real_array
+from torsor.checks import frozen_array, number, one_of, real_array, whole_number
 from torsor.errors import ModelError, describe
 
 ORDER = 6  # of the filter: the gain is 1/2 at the cutoff and 1/4097 an octave above it
@@ -27,15 +27,23 @@ def uniform_step(times: Array, where: str) -> float:
 
 
 def differentiate(
-    t: ArrayLike, x: ArrayLike, cutoff: float, *, periodic: bool = False, where: str = "differentiate"
+    t: ArrayLike,
+    x: ArrayLike,
+    cutoff: float,
+    *,
+    periodic: bool = False,
+    order: int = ORDER,
+    ends: str = "cubic",
+    where: str = "differentiate",
 ) -> tuple[Array, Array, Array]:
     """Return (x, x', x''), each (T, n), of samples x (T, n) at equally spaced times t (T,), in s.
 
-    The samples pass a zero-phase filter, |H(f)| = 1 / (1 + (f / cutoff)^12), ``cutoff`` in Hz, and are differentiated
-    in the frequency domain, where derivatives are exact: X' = 2 pi i f H X. A Butterworth filter of order 6, applied
-    forward and backward, has this H. ``periodic`` samples are one or more whole periods, without the first sample of
-    the next one. Other samples are extended by point reflection at both ends, after subtraction of a cubic with their
-    values and curvatures there; results within about 1 / cutoff of the ends are less accurate.
+    The samples pass a zero-phase filter, |H(f)| = 1 / (1 + (f / cutoff)^(2 order)), ``cutoff`` in Hz, and are
+    differentiated in the frequency domain, where derivatives are exact: X' = 2 pi i f H X. A Butterworth filter of that
+    ``order``, applied forward and backward, has this H. ``periodic`` samples are one or more whole periods, without the
+    first sample of the next one. Other samples are extended by point reflection at both ends, after subtraction of a
+    cubic with their values and curvatures there, or with ``ends="straight"`` of the line through the first and the last
+    sample; results within about 1 / cutoff of the ends are less accurate.
 
     Example:
         >>> t = np.arange(200) * 0.01
@@ -50,19 +58,30 @@ def differentiate(
         raise ModelError(describe(f"samples have shape {samples.shape}", where=where, allowed=allowed))
     samples = frozen_array(samples, samples.shape, where, "samples")
     step = uniform_step(times, where)
+    order = whole_number(order, where, "order", most=12)
     cutoff = number(cutoff, where, "cutoff (Hz, up to half the sampling rate)", above=0.0, most=0.5 / step)
     elapsed = (times - times[0])[:, None]
-    trend = [np.zeros_like(samples)] * 3 if periodic else _trend(elapsed, samples, cutoff)
+    if periodic:
+        trend = [np.zeros_like(samples)] * 3
+    else:
+        curved = one_of(ends, ("cubic", "straight"), where, "ends") == "cubic"
+        trend = _trend(elapsed, samples, cutoff) if curved else _line(elapsed, samples)
     rest = samples - trend[0]
     # At the ends value and curvature of the rest are zero, so its point reflection continues both without a jump.
     whole = rest if periodic else np.concatenate([rest, -rest[-2:0:-1]])
     f = np.fft.rfftfreq(len(whole), step)[:, None]
-    spectrum = np.fft.rfft(whole, axis=0) / (1 + (f / cutoff) ** (2 * ORDER))
+    spectrum = np.fft.rfft(whole, axis=0) / (1 + (f / cutoff) ** (2 * order))
     rates = (spectrum * (2j * np.pi * f) ** k for k in range(3))
     found = [
         np.fft.irfft(each, len(whole), axis=0)[: len(samples)] + own for each, own in zip(rates, trend, strict=True)
     ]
     return found[0], found[1], found[2]
+
+
+def _line(t: Array, x: Array) -> list[Array]:
+    """Return the line over times t (T, 1) through the first and the last sample of x (T, n), and its two rates."""
+    slope = (x[-1] - x[0]) / t[-1]
+    return [x[0] + slope * t, slope + 0.0 * t, np.zeros_like(x)]
 
 
 def _trend(t: Array, x: Array, cutoff: float) -> list[Array]:

@@ -1,0 +1,211 @@
+"""Inverse dynamics of a measured motion with measured ground forces, and what the two do not agree on.
+
+    tau = M a + C v + g - sum over the feet of J^T (wrench of the ground)
+
+The six coordinates of the whole body have no muscles: the force and the moment that they still need are the residual,
+by which motion, masses and ground forces contradict each other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import flag, frozen_array, number, table, whole_number
+from torsor.errors import ModelError, describe, listing, warn
+from torsor.human.measured.inverse_kinematics import check_upright
+from torsor.human.measured.skeleton import Skeleton
+from torsor.identification.differentiation import differentiate
+from torsor.recordings import GroundForces
+from torsor.recordings.markers import runs
+from torsor.robot.robot import Robot
+
+WHERE = "inverse dynamics"
+CUTOFF, ORDER = 6.0, 3  # Hz, and the order of one pass: of walking, little is faster (Winter 2009)
+FEET = {"right": "right_foot", "left": "left_foot"}
+OSIM_FEET = {"right": "calcn_r", "left": "calcn_l"}
+NOTHING = 0.01  # N: all that plates measure counts; without any force there is no centre of pressure
+REACH = 0.35  # m: a centre of pressure that is further from the ankle is not below this foot
+EDGE = 0.25  # of 1 / cutoff: at the ends of a recording, accelerations after the filter are poor
+LARGE = 0.25  # of the weight: a residual above it is no noise
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredDynamics:
+    """Inverse dynamics of K instants.
+
+    ``q``, ``v``, ``a`` and ``forces`` (K, n), the generalised forces (N m, N) of the coordinates ``names``, at
+    ``times`` (K,); ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes:
+    what the ground forces leave open. ``weight`` is in N.
+    """
+
+    names: tuple[str, ...]
+    times: Array
+    q: Array
+    v: Array
+    a: Array
+    forces: Array
+    residual_force: Array
+    residual_moment: Array
+    weight: float
+
+    def moment(self, name: str) -> Array:
+        """Return the generalised force (K,) of a coordinate, in N m or N."""
+        if name not in self.names:
+            allowed = listing(self.names, like=name)
+            raise ModelError(describe(f"no coordinate {name!r}", where=WHERE, allowed=allowed))
+        return self.forces[:, self.names.index(name)]
+
+    def between(self, first: float, last: float) -> "MeasuredDynamics":
+        """Return the instants from time ``first`` to ``last`` (s)."""
+        kept = (self.times >= first) & (self.times <= last)
+        cut = ("times", "q", "v", "a", "forces", "residual_force", "residual_moment")
+        return replace(self, **{name: getattr(self, name)[kept] for name in cut})
+
+    @property
+    def residual(self) -> tuple[float, float]:
+        """The RMS of the residual force by the weight, and of the residual moment by the weight (m)."""
+        sizes = (np.linalg.norm(each, axis=1) for each in (self.residual_force, self.residual_moment))
+        force, moment = (float(np.sqrt(np.mean(each**2))) / self.weight for each in sizes)
+        return force, moment
+
+    def __str__(self) -> str:
+        force, moment = self.residual
+        return (
+            f"{len(self.times)} instants, {self.times[0]:g} to {self.times[-1]:g} s; residual force "
+            f"{100 * force:.1f} % of the weight, residual moment {moment * self.weight:.1f} N m RMS"
+        )
+
+
+def inverse_dynamics(
+    model: Robot | Skeleton,
+    times: ArrayLike,
+    q: ArrayLike,
+    ground: GroundForces,
+    *,
+    feet: Mapping[str, str] | None = None,
+    cutoff: float | None = CUTOFF,
+    order: int = ORDER,
+    check: bool = True,
+) -> MeasuredDynamics:
+    """Return the joint moments of a measured motion q (K, n) at equally spaced times (K,), with measured ground forces.
+
+    ``ground`` has forces "right" and "left" (``recordings.by_foot``), in the axes of the motion; ``feet`` names the
+    links that they act on, by default those of ``library.human`` or of OpenSim's skeletons. The motion passes a
+    zero-phase Butterworth filter with a ``cutoff`` in Hz (its ``order`` is that of one of two passes; None: no filter),
+    and is differentiated in the frequency domain. Instants within about 1 / cutoff of the ends are less accurate. With
+    ``check``, forces that act far from their foot, and large residuals, give a warning.
+
+    Example:
+        >>> body, t = torsor.library.human(), np.arange(20) / 100
+        >>> zero = np.zeros((20, 2, 3))
+        >>> half = zero + [0.0, body.mass * 9.81 / 2, 0.0]
+        >>> under = zero + [[-0.085, 0, 0.03], [0.085, 0, 0.03]]
+        >>> stands = GroundForces(["right", "left"], t, half, under, zero, axes="left up forward")
+        >>> found = inverse_dynamics(body, t, np.zeros((20, 55)), stands)
+        >>> bool(np.abs(found.residual_force).max() < 1e-9), round(float(found.moment("right_ankle_flexion")[9]), 2)
+        (True, -10.11)
+    """
+    tree = model.tree if isinstance(model, Skeleton) else model
+    names = model.names if isinstance(model, Skeleton) else model.coordinate_names
+    when = frozen_array(times, (np.size(times),), WHERE, "times")
+    positions = frozen_array(q, (len(when), len(names)), WHERE, "q")
+    x, v, a = _rates(when, positions, cutoff, order)
+    states = model.states(x, v, a) if isinstance(model, Skeleton) else (x, v, a)
+    links = _links(tree, feet)
+    check_upright(tree, ground.axes, ground.source)
+    external = _external(tree, states[0], when, ground, links, flag(check, WHERE, "check"))
+    tau = tree.inverse_dynamics(*states, external)
+    force, moment = _residual(tree, states[0], tau)
+    forces = model.forces(x, tau) if isinstance(model, Skeleton) else tau
+    weight = float(tree.mass * np.linalg.norm(tree.gravity))
+    found = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight)
+    if check:
+        _check_residual(found, EDGE / (cutoff or CUTOFF))
+    return found
+
+
+def _check_residual(found: MeasuredDynamics, edge: float) -> None:
+    """Warn of times with a large residual force, further than ``edge`` (s) from the ends."""
+    size, t = np.linalg.norm(found.residual_force, axis=1) / found.weight, found.times
+    size[(t < t[0] + edge) | (t > t[-1] - edge)] = 0.0
+    large = [f"{t[a]:g} to {t[b]:g} s" for a, b in runs(np.asarray(size > LARGE))]
+    if large:
+        text = f"the residual force is up to {100 * size.max():.0f} % of the weight, from {', '.join(large)}"
+        fix = "use other times if a foot is on no plate then; else check mass, axes and which foot each plate has"
+        warn(describe(text, where=WHERE, allowed=f"up to {100 * LARGE:.0f} %", fix=fix))
+
+
+def _rates(times: Array, q: Array, cutoff: float | None, order: int) -> tuple[Array, Array, Array]:
+    whole_number(order, WHERE, "order", most=12)
+    if cutoff is None:
+        nyquist = 0.5 * (len(times) - 1) / float(times[-1] - times[0])
+        return differentiate(times, q, nyquist, order=12, ends="straight", where=WHERE)
+    cutoff = number(cutoff, WHERE, "cutoff (Hz)", above=0.0)
+    return differentiate(times, q, cutoff, order=order, ends="straight", where=WHERE)
+
+
+def _links(tree: Robot, feet: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the link of each foot."""
+    if feet is not None:
+        given = table(feet, WHERE, "feet")
+        for link in given.values():
+            tree.place(link)
+        return given
+    for known in (FEET, OSIM_FEET):
+        if all(link in tree.places for link in known.values()):
+            return known
+    fix = 'feet={"right": link, "left": link}'
+    raise ModelError(describe(f"the feet of {tree.name!r} are not known", where=WHERE, fix=fix))
+
+
+def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: Mapping[str, str], check: bool) -> Array:
+    """Return the wrenches (K, links, 6) of the ground on all links, in their axes at their origins."""
+    on = ground.without_unloaded(NOTHING)
+    wrench = on.wrench()
+    poses = tree.poses(q)
+    external = np.zeros((len(times), len(tree.links), 6))
+    for side, link in feet.items():
+        if side not in on.names:
+            allowed = listing(on.names)
+            fix = "torsor.recordings.by_foot(forces, markers) assigns plates to feet"
+            raise ModelError(describe(f"no force of the {side} foot", where=ground.source, allowed=allowed, fix=fix))
+        at = on.index(side)
+        if times[0] < on.times[0] - 1e-9 or times[-1] > on.times[-1] + 1e-9:
+            spans = f"{on.times[0]:g} to {on.times[-1]:g} s, motion from {times[0]:g} to {times[-1]:g} s"
+            found = f"ground forces from {spans}"
+            raise ModelError(describe(found, where=WHERE, fix="cut the motion: between(first, last)"))
+        own = np.stack([np.interp(times, on.times, column) for column in wrench[:, at].T], axis=1)
+        k = tree.place(link).link
+        R, p = poses[:, k, :3, :3], poses[:, k, :3, 3]
+        n, f = own[:, :3] - np.cross(p, own[:, 3:]), own[:, 3:]
+        external[:, k] += np.concatenate([np.einsum("kij,ki->kj", R, each) for each in (n, f)], axis=1)
+        if check:
+            _check_place(tree, poses, times, ground.without_unloaded(), at, side, link)
+    return external
+
+
+def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, at: int, side: str, link: str) -> None:
+    """Warn of forces that act far from the foot that they are said to act on."""
+    centers = np.stack([np.interp(times, ground.times, column) for column in ground.centers[:, at].T], axis=1)
+    place = tree.place(link)
+    T = poses[:, place.link] @ place.pose
+    far = np.linalg.norm(centers - T[:, :3, 3], axis=1) > REACH
+    if far.any():
+        k = int(np.argmax(far))
+        found = f"at {times[k]:g} s the {side} force acts {np.linalg.norm(centers[k] - T[k, :3, 3]):.2f} m from {link}"
+        fix = "check which foot each plate has (torsor.recordings.by_foot) and the axes of the plates"
+        warn(describe(found, where=ground.source, allowed=f"up to {REACH} m", fix=fix))
+
+
+def _residual(tree: Robot, q: Array, tau: Array) -> tuple[Array, Array]:
+    """Return force and moment (K, 3), about the origin of the first link with a mass, that the ground leaves open."""
+    root = next(k for k, link in enumerate(tree.links) if link.mass > 0)
+    name = tree.links[root].name
+    J = tree.jacobian(q, name)[:, :, :6]
+    R = tree.pose(q, name)[:, :3, :3]
+    wrench = np.linalg.solve(np.swapaxes(J, 1, 2), tau[:, :6, None])[..., 0]
+    moment, force = (np.einsum("kij,kj->ki", R, part) for part in (wrench[:, :3], wrench[:, 3:]))
+    return force, moment

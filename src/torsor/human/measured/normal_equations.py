@@ -1,0 +1,243 @@
+"""Least squares of markers, over symbols: cost, gradient and Hessian of one frame, and their solution.
+
+With weights w, measured places y and places x(q) of the markers, in base axes,
+
+    minimise  sum of w |x(q) - y|^2        H = sum of w J^T J       g = sum of w J^T (x - y)
+
+H is the mass matrix of the body with a point mass w at each marker, so that the composite-rigid-body recursion gives
+it without a Jacobian: with m, h and I the mass, the first moment and the inertia, about the origin, of all markers that
+joint j moves,
+
+    f_j = w_j x h + m v_j      n_j = I w_j + h x v_j      H_ij = w_i . n_j + v_i . f_j      (i moves j)
+
+(w_j, v_j) is the axis of joint j as a twist about the origin (Featherstone 2008, section 6.2). The second derivative of
+a place by i and j is w_i x (dx/dq_j), so that the exact Hessian takes one more term in n_j,
+
+    n_j + Q w_j - trace(Q) w_j + v_j x f        Q = sum of w x (x - y)^T      f = sum of w (x - y)
+
+The same tree gives the order of elimination without fill-in, from the tips to the root (section 6.5).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.dynamics.recursions.kinematics import Move, moves, sx, world_poses
+from torsor.dynamics.trees.tree import Tree
+from torsor.robot.robot import Robot
+from torsor.spatial import cross, inverse_pose
+
+Twist = tuple[ca.SX, ca.SX]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the equations of a recording depend on besides numbers that may change.
+
+    ``links`` are the indices of the links of the M markers. Position k of the robot is ``fixed[k]`` plus ``factors[k]``
+    times variable ``variables[k]``; -1 stands for no variable: the position is fixed.
+    """
+
+    links: tuple[int, ...]
+    variables: tuple[int, ...]
+    factors: tuple[float, ...]
+    fixed: tuple[float, ...]
+
+    @property
+    def count(self) -> int:
+        """Number n of variables."""
+        return max(self.variables) + 1
+
+    def positions(self, y: Array) -> Array:
+        """Return the positions (..., nq) of variables (..., n)."""
+        return np.asarray(y @ self.matrix.T + np.asarray(self.fixed))
+
+    @property
+    def matrix(self) -> Array:
+        """The matrix (nq, n) of the positions by the variables."""
+        found = np.zeros((len(self.variables), self.count))
+        for k, (variable, factor) in enumerate(zip(self.variables, self.factors, strict=True)):
+            if variable >= 0:
+                found[k, variable] = factor
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """The symbols of one frame: inputs, the places of the markers, cost, gradient (n x 1) and H as {(i, j): entry}."""
+
+    inputs: dict[str, ca.SX]
+    places: ca.SX
+    cost: ca.SX
+    gradient: ca.SX
+    hessian: dict[tuple[int, int], ca.SX]
+
+
+def moved_places(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], list[ca.SX]]:
+    """Return the inputs of ``_moved``, the places of the markers (3 x 1), and the rotations of all links (3 x 3)."""
+    inputs, places, tree, moved = _moved(robot, layout)
+    pairs = zip(world_poses(tree, moved), tree.bodies, strict=True)
+    return inputs, places, [R @ sx(body.link)[:3, :3] for (R, _), body in pairs]
+
+
+def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], Tree, list[Move]]:
+    """Return the inputs y (n), offsets (links, 3) and local (M, 3), and the places of the markers over them.
+
+    ``offsets`` are the origins of the joints in their parents, ``local`` the places of the markers on their links.
+    """
+    count, joints = len(layout.links), robot.joints
+    inputs = {"y": ca.SX.sym("y", layout.count), "offsets": ca.SX.sym("offsets", len(joints), 3)}
+    inputs["local"] = ca.SX.sym("local", count, 3)
+    q = ca.SX(list(layout.fixed))
+    for k, (variable, factor) in enumerate(zip(layout.variables, layout.factors, strict=True)):
+        if variable >= 0:
+            q[k] += factor * inputs["y"][variable]
+    tree = Tree.of(robot)
+    bodies = list(tree.bodies)
+    for k, (joint, body) in enumerate(zip(joints, bodies, strict=True)):
+        own = inverse_pose(joints[body.parent].frame) if body.parent >= 0 else np.eye(4)
+        origin = inputs["offsets"][k, :].T + sx(joint.placement[:3, :3] @ joint.frame[:3, 3])
+        T = sx(body.T)
+        T[:3, 3] = sx(own[:3, :3]) @ origin + sx(own[:3, 3])
+        bodies[k] = replace(body, T=T)
+    tree = replace(tree, bodies=tuple(bodies))
+    moved = moves(tree, q)
+    poses = world_poses(tree, moved)
+    places = []
+    for m, link in enumerate(layout.links):
+        R, p = poses[link]
+        frame = sx(bodies[link].link)
+        places.append(p + R @ (frame[:3, :3] @ inputs["local"][m, :].T + frame[:3, 3]))
+    return inputs, places, tree, moved
+
+
+def equations(robot: Robot, layout: Layout) -> Equations:
+    """Return the equations of one frame; further inputs are ``measured`` (M, 3) and ``weights`` (M).
+
+    The Hessian is that of Gauss and Newton where the input ``exact`` is 0, and the exact one where it is 1.
+    """
+    inputs, places, tree, moved = _moved(robot, layout)
+    inputs["measured"], inputs["weights"] = ca.SX.sym("measured", len(places), 3), ca.SX.sym("weights", len(places))
+    inputs["exact"] = ca.SX.sym("exact")
+    cost, loads = ca.SX(0), [_Load() for _ in tree.bodies]
+    for m, (link, x) in enumerate(zip(layout.links, places, strict=True)):
+        w, off = inputs["weights"][m], x - inputs["measured"][m, :].T
+        cost += w * ca.sumsqr(off)
+        loads[link].add(w, x, off)
+    for k in reversed(range(len(loads))):
+        if tree.bodies[k].parent >= 0 and loads[k].used:
+            loads[tree.bodies[k].parent].join(loads[k])
+    columns = [each if load.used else [] for each, load in zip(_columns(tree, moved), loads, strict=True)]
+    gradient, hessian = ca.SX.zeros(layout.count), dict[tuple[int, int], ca.SX]()
+    for k, load in enumerate(loads):
+        for at, axis in columns[k]:
+            variable, factor = layout.variables[at], layout.factors[at]
+            if variable < 0:
+                continue
+            gradient[variable] += factor * (_dot(axis, load.wrench))
+            wrench = load.times(axis, inputs["exact"])
+            for other, sum_of in _moving(k, at, tree, columns, layout):
+                twice = 2.0 if other == variable else 1.0
+                pair = max(other, variable), min(other, variable)
+                hessian[pair] = hessian.get(pair, ca.SX(0)) + twice * factor * _dot(sum_of, wrench)
+            own = variable, variable
+            hessian[own] = hessian.get(own, ca.SX(0)) + factor**2 * _dot(axis, wrench)
+    return Equations(inputs, ca.horzcat(*places).T, cost, gradient, hessian)
+
+
+class _Load:
+    """Mass, first and second moments of the markers that a body carries, and their residuals as a wrench."""
+
+    def __init__(self) -> None:
+        self.used = False
+        self.m, self.h, self.second = ca.SX(0), ca.SX.zeros(3), ca.SX(3, 3)
+        self.Q, self.f = ca.SX.zeros(3, 3), ca.SX.zeros(3)
+
+    def add(self, w: ca.SX, x: ca.SX, off: ca.SX) -> None:
+        """Add one marker with a weight, its place and its residual."""
+        wx = w * x
+        self.used, self.m, self.h = True, self.m + w, self.h + wx
+        self.second += ca.triu(wx @ x.T)
+        self.f += w * off
+        self.Q += wx @ off.T
+
+    def join(self, other: "_Load") -> None:
+        """Add the markers of a body that this one carries."""
+        self.used, self.m, self.h = True, self.m + other.m, self.h + other.h
+        self.second, self.Q, self.f = self.second + other.second, self.Q + other.Q, self.f + other.f
+
+    @property
+    def wrench(self) -> Twist:
+        """The moment about the origin and the force of the residuals."""
+        Q = self.Q
+        return ca.vertcat(Q[1, 2] - Q[2, 1], Q[2, 0] - Q[0, 2], Q[0, 1] - Q[1, 0]), self.f
+
+    def times(self, axis: Twist, exact: ca.SX) -> Twist:
+        """Return the moment and force that move the point masses along a twist, with the second derivatives."""
+        w, v = axis
+        second = ca.triu2symm(self.second)
+        inertia_w = ca.trace(second) * w - second @ w
+        curved = self.Q @ w - ca.trace(self.Q) * w + cross(v, self.f)
+        return inertia_w + cross(self.h, v) + exact * curved, cross(w, self.h) + self.m * v
+
+
+def _dot(twist: Twist, wrench: Twist) -> ca.SX:
+    return ca.dot(twist[0], wrench[0]) + ca.dot(twist[1], wrench[1])
+
+
+def _columns(tree: Tree, moved: list[Move]) -> list[list[tuple[int, Twist]]]:
+    """Return the index and the twist about the origin of base, in its axes, of each coordinate of each body."""
+    found = []
+    for body, move, (R, p) in zip(tree.bodies, moved, world_poses(tree, moved), strict=True):
+        own = []
+        for c in range(body.v.stop - body.v.start):
+            w, v = R @ move.S[:3, c], R @ move.S[3:, c]
+            own.append((body.v.start + c, (body.joint.ratio * w, body.joint.ratio * (v + cross(p, w)))))
+        found.append(own)
+    return found
+
+
+def _moving(
+    k: int, at: int, tree: Tree, columns: list[list[tuple[int, Twist]]], layout: Layout
+) -> Iterator[tuple[int, Twist]]:
+    """Yield, by variable, the sum of the twists of the coordinates before ``at`` that move body k."""
+    sums: dict[int, Twist] = {}
+    body = k
+    while body >= 0:
+        for other, (w, v) in columns[body]:
+            variable, factor = layout.variables[other], layout.factors[other]
+            if variable >= 0 and other < at:
+                before = sums.get(variable, (ca.SX.zeros(3), ca.SX.zeros(3)))
+                sums[variable] = before[0] + factor * w, before[1] + factor * v
+        body = tree.bodies[body].parent
+    yield from sums.items()
+
+
+def solve(hessian: dict[tuple[int, int], ca.SX], right: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return H^-1 right, and the smallest pivot, from L^T D L without fill-in of a tree.
+
+    The pivot is 0 where the markers do not determine the variables.
+    """
+    n = right.numel()
+    rows: list[dict[int, ca.SX]] = [{} for _ in range(n)]
+    for (i, j), entry in hessian.items():
+        rows[i][j] = entry
+    least = ca.SX(np.inf)
+    inverse: list[ca.SX] = [ca.SX(0)] * n
+    x = [right[k] for k in range(n)]
+    for k in reversed(range(n)):
+        pivot = rows[k].pop(k)
+        least = ca.fmin(least, pivot)
+        inverse[k] = 1 / pivot
+        for i, entry in rows[k].items():
+            share = entry * inverse[k]
+            x[i] -= share * x[k]
+            for j, other in rows[k].items():
+                if j <= i:
+                    rows[i][j] = rows[i].get(j, ca.SX(0)) - share * other
+    for k in range(n):
+        x[k] = (x[k] - sum((entry * x[j] for j, entry in rows[k].items()), start=ca.SX(0))) * inverse[k]
+    return ca.vertcat(*x), least

@@ -1,0 +1,96 @@
+"""Predicted motions that follow measured ones: markers as an objective, a measured motion as the initial guess.
+
+Angles are followed by ``motion.Reference`` with ``values=measured.q``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.checks import instance_of, number, positive, whole_number
+from torsor.errors import ModelError, describe
+from torsor.human.measured.marker_set import MarkerSet
+from torsor.human.measured.result import MeasuredMotion
+from torsor.motion import MotionProblem, Node
+from torsor.motion.terms.frames import point_of
+from torsor.motion.terms.term import Cost
+from torsor.recordings import Markers
+
+WHERE = "tracking"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrackMarkers(Cost):
+    """The integral of the squared distance of markers on links from where they were measured, times their weights.
+
+    ``recording`` covers the phase from its first to its last frame. Where a marker was not seen it does not count;
+    markers of the recording that ``markers`` does not have are not used. Distances are divided by ``scale`` (m).
+
+    Example:
+        >>> seen = Markers(["tip"], [0.0, 0.1, 0.2, 0.3], np.zeros((4, 1, 3)))
+        >>> TrackMarkers(markers=MarkerSet({"tip": ("link2", (0.4, 0, 0))}), recording=seen).title
+        'TrackMarkers'
+    """
+
+    markers: MarkerSet
+    recording: Markers
+    scale: float = 0.01
+
+    @cached_property
+    def _names(self) -> list[str]:
+        instance_of(self.markers, MarkerSet, self.title, "markers", allowed="a MarkerSet")
+        instance_of(self.recording, Markers, self.title, "recording", allowed="Markers")
+        names = [name for name in self.markers.names if name in self.recording.names]
+        if not names or len(self.recording) < 2:
+            found = f"{len(names)} of its markers in {len(self.recording)} frames of {self.recording.source!r}"
+            raise ModelError(describe(found, where=self.title, allowed="at least one, in two frames or more"))
+        return names
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return weights and measured places of the markers (K, 4 M), between frames on straight lines."""
+        times, positions = self.recording.times, self.recording.only(self._names).positions
+        at = times[0] + s * (times[-1] - times[0])
+        found = np.zeros((len(s), len(self._names), 4))
+        for k, name in enumerate(self._names):
+            places = np.stack([np.interp(at, times, column) for column in positions[:, k].T], axis=1)
+            seen = np.isfinite(places).all(axis=1)
+            found[seen, k, 0], found[seen, k, 1:] = self.markers.weight(name), places[seen]
+        return {self.title: found.reshape(len(s), -1)}
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the weighted sum of squares."""
+        self.markers.links(node.robot)
+        given = ca.reshape(node.data(self.title, 4 * len(self._names)), 4, len(self._names))
+        total = ca.SX(0)
+        for k, name in enumerate(self._names):
+            off = point_of(node, *self.markers.places[name]) - given[1:, k]
+            total += given[0, k] * ca.sumsqr(off)
+        return total / positive(self.scale, self.title, "scale (m)") ** 2
+
+
+def measured_start(problem: MotionProblem, motion: MeasuredMotion, first: float, last: float, count: int = 50) -> Array:
+    """Return profiles (count, N) for ``problem.solve(start=...)``: a measured motion from ``first`` to ``last`` (s).
+
+    The body starts above the origin, as predicted walks do. Coordinates of the problem that the body does not have are
+    an error; a motion in other axes is turned by the recording (``in_axes("left up forward")``).
+    """
+    instance_of(problem, MotionProblem, WHERE, "problem", allowed="a MotionProblem")
+    instance_of(motion, MeasuredMotion, WHERE, "motion", allowed="a result of inverse_kinematics")
+    lowest, highest = float(motion.times[0]), float(motion.times[-1])
+    first = number(first, WHERE, "first (s)", least=lowest, most=highest)
+    last = number(last, WHERE, "last (s)", above=first, most=highest)
+    at = np.linspace(first, last, whole_number(count, WHERE, "count", least=2))
+    names = motion.body.coordinate_names
+    columns: list[Any] = []
+    for name in problem.model.names:
+        if name not in names:
+            found = f"the problem has the coordinate {name!r}, and the measured body does not"
+            raise ModelError(describe(found, where=WHERE, fix="use a problem of the same kind of body"))
+        values = np.interp(at, motion.times, motion.coordinate(name))
+        columns.append(values - values[0] if name in ("tx", "tz") else values)
+    return np.stack(columns, axis=1)
