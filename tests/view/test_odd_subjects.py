@@ -98,6 +98,7 @@ def test_a_robot_without_mass_has_a_page_and_no_centre_of_mass(tmp_path: Path, j
 
 @pytest.mark.parametrize("scale", ["1e300 1 1", "3e38 3e38 3e38"])
 def test_a_shape_too_large_to_draw_is_left_out(tmp_path: Path, scale: str) -> None:
+    pytest.importorskip("trimesh")
     corners = struct.pack("<12fH", 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0)
     (tmp_path / "a.stl").write_bytes(bytes(80) + struct.pack("<I", 1) + corners)
     inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
