@@ -33,10 +33,10 @@ def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
     """Return the elastic torques (N m) of hip, knee and ankle at angles (rad): numbers, arrays or symbols.
 
     Example:
-        >>> [round(each, 1) for each in leg_torques(0.0, 0.0, 0.0)]
-        [8.6, 10.5, -6.4]
-        >>> [round(each, 1) for each in leg_torques(0.0, 0.0, math.radians(20))]  # stretched calves bend the knee
-        [8.6, 19.6, -42.4]
+        >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, 0.0)]
+        [8.6, 10.4, -6.4]
+        >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, math.radians(20))]  # stretched calves bend the knee
+        [8.6, 19.5, -42.4]
     """
     h, k, a = (each * (180 / math.pi) for each in (hip, knee, ankle))
     e = ca.exp if is_symbolic(h) or is_symbolic(k) or is_symbolic(a) else np.exp

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from torsor.arrays import Array, Indices
 from torsor.motion.transcription.batch import Batch
@@ -94,18 +93,22 @@ class RowRates:
         return float(self._coefficients(x)[0] @ (self._steps(x) ** 2).sum(axis=1))
 
     @cached_property
-    def _pattern(self) -> tuple[Indices, Indices, Indices]:
+    def _pattern(self) -> tuple[Indices, Indices]:
+        """Which entries of the batch's Jacobian are of chosen rows, and their places in the matrix (K chosen, n)."""
         rows, columns = self.batch.structure
-        kept = np.flatnonzero(columns >= 0)
-        return kept, rows[kept], columns[kept]
+        node, row = np.divmod(rows, self.batch.kernels.m)
+        place = np.full(self.batch.kernels.m, -1)
+        place[self.chosen] = np.arange(len(self.chosen))
+        kept = np.flatnonzero((columns >= 0) & (place[row] >= 0))
+        own = node[kept] * len(self.chosen) + place[row[kept]]
+        return kept, own * self.batch.layout.size + columns[kept]
 
     def _slopes(self, x: Array) -> Array:
         """Return A as (K - 1, chosen, n)."""
-        kept, rows, columns = self._pattern
-        K, m, n = len(self.batch.s), self.batch.kernels.m, self.batch.layout.size
-        J = scipy.sparse.csr_matrix((self.batch.jacobian(x)[0][kept], (rows, columns)), shape=(K * m, n))
-        chosen = (np.arange(K)[:, None] * m + self.chosen).ravel()
-        return np.diff(J[chosen].toarray().reshape(K, len(self.chosen), n), axis=0)
+        kept, places = self._pattern
+        shape = len(self.batch.s), len(self.chosen), self.batch.layout.size
+        entries = np.bincount(places, self.batch.jacobian(x)[0][kept], int(np.prod(shape)))
+        return np.diff(entries.reshape(shape), axis=0)
 
     def gradient(self, x: Array) -> Array:
         """Return the gradient (n,)."""
