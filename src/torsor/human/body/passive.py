@@ -35,7 +35,7 @@ def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
     Example:
         >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, 0.0)]
         [8.6, 10.4, -6.4]
-        >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, math.radians(20))]  # stretched calves bend the knee
+        >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, math.radians(20))]  # calves bend the knee
         [8.6, 19.5, -42.4]
     """
     h, k, a = (each * (180 / math.pi) for each in (hip, knee, ankle))
