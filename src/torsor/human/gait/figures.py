@@ -44,7 +44,7 @@ def plot(stride: StrideCurves, path: str | Path | None) -> Any:
     _postures(figure.add_subplot(grid[rows + 1, :]), stride)
     step = stride.step
     result = stride.result
-    what = f"{who(result.problem)}: {stride.side} stride at {step.speed:g} m/s, steps of {step.length:g} m"
+    what = f"{who(result.problem)}: {stride.side} stride at {step.speed:g} m/s, steps of {step.length:.3g} m"
     aims = " + ".join(part.title for part in result.problem.costs)
     how = f"minimise {aims}; {result.solver}: {result.status}"
     people = "blue: predicted; dashed and shaded: people, mean and standard deviation; vertical line: toe-off"

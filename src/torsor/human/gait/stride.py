@@ -122,7 +122,7 @@ class Stride(Result, StrideCurves):
         facts = {
             "who": who(self.result.problem),
             "status": self.result.status,
-            "speed": f"{step.speed:g} m/s, steps of {step.length:g} m",
+            "speed": f"{step.speed:g} m/s, steps of {step.length:.3g} m",
             "duration": f"{self.duration:.4g} s",
             "vertical force": ", ".join(f"{name} {100 * each:.0f} %" for name, each in vertical.items()) + " of weight",
             "positive work": f"{self.energy.cost_of_transport:.3f} J/(kg m)",
@@ -185,7 +185,7 @@ def _objective(stride: StrideCurves) -> Table:
 def _peaks(stride: StrideCurves) -> Table:
     found, step = peaks(stride), stride.step
     title = (
-        f"{stride.side.capitalize()} stride: {step.speed:g} m/s, steps of {step.length:g} m, {stride.body.mass:.1f} kg"
+        f"{stride.side.capitalize()} stride: {step.speed:g} m/s, steps of {step.length:.3g} m, {stride.body.mass:.1f} kg"
     )
     if not stride.result.is_feasible:
         title += f"; it violates its constraints: {stride.result.status}"
