@@ -184,9 +184,8 @@ def _objective(stride: StrideCurves) -> Table:
 
 def _peaks(stride: StrideCurves) -> Table:
     found, step = peaks(stride), stride.step
-    title = (
-        f"{stride.side.capitalize()} stride: {step.speed:g} m/s, steps of {step.length:.3g} m, {stride.body.mass:.1f} kg"
-    )
+    walk = f"{step.speed:g} m/s, steps of {step.length:.3g} m, {stride.body.mass:.1f} kg"
+    title = f"{stride.side.capitalize()} stride: {walk}"
     if not stride.result.is_feasible:
         title += f"; it violates its constraints: {stride.result.status}"
     table = titled_table(title, "quantity", "minimum", "maximum", "unit")
