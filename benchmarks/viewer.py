@@ -1,4 +1,4 @@
-"""Frames a second of the viewer: a walking human in headless Chromium.
+"""Frames a second of the viewer and of an offline page: a walking human in headless Chromium.
 
 Run: python benchmarks/viewer.py [WIDTHxHEIGHT ...]. It needs the extra ``view`` and Chromium.
 
@@ -10,6 +10,8 @@ a quarter fewer pixels to each side where frames take long: the pixels that were
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torsor
@@ -19,6 +21,7 @@ from torsor.view.scene import timeline
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from chromium import Browser
 
+PAGE = Path(__file__).parents[1] / "docs" / "pages" / "walking.html"
 SECONDS = 5.0
 WARM = 8.0  # s, in which the page compiles its shaders
 COUNT = f"""new Promise((done) => {{
@@ -39,6 +42,16 @@ RENDERER = """(() => {
 DRAWN = "[...document.querySelectorAll('canvas')].map((each) => `${each.width}x${each.height}`).at(-1)"
 
 
+@contextmanager
+def opened(address: str | Path, width: int, height: int) -> Iterator[Browser]:
+    """Open a page in a window of a size, drawn in software."""
+    with Browser("--disable-gpu", "--enable-unsafe-swiftshader", width=width, height=height) as page:
+        shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        page.send("Emulation.setDeviceMetricsOverride", **shape)
+        page.open(address, "document.querySelector('canvas') !== null")
+        yield page
+
+
 def main() -> None:
     """Print the frames a second for each size of the window."""
     sizes = sys.argv[1:] or ["1280x720", "960x540", "640x480"]
@@ -47,10 +60,7 @@ def main() -> None:
     with view(walk, open=False, block=False, port=0) as viewer:
         for size in sizes:
             width, height = map(int, size.split("x"))
-            with Browser("--disable-gpu", "--enable-unsafe-swiftshader", width=width, height=height) as page:
-                shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-                page.send("Emulation.setDeviceMetricsOverride", **shape)
-                page.open(viewer.url, "document.querySelector('canvas') !== null")
+            with opened(viewer.url, width, height) as page:
                 time.sleep(WARM)
                 used, start = time.process_time(), time.perf_counter()
                 rates = sorted(page.value(COUNT) for _ in range(3))
@@ -60,6 +70,11 @@ def main() -> None:
                 rate = f"{rates[1]:.1f} frames/s ({rates[0]:.1f} to {rates[2]:.1f})"
                 busy = f"the server takes {100 * share:.0f} % of a core; load {os.getloadavg()[0]:.1f}"
                 print(f"{size}, {page.value(DRAWN)} drawn: {rate}; {busy}")
+            with opened(PAGE, width, height) as page:
+                page.value("document.getElementById('play').click()")
+                time.sleep(WARM)
+                rates = sorted(page.value(COUNT) for _ in range(3))
+                print(f"{size}, offline page: {rates[1]:.1f} frames/s ({rates[0]:.1f} to {rates[2]:.1f})")
 
 
 if __name__ == "__main__":
