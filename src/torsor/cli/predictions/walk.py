@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torsor.checks import positive
@@ -19,8 +19,8 @@ from torsor.cli.predictions.prediction import (
 )
 from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, walking
+from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.gait.settings import VERSIONS
-from torsor.human.gait.walking import FREE_OBJECTIVES, OBJECTIVES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 
@@ -44,6 +44,11 @@ def _pair(text: str) -> tuple[str, float]:
 
 def _pairs(flag: str, text: str) -> Option:
     return Option(flag, type=_pair, nargs="+", metavar="NAME=NUMBER", help=text)
+
+
+def _words(names: Iterable[str]) -> str:
+    """Return names as words of a command line."""
+    return ", ".join(name.replace(" ", "_") for name in names)
 
 
 _VERSIONS = (
@@ -73,7 +78,7 @@ OPTIONS = (
     ERGONOMICS,
     _pairs(
         "--objective",
-        f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free, of {', '.join(FREE_OBJECTIVES)}",
+        f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of {_words(FREE_OBJECTIVES)}",
     ),
 )
 
@@ -97,9 +102,14 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         slope=math.radians(slope),
         frozen=_frozen(body, dict(given.get("frozen", ()))),
         strength=dict(given.get("strength", ())),
-        objective=dict(given["objective"]) if "objective" in given else None,
+        objective=_objective(given["objective"]) if "objective" in given else None,
         **chosen(given, "version", "steps", "planar"),
     )
+
+
+def _objective(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return weights by name; joint_loads is "joint loads", which a shell would split."""
+    return {name.replace("_", " "): weight for name, weight in pairs}
 
 
 def _step(given: Mapping[str, Any]) -> Step:

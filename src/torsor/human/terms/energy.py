@@ -9,10 +9,9 @@ import casadi as ca
 import numpy as np
 
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.body.passive import torques_by_coordinate
 from torsor.human.contact.of_node import contact_forces
-from torsor.human.contact.sharing import SPEED
 from torsor.human.terms.forces import Driven, Grounded
+from torsor.human.terms.muscles import metres, muscle_torques
 from torsor.human.terms.sharing import shared_contact
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Rows
@@ -21,18 +20,6 @@ DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Mar
 BASAL = 1.2  # W/kg, the power of a body at rest (Bhargava et al. 2004)
 SMOOTH = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2)
 ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
-
-
-def muscle_torques(node: Node) -> ca.SX:
-    """Return the torques of the muscles at all joints, without the six global coordinates."""
-    passive = torques_by_coordinate(node.robot.coordinate_names, node.q, node.v)
-    found: ca.SX = contact_forces(node).torques - ca.vertcat(*passive)
-    return found
-
-
-def _metres(node: Node) -> ca.SX:
-    """Return the way of the phase (m)."""
-    return node.shared[SPEED] * node.T
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,7 +48,7 @@ class MetabolicEnergy(Driven, Cost):
         P = ca.vertcat(joints, *(contact.ground_power(side) for side in SIDES)) / contact.mass
         size = ca.sqrt(P**2 + SMOOTH**2) - SMOOTH
         power = ca.sum1(size + P) / (2 * DRIVING) + ca.sum1(size - P) / (2 * BRAKING)
-        return (power + BASAL) / _metres(node)
+        return (power + BASAL) / metres(node)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,7 +63,7 @@ class MuscleEffort(Driven, Cost):
         """Return the relative torques."""
         moving = contact_forces(node).moving
         relative: ca.SX = muscle_torques(node)[moving] / node.data("strengths", len(moving))
-        return relative / ca.sqrt(_metres(node))
+        return relative / ca.sqrt(metres(node))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,4 +77,4 @@ class Accelerations(Grounded, Cost):
     def squares(self, node: Node) -> ca.SX:
         """Return the accelerations."""
         joints = node.model.names[len(GLOBAL) : node.model.names.moving]
-        return ca.vertcat(*(node.profile(name, 2) for name in joints)) / (100 * ca.sqrt(_metres(node)))
+        return ca.vertcat(*(node.profile(name, 2) for name in joints)) / (100 * ca.sqrt(metres(node)))
