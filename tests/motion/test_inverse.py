@@ -1,17 +1,24 @@
 """Inverse optimal control: weights are found again from motions that were made with them, with exact sensitivities."""
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import torsor
+from results.schemas import faults
 from torsor import motion
 from torsor.motion import Measured, MotionProblem, fit_weights
+from torsor.motion.inverse.measured import Residuals
 from torsor.motion.inverse.single_level import balancing_weights
 from torsor.motion.inverse.weighted import WeightedProgram, cost_groups
 from torsor.motion.results.samples import Moments
-from torsor.optimisation import Settings, solve_condensed
+from torsor.optimisation import Iteration, Settings, StoppedError, Watch, solve_condensed
+from torsor.results import schema_of
 
 NAMES = ("effort", "jerk", "energy")
 TRUTH = np.array([0.5, 0.2, 0.3])
@@ -110,3 +117,129 @@ def test_sensitivities_are_those_of_optima_solved_again(
         ends = [_solved(program, TRUTH * (1 + sign * h * way), truth) for sign in (-1.0, 1.0)]
         differences = (ends[1] - ends[0]) / (2 * h * TRUTH[k])
         np.testing.assert_allclose(exact[:, k], differences, atol=1e-5 * np.abs(exact).max())
+
+
+@pytest.mark.slow
+def test_weights_of_many_starts_are_the_same(arm: MotionProblem, data: Measured) -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(4):
+        first = dict(zip(NAMES, rng.dirichlet(np.ones(3)) + 1e-3, strict=True))
+        again = fit_weights(arm, data, weights=first)
+        assert again.values.sum() == pytest.approx(sum(first.values()), rel=1e-12)
+        np.testing.assert_allclose(again.values / again.values.sum(), TRUTH, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_what_the_data_cannot_tell_is_named(arm: MotionProblem, data: Measured) -> None:
+    twin = replace(arm.costs[0], weight=2.0, name="twin")  # the same term again
+    found = fit_weights(replace(arm, objective=[*arm.costs, twin]), data)
+    (unclear,) = found.unclear
+    assert unclear.deviation == np.inf and np.isinf(found.deviations["effort"])
+    assert "effort^" in str(unclear) and "twin^" in str(unclear)
+    together = found.weights["effort"] + 2 * found.weights["twin"]
+    assert found.weights["jerk"] / together == pytest.approx(0.4, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_data_that_no_weights_explain_are_reported(arm: MotionProblem) -> None:
+    wild = Measured(name="wild", values=np.cos(9 * SHARES)[:, None], shares=SHARES, names=["joint1"])
+    with pytest.warns(torsor.ModelWarning, match="the best weights explain 0 % of the data"):
+        found = fit_weights(arm, [wild])
+    assert found.explained < 0.1 and found.distances[0] > found.nearest > 0.1
+    assert "explained: " in found.report()
+
+
+def test_a_fit_is_saved_and_read_again(found: motion.WeightFit, tmp_path: Path) -> None:
+    for name in ("fit.npz", "fit.json", "fit.csv"):
+        found.save(tmp_path / name)
+    again = torsor.load_result(tmp_path / "fit.npz")
+    assert isinstance(again, motion.WeightFit) and repr(again) == repr(found)
+    np.testing.assert_array_equal(again.data_by_weights, found.data_by_weights)
+    np.testing.assert_array_equal(again.motion.x, found.motion.x)
+    assert again.to_dict() == found.to_dict()
+    assert faults(json.loads((tmp_path / "fit.json").read_text()), schema_of("weights")) == []
+
+
+def test_a_search_is_stopped_by_time_and_by_ctrl_c(
+    arm: MotionProblem, data: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = dict(zip(NAMES, (0.05, 0.05, 0.9), strict=True))
+    assert fit_weights(arm, data, first, iterations=1).status == "stopped at the iteration limit"
+
+    def pressed(self: Watch, iteration: Iteration, x: np.ndarray) -> None:
+        self.interrupted = iteration.number == 1
+        if self.interrupted:
+            raise StoppedError
+
+    monkeypatch.setattr(Watch, "__call__", pressed)
+    found = fit_weights(arm, data, first)
+    assert found.status == "stopped by Ctrl-C" and found.iterations == 1 and not found.is_solved
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"weights": {"effort": 1.0, "speed": 1.0}}, "weights is 'speed'; allowed: 'effort', 'jerk', 'energy'"),
+        ({"weights": {"effort": 1.0}}, "no weight of 'jerk'; allowed: effort, jerk, energy"),
+        ({"weights": {"effort": 1.0, "jerk": -1.0, "energy": 1.0}}, "weight of 'jerk' is -1"),
+        ({"weights": dict.fromkeys(NAMES, 0.0)}, "weight of 'effort' is 0"),
+        ({"groups": {"all": NAMES}}, "1 weight; fix: give the objective two terms or more"),
+        ({"groups": {"one": ["effort"], "two": ["jerk"]}}, "leave out a term of the objective; fix: add 'energy'"),
+        ({"groups": {"one": ["effort"], "two": ["effort", "jerk"]}}, "group 'two' has 'effort'"),
+        ({"solver": "magic"}, "solver is 'magic'"),
+        ({"data": []}, "no data; allowed: motion.Measured"),
+        ({"data": [np.zeros((3, 2))]}, "data has array"),
+        ({"data": Measured(name="x", values=np.zeros((4, 3)))}, "values of 3 quantities; allowed: 1: joint1"),
+        ({"data": Measured(name="x", values=np.zeros((4, 1)), names=["tail"])}, "no coordinate 'tail'"),
+        ({"data": Measured(name="x", values=np.zeros((4, 1)), phase=1)}, "data of phase 1; allowed: 0 to 0"),
+        ({"data": Measured(name="x", values=np.zeros((4, 1)), scale=0.0)}, "scale is 0.0; allowed: above 0"),
+    ],
+)
+def test_invalid_fits_are_refused(change: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"data": Measured(name="x", values=np.zeros((4, 1)))} | change
+    with pytest.raises(torsor.ModelError, match=re.escape(words)):
+        fit_weights(_arm(1), **given)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": ""}, "allowed: the name of the data"),
+        ({"of": "heat"}, "of is 'heat'; allowed: q, v, a, tau, or a function of a node"),
+        ({"values": [1.0, 2.0]}, "values of shape (2,)"),
+        ({"values": [[np.nan], [1.0]]}, "values that are not finite"),
+        ({"shares": [0.0, 0.5, 1.0]}, "allowed: 2 rising fractions from 0 to 1"),
+        ({"shares": [1.0, 0.0]}, "2 rising fractions"),
+        ({"shares": "all"}, "2 rising fractions"),
+    ],
+)
+def test_invalid_data_are_refused(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(torsor.ModelError, match=re.escape(words)):
+        Measured(**({"name": "x", "values": np.zeros((2, 1))} | change))
+
+
+def test_equal_names_and_unsolved_results_are_refused() -> None:
+    arm = _arm(1)
+    both = replace(arm, objective=[arm.costs[0], replace(arm.costs[1], name="effort")])
+    with pytest.raises(torsor.ModelError, match="two terms of the objective are called 'effort'"):
+        fit_weights(both, Measured(name="x", values=np.zeros((4, 1))))
+    uneven = replace(arm, phases=motion.Phase(1.0, points=8, nodes=9, clock=1))
+    with pytest.raises(torsor.ModelError, match="clock runs unevenly"):
+        fit_weights(uneven, Measured(name="x", values=np.zeros((4, 1))))
+
+
+@pytest.mark.slow
+def test_references_and_functions_of_nodes_are_data(arm: MotionProblem, program: WeightedProgram) -> None:
+    x, values = arm.guess(), np.ones((5, arm.model.robot.nv))
+    sets = [motion.Reference(values=values, name="angles", scale=2.0), Measured(name="time", of=_time, values=[[0.4]])]
+    residuals = Residuals(arm, sets)
+    assert residuals.names == ("angles", "time")
+    r, h, way = residuals.value(x), 1e-6, np.linspace(-1.0, 1.0, len(x))
+    np.testing.assert_allclose(r[:-1].reshape(5, -1), (Moments(arm, x, np.linspace(0, 1, 5)).q - 1) / 2, atol=1e-14)
+    assert r[-1] == pytest.approx(0.6, abs=1e-15)
+    slope = (residuals.value(x + h * way) - residuals.value(x - h * way)) / (2 * h)
+    np.testing.assert_allclose(residuals.jacobian(x) @ way, slope, atol=1e-9)
+
+
+def _time(node: motion.Node) -> Any:
+    return node.T

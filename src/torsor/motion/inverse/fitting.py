@@ -104,7 +104,7 @@ def fit_weights(
             status = search.run()
     best, r = search.at, residuals.value(search.at.optimum.x)
     found = WeightFit(
-        motion=_motion(problem, shared, best, solver, setup, perf_counter() - began - setup),
+        motion=_motion(problem, shared, best, optima, (setup, perf_counter() - began - setup)),
         names=tuple(shared),
         values=best.weights,
         data=residuals.names,
@@ -145,14 +145,18 @@ def _no_optimum(watch: Watch, where: str) -> BaseException:
 
 
 def _motion(
-    problem: MotionProblem, groups: Mapping[str, Sequence[Any]], at: Solved, solver: str, setup: float, search: float
+    problem: MotionProblem,
+    groups: Mapping[str, Sequence[Any]],
+    at: Solved,
+    optima: Optima,
+    seconds: tuple[float, float],
 ) -> MotionResult:
-    """Return the optimum as the result of the problem with its weights."""
+    """Return the optimum as the result of the problem with its weights; ``seconds`` are those of setup and search."""
     factor = {each.title: w for w, own in zip(at.weights, groups.values(), strict=True) for each in own}
     costs = [replace(each, weight=float(factor[each.title]) * each.weight) for each in problem.costs]
-    outcome = replace(at.outcome, objective=float("nan"), status="optimal")
-    weighted = replace(problem, objective=costs)
-    return MotionResult(weighted, outcome, solver, TOLERANCE, setup, search)
+    objective = float(at.weights @ optima.program.parts(at.optimum.x))
+    outcome = replace(at.outcome, objective=objective)
+    return MotionResult(replace(problem, objective=costs), outcome, optima.solver, TOLERANCE, *seconds)
 
 
 @dataclass(eq=False)

@@ -129,9 +129,8 @@ class Residuals:
         layout, self._batches, self._parts = problem.program.layout, list[Batch](), list[slice]()
         first = 0
         for index, each in enumerate(self.sets):
-            term = Distances(data_set=each, key=f"measured {index} of {problem.name}", name=each.name)
-            kernels = problem.kernels_of([term])
-            moments = each.moments
+            key, moments = f"measured {index} ({each.table.shape[1]})", each.moments
+            kernels = problem.kernels_of([Distances(data_set=each, key=key, name=each.name)])
             batch = Batch(kernels, layout, each.phase, moments, np.zeros(len(moments)))
             self._batches.append(batch)
             self._parts.append(slice(first, first + batch.m))
