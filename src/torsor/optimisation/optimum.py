@@ -63,7 +63,7 @@ class Optimum:
         Example:
             >>> from torsor.optimisation import Settings, solve_condensed
             >>> from torsor.optimisation.formula import Formula
-            >>> bowl = Formula(lambda x: x[0] ** 2 + 2 * x[1] ** 2, lambda x: x[0] + x[1], 2, row_lower=3.0)
+            >>> bowl = Formula(lambda x: x[0] ** 2 + 2 * x[1] ** 2, lambda x: x[0] + x[1], n=2, row_lower=3.0)
             >>> best = polished(bowl, solve_condensed(bowl, [0.0, 0.0], Settings()))
             >>> best.x.round(12).tolist(), best.moved_by(np.array([[1.0], [0.0]])).round(12).tolist()
             ([2.0, 1.0], [[-0.166666666667], [0.166666666667]])

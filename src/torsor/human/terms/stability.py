@@ -34,7 +34,7 @@ def pendulum_rate(body: Robot) -> float:
 
     Example:
         >>> round(pendulum_rate(torsor.library.human()), 2)
-        3.18
+        3.11
     """
     still = body.neutral()
     ground = min(float(body.pose(still, f"{side}_heel")[1, 3]) for side in SIDES)

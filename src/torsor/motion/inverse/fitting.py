@@ -59,7 +59,8 @@ def fit_weights(
     ``data`` are one or more ``motion.Measured`` or named ``motion.Reference``. The objective is sum_k w_k f_k, where
     each f_k is a term with its own weight, which sets its unit; terms of one of the ``groups`` {name: titles} share a
     w_k. The w_k are positive; their sum is that of ``weights``, from which the search starts, or 1. Without
-    ``weights`` it starts from those that leave the least gradient at the motion nearest to the data.
+    ``weights`` it starts from those that leave the least gradient at the motion nearest to the data, or from equal
+    ones, whichever predict the data better. The optimum that it finds is a local one: start it from others too.
 
     ``start`` is the initial guess of the first optimum (see ``MotionProblem.solve``), by default the motion nearest to
     the data; ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C ends too: the
@@ -93,11 +94,10 @@ def fit_weights(
             optima = Optima(program, solver, SEARCHED, watch, began + seconds)
             limits = Settings(iterations=SEARCHED, watch=optima.check)
             nearest = nearest_motion(program, residuals, x, solver, limits)
-            if given is None:
-                given = balancing_weights(program, nearest)
-            first = optima.solved(given, x if start is not None else nearest)
-            if first is None and start is None:
-                first = optima.solved(given, x)
+            even = np.full(len(shared), 1.0 / len(shared))
+            candidates = [given] if given is not None else [balancing_weights(program, nearest), even]
+            starts = [nearest, x] if start is None else [x]
+            first = _best_first(optima, residuals, candidates, starts)
             if first is None:
                 raise _no_optimum(watch, where)
             search = _Search(optima, residuals, first, iterations)
@@ -135,6 +135,18 @@ def _checked(weights: Mapping[str, float], names: tuple[str, ...], where: str) -
     if missing:
         raise ModelError(describe(f"no weight of {missing[0]!r}", where=where, allowed=", ".join(names)))
     return np.array([positive(own[name], where, f"weight of {name!r}") for name in names])
+
+
+def _best_first(
+    optima: Optima, residuals: Residuals, candidates: Sequence[Array], starts: Sequence[Array]
+) -> Solved | None:
+    """Return the optimum nearest to the data among those for some weights, each from the first start that leads to one.
+
+    Fits have local optima: weights from gradients at the data may be far off where the data leave the motion open.
+    """
+    solved = (next((each for each in (optima.solved(w, x) for x in starts) if each), None) for w in candidates)
+    found = [each for each in solved if each is not None]
+    return min(found, key=lambda each: float(np.sum(residuals.value(each.optimum.x) ** 2)), default=None)
 
 
 def _no_optimum(watch: Watch, where: str) -> BaseException:

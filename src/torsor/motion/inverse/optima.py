@@ -55,8 +55,14 @@ class Optima:
         return False
 
     def solved(self, weights: Array, start: Array) -> Solved | None:
-        """Return the optimum for weights (k,), from variables (n,); None if the solver finds none."""
-        return self._search(weights, start, None)
+        """Return the optimum for weights (k,) near variables (n,); None if the solver finds none.
+
+        With multipliers of 0 an interior-point method stays near its start, which it otherwise moves away from bounds:
+        of several local optima, that near the data is wanted.
+        """
+        n, m = self.program.n, self.program.m
+        still = Outcome(start, np.zeros(m), np.zeros(n), np.nan, 0, "", True)
+        return self._search(weights, start, still) or self._search(weights, start, None)
 
     def moved(self, before: Solved, weights: Array) -> Solved | None:
         """Return the optimum for other weights: by Newton steps from where the sensitivities say, or by the solver."""
