@@ -8,6 +8,7 @@ import pytest
 
 import torsor
 from references.complex_steps import slopes_along
+from torsor.cli.predictions.walk import WALK
 from torsor.human import StrengthCurves, joint_strength, walking
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.of_node import contact_forces
@@ -126,13 +127,23 @@ def test_derivatives_of_whole_nodes_are_those_of_complex_steps(problem: MotionPr
     np.testing.assert_allclose(H @ way[u], by_jacobian, rtol=1e-8, atol=1e-8 * np.abs(H).max())
 
 
-def test_all_objectives_are_terms_of_the_problem_and_survive_a_file(problem: MotionProblem) -> None:
-    titles = [each.title for each in problem.costs]
-    assert titles == [*FREE_OBJECTIVES, "effort of activation"]
-    assert [each.title for each in decoded(encoded(problem)).costs] == titles
+@pytest.mark.slow
+def test_all_objectives_survive_a_file(problem: MotionProblem) -> None:
+    again = decoded(encoded(problem))
+    assert [each.title for each in again.costs] == [each.title for each in problem.costs]
+    s, same = np.linspace(0.0, 1.0, 3), zip(again.costs, problem.costs, strict=True)
+    for one, other in same:
+        for name, values in other.data(s).items():
+            np.testing.assert_allclose(one.data(s)[name], values, rtol=1e-12)
+
+
+def test_all_objectives_are_terms_of_the_problem(problem: MotionProblem) -> None:
+    assert [each.title for each in problem.costs] == [*FREE_OBJECTIVES, "effort of activation"]
     fixed = walking(objective=dict.fromkeys(OBJECTIVES, 0.5))
     assert [each.title for each in fixed.costs] == [*OBJECTIVES, "posture"]
     assert {each.weight for each in fixed.costs} == {0.5}
+    (loads,) = WALK.problem({"objective": [("joint_loads", 0.1)]}).costs  # a word of the command line
+    assert (loads.title, loads.weight) == ("joint loads", 0.1)
 
 
 def test_strength_curves_limit_free_steps_and_divide_the_effort() -> None:

@@ -1,4 +1,4 @@
-"""Weights of the objectives of a walk are found again from angles of hips, knees and ankles that were made with them."""
+"""Weights of the objectives of a walk are found again from angles of hips, knees and ankles made with them."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -17,7 +17,7 @@ from torsor.motion.inverse.measured import Residuals
 from torsor.motion.inverse.single_level import balancing_weights
 from torsor.motion.inverse.weighted import WeightedProgram, cost_groups
 from torsor.motion.results.samples import Moments
-from torsor.optimisation import Iteration, Settings, StoppedError, Watch, solve_condensed
+from torsor.optimisation import Iteration, Outcome, Settings, StoppedError, Watch, solve_condensed
 from torsor.results import schema_of
 
 NAMES = ("effort", "jerk", "energy")
@@ -191,7 +191,7 @@ def test_a_search_is_stopped_by_time_and_by_ctrl_c(
         ({"data": [np.zeros((3, 2))]}, "data has array"),
         ({"data": Measured(name="x", values=np.zeros((4, 3)))}, "values of 3 quantities; allowed: 1: joint1"),
         ({"data": Measured(name="x", values=np.zeros((4, 1)), names=["tail"])}, "no coordinate 'tail'"),
-        ({"data": Measured(name="x", values=np.zeros((4, 1)), phase=1)}, "data of phase 1; allowed: 0 to 0"),
+        ({"data": Measured(name="x", values=np.zeros((4, 1)), phase=1)}, "data of phase 1; allowed: 0"),
         ({"data": Measured(name="x", values=np.zeros((4, 1)), scale=0.0)}, "scale is 0.0; allowed: above 0"),
     ],
 )
@@ -218,7 +218,7 @@ def test_invalid_data_are_refused(change: dict[str, Any], words: str) -> None:
         Measured(**({"name": "x", "values": np.zeros((2, 1))} | change))
 
 
-def test_equal_names_and_unsolved_results_are_refused() -> None:
+def test_equal_names_uneven_clocks_and_unsolved_results_are_refused() -> None:
     arm = _arm(1)
     both = replace(arm, objective=[arm.costs[0], replace(arm.costs[1], name="effort")])
     with pytest.raises(torsor.ModelError, match="two terms of the objective are called 'effort'"):
@@ -226,6 +226,36 @@ def test_equal_names_and_unsolved_results_are_refused() -> None:
     uneven = replace(arm, phases=motion.Phase(1.0, points=8, nodes=9, clock=1))
     with pytest.raises(torsor.ModelError, match="clock runs unevenly"):
         fit_weights(uneven, Measured(name="x", values=np.zeros((4, 1))))
+    nothing = Outcome(arm.guess(), np.zeros(arm.program.m), np.zeros(arm.program.n), 0.0, 0, "stopped", False)
+    with pytest.raises(torsor.ModelError, match="stopped; allowed: one that is optimal and feasible"):
+        motion.weight_sensitivities(motion.MotionResult(arm, nothing, "ipopt"))
+
+
+@pytest.mark.slow
+def test_relative_errors_are_those_of_repeated_noisy_data(arm: MotionProblem, data: Measured) -> None:
+    rng, noise = np.random.default_rng(8), 0.002  # of the scale: errors of weights are then linear in it
+    fits = [
+        fit_weights(
+            arm,
+            replace(data, values=data.values + noise * data.scale * rng.normal(size=data.values.shape)),
+            weights=dict(zip(NAMES, TRUTH, strict=True)),
+        )
+        for _ in range(30)
+    ]
+    spread = np.std([np.log(each.values) for each in fits], axis=0)
+    predicted = np.median([list(each.deviations.values()) for each in fits], axis=0)
+    np.testing.assert_allclose(predicted, spread, rtol=0.4)  # thirty fits tell a standard deviation to 13 %
+    assert np.median([each.noise for each in fits]) == pytest.approx(noise, rel=0.15)
+
+
+@pytest.mark.slow
+def test_a_weight_that_the_data_want_to_be_zero_ends_at_a_millionth(
+    arm: MotionProblem, program: WeightedProgram, truth: np.ndarray
+) -> None:
+    x = _solved(program, np.array([0.5, 0.5, 0.0]), truth)
+    found = fit_weights(arm, Measured(name="no energy", values=Moments(arm, x, SHARES).q, shares=SHARES, scale=0.01))
+    assert found.weights["energy"] < 1e-4
+    assert found.weights["effort"] == pytest.approx(found.weights["jerk"], rel=1e-3)
 
 
 @pytest.mark.slow
@@ -243,3 +273,19 @@ def test_references_and_functions_of_nodes_are_data(arm: MotionProblem, program:
 
 def _time(node: motion.Node) -> Any:
     return node.T
+
+
+@pytest.mark.slow
+def test_angles_alone_cannot_tell_time_from_effort_and_the_duration_can() -> None:
+    """Without gravity a slower motion along the same path is optimal for other weights."""
+    aims = [motion.Time(weight=0.7), motion.Effort(weight=0.003)]
+    ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+    phase = motion.Phase((0.1, 3.0), points=8)
+    problem = MotionProblem(torsor.library.two_link(), phase, aims, ends)
+    made = problem.solve("condensed", tolerance=1e-9)
+    even = replace(problem, objective=[motion.Time(), motion.Effort(weight=0.01)])
+    angles = Measured(name="angles", values=made.at(np.linspace(0.0, made.T, 9)).q)
+    (unclear,) = fit_weights(even, angles).unclear
+    assert unclear.deviation == np.inf and set(unclear.exponents) == {"Time", "Effort"}
+    found = fit_weights(even, [angles, Measured(name="duration", of=_time, values=[[made.T]])])
+    assert found.weights == pytest.approx({"Time": 0.7, "Effort": 0.3}, abs=1e-6) and not found.unclear

@@ -99,7 +99,7 @@ def fit_weights(
             starts = [nearest, x] if start is None else [x]
             first = _best_first(optima, residuals, candidates, starts)
             if first is None:
-                raise _no_optimum(watch, where)
+                raise _no_optimum(optima, where)
             search = _Search(optima, residuals, first, iterations)
             status = search.run()
     best, r = search.at, residuals.value(search.at.optimum.x)
@@ -149,9 +149,11 @@ def _best_first(
     return min(found, key=lambda each: float(np.sum(residuals.value(each.optimum.x) ** 2)), default=None)
 
 
-def _no_optimum(watch: Watch, where: str) -> BaseException:
-    if watch.interrupted:
+def _no_optimum(optima: Optima, where: str) -> BaseException:
+    if optima.watch.interrupted:
         return KeyboardInterrupt()
+    if perf_counter() > optima.until:
+        return ModelError(describe("the time ended before the first optimum", where=where, fix="give more seconds"))
     fix = "solve the problem first, and give the result as start=...; or give other weights"
     return ModelError(describe("no optimum was found for the first weights", where=where, fix=fix))
 

@@ -16,6 +16,7 @@ from torsor.motion.terms.references import Reference
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.node import Node
+from torsor.motion.transcription.phase import is_phase
 
 QUANTITIES = ("q", "v", "a", "tau")
 DISTINCT = 1e-9  # least distance of two moments of data
@@ -25,10 +26,11 @@ DISTINCT = 1e-9  # least distance of two moments of data
 class Measured:
     """Measured data with a ``name`` that says what they are, such as "walk 3 of person 12".
 
-    ``values`` (K, n) are given at the fractions ``shares`` (K,) of the duration of a ``phase``, equidistant from 0 to 1
-    by default. ``of`` says of what: "q", "v", "a" or "tau" of the coordinates ``names`` (all by default), in SI units,
-    or a function of a ``motion.Node`` that returns a column (n x 1). Distances are divided by ``scale``, such as a
-    standard deviation: a number, one for each, or {name: number}.
+    ``values`` (K, n) are given at the fractions ``shares`` (K,) of the duration of a ``phase`` (its index or name; a
+    motion of one phase needs none), equidistant from 0 to 1 by default. ``of`` says of what: "q", "v", "a" or "tau" of
+    the coordinates ``names`` (all by default), in SI units, or a function of a ``motion.Node`` that returns a column
+    (n x 1). Distances are divided by ``scale``, such as a standard deviation: a number, one for each, or
+    {name: number}.
 
     Example:
         >>> Measured(name="reach 1", values=np.zeros((5, 2)), names=["joint1", "joint2"], scale=0.01).moments.tolist()
@@ -41,7 +43,7 @@ class Measured:
     of: str | Callable[[Node], ca.SX] = "q"
     shares: Any = None
     scale: Any = 1.0
-    phase: int = 0
+    phase: int | str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -63,9 +65,8 @@ class Measured:
     @classmethod
     def of_reference(cls, given: Reference) -> "Measured":
         """Return the data of a ``motion.Reference``, whose name says what they are."""
-        phase = given.phase if isinstance(given.phase, int) else 0
         own: dict[str, Any] = {"values": given.values, "names": given.names, "shares": given.shares}
-        return cls(name=given.name, scale=given.scale, phase=phase, **own)
+        return cls(name=given.name, scale=given.scale, phase=given.phase, **own)
 
     @cached_property
     def table(self) -> Array:
@@ -118,6 +119,18 @@ class Distances(Constraint):
         return Rows((quantity - node.data(self.key, count)) / ca.SX(scale), -free, free, tuple(labels))
 
 
+def _phase_of(data: Measured, problem: ProblemStatement) -> int:
+    """Return the index of the phase that data belong to."""
+    stages = list(enumerate(problem.stages))
+    if data.phase is None and len(stages) == 1:
+        return 0
+    for index, phase in stages:
+        if data.phase is not None and is_phase(data.phase, index, phase):
+            return index
+    allowed = ", ".join(repr(phase.name or index) for index, phase in stages)
+    raise ModelError(describe(f"data of phase {data.phase!r}", where=data.name, allowed=allowed))
+
+
 class Residuals:
     """The distances of a motion from all data, one vector (R,), and their derivatives by the variables of a problem."""
 
@@ -131,7 +144,7 @@ class Residuals:
         for index, each in enumerate(self.sets):
             key, moments = f"measured {index} ({each.table.shape[1]})", each.moments
             kernels = problem.kernels_of([Distances(data_set=each, key=key, name=each.name)])
-            batch = Batch(kernels, layout, each.phase, moments, np.zeros(len(moments)))
+            batch = Batch(kernels, layout, _phase_of(each, problem), moments, np.zeros(len(moments)))
             self._batches.append(batch)
             self._parts.append(slice(first, first + batch.m))
             first += batch.m
@@ -145,10 +158,7 @@ class Residuals:
         for each in self.sets:
             if not isinstance(each, Measured):
                 raise ModelError(describe(f"data has {each!r}", where=problem.name, allowed=allowed))
-            if each.phase not in range(len(problem.stages)):
-                found = f"data of phase {each.phase!r}"
-                raise ModelError(describe(found, where=each.name, allowed=f"0 to {len(problem.stages) - 1}"))
-            if problem.stages[each.phase].timing.harmonics:
+            if problem.stages[_phase_of(each, problem)].timing.harmonics:
                 found = "a phase whose clock runs unevenly: moments of the data are fractions of its duration"
                 raise ModelError(describe(found, where=problem.name, fix="give the times of contacts (timing='given')"))
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.files import check_array
 from torsor.motion.problem import MotionProblem, MotionResult, load_problem
 from torsor.motion.results import files
@@ -19,7 +19,7 @@ from torsor.results.tables import Column
 from torsor.summary import Summary
 
 UNCLEAR = 1.0  # standard deviation of a logarithm above which a combination is unclear: a factor of e
-UNSEEN = 1e-8  # relative sensitivity below which the data do not see a combination
+UNSEEN = 1e-6  # of their scales: data that change less if a combination changes by a factor of e do not see it
 TEXTS = ("names", "data", "status")
 
 
@@ -108,6 +108,12 @@ class WeightFit(Result):
         return s, basis @ vt.T
 
     @property
+    def _unseen(self) -> Flags:
+        """Which of the combinations (k - 1,) the data do not see at all."""
+        s = self._modes[0]
+        return np.asarray(s <= UNSEEN * max(s.max(initial=0.0), np.sqrt(len(self.residuals))))
+
+    @property
     def noise(self) -> float:
         """The standard deviation of the distances, with the fitted weights taken into account."""
         free = max(len(self.residuals) - len(self.names) + 1, 1)
@@ -116,8 +122,7 @@ class WeightFit(Result):
     @property
     def log_covariance(self) -> Array:
         """The covariance (k, k) of the logarithms of the weights, infinite along what the data do not see."""
-        s, v = self._modes
-        unseen = s <= UNSEEN * s.max(initial=0.0)
+        (s, v), unseen = self._modes, self._unseen
         seen = v[:, ~unseen] / np.where(unseen, 1.0, s)[~unseen]
         found = self.noise**2 * seen @ seen.T
         return np.asarray(np.where(np.abs(v[:, unseen]).sum(axis=1)[:, None] > 1e-6, np.inf, found))
@@ -131,9 +136,9 @@ class WeightFit(Result):
     def unclear(self) -> tuple[Combination, ...]:
         """Combinations of weights that the data cannot tell, the worst first."""
         s, v = self._modes
-        found = list[Combination]()
-        for size, way in sorted(zip(s, v.T, strict=True), key=lambda each: float(each[0])):
-            is_unseen = size <= UNSEEN * s.max() or not s.max()
+        found, unseen = list[Combination](), self._unseen
+        for k in np.argsort(s).tolist():
+            size, way, is_unseen = s[k], v[:, k], unseen[k]
             deviation = np.inf if is_unseen else self.noise / float(size)
             if deviation > UNCLEAR:
                 sign = 1.0 if way[np.argmax(np.abs(way))] > 0 else -1.0
