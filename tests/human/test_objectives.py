@@ -1,6 +1,7 @@
 """Objectives of walking: their values by hand, exact derivatives, names, and input that is refused."""
 
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 import torsor
 from references.complex_steps import slopes_along
 from torsor.cli.predictions.walk import WALK
-from torsor.human import StrengthCurves, joint_strength, walking
+from torsor.human import Step, StrengthCurves, joint_strength, passive_torques, walking
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.terms.energy import BASAL, SMOOTH
 from torsor.human.terms.heat import joint_rates
 from torsor.human.terms.muscles import metres, muscle_torques
+from torsor.human.terms.samples import sampled
 from torsor.human.terms.stability import margins, pendulum_rate
 from torsor.motion import MotionProblem
 from torsor.motion.encoding import decoded, encoded
@@ -171,3 +173,23 @@ def test_invalid_objectives_are_refused(problem: MotionProblem) -> None:
     ):
         with pytest.raises(torsor.ModelError, match=words):
             replace(heat, **wrong).check()  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*between the nodes")
+def test_a_free_walk_weighs_heat_strength_and_joint_loads_within_strength_curves() -> None:
+    stiff = {name: 0.0 for name in BODY.coordinate_names if any(part in name for part in (*STIFF, "adduction"))}
+    step, weights = Step(speed=1.25, length="free"), {"heat": 1.0, "strength": 1.0, "joint loads": 0.1}
+    given: dict[str, Any] = {"version": "free", "step": step, "planar": True, "frozen": stiff, "objective": weights}
+    result = walking(BODY, curves=StrengthCurves(), **given).solve(tolerance=1e-5)
+    assert result.is_solved and result.is_feasible
+    assert {part.title: part.weight for part in result.parts} == weights
+    assert sum(part.weighted for part in result.parts) == pytest.approx(result.objective, rel=1e-9)
+    # Torques of the muscles are within the strength at their angle and velocity, at all nodes.
+    nodes = result.program.batches[0].s
+    at, moments = sampled(result, nodes), result.at(nodes * result.T)
+    own = at.torques - passive_torques(BODY, at.q, at.v)
+    for name in (f"{side}_{joint}_flexion" for side in ("right", "left") for joint in ("hip", "knee", "ankle")):
+        k = BODY.coordinate_names.index(name)
+        lower, upper = joint_strength(BODY, name, moments.q[:, k], moments.v[:, k], StrengthCurves())
+        assert (own[:, k] >= lower - 0.01).all() and (own[:, k] <= upper + 0.01).all()
