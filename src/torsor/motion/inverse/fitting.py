@@ -32,6 +32,7 @@ FIRST, MOST, SHORTEST = 1.0, 3.0, 1e-10  # trust radius of the logarithms: first
 BETTER, GOOD = 1e-4, 0.75  # ratio of actual to predicted reduction: accepted from the first, wider from the second
 SETTLED = 1e-9  # largest change of a logarithm in the last step
 NOTHING = 1e-12  # relative size of singular values that count as 0
+ENOUGH, SMALL = 2.0, 1e-4  # times the distance of the nearest motion, plus this: no second start would do better
 EXPLAINED = 0.5  # explained part of the data below which a warning says so
 
 
@@ -59,8 +60,8 @@ def fit_weights(
     ``data`` are one or more ``motion.Measured`` or named ``motion.Reference``. The objective is sum_k w_k f_k, where
     each f_k is a term with its own weight, which sets its unit; terms of one of the ``groups`` {name: titles} share a
     w_k. The w_k are positive; their sum is that of ``weights``, from which the search starts, or 1. Without
-    ``weights`` it starts from those that leave the least gradient at the motion nearest to the data, or from equal
-    ones, whichever predict the data better. The optimum that it finds is a local one: start it from others too.
+    ``weights`` it starts from those that leave the least gradient at the motion nearest to the data, and from equal
+    ones, unless the first search already ends near the data. Its optimum is a local one: start it from others too.
 
     ``start`` is the initial guess of the first optimum (see ``MotionProblem.solve``), by default the motion nearest to
     the data; ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C ends too: the
@@ -97,12 +98,12 @@ def fit_weights(
             even = np.full(len(shared), 1.0 / len(shared))
             candidates = [given] if given is not None else [balancing_weights(program, nearest), even]
             starts = [nearest, x] if start is None else [x]
-            first = _best_first(optima, residuals, candidates, starts)
-            if first is None:
+            firsts = _first_optima(optima, residuals, candidates, starts)
+            if not firsts:
                 raise _no_optimum(optima, where)
-            search = _Search(optima, residuals, first, iterations)
-            status = search.run()
-    best, r = search.at, residuals.value(search.at.optimum.x)
+            enough = ENOUGH * np.sqrt(np.mean(residuals.value(nearest) ** 2)) + SMALL
+            search = _best_search([_Search(optima, residuals, each, iterations) for each in firsts], enough)
+    best, r = search.at, search.r
     found = WeightFit(
         motion=_motion(problem, shared, best, optima, (setup, perf_counter() - began - setup)),
         names=tuple(shared),
@@ -115,7 +116,7 @@ def fit_weights(
         data_by_weights=search.by_weights,
         history=np.array([[each.misfit, *each.weights] for each in search.steps]),
         residuals=r,
-        status=status,
+        status=search.status,
         flat=best.optimum.flat,
         weak=best.optimum.weak,
     )
@@ -137,16 +138,25 @@ def _checked(weights: Mapping[str, float], names: tuple[str, ...], where: str) -
     return np.array([positive(own[name], where, f"weight of {name!r}") for name in names])
 
 
-def _best_first(
+def _first_optima(
     optima: Optima, residuals: Residuals, candidates: Sequence[Array], starts: Sequence[Array]
-) -> Solved | None:
-    """Return the optimum nearest to the data among those for some weights, each from the first start that leads to one.
-
-    Fits have local optima: weights from gradients at the data may be far off where the data leave the motion open.
-    """
+) -> list[Solved]:
+    """Return optima for some weights, each from the first start that leads to one; that nearest to the data first."""
     solved = (next((each for each in (optima.solved(w, x) for x in starts) if each), None) for w in candidates)
     found = [each for each in solved if each is not None]
-    return min(found, key=lambda each: float(np.sum(residuals.value(each.optimum.x) ** 2)), default=None)
+    return sorted(found, key=lambda each: float(np.sum(residuals.value(each.optimum.x) ** 2)))
+
+
+def _best_search(searches: Sequence["_Search"], enough: float) -> "_Search":
+    """Run searches until one ends within a root mean square distance; return the best.
+
+    Fits have local optima: weights from gradients at the data may lead to one where the data leave the motion open.
+    """
+    for k, search in enumerate(searches):
+        search.run()
+        if search.distance <= enough or not search.status.startswith("optimal"):
+            return min(searches[: k + 1], key=lambda each: each.distance)
+    return min(searches, key=lambda each: each.distance)
 
 
 def _no_optimum(optima: Optima, where: str) -> BaseException:
@@ -184,7 +194,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.total = float(self.at.weights.sum())
-        self.steps, self.radius = list[Step](), FIRST
+        self.steps, self.radius, self.status = list[Step](), FIRST, ""
         self._arrive(self.at, self.residuals.value(self.at.optimum.x))
 
     def _arrive(self, at: Solved, r: Array) -> None:
@@ -192,14 +202,22 @@ class _Search:
         self.by_weights = self.residuals.jacobian(at.optimum.x) @ self.optima.by_weights(at)
         self.steps.append(Step(float(r @ r), at.weights))
 
-    def run(self) -> str:
-        """Search until the weights settle; return how it ended, in words."""
+    @property
+    def distance(self) -> float:
+        """The root mean square distance from the data."""
+        return float(np.sqrt(np.mean(self.r**2)))
+
+    def run(self) -> None:
+        """Search until the weights settle; ``status`` then says how it ended."""
+        self.status = self._run()
+
+    def _run(self) -> str:
         for k in range(self.iterations):
             change, predicted = self._step()
             size = float(np.abs(change).max())
             if size <= SETTLED or predicted <= NOTHING**2 * self.steps[-1].misfit:
                 return "optimal" if self.at.is_exact else "optimal; constraints are degenerate"
-            note = Iteration(k, float(np.sqrt(np.mean(self.r**2))), 0.0, size)
+            note = Iteration(k, self.distance, 0.0, size)
             if self.optima.is_over(note):
                 return "stopped by Ctrl-C" if self.optima.watch.interrupted else "stopped at the time limit"
             if not self._try(change, predicted) and self.radius < SHORTEST:
