@@ -11,6 +11,8 @@ from torsor.human.body.passive import passive_torques
 from torsor.human.body.person import Person, person_of
 from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
 from torsor.human.body.trunk_strength import TrunkStrength
+from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
+from torsor.human.comparison.table import CurveLikeness, LikenessTable
 from torsor.human.contact.balance import GroundReaction, ground_reaction
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standing, Support
@@ -39,6 +41,7 @@ __all__ = [
     "Box",
     "Carried",
     "Curve",
+    "CurveLikeness",
     "Energy",
     "Fatigue",
     "Foot",
@@ -48,8 +51,10 @@ __all__ = [
     "JointLoads",
     "JointStrength",
     "Likeness",
+    "LikenessTable",
     "Person",
     "PrintedGait",
+    "RecordedWalk",
     "Reference",
     "Sitting",
     "Stance",
@@ -81,6 +86,7 @@ __all__ = [
     "pulling",
     "pushing",
     "reaching",
+    "recorded_walk",
     "sitting_down",
     "standing_up",
     "walking",
