@@ -19,7 +19,7 @@ from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standin
 from torsor.human.gait.animation import animate
 from torsor.human.gait.energy import Energy
 from torsor.human.gait.joint_loads import fatigued, joint_loads
-from torsor.human.gait.opensim import ground_forces, opensim_motion, write_opensim
+from torsor.human.gait.opensim import OpensimFiles, ground_forces, opensim_moments, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.gait.stride import Stride
@@ -52,6 +52,7 @@ __all__ = [
     "JointStrength",
     "Likeness",
     "LikenessTable",
+    "OpensimFiles",
     "Person",
     "PrintedGait",
     "RecordedWalk",
@@ -77,6 +78,7 @@ __all__ = [
     "joint_torques",
     "lifting",
     "likeness",
+    "opensim_moments",
     "opensim_motion",
     "passive_torques",
     "person_of",

@@ -17,7 +17,7 @@ SAGITTAL = (
     *("hip_power", "knee_power", "ankle_power", "vertical", "forward"),
 )
 DIGITS = {"angle": 1, "moment": 2, "power": 2, "force": 1}
-HEAD = ("curve", "r2", "RMSE", "unit", "RMSE in SD", "source")
+HEAD = ("curve", "r2", "RMSE", "in SD", "source")
 
 
 class CurveLikeness(NamedTuple):
@@ -54,7 +54,7 @@ class CurveLikeness(NamedTuple):
     def title(self) -> str:
         """The curve in words."""
         words = self.curve.replace("_", " ")
-        return f"{words} {self.kind}" if self.kind in ("moment", "force") else words
+        return f"{words} force" if self.kind == "force" else words
 
 
 class MeanLikeness(NamedTuple):
@@ -133,7 +133,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         table = Table(title="Compared with people", title_justify="left", title_style="bold", header_style="bold")
         table.caption, table.caption_justify = caption, "left"
         for head in HEAD:
-            table.add_column(head, justify="right" if head in HEAD[1:3] or head == HEAD[4] else "left")
+            table.add_column(head, justify="right" if head in HEAD[1:4] else "left", no_wrap=head != HEAD[-1])
         for cells in self._cells():
             table.add_row(*cells)
         table.add_section()
@@ -153,7 +153,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     def _cells(self) -> list[tuple[str, ...]]:
         return [
-            (row.title, f"{row.r2:.3f}", f"{row.rms:.{DIGITS[row.kind]}f}", row.unit, _text(row.rms_sd), row.label)
+            (row.title, f"{row.r2:.3f}", f"{row.rms:.{DIGITS[row.kind]}f} {row.unit}", _text(row.rms_sd), row.label)
             for row in self.values()
         ]
 
@@ -161,9 +161,9 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         """Return a row of means for each reference, or one of all if each has some of the curves."""
         means = self.means
         if len(means) > 1 and max(mean.curves for mean in means.values()) < len(SAGITTAL):
-            means = {"each beside its first": self.mean}
+            means = {"the first of each": self.mean}
         return [
-            (f"mean of {mean.curves} sagittal", f"{mean.r2:.3f}", "", "", _text(mean.rms_sd), label)
+            (f"mean of {mean.curves} sagittal", f"{mean.r2:.3f}", "", _text(mean.rms_sd), label)
             for label, mean in means.items()
             if mean.curves
         ]

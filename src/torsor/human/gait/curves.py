@@ -99,9 +99,9 @@ class StrideCurves(Playable):
         later, first = found.part(half, COUNT - 1), found.part(0, half)
         return later.mirrored(body, -length).then(first.mirrored(body, length))
 
-    def _place(self, name: str) -> int:
+    def _place(self, name: str, other: bool = False) -> int:
         names = self.body.coordinate_names
-        for each in (f"right_{name}", name):
+        for each in (f"left_{name}" if other else f"right_{name}", name):
             if each in names[TURNS]:
                 return names.index(each)
         own = [each.removeprefix("right_") for each in names[TURNS] if not each.startswith("left_")]
@@ -109,23 +109,26 @@ class StrideCurves(Playable):
 
     # Curves
 
-    def angle(self, name: str) -> Array:
-        """Return an angle (401,) in degrees: of the own side, the pelvis ("tilt", "list", "yaw") or the spine."""
-        return np.degrees(self.samples.q[:, self._place(name)])
+    def angle(self, name: str, *, other: bool = False) -> Array:
+        """Return an angle (401,) in degrees: of the own side, the pelvis ("tilt", "list", "yaw") or the spine.
 
-    def moment(self, name: str) -> Array:
+        With ``other``, it is that of the other leg or arm, at the same instants.
+        """
+        return np.degrees(self.samples.q[:, self._place(name, other)])
+
+    def moment(self, name: str, *, other: bool = False) -> Array:
         """Return the internal moment (401,) of a joint in N m/kg, with the ground's wrenches on the feet.
 
         The name is its positive direction: "hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion".
         """
         sign = -1.0 if name in OPPOSITE else 1.0
-        return sign * self.samples.torques[:, self._place(OPPOSITE.get(name, name))] / self.body.mass
+        return sign * self.samples.torques[:, self._place(OPPOSITE.get(name, name), other)] / self.body.mass
 
-    def power(self, name: str) -> Array:
+    def power(self, name: str, *, other: bool = False) -> Array:
         """Return the power (401,) in W/kg of a coordinate, or of a joint with all its axes, such as "hip"."""
-        names = self.body.coordinate_names
-        places = [k for k in range(len(GLOBAL), len(names)) if joint_of(names[k]) in (name, f"right_{name}")]
-        places = places or [self._place(OPPOSITE.get(name, name))]
+        names, own = self.body.coordinate_names, f"left_{name}" if other else f"right_{name}"
+        places = [k for k in range(len(GLOBAL), len(names)) if joint_of(names[k]) in (name, own)]
+        places = places or [self._place(OPPOSITE.get(name, name), other)]
         at = self.samples
         return np.asarray((at.torques[:, places] * at.v[:, places]).sum(axis=1) / self.body.mass)
 
@@ -174,8 +177,9 @@ class StrideCurves(Playable):
         """Return the curve (401,) of the quantity of a reference, in its unit."""
         if reference.kind == "force":
             return 100 * self.force[:, FORCES.index(reference.name)]
-        own = {"angle": self.angle, "moment": self.moment, "power": self.power}
-        return own[reference.kind](reference.name)
+        if reference.kind == "power":
+            return self.power(reference.name)
+        return self.angle(reference.name) if reference.kind == "angle" else self.moment(reference.name)
 
     def as_reference(self, label: str = "") -> list[Reference]:
         """Return the curves as references for another walk; ``label`` is for legends."""

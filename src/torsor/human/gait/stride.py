@@ -7,6 +7,7 @@ import numpy as np
 from rich.console import Group
 from rich.table import Table
 
+from torsor.human.body.coordinates import GLOBAL
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
 from torsor.human.terms.problem import who
@@ -106,6 +107,10 @@ class Stride(Result, StrideCurves):
         columns += [Column(f"angle {name}", "degrees", self.angle(name)) for name in MOVED]
         columns += [Column(f"moment {name}", "N m/kg", self.moment(name)) for name in MOMENTS]
         columns += [Column(f"power {name}", "W/kg", self.power(name)) for name in JOINTS]
+        limbs = [name for name in MOVED if name not in GLOBAL]  # the pelvis has no sides
+        columns += [Column(f"angle other {name}", "degrees", self.angle(name, other=True)) for name in limbs]
+        columns += [Column(f"moment other {name}", "N m/kg", self.moment(name, other=True)) for name in MOMENTS]
+        columns += [Column(f"power other {name}", "W/kg", self.power(name, other=True)) for name in JOINTS]
         for k, foot in enumerate(("own", "other")):
             columns += columns_of(f"force {foot} foot", names, ["body weights"] * 3, self.forces[:, k])
             columns += columns_of(f"pressure {foot} foot", ("x", "z"), ["m"] * 2, self.pressure[:, k])
