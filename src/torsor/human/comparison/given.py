@@ -9,6 +9,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import real_array
 from torsor.errors import ModelError, describe, listing
+from torsor.files import reading_npz
 from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.gait.references import LABELS, REFERENCES, Reference
 from torsor.results.archive import load_result
@@ -85,7 +86,7 @@ def _named(name: str | Path, side: str, stride_of: Callable[[Any], HasCurves]) -
     path = Path(name)
     if path.suffix.lower() == ".npz":
         return Given(_archived(path, stride_of), [])
-    if not path.suffix and not path.exists():
+    if not path.suffix and not path.is_file():
         allowed = f"a file, {', '.join(LABELS.values())}, or {listing(CURVES, like=text)}"
         raise ModelError(describe(f"no reference {text!r}", where="references", allowed=allowed))
     return _given(recorded_walk(path, side=side), side, stride_of)
@@ -93,13 +94,10 @@ def _named(name: str | Path, side: str, stride_of: Callable[[Any], HasCurves]) -
 
 def _archived(path: Path, stride_of: Callable[[Any], HasCurves]) -> list[Reference]:
     """Return the curves of the stride or the walk in a .npz file, or those in arrays with the names of curves."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            own = {name: arrays[name] for name in arrays.files if name.removesuffix("_sd") in CURVES}
-    except FileNotFoundError:
-        raise ModelError(describe("no such file", where=str(path))) from None
-    except Exception as error:  # zipfile and NumPy raise many kinds
-        raise ModelError(describe(f"it cannot be read ({error})", where=path.name, allowed="a .npz file")) from None
+    if not path.is_file():
+        raise ModelError(describe("no such file", where=str(path)))
+    with reading_npz(path, "curves of a walk") as arrays:
+        own = {name: values for name, values in arrays.items() if name.removesuffix("_sd") in CURVES}
     if own:
         return _of_mapping(own, path.name)
     result = load_result(path)

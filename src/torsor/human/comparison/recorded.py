@@ -129,7 +129,8 @@ def _turn_knee(signals: Signals) -> None:
             text = "a moment of the knee without its angle: knee_angle is taken as flexion"
             warn(describe(text, where="recorded walk", fix="add the file of angles, whose sign shows the direction"))
         return
-    if np.nanmax(knee.values) < -np.nanmin(knee.values):
+    known = knee.values[np.isfinite(knee.values)]
+    if len(known) and known.max() < -known.min():
         for found in (signals.angles, signals.rates, signals.moments):
             if "knee_flexion" in found:
                 times, values = found["knee_flexion"]
@@ -143,7 +144,8 @@ def _spans(signals: Signals, side: str, strikes: Sequence[float] | None, where: 
         return [signals.span]
     if "vertical" not in signals.curves:
         fix = (
-            'files of one recording go together, ("angles.mot", "forces.mot"), or recorded_walk(..., strikes=[0.6, 2])'
+            'give the files of one recording together, ("angles.mot", "forces.mot"), --compare angles.mot forces.mot, '
+            "or heel strikes: recorded_walk(..., strikes=[0.6, 1.7])"
         )
         raise ModelError(describe("there are no ground forces to find strides with", where=where, fix=fix))
     return spans_of(signals.curves["vertical"], list(signals.angles.values()), side, where)
@@ -227,6 +229,8 @@ def _curves(
         fix = "check that the files have the same times, and fill gaps: torsor.recordings.fill_gaps"
         raise ModelError(describe(text, where=where, fix=fix))
     notes = [f"{where}: left out, with gaps or at other times: {listing(lost)}"] if lost else []
+    for note in notes:
+        warn(note)
     if joined:
         notes.append(f"{where}: no whole stride, joined from parts of two: {listing(joined, most=3)}")
     return found, notes

@@ -11,7 +11,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing, warn
-from torsor.human.comparison.strides import Signal
+from torsor.human.comparison.strides import Signal, check_length
 from torsor.human.comparison.units import DEGREES, RADIANS, Scale, checked_angles, guessed, range_of, said
 from torsor.recordings import GroundForces, MotionTable
 from torsor.recordings.axes import HUMAN
@@ -122,6 +122,7 @@ def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = No
 
 def _to_degrees(found: Signals, spelled: Mapping[str, str], table: MotionTable, units: Mapping[str, str]) -> None:
     """Convert the angles; the ranges of knee and hip check what the file says of their unit."""
+    check_length(table.times, table.source)
     stated: Scale | None = {None: None, True: DEGREES, False: RADIANS}[table.in_degrees]
     large = [each for each in ("knee_flexion", "hip_flexion") if each in found.angles]
     if large:
@@ -160,7 +161,7 @@ def of_forces(forces: GroundForces, side: str) -> Signals:
     turned = forces.in_axes(HUMAN)
     medial, vertical, forward = turned.forces[:, turned.index(side)].T
     sign = 1.0 if side == "right" else -1.0  # x is to the left
-    if _pushes_first(vertical, forward):
+    if len(forces) > 1 and _pushes_first(vertical, forward):
         text = f"the fore-aft force of the {side} foot pushes before it brakes: the person goes backwards in these axes"
         fix = 'they are turned about the vertical; load(path, axes="back up left") says so'
         warn(describe(text, where=forces.source, fix=fix))

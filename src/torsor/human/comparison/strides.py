@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.checks import real_array
 from torsor.errors import ModelError, describe
 from torsor.recordings.markers import runs
 
@@ -57,6 +58,19 @@ class Signal(NamedTuple):
         return np.where(missing, np.nan, found)
 
 
+def check_length(times: Array, where: str) -> None:
+    """Raise ModelError if times (K,) are shorter than any stride.
+
+    Example:
+        >>> check_length(np.array([0.0, 0.1]), "walk.mot")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: walk.mot: too short for one stride: 0 to 0.1 s; allowed: 0.4 s or more
+    """
+    if times[-1] - times[0] < STRIDE[0]:
+        found = f"too short for one stride: {times[0]:g} to {times[-1]:g} s"
+        raise ModelError(describe(found, where=where, allowed=f"{STRIDE[0]:g} s or more"))
+
+
 def heel_strikes(vertical: Signal, where: str) -> list[float]:
     """Return the times (s) at which a foot begins to carry load, by its vertical force in any unit.
 
@@ -66,6 +80,7 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
         [0.0, 1.0, 2.0]
     """
     t, force = vertical
+    check_length(t, where)
     if not np.isfinite(force).all():
         k = int(np.argmin(np.isfinite(force)))
         raise ModelError(describe(f"the vertical force is missing at {t[k]:g} s (row {k + 1})", where=where))
@@ -112,10 +127,10 @@ def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) 
 
 def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
     """Return start and end (s) of the strides between given heel strikes."""
-    times = np.asarray(strikes, dtype=float).reshape(-1)
-    if len(times) < 2 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+    times = real_array(strikes, where, "strikes")
+    if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         allowed = "two or more increasing times (s)"
-        raise ModelError(describe(f"strikes is {list(strikes)}", where=where, allowed=allowed))
+        raise ModelError(describe(f"strikes is {times.tolist()}", where=where, allowed=allowed))
     return [(float(a), float(b)) for a, b in pairwise(times)]
 
 

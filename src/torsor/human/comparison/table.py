@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from rich.markup import escape
 from rich.table import Table
 
+from torsor.errors import printable
 from torsor.human.gait.references import SOURCES, UNITS, Reference, likeness
 from torsor.summary import Summary, as_text
 
@@ -129,16 +131,16 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def __rich__(self) -> Table:
-        caption = "\n".join(self.notes) or None
+        caption = _shown("\n".join(self.notes)) or None
         table = Table(title="Compared with people", title_justify="left", title_style="bold", header_style="bold")
         table.caption, table.caption_justify = caption, "left"
         for head in HEAD:
             table.add_column(head, justify="right" if head in HEAD[1:4] else "left", no_wrap=head != HEAD[-1])
         for cells in self._cells():
-            table.add_row(*cells)
+            table.add_row(*map(_shown, cells))
         table.add_section()
         for cells in self._mean_cells():
-            table.add_row(*cells)
+            table.add_row(*map(_shown, cells))
         return table
 
     def __str__(self) -> str:
@@ -158,10 +160,10 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         ]
 
     def _mean_cells(self) -> list[tuple[str, ...]]:
-        """Return a row of means for each reference, or one of all if each has some of the curves."""
+        """Return a row of means for each reference, and one of the first of each if none has all curves."""
         means = self.means
         if len(means) > 1 and max(mean.curves for mean in means.values()) < len(SAGITTAL):
-            means = {"the first of each": self.mean}
+            means |= {"the first of each": self.mean}
         return [
             (f"mean of {mean.curves} sagittal", f"{mean.r2:.3f}", "", _text(mean.rms_sd), label)
             for label, mean in means.items()
@@ -180,6 +182,11 @@ def _mean(rows: Sequence[CurveLikeness]) -> MeanLikeness:
     wide = [row.rms_sd for row in rows if row.rms_sd is not None]
     r2 = float(np.mean([row.r2 for row in rows])) if rows else 0.0
     return MeanLikeness(r2, float(np.mean(wide)) if wide else None, len(rows))
+
+
+def _shown(text: str) -> str:
+    """Return a text without control characters and markup: names of files are not trusted."""
+    return escape(printable(text))
 
 
 def _text(value: float | None) -> str:

@@ -60,7 +60,7 @@ def said(word: str, kind: str, where: str) -> Scale:
     found = WORDS.get(word.lower().replace(" ", ""))
     if found is None or found.kind != kind:
         allowed = listing([each for each, scale in WORDS.items() if scale.kind == kind])
-        raise ModelError(describe(f"the unit {word!r} of a {kind}", where=where, allowed=allowed))
+        raise ModelError(describe(f"{word!r} as the unit of {kind}s", where=where, allowed=allowed))
     return found
 
 
@@ -76,7 +76,7 @@ def guessed(values: Array, kind: str, where: str) -> Scale:
         if low <= peak < high:
             return scale
     found = f"the largest {kind} is {peak:.4g}, which no walking person has in any unit"
-    fix = "check the unit, or say it in the head of a .csv column: [N m/kg]"
+    fix = "check the unit, or say it in brackets in the head of a .csv column"
     raise ModelError(describe(found, where=where, allowed=UNIT_NAMES[kind], fix=fix))
 
 
