@@ -166,7 +166,12 @@ def test_options_of_another_problem_are_refused(
         (["walk", "--compare", "nobody.mot"], "nobody.mot: no such file"),
         (["walk", "--compare", "nobody"], "no reference 'nobody'; allowed: a file, OpenSim tutorial, Schwartz 2008"),
         (["walk", "--compare", "reach.toml"], "reach.toml: unknown kind of file '.toml'; allowed: a recording: .mot"),
-        (["walk", "--compare-mass", "70"], "--compare-mass without --compare; fix: name a recording"),
+        (["walk", "--compare-mass", "70"], "--compare-mass without a recording; fix: --compare forces.mot"),
+        (["walk", "--compare", "Schwartz 2008", "--compare-mass", "70"], "--compare-mass without a recording"),
+        (
+            ["walk", "--compare", "a.npz", "b.npz"],
+            "a.npz: one of several files; allowed: a recording: .mot, .sto, .csv",
+        ),
         (["walk", "--save", "walk.avi"], "the suffix is '.avi'; allowed: .npz, .gif, .mp4, .mot"),
         (["walk", "--samples", "walk.txt"], "the suffix is '.txt'; allowed: .csv"),
         (["swing", "--save", "swing.mot"], "the suffix is '.mot'; allowed: .npz"),

@@ -139,17 +139,17 @@ def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:
 
 def _references(given: Mapping[str, Any]) -> list[Any] | None:
     """Return what --compare names, None if it is not given: several files are one recording."""
-    if "compare" not in given:
-        if "compare_mass" in given:
-            raise ModelError(describe("--compare-mass without --compare", where="walk", fix="name a recording"))
+    named, mass = given.get("compare"), given.get("compare_mass")
+    recorded = [names for names in named or () if Path(names[0]).suffix.lower() in SUFFIXES]
+    if mass is not None and not recorded:
+        fix = "--compare forces.mot names a recording"
+        raise ModelError(describe("--compare-mass without a recording", where="walk", fix=fix))
+    if named is None:
         return None
-    found = list[Any]()
-    for names in given["compare"]:
-        if "compare_mass" in given and Path(names[0]).suffix.lower() in SUFFIXES:
-            found.append(recorded_walk(*names, mass=given["compare_mass"]))
-        else:
-            found.append(names[0] if len(names) == 1 else tuple(names))
-    return found
+    return [
+        recorded_walk(*names, mass=mass) if names in recorded else names[0] if len(names) == 1 else tuple(names)
+        for names in named
+    ]
 
 
 def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:

@@ -32,8 +32,9 @@ def of_file(path: Path, side: str) -> Signals:
         fix = "torsor.human.measured finds angles and moments from markers: compare with what inverse_dynamics returns"
         raise ModelError(describe("markers, not curves", where=path.name, fix=fix))
     if suffix not in SUFFIXES:
-        allowed = f"a recording: {', '.join(SUFFIXES)}, or a .npz file"
-        raise ModelError(describe(f"unknown kind of file {path.suffix!r}", where=path.name, allowed=allowed))
+        allowed = f"a recording: {', '.join(SUFFIXES)}, or a .npz file on its own"
+        found = "one of several files" if suffix == ".npz" else f"unknown kind of file {path.suffix!r}"
+        raise ModelError(describe(found, where=path.name, allowed=allowed))
     if suffix == ".csv" and path.is_file():
         return _of_csv(path, side)
     return of_recording(load(path, check=False), side)

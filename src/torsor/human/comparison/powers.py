@@ -7,7 +7,6 @@ import numpy as np
 from torsor.human.comparison.signals import Signals
 from torsor.human.comparison.strides import Signal, Span
 from torsor.human.comparison.units import Scale
-from torsor.identification.differentiation import differentiate
 
 AXES = {
     "hip_power": ("hip_flexion", "hip_adduction", "hip_rotation"),
@@ -44,6 +43,8 @@ def _rate(axis: str, angles: Mapping[str, Signal], rates: Mapping[str, Signal], 
 
     One whole stride that ends as it began is periodic; other recordings pass a filter of 6 Hz.
     """
+    from torsor.identification.differentiation import differentiate  # not needed by most who import the human
+
     if axis in rates:
         return rates[axis]
     times, angle = angles[axis]
