@@ -68,6 +68,13 @@ def test_a_walk_is_like_its_own_files(stride: Stride, tmp_path: Path) -> None:
     _same(found, [name for name in SAGITTAL if not name.endswith("power")])
     _same(found, ("hip_power", "knee_power", "ankle_power"), rms=1e-4)  # rates of 401 samples
     assert again.strides == ((0.0, stride.duration),)
+    # The other leg strikes in the middle of these files.
+    middle = recorded_walk(files.motion, files.forces, side="left")
+    assert middle.strides[0][0] == pytest.approx(0.5 * stride.duration, abs=0.02)
+    assert "joined where the file ends" in str(middle)
+    late = middle.strides[0][0] / stride.duration - 0.5  # the force needs a while to pass the threshold
+    expected = np.interp((stride.s + late) % 1.0, stride.s, again.curves["knee_flexion"].mean)
+    assert np.abs(middle.curves["knee_flexion"].mean - expected).max() < 0.01
     stride.save(tmp_path / "walk.csv")
     whole = stride.likeness(tmp_path / "walk.csv")
     _same(whole, SAGITTAL)
@@ -125,7 +132,7 @@ def test_a_recording_that_begins_within_a_stride_is_joined_from_two() -> None:
     short = T[T < 1.4 * walks.STRIDE]
     walk = recorded_walk(walks.angles(late), walks.forces(short))
     assert walk.curves["knee_flexion"].mean.max() == pytest.approx(57.8, abs=0.2)
-    assert "joined from parts of two: hip_flexion" in str(walk)
+    assert "joined where the file ends: hip_flexion" in str(walk)
 
 
 def test_measured_dynamics_are_compared_with_their_ground_forces(stride: Stride) -> None:

@@ -54,7 +54,7 @@ def _rate(axis: str, angles: Mapping[str, Signal], rates: Mapping[str, Signal], 
     t = np.linspace(times[0], times[-1], len(times))
     x = np.radians(np.interp(t, times[known], angle[known]))
     nyquist = 0.5 * (len(t) - 1) / float(t[-1] - t[0])
-    if len(spans) == 1 and np.allclose(spans[0], (t[0], t[-1])) and angles[axis].is_closed:
+    if len(spans) == 1 and np.isclose(np.diff(spans[0])[0], t[-1] - t[0]) and angles[axis].is_closed:
         found = differentiate(t[:-1], x[:-1, None], nyquist, periodic=True, order=12)[1][:, 0]
         rate = np.append(found, found[0])
     else:

@@ -232,7 +232,7 @@ def _curves(
     for note in notes:
         warn(note)
     if joined:
-        notes.append(f"{where}: no whole stride, joined from parts of two: {listing(joined, most=3)}")
+        notes.append(f"{where}: no heel strike to heel strike, joined where the file ends: {listing(joined, most=3)}")
     return found, notes
 
 

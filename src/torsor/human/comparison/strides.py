@@ -49,8 +49,8 @@ class Signal(NamedTuple):
         """
         at, length = np.linspace(*span, COUNT), span[1] - span[0]
         if not self.covers(span):
-            at = np.where(at < self.times[0] - self._slack, at + length, at)
-            at = np.where(at > self.times[-1] + self._slack, at - length, at)
+            at = np.where(at < self.times[0], at + length, at)
+            at = np.where(at > self.times[-1], at - length, at)
         known = np.isfinite(self.values)
         found = np.interp(at, self.times, np.where(known, self.values, 0.0))
         missing = np.interp(at, self.times, np.where(known, 0.0, 1.0)) > 0
@@ -102,7 +102,7 @@ def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) 
     """Return start and end (s) of the strides between heel strikes of a foot.
 
     A recording that ends as it began, in the vertical force and in the ``others``, and has no two heel strikes within,
-    is one stride.
+    is one stride, and goes on with its beginning.
     """
     strikes = heel_strikes(vertical, where)
     spans = [(a, b) for a, b in pairwise(strikes) if STRIDE[0] <= b - a <= STRIDE[1]]
@@ -112,11 +112,7 @@ def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) 
     length = last - first
     if STRIDE[0] <= length <= STRIDE[1] and all(each.is_closed for each in (vertical, *others)):
         off = [at for at in strikes if min(at - first, last - at) > AT_END * length]
-        if not off:
-            return [(first, last)]
-        found = f"one stride that begins {100 * (off[0] - first) / length:.0f} % before a heel strike"
-        fix = "begin the file at the heel strike, or repeat the stride"
-        raise ModelError(describe(found, where=where, fix=fix))
+        return [(off[0], off[0] + length)] if off else [(first, last)]
     at = ", ".join(f"{each:.3g}" for each in strikes) or "none"
     found = f"too short for one stride of the {side} foot: {first:g} to {last:g} s, heel strikes at {at}"
     allowed = f"two heel strikes of a foot, {STRIDE[0]:g} to {STRIDE[1]:g} s apart"
