@@ -14,7 +14,7 @@ from torsor.human import Step, StrengthCurves, joint_strength, passive_torques, 
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
-from torsor.human.terms.energy import BASAL, SMOOTH
+from torsor.human.terms.energy import BASAL, LEAST_SLIP, SLIPPING, SMOOTH
 from torsor.human.terms.heat import joint_rates
 from torsor.human.terms.muscles import metres, muscle_torques
 from torsor.human.terms.samples import sampled
@@ -86,21 +86,22 @@ def test_derivatives_by_motion_and_torques_are_those_of_complex_steps(problem: M
 def test_values_are_those_of_the_formulas(problem: MotionProblem) -> None:
     node, terms = problem.node, [_term(problem, name) for name in NEW[:3]]
     at, contact = _values(problem, terms), contact_forces(node)
-    power = ca.vertcat(*(contact.ground_power(side) for side in ("right", "left")))
+    slip = ca.vertcat(*(contact.ground_power(side) for side in ("right", "left")))
     values = [ca.vertcat(*(_expression(node, each) for each in terms)), muscle_torques(node)[contact.moving]]
-    values += [node.q, node.v, power, metres(node), margins(node, ca.SX(pendulum_rate(BODY)))]
+    values += [node.q, node.v, slip, metres(node), margins(node, ca.SX(pendulum_rate(BODY)))]
     found, torques, q, v, ground, (way,), margin = _numbers(problem, at, *values)
     names = [BODY.coordinate_names[k + len(GLOBAL)] for k in contact.moving]
     places = [BODY.coordinate_names.index(name) for name in names]
     rates = joint_rates(BODY)
 
-    def size(x: np.ndarray) -> np.ndarray:
-        return np.asarray(np.sqrt(x**2 + SMOOTH**2) - SMOOTH)
+    def size(x: np.ndarray, smooth: float = SMOOTH) -> np.ndarray:
+        return np.asarray(np.sqrt(x**2 + smooth**2) - smooth)
 
-    P = np.append(torques * v[places], ground) / BODY.mass
+    P, slips = torques * v[places] / BODY.mass, ground / BODY.mass
     heat = 0.283 * (size(P) + P) / 2 + 1.423 * (size(P) - P) / 2
     held = size(torques * [rates[name] for name in names] / BODY.mass)
-    assert found[0] == pytest.approx(((P + heat).sum() + 0.058 * held.sum() + BASAL) / way, rel=1e-12)
+    power = (P + heat).sum() + 0.058 * held.sum() + size(slips, LEAST_SLIP).sum() / SLIPPING + BASAL
+    assert found[0] == pytest.approx(power / way, rel=1e-12)
     relative = 0.0
     for name, k, torque in zip(names, places, torques, strict=True):
         lower, upper = joint_strength(BODY, name, q[k], v[k], StrengthCurves())

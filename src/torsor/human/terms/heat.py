@@ -23,7 +23,7 @@ from torsor.checks import indices_of, number, positive
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import JOINTS, StrengthCurves
 from torsor.human.contact.of_node import contact_forces
-from torsor.human.terms.energy import BASAL, SMOOTH
+from torsor.human.terms.energy import BASAL, LEAST_SLIP, SLIPPING, smooth_size
 from torsor.human.terms.forces import Driven
 from torsor.human.terms.muscles import metres, muscle_torques
 from torsor.motion import Node
@@ -57,8 +57,8 @@ class Heat(Driven, Cost):
     """The metabolic energy by heat rates, for each kg (J/kg), and with free steps for each metre too (J/(kg m)).
 
     ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the coefficients above, ``basal`` (W/kg)
-    is the power at rest, and ``rates`` has {coordinate: v_max (rad/s)} in place of those of ``joint_rates``. The work
-    of the ground at feet that slip a little is charged as work of a joint is.
+    is the power at rest, and ``rates`` has {coordinate: v_max (rad/s)} in place of those of ``joint_rates``. Work of
+    the ground at feet that slip a little costs as in ``MetabolicEnergy``, so that slipping never pays.
     """
 
     activation: float = ACTIVATION_HEAT
@@ -90,13 +90,8 @@ class Heat(Driven, Cost):
         rates, mass = given[:-1], given[-1]
         torques = muscle_torques(node)[contact.moving]
         joints = torques * node.v[len(GLOBAL) :][contact.moving]
-        P = ca.vertcat(joints, *(contact.ground_power(side) for side in SIDES)) / mass
-        size, held = _size(P), _size(torques * rates / mass)
+        P, slips = joints / mass, ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / mass
+        size, held = smooth_size(P), smooth_size(torques * rates / mass)
         heat = self.shortening * (size + P) / 2 + self.lengthening * (size - P) / 2
         power = ca.sum1(P + heat) + (self.activation + self.cocontraction) * ca.sum1(held)
-        return (power + self.basal) / metres(node)
-
-
-def _size(x: ca.SX) -> ca.SX:
-    """Return |x| smoothed near 0."""
-    return ca.sqrt(x**2 + SMOOTH**2) - SMOOTH
+        return (power + ca.sum1(smooth_size(slips, LEAST_SLIP)) / SLIPPING + self.basal) / metres(node)
