@@ -8,8 +8,11 @@ from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.hand_forces import HandForces, hand_wrenches
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.passive import passive_torques
+from torsor.human.body.percentiles import size_of_percentile
 from torsor.human.body.person import Person, person_of
+from torsor.human.body.resizing import segment_lengths, with_lengths
 from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
+from torsor.human.body.strength_inputs import with_strength
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.balance import GroundReaction, ground_reaction
 from torsor.human.contact.schedule import Step, Walk
@@ -81,9 +84,13 @@ __all__ = [
     "pulling",
     "pushing",
     "reaching",
+    "segment_lengths",
     "sitting_down",
+    "size_of_percentile",
     "standing_up",
     "walking",
+    "with_lengths",
+    "with_strength",
     "write_opensim",
 ]
 
