@@ -135,7 +135,7 @@ def test_invalid_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
             ["walk", "--seat", "0.4"],
             "--seat is an option of stand-up, sit-down, not of walk; allowed: --height, --mass, --sex",
         ),
-        (["lift", "--speed", "1"], "not of lift; allowed: --height, --mass, --sex, --box"),
+        (["lift", "--speed", "1"], "not of lift; allowed: --height, --mass, --sex, --age, --stature-percentile"),
         (["swing", "--ergonomics", "x.html"], "--ergonomics is an option of walk, lift, push, pull, reach"),
         (["lift", "--ergonomics", "x.txt"], "x.txt: the suffix is '.txt'; allowed: .html"),
         (["swing", "--planar"], "--planar is an option of walk, not of swing; allowed: only the options that all"),

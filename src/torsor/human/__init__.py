@@ -27,11 +27,13 @@ from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start, walking
 from torsor.human.tasks import TASKS
 from torsor.human.tasks.figures import plot_task
+from torsor.human.tasks.largest_lift import LargestLift, largest_lift
 from torsor.human.tasks.lifting import lifting
 from torsor.human.tasks.pushing import pulling, pushing
 from torsor.human.tasks.reaching import reaching
 from torsor.human.tasks.sitting_down import sitting_down
 from torsor.human.tasks.standing_up import standing_up
+from torsor.human.tasks.weakness import Weakness, weaknesses
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.samples import joint_torques
 
@@ -50,6 +52,7 @@ __all__ = [
     "HandForces",
     "JointLoads",
     "JointStrength",
+    "LargestLift",
     "Likeness",
     "Person",
     "PrintedGait",
@@ -63,6 +66,7 @@ __all__ = [
     "Support",
     "TrunkStrength",
     "Walk",
+    "Weakness",
     "animate",
     "bent_start",
     "draw",
@@ -73,6 +77,7 @@ __all__ = [
     "joint_loads",
     "joint_strength",
     "joint_torques",
+    "largest_lift",
     "lifting",
     "likeness",
     "opensim_motion",
@@ -89,6 +94,7 @@ __all__ = [
     "size_of_percentile",
     "standing_up",
     "walking",
+    "weaknesses",
     "with_lengths",
     "with_strength",
     "write_opensim",

@@ -131,8 +131,8 @@ class Person:
             >>> round(child.mass, 1), round(sum(each.mass for each in child.links if "head" in each.name), 1)
             (25.6, 2.9)
         """
-        self.warn_outside_of_tables("person")
         body = human(self.height, self.mass, self.sex, age=self.age)
+        self.warn_outside_of_tables("person")
         if self.lengths:
             body = with_lengths(body, self.lengths, "person")
             self._warn_of_other_height(body)
