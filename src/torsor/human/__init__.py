@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any
 
+from torsor.human.body.description import described_person
 from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.hand_forces import HandForces, hand_wrenches
@@ -15,6 +16,7 @@ from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joi
 from torsor.human.body.strength_inputs import with_strength
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.balance import GroundReaction, ground_reaction
+from torsor.human.contact.froude import froude_number, leg_length, similar_step, walking_limit
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standing, Support
 from torsor.human.gait.animation import animate
@@ -69,8 +71,10 @@ __all__ = [
     "Weakness",
     "animate",
     "bent_start",
+    "described_person",
     "draw",
     "fatigued",
+    "froude_number",
     "ground_forces",
     "ground_reaction",
     "hand_wrenches",
@@ -78,6 +82,7 @@ __all__ = [
     "joint_strength",
     "joint_torques",
     "largest_lift",
+    "leg_length",
     "lifting",
     "likeness",
     "opensim_motion",
@@ -90,10 +95,12 @@ __all__ = [
     "pushing",
     "reaching",
     "segment_lengths",
+    "similar_step",
     "sitting_down",
     "size_of_percentile",
     "standing_up",
     "walking",
+    "walking_limit",
     "weaknesses",
     "with_lengths",
     "with_strength",

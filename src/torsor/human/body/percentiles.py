@@ -171,7 +171,16 @@ def _adults(sex: str, years: float | None, population: str) -> tuple[Sizes, tupl
 
 
 def _percentile(value: float, bounds: tuple[float, float], name: str) -> float:
-    return number(value, "percentiles", f"percentile of the {name} (%)", least=bounds[0], most=bounds[1])
+    """Return a percentile (%) that the table of a population has."""
+    found = number(value, "percentiles", f"percentile of the {name} (%)", above=0.0, below=100.0)
+    if not bounds[0] <= found <= bounds[1]:
+        allowed = f"{bounds[0]:g} to {bounds[1]:g}, where the table of this population ends"
+        fix = (
+            f"give the size itself, or for adults population={ANSUR!r} (soldiers, {_SOLDIERS[0]} to {_SOLDIERS[-1]} %)"
+        )
+        what = f"percentile of the {name} is {found:g} %"
+        raise ModelError(describe(what, where="percentiles", allowed=allowed, fix=fix))
+    return found
 
 
 def _between(value: float, levels: tuple[int, ...], row: tuple[float, ...] | list[float], name: str) -> float:

@@ -136,9 +136,10 @@ class Person:
         if self.lengths:
             body = with_lengths(body, self.lengths, "person")
             self._warn_of_other_height(body)
-        group = age_group(self.age)
-        ages = {name: age_ratio(name, self.sex, group) for name in body.coordinate_names[len(GLOBAL) :]}
-        return with_strength(with_strength(body, ages), self.strength, self.largest_torque, "person")
+        own, group = strength_factors(self.strength, body.coordinate_names, "person"), age_group(self.age)
+        joints = body.coordinate_names[len(GLOBAL) :]
+        factors = {name: own.get(name, 1.0) * age_ratio(name, self.sex, group) for name in joints}
+        return with_strength(body, factors, self.largest_torque, "person")
 
     def _warn_of_other_height(self, body: Robot) -> None:
         height = _height(body, self.sex)
@@ -216,6 +217,8 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
 def _age(head: float, thigh: float, mass: float, sex: str) -> float | None:
     """Return the age (years) at which children have such masses of head and thigh (kg), None for adults."""
     low, high = JENSEN_AGES[0], JENSEN_AGES[-1]
+    if Segments(1.0, mass, sex)["head"].mass > head / (1 + SAME):
+        return None
     while high - low > 1e-9:  # heads take up a smaller part of the mass with age
         middle = (low + high) / 2
         low, high = (middle, high) if Segments(1.0, mass, sex, middle)["head"].mass > head else (low, middle)

@@ -111,6 +111,7 @@ def age_group(age: float | str | None) -> str:
     return "young" if years < MIDDLE else "middle" if years <= OLD else "old"
 
 
+@cache
 def age_ratio(name: str, sex: str, age: str) -> float:
     """Return the strength of an age group at a coordinate, divided by that of the young of the same sex.
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from torsor.checks import number, positive, table
 from torsor.errors import ModelError, describe, listing
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.mechanism.edit import rebuilt
 from torsor.robot.robot import Robot
 
 ALL = "all"
@@ -83,9 +82,13 @@ def with_strength(
         >>> [float(body.effort_limit[body.coordinate_names.index(name)]) for name in names]
         [200.0, 100.0, 60.0]
     """
-    limits = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
+    own = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
+    limits = dict(own)
     for name, factor in strength_factors(factors or {}, body.coordinate_names, where).items():
         limits[name] *= factor
     limits |= largest_torques(torques, body.coordinate_names, where)
-    joints = [replace(joint, effort_limit=limits[joint.name]) for joint in body.joints]
-    return rebuilt(body, [body.base, *body.links], joints, list(body.frames))
+    joints = [
+        joint if limits[joint.name] == own[joint.name] else replace(joint, effort_limit=limits[joint.name])
+        for joint in body.joints
+    ]
+    return replace(body, joints=tuple(joints))

@@ -6,11 +6,17 @@ change to running at about 0.5, adults at 2.0 m/s (Alexander 1989), and above 1 
 """
 
 import math
+from dataclasses import replace
+from functools import cache
 
-from torsor.errors import describe, warn
+from torsor.checks import instance_of
+from torsor.errors import ModelError, describe, warn
 from torsor.human.body.postures import landmark
+from torsor.human.contact.schedule import Step
+from torsor.library.human import human
 from torsor.robot.robot import Robot
 
+GRAVITY = 9.81  # m/s^2, of the default body
 TRANSITION = 0.5  # Froude number at which people begin to run
 
 
@@ -44,6 +50,32 @@ def walking_limit(body: Robot) -> float:
         (2.15, 1.7)
     """
     return math.sqrt(TRANSITION * math.hypot(*body.gravity) * leg_length(body))
+
+
+def similar_step(body: Robot, step: Step | None = None) -> Step:
+    """Return the step with which a body walks as the default one does with ``step``, of a given length and speed.
+
+    The Froude number is the same: lengths are proportional to the legs, speeds to the square root of their length.
+
+    Example:
+        >>> child = torsor.human.Person.of_percentile(age=6).body()
+        >>> step = similar_step(child)
+        >>> round(step.length, 3), round(step.speed, 3), round(froude_number(child, step.speed), 3)
+        (0.398, 0.977, 0.156)
+    """
+    step = instance_of(Step() if step is None else step, Step, "similar step", "step")
+    if step.is_free:
+        raise ModelError(describe("a free step", where="similar step", allowed="a step of given length and speed"))
+    scale = leg_length(body) / _default_leg()
+    weight = math.hypot(*body.gravity) / GRAVITY
+    return replace(
+        step, length=scale * step.length, width=scale * step.width, speed=math.sqrt(scale * weight) * step.speed
+    )
+
+
+@cache
+def _default_leg() -> float:
+    return leg_length(human())
 
 
 def warn_of_running(body: Robot, speed: float) -> None:
