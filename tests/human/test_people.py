@@ -7,20 +7,25 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor import studies
 from torsor.human import (
     Box,
     Person,
     Step,
     StrengthCurves,
+    Stride,
     TrunkStrength,
     described_person,
     froude_number,
     joint_strength,
+    largest_lift,
+    lifting,
     person_of,
     segment_lengths,
     similar_step,
     walking,
     walking_limit,
+    weaknesses,
     with_lengths,
     with_strength,
 )
@@ -283,3 +288,52 @@ def test_what_is_not_known_of_a_person_is_the_median() -> None:
     assert (woman.height, woman.mass) == pytest.approx((1.62, 123.7), rel=1e-12)
     assert (described_person().height, described_person().mass) == (1.741, 73.0)
     assert described_person(1.9, age=30).mass == pytest.approx(87.1, rel=1e-12)
+
+
+# Motions
+
+
+@pytest.mark.slow
+def test_children_and_older_people_walk() -> None:
+    """At the same Froude number, the work for each metre and kg is that of adults within a quarter."""
+    costs = []
+    people = [Person(1.741, 73.0, "male"), Person.of_percentile(age=6), Person.of_percentile(sex="female", age=75)]
+    for person in people:
+        body = person.body()
+        found = walking(body, similar_step(body), curves=person.curves if person.age == 75 else None).solve()
+        costs.append(Stride(found).energy.cost_of_transport)
+    assert costs[1:] == pytest.approx([costs[0]] * 2, rel=0.25)
+
+
+@pytest.mark.slow
+def test_somebody_weak_on_one_side_walks_with_two_steps() -> None:
+    body = Person(1.68, 70.0, "female", age=70, strength={"left": 0.7}).body()
+    assert walking(body, steps=2).solve().is_feasible
+
+
+@pytest.mark.slow
+def test_a_cohort_is_a_sweep() -> None:
+    people = studies.samples(3, stature_percentile=(5, 95), mass_percentile=(25, 75), strength=(0.9, 1.1), seed=1)
+    found = torsor.sweep("walk", people, fixed={"sex": "female", "age": 70, "speed": 1.1}, workers=0)
+    assert found.done == 3 and (found["cost_of_transport"] > 0.5).all()
+    assert found.units["stature_percentile"] == "%"
+
+
+@pytest.mark.slow
+def test_a_load_that_nobody_lifts_names_the_joints_that_are_too_weak() -> None:
+    with pytest.raises(
+        torsor.motion.MotionError, match=r"spine1_flexion needs \d+ N m at .* fix: a lighter load"
+    ) as error:
+        lifting(box=Box(60.0)).solve()
+    assert error.value.result is not None
+    worst = weaknesses(error.value.result)[0]
+    assert worst.ratio == pytest.approx(worst.torque / worst.strength) and worst.ratio > 1.1
+    assert not weaknesses(lifting(box=Box(5.0)).solve())
+
+
+@pytest.mark.slow
+def test_the_largest_lift_is_between_what_goes_and_what_does_not() -> None:
+    found = largest_lift(within=5.0, first=20.0)
+    assert found.result.is_feasible and 0 < found.too_heavy - found.mass <= 5.0 and 25.0 < found.mass < 50.0
+    weak = largest_lift(with_strength(torsor.library.human(), {"all": 0.5}), within=5.0)
+    assert weak.mass < found.mass

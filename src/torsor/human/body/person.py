@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from torsor.checks import number, one_of, positive, table
+from torsor.checks import indices_of, number, one_of, positive, table
 from torsor.errors import ModelError, describe, warn
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.growth_charts import OLDEST as ADULT
@@ -56,9 +56,9 @@ class Person:
     mass: float
     sex: str
     age: float | None = None
-    lengths: Mapping[str, float] = field(default_factory=dict)
-    strength: Mapping[str, float] = field(default_factory=dict)
-    largest_torque: Mapping[str, float] = field(default_factory=dict)
+    lengths: Mapping[str, float] = field(default_factory=dict, hash=False)
+    strength: Mapping[str, float] = field(default_factory=dict, hash=False)
+    largest_torque: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         positive(self.height, "person", "height (m)")
@@ -115,6 +115,7 @@ class Person:
             0.907
         """
         usual = default_strengths()
+        indices_of(name, tuple(usual)[len(GLOBAL) :], "person")
         torque = largest_torques(self.largest_torque, tuple(usual), "person").get(name)
         if torque is not None:
             return torque * MASS * HEIGHT / (usual[name] * self.mass * self.height)

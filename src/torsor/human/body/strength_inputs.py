@@ -21,6 +21,9 @@ def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
         (['right_knee_flexion', 'left_knee_flexion'], 16)
     """
     joints = names[len(GLOBAL) :]
+    if names[: len(GLOBAL)] != GLOBAL:
+        allowed = "a body with the coordinates of torsor.library.human()"
+        raise ModelError(describe(f"coordinates {listing(names)}", where=where, allowed=allowed))
     sides = tuple(f"{side}_{name}" for side in SIDES)
     found = [each for each in joints if name in (ALL, each) or each.startswith(f"{name}_") * (name in SIDES)]
     found = found or [each for each in joints if each in sides]

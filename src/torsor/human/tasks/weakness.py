@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from torsor.checks import instance_of
 from torsor.errors import describe
 from torsor.human.body.trunk_strength import SPINE
 from torsor.human.terms.forces import Torques
@@ -38,7 +39,13 @@ def weaknesses(result: MotionResult) -> list[Weakness]:
     """Return the joints that are too weak for a motion of a task, the weakest first; none for a feasible motion.
 
     Torques that exceed a strength are those of ``problem.solve(check=False)`` or of ``MotionError.result``.
+
+    Example:
+        >>> weaknesses(3)
+        Traceback (most recent call last):
+        torsor.errors.ModelError: weaknesses: result is 3; allowed: the result of a task of torsor.human
     """
+    instance_of(result, MotionResult, "weaknesses", "result", allowed="the result of a task of torsor.human")
     program, x, body = result.problem.program, result.x, result.robot
     terms = _strengths(result)
     values, names = program.value(x)[1] * program.scales, body.coordinate_names
