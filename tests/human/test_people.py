@@ -18,6 +18,7 @@ from torsor.human import (
     described_person,
     froude_number,
     joint_strength,
+    joint_torques,
     largest_lift,
     lifting,
     person_of,
@@ -306,6 +307,7 @@ def test_children_and_older_people_walk() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*between the nodes")
 def test_somebody_weak_on_one_side_walks_with_two_steps() -> None:
     body = Person(1.68, 70.0, "female", age=70, strength={"left": 0.7}).body()
     assert walking(body, steps=2).solve().is_feasible
@@ -320,18 +322,22 @@ def test_a_cohort_is_a_sweep() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*between the nodes")
 def test_a_load_that_nobody_lifts_names_the_joints_that_are_too_weak() -> None:
     with pytest.raises(
-        torsor.motion.MotionError, match=r"spine1_flexion needs \d+ N m at .* fix: a lighter load"
+        torsor.motion.MotionError, match=r"spine1_flexion needs \d+ N m at .* fix: a smaller load"
     ) as error:
         lifting(box=Box(60.0)).solve()
     assert error.value.result is not None
-    worst = weaknesses(error.value.result)[0]
-    assert worst.ratio == pytest.approx(worst.torque / worst.strength) and worst.ratio > 1.1
+    worst, names = weaknesses(error.value.result)[0], error.value.result.robot.coordinate_names
+    torques = joint_torques(error.value.result)[:, names.index(worst.joint)]
+    found = abs(float(np.interp(worst.time, error.value.result.times, torques)))
+    assert found == pytest.approx(worst.torque, rel=0.01) and worst.ratio > 1.1
     assert not weaknesses(lifting(box=Box(5.0)).solve())
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*between the nodes")
 def test_the_largest_lift_is_between_what_goes_and_what_does_not() -> None:
     found = largest_lift(within=5.0, first=20.0)
     assert found.result.is_feasible and 0 < found.too_heavy - found.mass <= 5.0 and 25.0 < found.mass < 50.0

@@ -14,7 +14,7 @@ from torsor.motion.results.constraints import time_of
 
 NAMED = 4  # joints that a message names at most
 SLIGHT = 1e-3  # relative excess of a strength that is no weakness
-FIX = "a lighter load, nearer to the body, more time, or a stronger person; human.largest_lift finds what can be lifted"
+FIX = "a smaller load, nearer to the body, more time, or a stronger person"
 
 
 class Weakness(NamedTuple):
@@ -46,19 +46,18 @@ def weaknesses(result: MotionResult) -> list[Weakness]:
         torsor.errors.ModelError: weaknesses: result is 3; allowed: the result of a task of torsor.human
     """
     instance_of(result, MotionResult, "weaknesses", "result", allowed="the result of a task of torsor.human")
-    program, x, body = result.problem.program, result.x, result.robot
-    terms = _strengths(result)
-    values, names = program.value(x)[1] * program.scales, body.coordinate_names
+    program, x = result.problem.program, result.x
+    terms, values = _strengths(result), program.value(x)[1]
+    outside = np.maximum(program.row_lower - values, values - program.row_upper) * program.scales
     found: dict[str, Weakness] = {}
-    for row, relative in zip(program.rows, values, strict=True):
+    for row, relative, excess in zip(program.rows, values * program.scales, outside, strict=True):
         term = terms.get(row.title)
-        if term is None or abs(relative) <= 1 + SLIGHT:
+        if term is None or excess <= SLIGHT:
             continue
         joint, time = row.label.split()[0], time_of(program, x, row) or 0.0
-        strength = _strength(term, joint, float(relative), _posture(result, time), names)
-        if np.isfinite(strength):
-            each = Weakness(joint, abs(float(relative)) * strength, strength, time)
-            found[joint] = max(found.get(joint, each), each, key=lambda one: one.ratio)
+        strength = _strength(term, joint, float(relative), _posture(result, time))
+        each = Weakness(joint, abs(float(relative)) * strength, strength, time)
+        found[joint] = max(found.get(joint, each), each, key=lambda one: one.ratio)
     return sorted(found.values(), key=lambda each: -each.ratio)
 
 
@@ -68,13 +67,12 @@ def _posture(result: MotionResult, time: float) -> dict[str, float]:
     return dict(zip(result.robot.coordinate_names, q, strict=True))
 
 
-def _strength(
-    term: Torques | TrunkTorques, joint: str, relative: float, posture: dict[str, float], names: tuple[str, ...]
-) -> float:
-    """Return the strength (N m) that a relative torque is a multiple of, infinite where the row has no bound."""
+def _strength(term: Torques | TrunkTorques, joint: str, relative: float, posture: dict[str, float]) -> float:
+    """Return the strength (N m) that a relative torque, which is out of its bounds, is a multiple of."""
     if isinstance(term, TrunkTorques):
         flexion = sum(posture[name] for name in SPINE)
         return float(term.trunk.extend(flexion) if relative < 0 else term.trunk.flex(flexion))
+    names = term.body.coordinate_names
     return float(term.body.effort_limit[names.index(joint)]) * term.strength.get(joint, 1.0)
 
 
@@ -89,7 +87,9 @@ def explained(error: MotionError) -> MotionError | None:
         f"no motion near the start satisfies {', '.join(error.conflict)}: in the nearest one that was found "
         f"{', '.join(map(str, weak[:NAMED]))}{more}"
     )
-    made = MotionError(describe(found, where=result.problem.name, fix=FIX))
+    name = result.problem.name
+    fix = f"{FIX}; human.largest_lift finds the largest load" if name == "lift" else FIX
+    made = MotionError(describe(found, where=name, fix=fix))
     made.result, made.conflict, made.violation = result, error.conflict, error.violation
     return made
 
