@@ -15,6 +15,8 @@ from torsor.human.body.resizing import segment_lengths, with_lengths
 from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
 from torsor.human.body.strength_inputs import with_strength
 from torsor.human.body.trunk_strength import TrunkStrength
+from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
+from torsor.human.comparison.table import CurveLikeness, LikenessTable
 from torsor.human.contact.balance import GroundReaction, ground_reaction
 from torsor.human.contact.froude import froude_number, leg_length, similar_step, walking_limit
 from torsor.human.contact.schedule import Step, Walk
@@ -22,7 +24,7 @@ from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standin
 from torsor.human.gait.animation import animate
 from torsor.human.gait.energy import Energy
 from torsor.human.gait.joint_loads import fatigued, joint_loads
-from torsor.human.gait.opensim import ground_forces, opensim_motion, write_opensim
+from torsor.human.gait.opensim import OpensimFiles, ground_forces, opensim_moments, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.gait.stride import Stride
@@ -46,6 +48,7 @@ __all__ = [
     "Box",
     "Carried",
     "Curve",
+    "CurveLikeness",
     "Energy",
     "Fatigue",
     "Foot",
@@ -56,8 +59,11 @@ __all__ = [
     "JointStrength",
     "LargestLift",
     "Likeness",
+    "LikenessTable",
+    "OpensimFiles",
     "Person",
     "PrintedGait",
+    "RecordedWalk",
     "Reference",
     "Sitting",
     "Stance",
@@ -85,6 +91,7 @@ __all__ = [
     "leg_length",
     "lifting",
     "likeness",
+    "opensim_moments",
     "opensim_motion",
     "passive_torques",
     "person_of",
@@ -94,6 +101,7 @@ __all__ = [
     "pulling",
     "pushing",
     "reaching",
+    "recorded_walk",
     "segment_lengths",
     "similar_step",
     "sitting_down",
