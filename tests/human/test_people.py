@@ -1,6 +1,8 @@
 """People of other ages, lengths and strengths: masses sum up, laws of scale hold, strengths are the published ones."""
 
+import importlib.util
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -343,3 +345,15 @@ def test_the_largest_lift_is_between_what_goes_and_what_does_not() -> None:
     assert found.result.is_feasible and 0 < found.too_heavy - found.mass <= 5.0 and 25.0 < found.mass < 50.0
     weak = largest_lift(with_strength(torsor.library.human(), {"all": 0.5}), within=5.0)
     assert weak.mass < found.mass
+
+
+@pytest.mark.slow
+def test_the_example_draws_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    path = Path(__file__).parents[2] / "examples" / "people.py"
+    specification = importlib.util.spec_from_file_location("people_example", path)
+    assert specification is not None and specification.loader is not None
+    example = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(example)
+    example.main(tmp_path / "people.png")
+    assert len(capsys.readouterr().out.splitlines()) == 6 and (tmp_path / "people.png").stat().st_size > 10_000
