@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,12 @@ def test_strengths_of_one_side_and_of_one_joint() -> None:
     names = ("right_knee_flexion", "left_knee_flexion", "right_hip_flexion", "left_hip_flexion", "left_elbow_flexion")
     assert [_limit(body, name) for name in names] == pytest.approx([160.0, 80.0, 200.0, 100.0, 60.0])
     assert person.factor("left_elbow_flexion") == pytest.approx(0.75)
+
+
+def test_a_body_without_limits_has_the_usual_back() -> None:
+    usual = MAN.body()
+    free = replace(usual, joints=tuple(replace(joint, effort_limit=np.inf) for joint in usual.joints))
+    assert TrunkStrength(person_of(free)).extend(0.0) == pytest.approx(TrunkStrength(MAN).extend(0.0), rel=1e-9)
 
 
 def test_one_sided_people_need_two_steps() -> None:

@@ -15,6 +15,7 @@ from torsor.human.body.percentiles import size_of_percentile
 from torsor.human.body.postures import landmark
 from torsor.human.body.resizing import with_lengths
 from torsor.human.body.strength import HEIGHT, MASS, StrengthCurves, age_group, age_ratio, default_strengths
+from torsor.human.body.strength_inputs import MOST as STRONGEST
 from torsor.human.body.strength_inputs import largest_torques, strength_factors, with_strength
 from torsor.library.anthropometry import SEXES
 from torsor.library.anthropometry import Body as Segments
@@ -208,22 +209,29 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
     if not mass > 0:
         found = f"the body has {body.mass:.4g} kg and carries {carried:.4g} kg"
         raise ModelError(describe(found, where="person", allowed="a load that is part of the mass of the body"))
-    age = _age(masses["neck"] + masses["head"], masses[f"{side}_thigh"], mass, sex)
+    age = _age((masses["neck"] + masses["head"]) / mass, masses[f"{side}_thigh"] / mass, sex)
     unit = mass * height / (MASS * HEIGHT)
     limits = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
     factors = {name: limits[name] / (unit * usual) for name, usual in default_strengths().items() if name not in GLOBAL}
-    return Person(height, mass, sex, age, strength={name: x for name, x in factors.items() if abs(x - 1) > SAME})
+    own = {
+        name: x for name, x in factors.items() if abs(x - 1) > SAME and 0 < x <= STRONGEST
+    }  # others: no limit
+    return Person(height, mass, sex, age, strength=own)
 
 
-def _age(head: float, thigh: float, mass: float, sex: str) -> float | None:
-    """Return the age (years) at which children have such masses of head and thigh (kg), None for adults."""
+def _age(head: float, thigh: float, sex: str) -> float | None:
+    """Return the age (years) at which head and thigh have such parts of the mass of children, None for adults."""
+
+    def part(segment: str, age: float | None) -> float:
+        return Segments(1.0, MASS, sex, age)[segment].mass / MASS
+
     low, high = JENSEN_AGES[0], JENSEN_AGES[-1]
-    if Segments(1.0, mass, sex)["head"].mass > head / (1 + SAME):
+    if part("head", None) > head / (1 + SAME):
         return None
     while high - low > 1e-9:  # heads take up a smaller part of the mass with age
         middle = (low + high) / 2
-        low, high = (middle, high) if Segments(1.0, mass, sex, middle)["head"].mass > head else (low, middle)
-    is_child = high < JENSEN_AGES[-1] - 1e-6 and abs(Segments(1.0, mass, sex, high)["thigh"].mass / thigh - 1) < 1e-6
+        low, high = (middle, high) if part("head", middle) > head else (low, middle)
+    is_child = high < JENSEN_AGES[-1] - 1e-6 and abs(part("thigh", high) / thigh - 1) < 1e-6
     return high if is_child else None
 
 
