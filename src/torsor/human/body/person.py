@@ -213,9 +213,7 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
     unit = mass * height / (MASS * HEIGHT)
     limits = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
     factors = {name: limits[name] / (unit * usual) for name, usual in default_strengths().items() if name not in GLOBAL}
-    own = {
-        name: x for name, x in factors.items() if abs(x - 1) > SAME and 0 < x <= STRONGEST
-    }  # others: no limit
+    own = {name: x for name, x in factors.items() if abs(x - 1) > SAME and 0 < x <= STRONGEST}  # others: no limit
     return Person(height, mass, sex, age, strength=own)
 
 
