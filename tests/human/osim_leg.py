@@ -44,7 +44,16 @@ def leg() -> OsimModel:
     tilted = np.array([0.01, 0.02, 0.03, 0.2, -0.1, 0.3])
     joints = [
         OsimJoint("ground_pelvis", "CustomJoint", "ground", "pelvis", zero, zero, free, tuple(root)),
-        OsimJoint("knee_joint", "CustomJoint", "pelvis", "shank", tilted, tilted / 2, (bent,), tuple(knee)),
+        OsimJoint(
+            "knee_joint",
+            "CustomJoint",
+            "pelvis",
+            "shank",
+            tilted,
+            np.array([0.0, 0.0, 0.0, 0.1, -0.05, 0.15]),
+            (bent,),
+            tuple(knee),
+        ),
         OsimJoint("cap_joint", "CustomJoint", "pelvis", "cap", zero, zero, (bent._replace(name="cap"),), tuple(cap)),
         OsimJoint("sole", "WeldJoint", "shank", "calcn_r", tilted, zero, (), ()),
     ]

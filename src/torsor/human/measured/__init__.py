@@ -4,6 +4,7 @@ from torsor.human.measured.inverse_dynamics import MeasuredDynamics, inverse_dyn
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.landmarks import marker_set
 from torsor.human.measured.marker_set import MarkerSet
+from torsor.human.measured.osim_scaling import Measurement, scale_factors, scaled_model, scaled_skeleton
 from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.resizing import resized
 from torsor.human.measured.result import MeasuredMotion
@@ -14,6 +15,7 @@ __all__ = [
     "MarkerSet",
     "MeasuredDynamics",
     "MeasuredMotion",
+    "Measurement",
     "Person",
     "Skeleton",
     "TrackMarkers",
@@ -22,6 +24,9 @@ __all__ = [
     "marker_set",
     "measured_start",
     "resized",
+    "scale_factors",
+    "scaled_model",
     "scaled_person",
+    "scaled_skeleton",
     "skeleton",
 ]
