@@ -10,7 +10,7 @@ import pytest
 import torsor
 from human.osim_leg import leg
 from torsor import recordings
-from torsor.human.measured import Skeleton, inverse_dynamics, inverse_kinematics, skeleton
+from torsor.human.measured import Skeleton, inverse_dynamics, inverse_kinematics, marker_paths, skeleton
 from torsor.human.measured.curves import broken_line, cubic_spline
 from torsor.human.measured.preparing import coordinates_of, prepared
 from torsor.recordings import Markers
@@ -20,12 +20,9 @@ recorded = pytest.mark.skipif(not (DATA / "id_walk.sto").is_file(), reason="TORS
 LEG = skeleton(leg())
 
 
-def seen(body: Skeleton, q: np.ndarray, rate: float = 100.0, **options: str) -> Markers:
+def seen(body: Skeleton, q: np.ndarray) -> Markers:
     """Return where the markers of a skeleton are, at coordinates q (K, n)."""
-    x = body.states(q, 0 * q, 0 * q)[0]
-    poses = body.tree.poses(x)[:, list(body.markers.links(body.tree))]
-    positions = np.einsum("kmij,mj->kmi", poses[..., :3, :3], body.markers.local) + poses[..., :3, 3]
-    return Markers(body.markers.names, np.arange(len(q)) / rate, positions, **options)
+    return marker_paths(body, body.markers, np.arange(len(q)) / 100, q)
 
 
 def bending(count: int = 40) -> np.ndarray:
@@ -37,7 +34,7 @@ def bending(count: int = 40) -> np.ndarray:
 
 def test_a_motion_comes_back_from_the_markers_of_its_skeleton() -> None:
     q = bending()
-    found = inverse_kinematics(LEG, LEG.markers, seen(LEG, q, axes="forward up right"))
+    found = inverse_kinematics(LEG, LEG.markers, seen(LEG, q))
     assert LEG.names == ("tilt", "list", "rotation", "tx", "ty", "tz", "knee", "cap")
     assert found.converged.all() and found.determined.all()
     assert np.abs(found.q - q).max() < 1e-9
@@ -106,9 +103,7 @@ def test_moments_from_markers_of_opensims_own_motion_are_those_of_opensim() -> N
     q = np.stack(
         [0.0 * table.times if n.startswith("mtp") else table.column(n.removesuffix("_beta")) for n in body.names], 1
     )
-    made = seen(body, q)
-    markers = Markers(made.names, table.times, made.positions, axes="forward up right")
-    motion = inverse_kinematics(body, body.markers, markers)
+    motion = inverse_kinematics(body, body.markers, marker_paths(body, body.markers, table.times, q))
     assert motion.converged.all() and np.nanmax(motion.errors) < 1e-6
     ground = recordings.load(DATA / "grf_walk.mot").forces
     found = inverse_dynamics(body, motion.times, motion.q, ground).between(0.5, 1.6)

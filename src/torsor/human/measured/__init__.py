@@ -5,6 +5,7 @@ from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.landmarks import marker_set
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.osim_scaling import Measurement, scale_factors, scaled_model, scaled_skeleton
+from torsor.human.measured.paths import marker_paths
 from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.resizing import resized
 from torsor.human.measured.result import MeasuredMotion
@@ -21,6 +22,7 @@ __all__ = [
     "TrackMarkers",
     "inverse_dynamics",
     "inverse_kinematics",
+    "marker_paths",
     "marker_set",
     "measured_start",
     "resized",
