@@ -1,5 +1,7 @@
 """Measured people: markers on the body, scaling, inverse kinematics, inverse dynamics with measured ground forces."""
 
+from torsor.human.measured.following import TrackForces, followed
+from torsor.human.measured.gait import MeasuredGait, measured_gait
 from torsor.human.measured.inverse_dynamics import MeasuredDynamics, inverse_dynamics
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.landmarks import marker_set
@@ -15,15 +17,19 @@ from torsor.human.measured.tracking import TrackMarkers, measured_start
 __all__ = [
     "MarkerSet",
     "MeasuredDynamics",
+    "MeasuredGait",
     "MeasuredMotion",
     "Measurement",
     "Person",
     "Skeleton",
+    "TrackForces",
     "TrackMarkers",
+    "followed",
     "inverse_dynamics",
     "inverse_kinematics",
     "marker_paths",
     "marker_set",
+    "measured_gait",
     "measured_start",
     "resized",
     "scale_factors",

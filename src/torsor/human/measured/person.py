@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import instance_of, number, table
-from torsor.errors import ModelError, describe, listing
+from torsor.errors import ModelError, describe, listing, warn
 from torsor.human.measured.calibration import Knowledge, calibrate
 from torsor.human.measured.fitting import Mask, fit_frames
 from torsor.human.measured.inverse_kinematics import check_upright, checked_recording, fitted_recording
@@ -110,6 +110,7 @@ def scaled_person(
     check_upright(body, recording.axes, recording.source)
     chosen = _chosen(body, recording, markers, weights)
     used, _, positions = checked_recording(chosen, recording)
+    _check_pelvis(used, recording)
     frames = _complete(positions, FRAMES)
     if standing is not None:
         frames = np.concatenate([frames, _upright(used, standing)])
@@ -157,6 +158,15 @@ def _chosen(
     if weights is None:
         return chosen
     return MarkerSet(chosen.places, table(weights, WHERE, "weights"), chosen.free)
+
+
+def _check_pelvis(markers: MarkerSet, recording: Markers) -> None:
+    """Warn if the markers of the pelvis do not say where it is and how it is turned: the hips follow from them."""
+    own = [name for name, (link, _) in markers.places.items() if link == "pelvis"]
+    if len(own) < FEWEST:
+        found = f"{len(own)} markers on the pelvis{': ' if own else ''}{', '.join(own)}; its hips are guesses"
+        fix = "add markers of ASIS, PSIS or sacrum (RASI, LASI, SACR), or leave the moments of hips and trunk out"
+        warn(describe(found, where=recording.source, allowed=f"{FEWEST} or more", fix=fix))
 
 
 def _upright(markers: MarkerSet, standing: Markers) -> Array:

@@ -17,11 +17,13 @@ from torsor.errors import ModelError, describe
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.result import MeasuredMotion
 from torsor.motion import MotionProblem, Node
+from torsor.motion.starts import from_profiles
 from torsor.motion.terms.frames import point_of
 from torsor.motion.terms.term import Cost
 from torsor.recordings import Markers
 
 WHERE = "tracking"
+SIDEWAYS = 0.7  # cosine of the turn about the vertical from which a person does not go along z
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,6 +66,7 @@ class TrackMarkers(Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the weighted sum of squares."""
+        check_even(node, self.title)
         self.markers.links(node.robot)
         given = ca.reshape(node.data(self.title, 4 * len(self._names)), 4, len(self._names))
         total = ca.SX(0)
@@ -74,23 +77,53 @@ class TrackMarkers(Cost):
 
 
 def measured_start(problem: MotionProblem, motion: MeasuredMotion, first: float, last: float, count: int = 50) -> Array:
-    """Return profiles (count, N) for ``problem.solve(start=...)``: a measured motion from ``first`` to ``last`` (s).
+    """Return the start for ``problem.solve(start=...)``: a measured motion from ``first`` to ``last`` (s).
 
-    The body starts above the origin, as predicted walks do. Coordinates of the problem that the body does not have are
-    an error; a motion in other axes is turned by the recording (``in_axes("left up forward")``).
+    These are profiles (count, N); for a problem with a free duration, as that of a free walk, variables (n,) with the
+    duration that was measured. The body starts above the origin, as predicted walks do. Coordinates of the problem that
+    the body does not have are an error; profiles that terms add (by which free steps share the force) start at zero. A
+    motion in other axes is turned by the recording (``in_axes("left up forward")``).
     """
     instance_of(problem, MotionProblem, WHERE, "problem", allowed="a MotionProblem")
     instance_of(motion, MeasuredMotion, WHERE, "motion", allowed="a result of inverse_kinematics")
+    check_turned(motion, WHERE)
     lowest, highest = float(motion.times[0]), float(motion.times[-1])
     first = number(first, WHERE, "first (s)", least=lowest, most=highest)
     last = number(last, WHERE, "last (s)", above=first, most=highest)
     at = np.linspace(first, last, whole_number(count, WHERE, "count", least=2))
-    names = motion.body.coordinate_names
+    names, added = motion.body.coordinate_names, {each for term in problem.terms for each in term.profiles()}
     columns: list[Any] = []
     for name in problem.model.names:
+        if name in added:
+            columns.append(np.zeros(len(at)))
+            continue
         if name not in names:
             found = f"the problem has the coordinate {name!r}, and the measured body does not"
             raise ModelError(describe(found, where=WHERE, fix="use a problem of the same kind of body"))
         values = np.interp(at, motion.times, motion.coordinate(name))
         columns.append(values - values[0] if name in ("tx", "tz") else values)
-    return np.stack(columns, axis=1)
+    profiles = np.stack(columns, axis=1)
+    phases = problem.program.layout.phases
+    if len(phases) > 1 or phases[0].duration < 0:
+        return profiles
+    x = from_profiles(problem, profiles)
+    x[phases[0].duration] = last - first
+    return np.clip(x, problem.program.lower, problem.program.upper)
+
+
+def check_even(node: Node, where: str) -> None:
+    """Raise ModelError in a phase whose times of contacts are variables: data belong to given times."""
+    if node.clock.harmonics:
+        fix = 'a walk with given times: version="clean", or another one with Step(timing="given")'
+        raise ModelError(describe("a phase with a clock of its own", where=where, allowed="given times", fix=fix))
+
+
+def check_turned(motion: MeasuredMotion, where: str) -> None:
+    """Raise ModelError if a measured person goes across the z axis, along which predicted persons go."""
+    if "yaw" not in motion.body.coordinate_names:
+        return
+    yaw = float(np.median(motion.coordinate("yaw")))
+    if np.cos(yaw) < SIDEWAYS:
+        text = f"the person is turned by {np.degrees(yaw):.0f} degrees about the vertical"
+        fix = 'give inverse_kinematics the recording in the axes of the body: recording.in_axes("left up forward")'
+        raise ModelError(describe(text, where=where, allowed="less than 45 degrees", fix=fix))
