@@ -1,45 +1,35 @@
 """A recording analysed as a whole: from markers and ground forces to angles, moments and powers of the legs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
 
-from torsor.arrays import Array, Flags
-from torsor.checks import instance_of, one_of
-from torsor.errors import ModelError, describe, listing, warn
+from torsor.arrays import Array
+from torsor.checks import instance_of
+from torsor.errors import ModelError, describe, warn
 from torsor.human.body.coordinates import SIDES
-from torsor.human.measured.inverse_dynamics import CUTOFF, LARGE, MeasuredDynamics, inverse_dynamics
+from torsor.human.measured.gait_curves import JOINTS, WHERE, GaitCurves
+from torsor.human.measured.gait_figure import plot
+from torsor.human.measured.inverse_dynamics import CUTOFF, inverse_dynamics
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.person import Person, scaled_person
-from torsor.human.measured.result import MeasuredMotion
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.motion.results.report import titled_table
-from torsor.recordings import Finding, GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
+from torsor.recordings import GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
 from torsor.recordings.axes import HUMAN, OPENSIM
+from torsor.recordings.forces import LOADED
 from torsor.recordings.markers import runs
 from torsor.results.tables import Column, write_table
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-WHERE = "measured gait"
-# Joints of a leg: the coordinate of ``library.human`` without its side, and that of OpenSim's gait models.
-JOINTS = {
-    "hip_flexion": "hip_flexion",
-    "hip_adduction": "hip_adduction",
-    "hip_rotation": "hip_rotation",
-    "knee_flexion": "knee_angle",
-    "ankle_flexion": "ankle_angle",
-}
 SLIDES = ("tx", "ty", "tz")  # ends of the names of coordinates in m
 
 
-@dataclass(frozen=True, eq=False)
-class MeasuredGait:
+class MeasuredGait(GaitCurves):
     """What was found of a recording; made by ``measured_gait``.
 
     ``motion`` is the result of inverse kinematics, ``dynamics`` that of inverse dynamics and ``ground`` the forces on
@@ -47,72 +37,6 @@ class MeasuredGait:
     ``findings`` are likely mistakes of the recording. Angles are in degrees, moments and powers are divided by the mass
     (kg). Moments are those of the muscles, positive as the angles are: hip and knee flexion, ankle dorsiflexion.
     """
-
-    motion: MeasuredMotion
-    mass: float
-    dynamics: MeasuredDynamics | None = None
-    ground: GroundForces | None = None
-    person: Person | None = None
-    findings: tuple[Finding, ...] = ()
-    source: str = "recording"
-
-    @property
-    def times(self) -> Array:
-        """Times (K,) in s: those of the dynamics, or of the motion without them."""
-        return self.motion.times if self.dynamics is None else self.dynamics.times
-
-    def coordinate(self, side: str, joint: str) -> str:
-        """Return the name of the coordinate of a joint of the "right" or "left" leg, such as "knee_flexion"."""
-        one_of(side, SIDES, WHERE, "side")
-        one_of(joint, tuple(JOINTS), WHERE, "joint")
-        own, other = f"{side}_{joint}", f"{JOINTS[joint]}_{side[0]}"
-        names = self.motion.body.coordinate_names
-        if own not in names and other not in names:
-            allowed = listing(names, like=other)
-            raise ModelError(describe(f"no coordinate {own!r} or {other!r}", where=self.source, allowed=allowed))
-        return own if own in names else other
-
-    def angle(self, side: str, joint: str) -> Array:
-        """Return an angle (K,) in degrees."""
-        at = self.motion.body.coordinate_names.index(self.coordinate(side, joint))
-        q = self.motion.q if self.dynamics is None else self.dynamics.q
-        return np.degrees(q[:, at])
-
-    def moment(self, side: str, joint: str) -> Array:
-        """Return a joint moment (K,) in N m/kg."""
-        return self._dynamics.moment(self.coordinate(side, joint)) / self.mass
-
-    def power(self, side: str, joint: str) -> Array:
-        """Return the power (K,) of a joint moment in W/kg."""
-        at = self.motion.body.coordinate_names.index(self.coordinate(side, joint))
-        return self.moment(side, joint) * self._dynamics.v[:, at]
-
-    def force(self, side: str) -> Array:
-        """Return the ground's force (K, 3) on a foot in body weights: to the right, up, forward."""
-        ground = self._ground.in_axes(HUMAN).without_unloaded()
-        own = ground.forces[:, ground.index(side)] * [-1.0, 1.0, 1.0]
-        found = np.stack([np.interp(self.times, ground.times, column) for column in own.T], axis=1)
-        return np.asarray(found / self._dynamics.weight)
-
-    @cached_property
-    def valid(self) -> Flags:
-        """Whether (K,) motion and ground forces agree: the residual force is below a quarter of the weight."""
-        if self.dynamics is None:
-            return np.ones(len(self.times), dtype=bool)
-        return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE * self.dynamics.weight)
-
-    @property
-    def _dynamics(self) -> MeasuredDynamics:
-        if self.dynamics is None:
-            fix = "give the ground forces too"
-            raise ModelError(describe("it has no moments", where=self.source, fix=fix))
-        return self.dynamics
-
-    @property
-    def _ground(self) -> GroundForces:
-        if self.ground is None:
-            raise ModelError(describe("it has no ground forces", where=self.source, fix="give the ground forces too"))
-        return self.ground
 
     def tables(self) -> list[RenderableType]:
         """Return tables for the terminal: what was measured, and extremes of angles, moments and powers."""
@@ -148,7 +72,7 @@ class MeasuredGait:
             lengths = ", ".join(f"{name} {1000 * each:.0f}" for name, each in self.person.lengths.items())
             found["lengths, mm"] = lengths
         if self.dynamics is not None:
-            kept = replace_rows(self.dynamics, self.valid) if self.valid.any() else self.dynamics
+            kept = self.dynamics.only(self.valid) if self.valid.any() else self.dynamics
             force, moment = kept.residual
             spans = ", ".join(f"{self.times[a]:.2f} to {self.times[b]:.2f}" for a, b in runs(self.valid))
             found["motion and forces agree, s"] = spans or "never"
@@ -199,9 +123,15 @@ class MeasuredGait:
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Return a figure of angles, moments, powers and ground forces over time, and write it to a path."""
-        from torsor.human.measured.gait_figure import plot
-
         return plot(self, path)
+
+    def _carrying(self) -> Array | None:
+        """Return the wrenches of the ground on links, without those of feet that hardly touch it: they act anywhere."""
+        external = None if self.dynamics is None else self.dynamics.external
+        if external is None:
+            return None
+        on = np.linalg.norm(external[..., 3:], axis=2, keepdims=True) > LOADED
+        return np.where(on, external, 0.0)
 
     def trajectory(self) -> Trajectory:
         """Return the motion as a trajectory, for pages and viewers."""
@@ -209,18 +139,14 @@ class MeasuredGait:
         if self.dynamics is None:
             q = self.motion.q
             v = a = tau = np.zeros_like(q)
+            external = None
         else:
             q, v, a, tau = (getattr(self.dynamics, name) for name in ("q", "v", "a", "forces"))
+            external = self._carrying()
         if isinstance(body, Robot):
-            return Trajectory(body, self.times, q, v, a, tau)
+            return Trajectory(body, self.times, q, v, a, tau, external=external)
         x, xd, xdd = body.states(q, v, a)
-        return Trajectory(body.tree, self.times, x, xd, xdd, np.zeros_like(x))
-
-
-def replace_rows(dynamics: MeasuredDynamics, kept: Flags) -> MeasuredDynamics:
-    """Return some of the instants of inverse dynamics."""
-    cut = ("times", "q", "v", "a", "forces", "residual_force", "residual_moment")
-    return replace(dynamics, **{name: getattr(dynamics, name)[kept] for name in cut})
+        return Trajectory(body.tree, self.times, x, xd, xdd, np.zeros_like(x), external=external)
 
 
 def measured_gait(

@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.human.body.coordinates import SIDES
-from torsor.human.measured.gait import MeasuredGait
+from torsor.human.measured.gait_curves import GaitCurves
 from torsor.recordings.markers import runs
 from torsor.results.figures import label_of_title, new_figure, saved, styled
 
@@ -20,7 +20,7 @@ SHOWN = {
 }
 
 
-def plot(gait: MeasuredGait, path: str | Path | None) -> Any:
+def plot(gait: GaitCurves, path: str | Path | None) -> Any:
     """Return the figure: three joints, right and left, and below them the forces on the feet and the residual."""
     rows = 1 if gait.dynamics is None else 4
     figure = new_figure(11.0, 2.3 * rows + 0.9)
@@ -52,17 +52,17 @@ def plot(gait: MeasuredGait, path: str | Path | None) -> Any:
     return saved(figure, path, dpi=100)
 
 
-def _sides(axes: Any, gait: MeasuredGait, curve: Any, title: str, unit: str) -> None:
+def _sides(axes: Any, gait: GaitCurves, curve: Any, title: str, unit: str) -> None:
     for side in SIDES:
         axes.plot(gait.times, _shown(gait, curve(side)), color=COLOURS[side], linewidth=1.8, label=side)
     _style(axes, gait, title, unit)
 
 
-def _shown(gait: MeasuredGait, values: Array) -> Array:
+def _shown(gait: GaitCurves, values: Array) -> Array:
     return np.where(gait.valid, values, np.nan) if gait.valid.any() else values
 
 
-def _style(axes: Any, gait: MeasuredGait, title: str, unit: str) -> None:
+def _style(axes: Any, gait: GaitCurves, title: str, unit: str) -> None:
     for first, last in runs(~gait.valid):
         axes.axvspan(gait.times[first], gait.times[last], color="0.93", linewidth=0, zorder=0)
     styled(axes, title, unit)
