@@ -1,7 +1,7 @@
 """A recording of a walk that Torsor predicted, and ways to damage it: what goes wrong in laboratories, on purpose.
 
 ``predicted_walk.npz`` has 26 markers (100 Hz) and the ground forces of both feet (200 Hz) of 1.8 s of the version
-"clean" of ``torsor.human.walking``, with marker places of ``marker_set``; noise is added here.
+"clean" of ``torsor.human.walking``, with marker places of ``marker_set``, and its moments; noise is added here.
 """
 
 from collections.abc import Callable
@@ -27,6 +27,12 @@ def clean(seed: int = 0) -> Trial:
         parts = (forces, file["centers"].astype(float), file["moments"].astype(float))
         feet = GroundForces(("right", "left"), file["force_times"], *parts, axes=axes, source="walk.mot")
     return markers, feet
+
+
+def torques() -> dict[str, np.ndarray]:
+    """Return the moments (K,) in N m that the walk was predicted with, at the times of the markers."""
+    with np.load(Path(__file__).with_name("predicted_walk.npz")) as file:
+        return dict(zip(file["coordinates"].tolist(), file["torques"].astype(float).T, strict=True))
 
 
 def on_plates(trial: Trial) -> Trial:

@@ -128,7 +128,7 @@ def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
 def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: float, weight: float) -> Reference:
     """Return the term that follows the angles of the coordinates that move, and the height of the pelvis."""
     instance_of(motion, MeasuredMotion, WHERE, "motion", allowed="a result of inverse_kinematics")
-    check_turned(motion, WHERE)
+    check_turned(motion.body.coordinate_names, motion.q, WHERE)
     _check_within(motion.times, first, last, "motion")
     known = motion.body.coordinate_names
     names = [name for name in problem.model.names if name in known and name not in ("tx", "tz")]
