@@ -204,7 +204,9 @@ def _who(
         bones = skeleton(model)
         return None, bones, bones.markers, markers.in_axes(OPENSIM) if markers.axes else markers
     if mass is None:
-        raise ModelError(describe("the mass is not given", where=WHERE, fix="give it in kg, as in mass=80, or give a model"))
+        raise ModelError(
+            describe("the mass is not given", where=WHERE, fix="give it in kg, as in mass=80, or give a model")
+        )
     own = markers.in_axes(HUMAN) if markers.axes else markers
     still = standing.in_axes(HUMAN) if standing is not None and standing.axes else standing
     person = scaled_person(own, mass, height, sex, standing=still)

@@ -110,10 +110,10 @@ def scaled_person(
     check_upright(body, recording.axes, recording.source)
     chosen = _chosen(body, recording, markers, weights)
     used, _, positions = checked_recording(chosen, recording)
-    _check_pelvis(used, recording)
     frames = _complete(positions, FRAMES)
     if standing is not None:
         frames = np.concatenate([frames, _upright(used, standing)])
+    check_pelvis(used, recording)
     used = _with_pelvis(used, frames)
     seen: Mask = np.asarray(np.isfinite(frames).all(axis=2))
     given = np.where(seen, [used.weight(name) for name in used.names], 0.0)
@@ -160,7 +160,7 @@ def _chosen(
     return MarkerSet(chosen.places, table(weights, WHERE, "weights"), chosen.free)
 
 
-def _check_pelvis(markers: MarkerSet, recording: Markers) -> None:
+def check_pelvis(markers: MarkerSet, recording: Markers) -> None:
     """Warn if the markers of the pelvis do not say where it is and how it is turned: the hips follow from them."""
     own = [name for name, (link, _) in markers.places.items() if link == "pelvis"]
     if len(own) < FEWEST:
