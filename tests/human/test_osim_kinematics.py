@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from human.osim_leg import leg
 from torsor import recordings
 from torsor.human.measured import Skeleton, inverse_dynamics, inverse_kinematics, marker_paths, skeleton
 from torsor.human.measured.curves import broken_line, cubic_spline
+from torsor.human.measured.normal_equations import equations
 from torsor.human.measured.preparing import coordinates_of, prepared
 from torsor.recordings import Markers
 
@@ -47,18 +49,24 @@ def test_gradient_and_hessian_of_a_skeleton_are_those_of_differences() -> None:
     y, weights, h = q[:, :7].copy(), np.ones((1, 12)), 1e-6
     y = y[:, [3, 4, 5, 0, 1, 2, 6]]  # slides come first
 
-    def at(y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        cost, gradient, hessian = fit.normal(y, fit.offsets, fit.local, off, weights, 1.0)
-        return float(cost[0]), 2 * gradient[0], 2 * hessian[0]
+    made = equations(fit.robot, fit.layout)
+    lower = ca.SX.zeros(7, 7)
+    for pair, entry in made.hessian.items():
+        lower[pair] = lower[pair[::-1]] = entry
+    traced = ca.Function("normal", list(made.inputs.values()), [made.cost, made.gradient, lower, made.places])
 
-    cost, gradient, hessian = at(y)
+    def at(y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        cost, gradient, hessian, places = traced(y[0], fit.offsets, fit.local, off[0], weights[0], 1.0)
+        return float(cost), 2 * gradient.full()[:, 0], 2 * hessian.full(), places.full()
+
+    cost, gradient, hessian, places = at(y)
     for k in range(7):
         step = np.zeros((1, 7))
         step[0, k] = h
         above, below = at(y + step), at(y - step)
         assert gradient[k] == pytest.approx((above[0] - below[0]) / (2 * h), abs=1e-7)
         assert hessian[k] == pytest.approx((above[1] - below[1]) / (2 * h), abs=1e-6)
-    assert cost == pytest.approx(((fit.places(y) - off) ** 2).sum(), rel=1e-12)
+    assert cost == pytest.approx(((places - off[0]) ** 2).sum(), rel=1e-12)
 
 
 def test_ranges_are_kept_where_the_file_says_so_and_frozen_coordinates_stay() -> None:

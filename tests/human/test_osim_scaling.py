@@ -36,6 +36,7 @@ def test_factors_come_from_distances_of_markers() -> None:
     assert along["shank"] == pytest.approx([1.0, 0.9, 1.0], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_movable_markers_are_put_where_they_were_measured() -> None:
     still, positions = person()
     found = scaled_skeleton(LEG, still.with_positions(positions), MEASURED, 40.0)

@@ -20,7 +20,7 @@ def test_a_defect_is_named_with_its_place_and_the_fix(name: str) -> None:
     assert len(found) == (2 if name in ("a frozen marker", "a file with z up") else 1)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_clean_recordings_raise_no_alarm(seed: int) -> None:
     markers, feet = clean(seed)
     assert inspect(markers, feet) == [] and inspect(*on_plates((markers, feet))) == []

@@ -41,6 +41,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--cutoff", type=float, default=6.0, metavar="HZ", help="of the filter of the motion (default: 6)"
     )
+    parser.add_argument("--force-cutoff", type=float, metavar="HZ", help="filter the ground forces too (default: no)")
     parser.add_argument(
         "--csv", type=Path, metavar="FILE", help="write angles, moments, powers and forces to this table"
     )
@@ -69,6 +70,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         standing=standing,
         model=None if arguments.model is None else read_osim(arguments.model),
         cutoff=arguments.cutoff,
+        force_cutoff=arguments.force_cutoff,
     )
     for table in gait.tables():
         console.print(table)

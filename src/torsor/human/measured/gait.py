@@ -19,6 +19,7 @@ from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.motion.results.report import titled_table
 from torsor.recordings import GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
+from torsor.recordings import smooth as smoothed
 from torsor.recordings.axes import HUMAN, OPENSIM
 from torsor.recordings.forces import LOADED
 from torsor.recordings.markers import runs
@@ -160,6 +161,7 @@ def measured_gait(
     model: OsimModel | None = None,
     frozen: Mapping[str, float] | None = None,
     cutoff: float = CUTOFF,
+    force_cutoff: float | None = None,
     smooth: float = 0.0,
 ) -> MeasuredGait:
     """Return angles, moments and powers of a recorded person, from markers and ground forces.
@@ -168,7 +170,10 @@ def measured_gait(
     and ``sex`` (``scaled_person``); ``standing`` is a standing trial. With a ``model`` (``recordings.read_osim``),
     scaled to the person, its own joints, masses and markers are used; ``frozen`` {coordinate: value} fixes coordinates.
     Plates are assigned to feet by the markers. ``cutoff`` (Hz) and ``smooth`` are those of ``inverse_dynamics`` and
-    ``inverse_kinematics``. Likely mistakes of the recording are given as warnings, and kept as ``findings``.
+    ``inverse_kinematics``; ``force_cutoff`` (Hz) filters the ground forces too (SciPy): with the same cutoff as the
+    motion, moments have no peaks at heel strikes that come from the difference of both.
+
+    Likely mistakes of the recording are given as warnings, and kept as ``findings``.
     """
     instance_of(markers, Markers, WHERE, "markers", allowed="Markers, such as torsor.recordings.load(path).markers")
     parts: list[Any] = [markers] if forces is None else [markers, forces]
@@ -183,6 +188,8 @@ def measured_gait(
     ground = forces.in_axes(own.axes) if own.axes and forces.axes else forces
     if not set(SIDES) <= set(ground.names):
         ground = by_foot(ground, own)
+    if force_cutoff is not None:
+        ground = smoothed(ground.without_unloaded(), force_cutoff)
     kept = (motion.times >= ground.times[0] - 1e-9) & (motion.times <= ground.times[-1] + 1e-9)
     if kept.sum() < 2:
         fix = "load files of the same trial"
