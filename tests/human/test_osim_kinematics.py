@@ -15,7 +15,9 @@ from torsor.human.measured import Skeleton, inverse_dynamics, inverse_kinematics
 from torsor.human.measured.curves import broken_line, cubic_spline
 from torsor.human.measured.normal_equations import equations
 from torsor.human.measured.preparing import coordinates_of, prepared
-from torsor.recordings import Markers
+from torsor.recordings import Markers, OsimModel
+from torsor.recordings.osim import OsimCoordinate, OsimJoint
+from torsor.spatial import from_rpy, make_pose
 
 DATA = Path(os.environ.get("TORSOR_WALK_DATA", "/nowhere"))
 recorded = pytest.mark.skipif(not (DATA / "id_walk.sto").is_file(), reason="TORSOR_WALK_DATA is not set")
@@ -88,6 +90,50 @@ def test_ranges_are_kept_where_the_file_says_so_and_frozen_coordinates_stay() ->
         inverse_kinematics(LEG, LEG.markers, recording, frozen={"cap": 0.0})
     with pytest.raises(torsor.ModelError, match="tied is given for a skeleton"):
         inverse_kinematics(LEG, LEG.markers, recording, tied={"knee": "tx"})
+
+
+def test_joints_without_functions_move_as_in_opensim() -> None:
+    """Rotations are about x, the new y and the new z; slides are along axes of the parent's frame."""
+    kinds = {"FreeJoint": 6, "UniversalJoint": 2, "GimbalJoint": 3, "PlanarJoint": 3, "SliderJoint": 1, "PinJoint": 1}
+    bodies, joints, parent = dict(leg().bodies), {}, "ground"
+    body, place, count = bodies["shank"], np.array([0.1, 0.2, -0.1, 0.3, -0.2, 0.1]), 0
+    for kind, n in kinds.items():
+        own = tuple(OsimCoordinate(f"q{count + k}", 0.0, -9.0, 9.0, False) for k in range(n))
+        joints[kind] = OsimJoint(kind, kind, parent, f"after {kind}", place, np.zeros(6), own, ())
+        parent, count = f"after {kind}", count + n
+    bodies = {joint.child: body._replace(name=joint.child) for joint in joints.values()}
+    chain = skeleton(OsimModel("chain", bodies, joints, {}, np.array([0.0, -9.81, 0.0])))
+    q = 0.3 * np.random.default_rng(2).normal(size=(1, count))
+    found = chain.tree.pose(chain.states(q, 0 * q, 0 * q)[0][0], parent)
+    u, fixed = q[0], make_pose(from_rpy(-place[3:]).T, place[:3])
+    steps = [
+        make_pose(_turned(u[0:3]), u[3:6]),
+        make_pose(_turned([u[6], u[7], 0.0]), np.zeros(3)),
+        make_pose(_turned(u[8:11]), np.zeros(3)),
+        make_pose(_turned([0.0, 0.0, u[11]]), np.array([u[12], u[13], 0.0])),
+        make_pose(np.eye(3), np.array([u[14], 0.0, 0.0])),
+        make_pose(_turned([0.0, 0.0, u[15]]), np.zeros(3)),
+    ]
+    expected = np.eye(4)
+    for step in steps:
+        expected = expected @ fixed @ step
+    assert found == pytest.approx(expected, abs=1e-12)
+    joints["PinJoint"] = joints["PinJoint"]._replace(kind="EllipsoidJoint")
+    with pytest.raises(
+        torsor.ModelError, match=r"model: joint 'PinJoint': a EllipsoidJoint; allowed: CustomJoint, Weld"
+    ):
+        skeleton(OsimModel("chain", bodies, joints, {}, np.zeros(3)))
+
+
+def _turned(angles: object) -> np.ndarray:
+    """Return the rotation about x, the new y and the new z."""
+    found = np.eye(3)
+    for k, angle in enumerate(np.asarray(angles)):
+        turn, (i, j) = np.eye(3), ((1, 2), (2, 0), (0, 1))[k]
+        turn[i, i] = turn[j, j] = np.cos(angle)
+        turn[j, i], turn[i, j] = np.sin(angle), -np.sin(angle)
+        found = found @ turn
+    return found
 
 
 def test_splines_are_those_of_opensim() -> None:

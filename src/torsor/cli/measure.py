@@ -9,7 +9,6 @@ from rich.console import Console
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, check_plot, check_report, print_paths, write_json
 from torsor.errors import ModelError, describe, warn
-from torsor.human.measured import MeasuredGait, measured_gait
 from torsor.recordings import GroundForces, Markers, load, overground, read_osim
 from torsor.results.documents import plain
 
@@ -53,6 +52,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
+    from torsor.human.measured import measured_gait  # other commands do not need it
+
     check_output(arguments.csv, [".csv"])
     check_output(arguments.mot, [".mot", ".sto"])
     check_plot(arguments.plot)
@@ -116,7 +117,7 @@ def _unit(arguments: Namespace, name: Any) -> str | None:
     return unit if Path(name).suffix.lower() in (".trc", ".c3d", ".csv") else None
 
 
-def _as_dict(gait: MeasuredGait) -> dict[str, Any]:
+def _as_dict(gait: Any) -> dict[str, Any]:
     """Return facts, findings and curves as plain values; heads of the curves have their units."""
     return {
         "file": gait.source,

@@ -97,7 +97,8 @@ def skeleton(model: OsimModel) -> Skeleton:
 
     Joints may be custom joints, pins, slides, universal, gimbal, ball, planar and free joints, and welds. Coordinates
     that follow others (couplings) do so in inverse kinematics; in inverse dynamics each coordinate has its motion, as
-    in OpenSim. The markers of the file are ``markers``.
+    in OpenSim. The markers of the file are ``markers``. Moments of ball and free joints are those of their three
+    angles; OpenSim's belong to the angular velocity.
     """
     links, joints = [Link(GROUND)], list[Joint]()
     functions: dict[str, tuple[str, Curve]] = {}
