@@ -38,8 +38,8 @@ class MeasuredDynamics:
 
     ``q``, ``v``, ``a`` and ``forces`` (K, n), the generalised forces (N m, N) of the coordinates ``names``, at
     ``times`` (K,); ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes:
-    what the ground forces leave open. ``weight`` is in N. ``external`` (K, links, 6) are the wrenches of the ground on
-    the links of the tree, at their origins and in their axes.
+    what the ground forces leave open. ``weight`` is in N; ``ground`` are the ground forces, ``external`` (K, links, 6)
+    their wrenches on the links of the tree, at the origins and in the axes of these.
     """
 
     names: tuple[str, ...]
@@ -51,6 +51,7 @@ class MeasuredDynamics:
     residual_force: Array
     residual_moment: Array
     weight: float
+    ground: GroundForces | None = None
     external: Array | None = None
 
     def moment(self, name: str) -> Array:
@@ -127,7 +128,7 @@ def inverse_dynamics(
     force, moment = _residual(tree, states[0], tau)
     forces = model.forces(x, tau) if isinstance(model, Skeleton) else tau
     weight = float(tree.mass * np.linalg.norm(tree.gravity))
-    found = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight, external)
+    found = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight, ground, external)
     if check:
         _check_residual(found, EDGE / (cutoff or CUTOFF))
     return found
