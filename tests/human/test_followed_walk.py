@@ -66,6 +66,8 @@ def test_what_cannot_be_followed_is_named(walk: motion.MotionProblem) -> None:
         torsor.ModelError, match=r"turned by 90 degrees .*fix: give inverse_kinematics the recording in"
     ):
         followed(walk, 0.0, 0.5, motion=standing(np.pi / 2))
+    with pytest.raises(torsor.ModelError, match="no marker shows a coordinate of the problem"):
+        followed(walk, 0.0, 0.5, motion=standing())
     with pytest.raises(torsor.ModelError, match="weights"):
         followed(walk, 0.0, 0.5, forces=feet(), weights={"torques": 1.0})
     knee = Markers(["RKNE"], T, np.zeros((len(T), 1, 3)), axes="left up forward", source="walk.trc")

@@ -15,6 +15,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.schedule import Step
 from torsor.human.measured.marker_set import MarkerSet
+from torsor.human.measured.preparing import carried_by
 from torsor.human.measured.result import MeasuredMotion
 from torsor.human.measured.tracking import TrackMarkers, check_even, check_turned
 from torsor.human.terms.forces import Grounded
@@ -24,6 +25,7 @@ from torsor.motion.terms.term import Cost
 from torsor.recordings import GroundForces, Markers
 from torsor.recordings.axes import HUMAN
 from torsor.recordings.forces import LOADED
+from torsor.robot.robot import Robot
 
 WHERE = "followed walk"
 KINDS = ("forces", "angles", "markers")
@@ -126,12 +128,18 @@ def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
 
 
 def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: float, weight: float) -> Reference:
-    """Return the term that follows the angles of the coordinates that move, and the height of the pelvis."""
+    """Return the term that follows angles, and the height of the pelvis, as far as markers show them."""
     instance_of(motion, MeasuredMotion, WHERE, "motion", allowed="a result of inverse_kinematics")
     check_turned(motion.body.coordinate_names, motion.q, WHERE)
     _check_within(motion.times, first, last, "motion")
-    known = motion.body.coordinate_names
+    if not isinstance(motion.body, Robot):
+        fix = "use the motion of a scaled body (scaled_person)"
+        raise ModelError(describe("the motion is of a skeleton of OpenSim", where=WHERE, fix=fix))
+    shown = carried_by(motion.body, motion.markers.links(motion.body))
+    known = [name for k, name in enumerate(motion.body.coordinate_names) if k in shown]
     names = [name for name in problem.model.names if name in known and name not in ("tx", "tz")]
+    if not names:
+        raise ModelError(describe("no marker shows a coordinate of the problem", where=WHERE, fix="add markers"))
     at = np.linspace(first, last, ROWS)
     values = np.stack([np.interp(at, motion.times, motion.coordinate(name)) for name in names], axis=1)
     return Reference(values=values, names=names, scale=TURN, weight=weight, name="measured angles")

@@ -43,7 +43,7 @@ def prepared(
     ties = dict(table(tied, WHERE, "tied")) if tied is not None else {a: b for a, b in SPINE.items() if a in names}
     indices_of([*ties, *ties.values()], names, f"{WHERE}: tied")
     links = markers.links(body)
-    carried = _carried(body, links)
+    carried = carried_by(body, links)
     values = np.zeros(body.nq) if posture is None else posture.copy()
     for name, value in fixed.items():
         values[names.index(name)] = value
@@ -91,7 +91,7 @@ def _of_skeleton(
             raise ModelError(describe(text, where=WHERE, fix=fix))
     values = _start(body, posture) | fixed
     links = markers.links(body.tree)
-    carried = _carried(body.tree, links)
+    carried = carried_by(body.tree, links)
     variables, curves, held, number_of = list[int](), list[tuple[Curve, ...]](), list[float](), dict[str, int]()
     for k, name in enumerate(body.tree.coordinate_names):
         coordinate, function = body.functions[name]
@@ -148,8 +148,8 @@ def _check_open(variables: dict[str, int]) -> None:
         raise ModelError(describe("no coordinate is left to be found", where=WHERE, fix="freeze fewer coordinates"))
 
 
-def _carried(body: Mechanism, links: tuple[int, ...]) -> set[int]:
-    """Return the coordinates that move a marker."""
+def carried_by(body: Mechanism, links: tuple[int, ...]) -> set[int]:
+    """Return the indices of the coordinates that move markers on links."""
     found = set[int]()
     for link in set(links):
         while link >= 0:
