@@ -127,6 +127,7 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
 _EXAMPLES = (
     "torsor predict two-link-time --plot motion.png",
     "torsor predict walk --json walk.json --csv walk.csv",
+    "torsor predict run --speed 3 --plot run.png",
     "torsor predict lift --box 15 --ergonomics lift.html",
     "torsor predict problem.toml --save result.npz",
 )

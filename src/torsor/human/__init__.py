@@ -20,6 +20,7 @@ from torsor.human.gait.joint_loads import fatigued, joint_loads
 from torsor.human.gait.opensim import ground_forces, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
+from torsor.human.gait.running import running
 from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start, walking
 from torsor.human.tasks import TASKS
@@ -81,6 +82,7 @@ __all__ = [
     "pulling",
     "pushing",
     "reaching",
+    "running",
     "sitting_down",
     "standing_up",
     "walking",

@@ -52,29 +52,38 @@ _VERSIONS = (
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
+# Options that walking and running have.
+SPEED = Option(
+    "--speed",
+    type=float,
+    metavar="M/S",
+    help="speed (default: 1.2, run: 3.0), for the same length of a step unless that is free",
+)
+LENGTH = Option("--length", type=float, metavar="M", help="length of a step (default: 0.6, run: free)")
+WIDTH = Option("--width", type=float, metavar="M", help="width of a step (default: 0.1, run: free)")
+PLANAR = Option("--planar", action="store_true", help="freeze lateral motion")
+FROZEN = _pairs("--frozen", "joints that do not move, with their angles in degrees")
+STRENGTH = _pairs("--strength", "joints that are weaker, with factors of their strength")
+OBJECTIVE = _pairs(
+    "--objective",
+    f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free and for run, of "
+    f"{', '.join(FREE_OBJECTIVES)}",
+)
 OPTIONS = (
     *BODY,
-    Option(
-        "--speed",
-        type=float,
-        metavar="M/S",
-        help="speed of walking (default: 1.2), for the same length of a step unless that is free",
-    ),
-    Option("--length", type=float, metavar="M", help="length of a step (default: 0.6)"),
-    Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
+    SPEED,
+    LENGTH,
+    WIDTH,
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
     Option("--backpack", type=float, metavar="KG", help="mass of a backpack"),
     BOX,
     Option("--version", choices=tuple(VERSIONS), help=_VERSIONS),
     Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
-    Option("--planar", action="store_true", help="freeze lateral motion"),
-    _pairs("--frozen", "joints that do not move, with their angles in degrees"),
-    _pairs("--strength", "joints that are weaker, with factors of their strength"),
+    PLANAR,
+    FROZEN,
+    STRENGTH,
     ERGONOMICS,
-    _pairs(
-        "--objective",
-        f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free, of {', '.join(FREE_OBJECTIVES)}",
-    ),
+    OBJECTIVE,
 )
 
 
@@ -95,11 +104,18 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         _step(given),
         load=load,
         slope=math.radians(slope),
-        frozen=_frozen(body, dict(given.get("frozen", ()))),
-        strength=dict(given.get("strength", ())),
-        objective=dict(given["objective"]) if "objective" in given else None,
+        **joints_and_weights(body, given, "walk"),
         **chosen(given, "version", "steps", "planar"),
     )
+
+
+def joints_and_weights(body: Robot, given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return frozen joints (rad), strengths and weights of the objective from the options."""
+    return {
+        "frozen": _frozen(body, dict(given.get("frozen", ())), where),
+        "strength": dict(given.get("strength", ())),
+        "objective": dict(given["objective"]) if "objective" in given else None,
+    }
 
 
 def _step(given: Mapping[str, Any]) -> Step:
@@ -108,21 +124,22 @@ def _step(given: Mapping[str, Any]) -> Step:
     return Step(**(free | chosen(given, "speed", "length", "width")))
 
 
-def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:
+def _frozen(body: Robot, degrees: Mapping[str, float], where: str) -> dict[str, float]:
     """Return the angles of frozen joints in rad; an error about their ranges is in degrees, as the option is."""
     for k, name in enumerate(body.coordinate_names):
         low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
         if name in degrees and not low <= degrees[name] <= high:
             found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
-            raise ModelError(describe(found, where="walk", allowed=allowed))
+            raise ModelError(describe(found, where=where, allowed=allowed))
     return {name: math.radians(angle) for name, angle in degrees.items()}
 
 
-def _report(result: MotionResult) -> Report:
+def stride_report(result: MotionResult) -> Report:
+    """Return the report of a walk or a run: its stride."""
     if not result.is_feasible:
         return plain_report(result)
     stride = Stride(result)
     return Report(stride.plot, (stride,), {"stride": stride.to_dict()})
 
 
-WALK = Prediction("walk", _problem, OPTIONS, _report)
+WALK = Prediction("walk", _problem, OPTIONS, stride_report)

@@ -1,6 +1,6 @@
 """Curves over a stride, from heel strike to heel strike of one side: angles, moments, powers, forces, energy.
 
-If the walk is one step, the second step of the stride is its mirror image; if it is two, the sides may differ.
+If the walk or run is one step, the second step of the stride is its mirror image; if it is two, the sides may differ.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from torsor.deprecation import renamed_attribute
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.free_walk import solved_step
+from torsor.human.contact.run import RunningStep
 from torsor.human.contact.schedule import Step
 from torsor.human.gait.energy import Energy, energy, joint_of
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
@@ -49,7 +50,7 @@ class StrideCurves(Playable):
     side: str = "right"
 
     def __post_init__(self) -> None:
-        allowed = "the result of torsor.human.walking().solve()"
+        allowed = "the result of torsor.human.walking().solve() or running().solve()"
         walk_of(instance_of(self.result, MotionResult, "stride", "result", allowed=allowed).problem)
         one_of(self.side, SIDES, "stride", "side")
 
@@ -64,6 +65,11 @@ class StrideCurves(Playable):
     def step(self) -> Step:
         """The step; what was free is a number."""
         return solved_step(walk_of(self.result.problem)[1], self.result)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a run, with flights, and not a walk."""
+        return isinstance(self.step, RunningStep)
 
     @property
     def weight(self) -> float:
@@ -174,5 +180,8 @@ class StrideCurves(Playable):
         return self.angle(reference.name) if reference.kind == "angle" else self.moment(reference.name)
 
     def likeness(self) -> dict[str, Likeness]:
-        """Return the likeness of curves to those of people, by the names of ``references.REFERENCES``."""
-        return {name: likeness(self.curve(each), each.mean) for name, each in REFERENCES.items()}
+        """Return the likeness of curves to those of people, by the names of ``references.REFERENCES``.
+
+        Those are people who walk: a run is compared with none.
+        """
+        return {} if self.is_run else {name: likeness(self.curve(each), each.mean) for name, each in REFERENCES.items()}

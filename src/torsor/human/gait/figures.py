@@ -47,7 +47,8 @@ def plot(stride: StrideCurves, path: str | Path | None) -> Any:
     what = f"{who(result.problem)}: {stride.side} stride at {step.speed:g} m/s, steps of {step.length:.3g} m"
     aims = " + ".join(part.title for part in result.problem.costs)
     how = f"minimise {aims}; {result.solver}: {result.status}"
-    people = "blue: predicted; dashed and shaded: people, mean and standard deviation; vertical line: toe-off"
+    people = "" if stride.is_run else "; dashed and shaded: people, mean and standard deviation"
+    people = f"blue: predicted{people}; vertical line: toe-off"
     figure.suptitle(label_of_title(f"{what}\n{how}\n{people}"))
     return saved(figure, path, dpi=80)
 
@@ -63,8 +64,8 @@ def _style(axes: Any, title: str, unit: str) -> None:
 
 
 def _compare(axes: Any, stride: StrideCurves, name: str, alike: dict[str, Likeness]) -> None:
-    """Draw a curve over the band of its reference, and other references as thin lines."""
-    own = [each for each in REFERENCES if each.split(",")[0] == name]
+    """Draw a curve, over the band of its reference and other references as thin lines if it is compared."""
+    own = [each for each in REFERENCES if each.split(",")[0] == name and each in alike]
     for key, colour in zip(own, (PEOPLE, *OTHERS), strict=False):
         reference = REFERENCES[key]
         at = np.linspace(0.0, 100.0, len(reference.mean))
@@ -77,16 +78,17 @@ def _compare(axes: Any, stride: StrideCurves, name: str, alike: dict[str, Likene
             axes.plot(at, reference.mean, ":", color=colour, linewidth=1.2, label=reference.source)
     axes.plot(100 * stride.s, stride.curve(REFERENCES[name]), color=OWN, linewidth=2.0)
     _off(axes, stride)
-    found, reference = alike[name], REFERENCES[name]
-    digits = 2 if reference.kind == "moment" else 1
-    title = f"{TITLES.get(name, name.replace('_', ' '))}: r {found.correlation:.2f}, rms {found.rms:.{digits}f}"
+    title, reference = TITLES.get(name, name.replace("_", " ")), REFERENCES[name]
+    if name in alike:
+        digits = 2 if reference.kind == "moment" else 1
+        title += f": r {alike[name].correlation:.2f}, rms {alike[name].rms:.{digits}f}"
+        axes.legend(fontsize=7, frameon=False, loc="best", handlelength=1.6)
     _style(axes, title, reference.unit)
-    axes.legend(fontsize=7, frameon=False, loc="best", handlelength=1.6)
 
 
 def _off(axes: Any, stride: StrideCurves) -> None:
     """Mark the toe-off of the own foot."""
-    axes.axvline(50 * (1 + stride.step.toe_off), color="0.75", linewidth=0.9, zorder=0)
+    axes.axvline(100 * stride.step.duty_factor, color="0.75", linewidth=0.9, zorder=0)
 
 
 def _joints(axes: Any, stride: StrideCurves, curve: Callable[[str], Array], title: str, unit: str) -> None:

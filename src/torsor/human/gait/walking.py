@@ -143,7 +143,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     version, habits, body = settings.version, settings.habits, settings.loaded
     if version.is_printed:
         return [
-            _repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
+            repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
             *printed_constraints(settings),
         ]
     if version.is_free:
@@ -151,7 +151,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
     curves = [] if settings.curves is None else [settings.curves]
     return [
-        _repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
+        repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         Torques(moving=settings.moving, **settings.ground, name="torques"),
         *(Strengths(curves=each, **settings.ground, name="strength curves") for each in curves),
@@ -171,7 +171,7 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     variables = {name: Number(nominal[name], *ends[name]) for name in ends}
     axes = "yz" if settings.planar else "xyz"
     return [
-        _repetition(settings.moving, settings.walk, version.order),
+        repetition(settings.moving, settings.walk, version.order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
         SharedBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
@@ -183,7 +183,7 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     ]
 
 
-def _repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
+def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
     """Return the constraint that the walk ends as it began: mirrored after one step, the same after two."""
     ahead, pace = dict[str, float](), dict[str, Any]()
     if isinstance(walk, FreeWalk):
@@ -227,7 +227,7 @@ def _objective(settings: WalkSettings) -> list[Cost]:
     """Return the terms of the objective; with the effort comes the posture, a term of its own."""
     moving, habits = settings.moving, settings.habits
     if settings.version.is_free:
-        return _free_objective(settings)
+        return free_objective(settings)
     more: dict[str, dict[str, Any]] = {"effort": {"moving": moving}}
     costs: list[Cost] = [
         OBJECTIVES[name](weight=weight, **settings.ground, **more.get(name, {}), name=name)
@@ -240,7 +240,7 @@ def _objective(settings: WalkSettings) -> list[Cost]:
     return costs
 
 
-def _free_objective(settings: WalkSettings) -> list[Cost]:
+def free_objective(settings: WalkSettings) -> list[Cost]:
     """Return the terms of the objective of a free step, each for a metre of the way.
 
     With a = torque / strength and activation dynamics of first order, the excitation is u = a + t_a da/dt. Over a

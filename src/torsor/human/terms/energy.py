@@ -54,10 +54,15 @@ class MetabolicEnergy(Driven, Cost):
     the ground at feet that slip a little is charged in the same way, so that slipping does not pay.
     """
 
+    def velocities(self, node: Node) -> ca.SX:
+        """Return the velocities at which muscles do work: those of the joints that move."""
+        found: ca.SX = node.v[len(GLOBAL) :][contact_forces(node).moving]
+        return found
+
     def integrand(self, node: Node) -> ca.SX:
         """Return the power, divided by mass and way."""
         contact = shared_contact(node)
-        joints = muscle_torques(node)[contact.moving] * node.v[len(GLOBAL) :][contact.moving]
+        joints = muscle_torques(node)[contact.moving] * self.velocities(node)
         P = ca.vertcat(joints, *(contact.ground_power(side) for side in SIDES)) / contact.mass
         size = ca.sqrt(P**2 + SMOOTH**2) - SMOOTH
         power = ca.sum1(size + P) / (2 * DRIVING) + ca.sum1(size - P) / (2 * BRAKING)
