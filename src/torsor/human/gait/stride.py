@@ -9,6 +9,7 @@ from rich.table import Table
 
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
+from torsor.human.gait.free_fall import free_fall
 from torsor.human.gait.references import REFERENCES, SOURCES
 from torsor.human.terms.problem import who
 from torsor.human.terms.samples import JOINTS
@@ -205,6 +206,7 @@ def _peaks(stride: StrideCurves) -> Table:
     vertical = {name: f"{100 * each:.1f}" for name, each in found["vertical"].items()}
     if stride.is_run:
         table.add_row("vertical force", "0.0", vertical["peak"], "% of weight")
+        table.add_row("force left over in flight", "", f"{100 * free_fall(stride).force:.1f}", "% of weight")
     else:
         both = f"{vertical['first']}, {vertical['second']}"
         table.add_row("vertical force: valley; peaks", vertical["valley"], both, "% of weight")

@@ -55,7 +55,9 @@ def pull(coordinate: str) -> str:
 
 def stretch_slope(p: ca.SX) -> ca.SX:
     """Return the derivative of the relative stretch p (p^2 + d^2)^(-1/4) by the relative force p."""
-    return (p**2 / 2 + LINEAR**2) * (p**2 + LINEAR**2) ** (-1.25)
+    size = ca.sqrt(p**2 + LINEAR**2)
+    found: ca.SX = (p**2 / 2 + LINEAR**2) / (size**2 * ca.sqrt(size))
+    return found
 
 
 def springs(person: Person) -> Array:
