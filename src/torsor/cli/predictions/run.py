@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torsor.cli.predictions.prediction import BODY, Option, Prediction, body_of, chosen
+from torsor.cli.predictions.prediction import BODY, MOVIES, Option, Prediction, body_of, chosen
 from torsor.cli.predictions.walk import (
     FROZEN,
     LENGTH,
@@ -27,4 +27,4 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
     return running(body=body, **own, **joints_and_weights(body, given, "run"))
 
 
-RUN = Prediction("run", _problem, OPTIONS, stride_report)
+RUN = Prediction("run", _problem, OPTIONS, stride_report, (*MOVIES, ".mot"))

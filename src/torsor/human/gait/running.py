@@ -86,7 +86,7 @@ def running(
     ``length`` and ``width`` (m) of the step and the ``timing`` of its contacts are results, unless lengths are given as
     numbers or as bounds (least, most), or ``timing="given"``: then the foot is on the ground for 68 % of the step.
     ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` are those of ``walking``. ``objective`` has weights
-    of "energy", "effort" (both 1 by default) and "accelerations", as in walking with free steps. With ``tendons``,
+    of "energy", "effort" and "accelerations", all 1 by default, as in walking with free steps. With ``tendons``,
     muscles of ankle and knee act through springs (Geyer and Herr 2010), which store energy. ``points`` is the number of
     control points of each joint (13). Level ground and no ``load`` only: a ``slope`` other than 0 is refused.
 
