@@ -10,7 +10,6 @@ from torsor.cli.predictions.walk import (
     OBJECTIVE,
     PLANAR,
     SPEED,
-    STRENGTH,
     WIDTH,
     joints_and_weights,
     stride_report,
@@ -19,7 +18,7 @@ from torsor.human import running
 from torsor.motion import MotionProblem
 
 TENDONS = Option("--tendons", action="store_true", help="muscles of ankle and knee act through tendons")
-OPTIONS = (*BODY, SPEED, LENGTH, WIDTH, PLANAR, FROZEN, STRENGTH, OBJECTIVE, TENDONS)
+OPTIONS = (*BODY, SPEED, LENGTH, WIDTH, PLANAR, FROZEN, OBJECTIVE, TENDONS)
 
 
 def _problem(given: Mapping[str, Any]) -> MotionProblem:

@@ -1,6 +1,5 @@
 """``torsor predict walk``: one step of a human, or a stride, and its report."""
 
-import argparse
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,6 +20,7 @@ from torsor.cli.predictions.prediction import (
     body_of,
     chosen,
     movies,
+    pairs,
     plain_report,
 )
 from torsor.errors import ModelError, describe
@@ -35,28 +35,9 @@ from torsor.robot.robot import Robot
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
 
 
-def _pair(text: str) -> tuple[str, float]:
-    """Return (name, number) from the text NAME=NUMBER.
-
-    Example:
-        >>> _pair("right_knee_flexion=10")
-        ('right_knee_flexion', 10.0)
-    """
-    name, _, value = text.partition("=")
-    try:
-        return name, float(value)
-    except ValueError:
-        allowed = "NAME=NUMBER, as in right_knee_flexion=10"
-        raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
-
-
-def _pairs(flag: str, text: str) -> Option:
-    return Option(flag, type=_pair, nargs="+", metavar="NAME=NUMBER", help=text)
-
-
 _VERSIONS = (
-    "thesis: 6 control points (default); clean: 8, tighter contact; "
-    "free: length, width and times of the step are found as well, without habits; "
+    "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
+    "thesis: 6 control points (default otherwise); clean: 8, tighter contact; "
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
@@ -65,14 +46,15 @@ SPEED = Option(
     "--speed",
     type=float,
     metavar="M/S",
-    help="speed (default: 1.2, run: 3.0), for the same length of a step unless that is free",
+    help="speed (default: 1.2, run: 3.0); without --length, and for one step, the best step length is found",
 )
-LENGTH = Option("--length", type=float, metavar="M", help="length of a step (default: 0.6, run: free)")
+LENGTH = Option(
+    "--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed; run: free)"
+)
 WIDTH = Option("--width", type=float, metavar="M", help="width of a step (default: 0.1, run: free)")
 PLANAR = Option("--planar", action="store_true", help="freeze lateral motion")
-FROZEN = _pairs("--frozen", "joints that do not move, with their angles in degrees")
-STRENGTH = _pairs("--strength", "joints that are weaker, with factors of their strength")
-OBJECTIVE = _pairs(
+FROZEN = pairs("--frozen", "joints that do not move, with their angles in degrees")
+OBJECTIVE = pairs(
     "--objective",
     f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free and for run, of "
     f"{', '.join(FREE_OBJECTIVES)}",
@@ -89,7 +71,6 @@ OPTIONS = (
     Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
     PLANAR,
     FROZEN,
-    STRENGTH,
     ERGONOMICS,
     Option(
         "--compare",
@@ -129,17 +110,20 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
 
 
 def joints_and_weights(body: Robot, given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return frozen joints (rad), strengths and weights of the objective from the options."""
+    """Return frozen joints (rad) and weights of the objective from the options."""
     return {
         "frozen": _frozen(body, dict(given.get("frozen", ())), where),
-        "strength": dict(given.get("strength", ())),
         "objective": dict(given["objective"]) if "objective" in given else None,
     }
 
 
 def _step(given: Mapping[str, Any]) -> Step:
-    """Return the step; what is not given is free with --version free."""
-    free = {"length": "free", "width": "free", "timing": "free"} if given.get("version") == "free" else {}
+    """Return the step; what is not given is free with --version free, and with a speed alone."""
+    is_alone = (
+        "speed" in given and not {"length", "version", "box", "planar"} & given.keys() and given.get("steps") != 2
+    )
+    is_free = given.get("version") == "free" or is_alone
+    free = {"length": "free", "width": "free", "timing": "free"} if is_free else {}
     return Step(**(free | chosen(given, "speed", "length", "width")))
 
 

@@ -48,6 +48,9 @@ class RunSettings(WalkSettings):
         assert isinstance(self.walk, Run)
         return self.walk
 
+    def _warn_of_speed(self) -> None:
+        """Do not warn: people run at these speeds."""
+
     def phase(self) -> Phase:
         """Return the motion phase: the pelvis has finer splines in flight, so that no force is left over there."""
         step, points = self.run.step, self.version.points
