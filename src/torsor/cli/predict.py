@@ -167,6 +167,7 @@ _EXAMPLES = (
     "torsor predict walk --json walk.json --csv walk.csv",
     "torsor predict walk --save walk.mot --save walk.mp4",
     "torsor predict walk --compare angles.mot moments.sto forces.mot --plot walk.png",
+    "torsor predict run --speed 3 --plot run.png",
     "torsor predict lift --box 15 --ergonomics lift.html",
     "torsor predict problem.toml --save result.npz",
     "torsor predict walk --version free --guess angles.mot --guess-times 0.93 1.50",

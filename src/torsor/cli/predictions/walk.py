@@ -46,23 +46,36 @@ _VERSIONS = (
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
+# Options that walking and running have.
+SPEED = Option(
+    "--speed",
+    type=float,
+    metavar="M/S",
+    help="speed (default: 1.2, run: 3.0); without --length, and for one step, the best step length is found",
+)
+LENGTH = Option(
+    "--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed; run: free)"
+)
+WIDTH = Option("--width", type=float, metavar="M", help="width of a step (default: 0.1, run: free)")
+PLANAR = Option("--planar", action="store_true", help="freeze lateral motion")
+FROZEN = pairs("--frozen", "joints that do not move, with their angles in degrees")
+OBJECTIVE = pairs(
+    "--objective",
+    f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of "
+    f"{_words(FREE_OBJECTIVES)}; of a run: energy, effort, accelerations",
+)
 OPTIONS = (
     *BODY,
-    Option(
-        "--speed",
-        type=float,
-        metavar="M/S",
-        help="speed of walking (default: 1.2); without --length, and for one step, the best step length is found",
-    ),
-    Option("--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed)"),
-    Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
+    SPEED,
+    LENGTH,
+    WIDTH,
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
     Option("--backpack", type=float, metavar="KG", help="mass of a backpack"),
     BOX,
     Option("--version", choices=tuple(VERSIONS), help=_VERSIONS),
     Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
-    Option("--planar", action="store_true", help="freeze lateral motion"),
-    pairs("--frozen", "joints that do not move, with their angles in degrees"),
+    PLANAR,
+    FROZEN,
     ERGONOMICS,
     Option(
         "--compare",
@@ -74,10 +87,7 @@ OPTIONS = (
     ),
     Option("--compare-mass", type=float, metavar="KG", help="mass of the recorded person (default: by the forces)"),
     Option("--samples", type=Path, metavar="FILE", help="write the samples of the solved step to this table (.csv)"),
-    pairs(
-        "--objective",
-        f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of {_words(FREE_OBJECTIVES)}",
-    ),
+    OBJECTIVE,
 )
 
 
@@ -99,10 +109,17 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         _step(given),
         load=load,
         slope=math.radians(slope),
-        frozen=_frozen(body, dict(given.get("frozen", ()))),
-        objective=_objective(given["objective"]) if "objective" in given else None,
+        **joints_and_weights(body, given, "walk"),
         **chosen(given, "version", "steps", "planar"),
     )
+
+
+def joints_and_weights(body: Robot, given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return frozen joints (rad) and weights of the objective from the options."""
+    return {
+        "frozen": _frozen(body, dict(given.get("frozen", ())), where),
+        "objective": _objective(given["objective"]) if "objective" in given else None,
+    }
 
 
 def _objective(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
@@ -120,13 +137,13 @@ def _step(given: Mapping[str, Any]) -> Step:
     return Step(**(free | chosen(given, "speed", "length", "width")))
 
 
-def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:
+def _frozen(body: Robot, degrees: Mapping[str, float], where: str) -> dict[str, float]:
     """Return the angles of frozen joints in rad; an error about their ranges is in degrees, as the option is."""
     for k, name in enumerate(body.coordinate_names):
         low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
         if name in degrees and not low <= degrees[name] <= high:
             found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
-            raise ModelError(describe(found, where="walk", allowed=allowed))
+            raise ModelError(describe(found, where=where, allowed=allowed))
     return {name: math.radians(angle) for name, angle in degrees.items()}
 
 
@@ -145,7 +162,8 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
     ]
 
 
-def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:
+def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
+    """Return the report of a walk or a run: its stride, and a comparison."""
     if not result.is_feasible:
         return plain_report(result)
     stride = Stride(result)
@@ -160,4 +178,4 @@ def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     return Report(partial(stride.plot, references=references), tables, figures, stride.save, saves)
 
 
-WALK = Prediction("walk", _problem, OPTIONS, _report, (*MOVIES, ".mot"))
+WALK = Prediction("walk", _problem, OPTIONS, stride_report, (*MOVIES, ".mot"))

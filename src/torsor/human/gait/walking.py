@@ -143,14 +143,14 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     version, habits, body = settings.version, settings.habits, settings.loaded
     if version.is_printed:
         return [
-            _repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
+            repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
             *printed_constraints(settings),
         ]
     if version.is_free:
         return _free_constraints(settings)
     lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
     return [
-        _repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
+        repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         Torques(moving=settings.moving, **settings.ground, name="torques"),
         *_curves(settings),
@@ -170,7 +170,7 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     variables = {name: Number(nominal[name], *ends[name]) for name in ends}
     axes = "yz" if settings.planar else "xyz"
     return [
-        _repetition(settings.moving, settings.walk, version.order),
+        repetition(settings.moving, settings.walk, version.order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
         *_curves(settings),
@@ -190,7 +190,7 @@ def _curves(settings: WalkSettings) -> list[Constraint]:
     return [Strengths(curves=settings.curves, **settings.ground, name="strength curves")]
 
 
-def _repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
+def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
     """Return the constraint that the walk ends as it began: mirrored after one step, the same after two."""
     ahead, pace = dict[str, float](), dict[str, Any]()
     if isinstance(walk, FreeWalk):

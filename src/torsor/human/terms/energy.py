@@ -53,10 +53,15 @@ class MetabolicEnergy(Driven, Cost):
     squared power of the ground at feet that slip a little is added, so that slipping does not pay.
     """
 
+    def velocities(self, node: Node) -> ca.SX:
+        """Return the velocities at which muscles do work: those of the joints that move."""
+        found: ca.SX = node.v[len(GLOBAL) :][contact_forces(node).moving]
+        return found
+
     def integrand(self, node: Node) -> ca.SX:
         """Return the power, divided by mass and way."""
         contact = shared_contact(node)
-        joints = muscle_torques(node)[contact.moving] * node.v[len(GLOBAL) :][contact.moving]
+        joints = muscle_torques(node)[contact.moving] * self.velocities(node)
         P = joints / contact.mass
         driving, braking = ca.sum1(smooth_size(P) + P) / 2, ca.sum1(smooth_size(P) - P) / 2
         return (driving / DRIVING + braking / BRAKING + BASAL) / metres(node)
