@@ -14,7 +14,7 @@ from torsor.human import Step, StrengthCurves, joint_strength, passive_torques, 
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
-from torsor.human.terms.energy import BASAL, LEAST_SLIP, SLIPPING, SMOOTH
+from torsor.human.terms.energy import BASAL, DRIVING, SLIPPING, SMOOTH
 from torsor.human.terms.heat import joint_rates
 from torsor.human.terms.muscles import metres, muscle_torques
 from torsor.human.terms.samples import sampled
@@ -94,13 +94,13 @@ def test_values_are_those_of_the_formulas(problem: MotionProblem) -> None:
     places = [BODY.coordinate_names.index(name) for name in names]
     rates = joint_rates(BODY)
 
-    def size(x: np.ndarray, smooth: float = SMOOTH) -> np.ndarray:
-        return np.asarray(np.sqrt(x**2 + smooth**2) - smooth)
+    def size(x: np.ndarray) -> np.ndarray:
+        return np.asarray(np.sqrt(x**2 + SMOOTH**2) - SMOOTH)
 
     P, slips = torques * v[places] / BODY.mass, ground / BODY.mass
     heat = 0.283 * (size(P) + P) / 2 + 1.423 * (size(P) - P) / 2
     held = size(torques * [rates[name] for name in names] / BODY.mass)
-    power = (P + heat).sum() + 0.058 * held.sum() + size(slips, LEAST_SLIP).sum() / SLIPPING + BASAL
+    power = (P + heat).sum() + 0.058 * held.sum() + (slips**2).sum() / (2 * SLIPPING * DRIVING) + BASAL
     assert found[0] == pytest.approx(power / way, rel=1e-12)
     relative = 0.0
     for name, k, torque in zip(names, places, torques, strict=True):

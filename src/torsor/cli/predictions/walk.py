@@ -1,6 +1,5 @@
 """``torsor predict walk``: one step of a human, or a stride, and its report."""
 
-import argparse
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -21,6 +20,7 @@ from torsor.cli.predictions.prediction import (
     body_of,
     chosen,
     movies,
+    pairs,
     plain_report,
 )
 from torsor.errors import ModelError, describe
@@ -35,54 +35,47 @@ from torsor.robot.robot import Robot
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
 
 
-def _pair(text: str) -> tuple[str, float]:
-    """Return (name, number) from the text NAME=NUMBER.
-
-    Example:
-        >>> _pair("right_knee_flexion=10")
-        ('right_knee_flexion', 10.0)
-    """
-    name, _, value = text.partition("=")
-    try:
-        return name, float(value)
-    except ValueError:
-        allowed = "NAME=NUMBER, as in right_knee_flexion=10"
-        raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
-
-
-def _pairs(flag: str, text: str) -> Option:
-    return Option(flag, type=_pair, nargs="+", metavar="NAME=NUMBER", help=text)
-
-
 def _words(names: Iterable[str]) -> str:
     """Return names as words of a command line."""
     return ", ".join(name.replace(" ", "_") for name in names)
 
 
 _VERSIONS = (
-    "thesis: 6 control points (default); clean: 8, tighter contact; "
-    "free: length, width and times of the step are found as well, without habits; "
+    "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
+    "thesis: 6 control points (default otherwise); clean: 8, tighter contact; "
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
+# Options that walking and running have.
+SPEED = Option(
+    "--speed",
+    type=float,
+    metavar="M/S",
+    help="speed (default: 1.2, run: 3.0); without --length, and for one step, the best step length is found",
+)
+LENGTH = Option(
+    "--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed; run: free)"
+)
+WIDTH = Option("--width", type=float, metavar="M", help="width of a step (default: 0.1, run: free)")
+PLANAR = Option("--planar", action="store_true", help="freeze lateral motion")
+FROZEN = pairs("--frozen", "joints that do not move, with their angles in degrees")
+OBJECTIVE = pairs(
+    "--objective",
+    f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of "
+    f"{_words(FREE_OBJECTIVES)}; of a run: energy, effort, accelerations",
+)
 OPTIONS = (
     *BODY,
-    Option(
-        "--speed",
-        type=float,
-        metavar="M/S",
-        help="speed of walking (default: 1.2), for the same length of a step unless that is free",
-    ),
-    Option("--length", type=float, metavar="M", help="length of a step (default: 0.6)"),
-    Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
+    SPEED,
+    LENGTH,
+    WIDTH,
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
     Option("--backpack", type=float, metavar="KG", help="mass of a backpack"),
     BOX,
     Option("--version", choices=tuple(VERSIONS), help=_VERSIONS),
     Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
-    Option("--planar", action="store_true", help="freeze lateral motion"),
-    _pairs("--frozen", "joints that do not move, with their angles in degrees"),
-    _pairs("--strength", "joints that are weaker, with factors of their strength"),
+    PLANAR,
+    FROZEN,
     ERGONOMICS,
     Option(
         "--compare",
@@ -94,10 +87,7 @@ OPTIONS = (
     ),
     Option("--compare-mass", type=float, metavar="KG", help="mass of the recorded person (default: by the forces)"),
     Option("--samples", type=Path, metavar="FILE", help="write the samples of the solved step to this table (.csv)"),
-    _pairs(
-        "--objective",
-        f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of {_words(FREE_OBJECTIVES)}",
-    ),
+    OBJECTIVE,
 )
 
 
@@ -119,11 +109,17 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         _step(given),
         load=load,
         slope=math.radians(slope),
-        frozen=_frozen(body, dict(given.get("frozen", ()))),
-        strength=dict(given.get("strength", ())),
-        objective=_objective(given["objective"]) if "objective" in given else None,
+        **joints_and_weights(body, given, "walk"),
         **chosen(given, "version", "steps", "planar"),
     )
+
+
+def joints_and_weights(body: Robot, given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return frozen joints (rad) and weights of the objective from the options."""
+    return {
+        "frozen": _frozen(body, dict(given.get("frozen", ())), where),
+        "objective": _objective(given["objective"]) if "objective" in given else None,
+    }
 
 
 def _objective(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
@@ -132,18 +128,22 @@ def _objective(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def _step(given: Mapping[str, Any]) -> Step:
-    """Return the step; what is not given is free with --version free."""
-    free = {"length": "free", "width": "free", "timing": "free"} if given.get("version") == "free" else {}
+    """Return the step; what is not given is free with --version free, and with a speed alone."""
+    is_alone = (
+        "speed" in given and not {"length", "version", "box", "planar"} & given.keys() and given.get("steps") != 2
+    )
+    is_free = given.get("version") == "free" or is_alone
+    free = {"length": "free", "width": "free", "timing": "free"} if is_free else {}
     return Step(**(free | chosen(given, "speed", "length", "width")))
 
 
-def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:
+def _frozen(body: Robot, degrees: Mapping[str, float], where: str) -> dict[str, float]:
     """Return the angles of frozen joints in rad; an error about their ranges is in degrees, as the option is."""
     for k, name in enumerate(body.coordinate_names):
         low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
         if name in degrees and not low <= degrees[name] <= high:
             found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
-            raise ModelError(describe(found, where="walk", allowed=allowed))
+            raise ModelError(describe(found, where=where, allowed=allowed))
     return {name: math.radians(angle) for name, angle in degrees.items()}
 
 
@@ -162,7 +162,8 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
     ]
 
 
-def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:
+def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
+    """Return the report of a walk or a run: its stride, and a comparison."""
     if not result.is_feasible:
         return plain_report(result)
     stride = Stride(result)
@@ -177,4 +178,4 @@ def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     return Report(partial(stride.plot, references=references), tables, figures, stride.save, saves)
 
 
-WALK = Prediction("walk", _problem, OPTIONS, _report, (*MOVIES, ".mot"))
+WALK = Prediction("walk", _problem, OPTIONS, stride_report, (*MOVIES, ".mot"))

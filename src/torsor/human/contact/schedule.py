@@ -37,8 +37,8 @@ class Step:
     force meet at about the height of the centre of mass, with 0 they are parallel.
 
     ``length``, ``width`` and ``speed`` may be "free", or bounds (least, most): they are then results of the
-    optimisation, and so are the times with ``timing="free"``, which needs a version of ``walking`` with free steps. At
-    a given speed, a free length is a free duration.
+    optimisation, and so are the times with ``timing="free"``, the default for a free length; "given" keeps them. At a
+    given speed, a free length is a free duration.
 
     Example:
         >>> Step().duration
@@ -58,7 +58,7 @@ class Step:
     knee: float = 0.42
     ball_off: float = 0.06
     push: float = 1.0
-    timing: str = "given"
+    timing: str | None = None
     share = renamed_attribute("Step", "share", "leading_fraction")
 
     def __post_init__(self) -> None:
@@ -69,7 +69,14 @@ class Step:
                 positive(given[0], "step", f"the least {name}")
             elif given != "free":
                 positive(given, "step", name)
+        if self.timing is None:
+            object.__setattr__(self, "timing", "given" if isinstance(self.length, int | float) else "free")
         one_of(self.timing, ("given", "free"), "step", "timing")
+        self._check_times()
+        number(self.push, "step", "push", least=0.0)
+
+    def _check_times(self) -> None:
+        """Raise ModelError unless the contacts change in the order of a step."""
         for name in ("flat", "toe_off", "heel_off"):
             number(getattr(self, name), "step", name, above=0.0, below=1.0)
         if not self.flat < self.toe_off < self.heel_off:
@@ -77,7 +84,6 @@ class Step:
             raise ModelError(describe(found, where="step", allowed="numbers that rise from 0 to 1"))
         number(self.ball_off, "step", "ball_off", above=0.0, below=self.toe_off)
         number(self.knee, "step", "knee", above=self.toe_off, below=1.0)
-        number(self.push, "step", "push", least=0.0)
 
     @property
     def is_free(self) -> bool:
@@ -114,6 +120,16 @@ class Step:
         """Duration of the step (s)."""
         given = self.nominal
         return float(given.length / given.speed)
+
+    @property
+    def duty_factor(self) -> float:
+        """Fraction of the stride (two steps) for which a foot is on the ground.
+
+        Example:
+            >>> Step(toe_off=0.24).duty_factor
+            0.62
+        """
+        return (1 + self.toe_off) / 2
 
     def leading_fraction(self, s: Array) -> Array:
         """Return the fraction (K,) of the ground's force on the leading foot: smooth, 1 from toe-off on."""

@@ -40,7 +40,7 @@ SWING = 0.06  # fraction of a step: the clearance holds from this time after toe
 def walking(
     body: Robot | None = None,
     step: Step | None = None,
-    version: str = "thesis",
+    version: str | None = None,
     *,
     load: Backpack | Box | None = None,
     slope: float = 0.0,
@@ -67,8 +67,9 @@ def walking(
     and ankles; "reaction" is its older name), "heat" and "strength" (docs/objectives.md); the default is
     {"effort": 1.0}. ``habits`` keep the walk like that of people. ``friction`` is the coefficient of friction.
 
-    Discretisation: ``version`` is "thesis", with 6 cubic control points for each coordinate, or "clean", with 8,
-    accelerations that are continuous from step to step, and feet that hardly slip. ``changes`` replace fields of the
+    Discretisation: ``version`` is "free" for a free step, and otherwise "thesis", with 6 cubic control points for each
+    coordinate, or "clean", with 8, accelerations that are continuous from step to step, and feet that hardly slip.
+    ``changes`` replace fields of the
     version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
 
     Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
@@ -87,6 +88,8 @@ def walking(
         >>> problem.program.n, len(problem.model.names)
         (228, 38)
     """
+    if version is None:
+        version = "free" if isinstance(step, Step) and step.is_free else "thesis"
     chosen = changed_version(version, changes)
     settings = WalkSettings(
         body=checked_body(body, "walk"),
@@ -140,14 +143,14 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     version, habits, body = settings.version, settings.habits, settings.loaded
     if version.is_printed:
         return [
-            _repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
+            repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
             *printed_constraints(settings),
         ]
     if version.is_free:
         return _free_constraints(settings)
     lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
     return [
-        _repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
+        repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         Torques(moving=settings.moving, **settings.ground, name="torques"),
         *_curves(settings),
@@ -167,7 +170,7 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     variables = {name: Number(nominal[name], *ends[name]) for name in ends}
     axes = "yz" if settings.planar else "xyz"
     return [
-        _repetition(settings.moving, settings.walk, version.order),
+        repetition(settings.moving, settings.walk, version.order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
         *_curves(settings),
@@ -187,7 +190,7 @@ def _curves(settings: WalkSettings) -> list[Constraint]:
     return [Strengths(curves=settings.curves, **settings.ground, name="strength curves")]
 
 
-def _repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
+def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
     """Return the constraint that the walk ends as it began: mirrored after one step, the same after two."""
     ahead, pace = dict[str, float](), dict[str, Any]()
     if isinstance(walk, FreeWalk):

@@ -23,8 +23,7 @@ from torsor.checks import indices_of, number, positive
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import JOINTS, StrengthCurves
 from torsor.human.contact.of_node import contact_forces
-from torsor.human.contact.sharing import SharedContact
-from torsor.human.terms.energy import BASAL, LEAST_SLIP, SLIPPING, smooth_size
+from torsor.human.terms.energy import BASAL, slipping, smooth_size
 from torsor.human.terms.forces import Driven
 from torsor.human.terms.muscles import metres, muscle_torques
 from torsor.motion import Node
@@ -59,7 +58,7 @@ class Heat(Driven, Cost):
 
     ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the coefficients above, ``basal`` (W/kg)
     is the power at rest, and ``rates`` has {coordinate: v_max (rad/s)} in place of those of ``joint_rates``. Work of
-    the ground at feet that slip a little costs as that of joints, with free steps as in ``MetabolicEnergy``.
+    the ground at feet that slip a little costs as in ``MetabolicEnergy``, so that slipping never pays.
     """
 
     activation: float = ACTIVATION_HEAT
@@ -91,12 +90,12 @@ class Heat(Driven, Cost):
         rates, mass = given[:-1], given[-1]
         torques = muscle_torques(node)[contact.moving]
         joints = torques * node.v[len(GLOBAL) :][contact.moving]
-        ground = ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / mass
-        is_free = isinstance(contact, SharedContact)
-        P = joints / mass if is_free else ca.vertcat(joints / mass, ground)
+        P = joints / mass
         size, held = smooth_size(P), smooth_size(torques * rates / mass)
         heat = self.shortening * (size + P) / 2 + self.lengthening * (size - P) / 2
         power = ca.sum1(P + heat) + (self.activation + self.cocontraction) * ca.sum1(held)
-        if is_free:
-            power = power + ca.sum1(smooth_size(ground, LEAST_SLIP)) / SLIPPING
         return (power + self.basal) / metres(node)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the powers of the ground at feet that slip, scaled."""
+        return slipping(node, node.data("joint rates", len(contact_forces(node).moving) + 1)[-1])
