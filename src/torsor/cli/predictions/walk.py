@@ -1,7 +1,7 @@
 """``torsor predict walk``: one step of a human, or a stride, and its report."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,17 @@ from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, recorded_walk, walking, write_opensim
 from torsor.human.comparison.files import SUFFIXES
 from torsor.human.comparison.given import given_references
+from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.gait.settings import VERSIONS
-from torsor.human.gait.walking import FREE_OBJECTIVES, OBJECTIVES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
+
+
+def _words(names: Iterable[str]) -> str:
+    """Return names as words of a command line."""
+    return ", ".join(name.replace(" ", "_") for name in names)
 
 
 _VERSIONS = (
@@ -56,8 +61,8 @@ PLANAR = Option("--planar", action="store_true", help="freeze lateral motion")
 FROZEN = pairs("--frozen", "joints that do not move, with their angles in degrees")
 OBJECTIVE = pairs(
     "--objective",
-    f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free and for run, of "
-    f"{', '.join(FREE_OBJECTIVES)}",
+    f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of "
+    f"{_words(FREE_OBJECTIVES)}; of a run: energy, effort, accelerations",
 )
 OPTIONS = (
     *BODY,
@@ -113,8 +118,13 @@ def joints_and_weights(body: Robot, given: Mapping[str, Any], where: str) -> dic
     """Return frozen joints (rad) and weights of the objective from the options."""
     return {
         "frozen": _frozen(body, dict(given.get("frozen", ())), where),
-        "objective": dict(given["objective"]) if "objective" in given else None,
+        "objective": _objective(given["objective"]) if "objective" in given else None,
     }
+
+
+def _objective(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return weights by name; joint_loads is "joint loads", which a shell would split."""
+    return {name.replace("_", " "): weight for name, weight in pairs}
 
 
 def _step(given: Mapping[str, Any]) -> Step:

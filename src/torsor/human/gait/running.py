@@ -18,8 +18,9 @@ from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.person import person_of
 from torsor.human.contact.run import Run, RunningStep
 from torsor.human.contact.sharing import SPEED, WIDTH
+from torsor.human.gait.objectives import weighted_terms
 from torsor.human.gait.settings import HARMONICS, Version, WalkSettings
-from torsor.human.gait.walking import FREE_OBJECTIVES, SWING, free_objective, repetition
+from torsor.human.gait.walking import SWING, repetition
 from torsor.human.terms.energy import MetabolicEnergy, MuscleTorques
 from torsor.human.terms.feet import Clears, contacts
 from torsor.human.terms.flight import Flight, OneFootBalance
@@ -31,6 +32,7 @@ from torsor.motion.terms.term import Constraint, Cost
 from torsor.robot.robot import Robot
 
 SLOWEST, FASTEST = 2.0, 4.5  # m/s: people change from walking to running at 1.9 to 2.2 m/s
+OBJECTIVES = ("energy", "effort", "accelerations")
 VERSION = Version(points=13, nodes=33, slack=0.002, slip=0.05, order=2, is_free=True)
 FEWEST = 10  # control points: the splines have a knot at each change of contact
 
@@ -119,7 +121,7 @@ def running(
     )
     if settings.version.points < FEWEST:
         raise ModelError(describe(f"points is {points}", where="run", allowed=f"{FEWEST} or more"))
-    settings.check(tuple(FREE_OBJECTIVES))
+    settings.check(OBJECTIVES)
     model, numbers = shared_model(settings.loaded)
     return HumanProblem(
         model,
@@ -151,7 +153,7 @@ def _check(speed: Any, load: Any, slope: Any) -> None:
 
 def _objective(settings: RunSettings) -> list[Cost]:
     """Return the objective of walking with free steps; with tendons, the energy is that of the muscles alone."""
-    costs, person = free_objective(settings), person_of(settings.body)
+    costs, person = weighted_terms(settings), person_of(settings.body)
     if not settings.tendons:
         return costs
     own: dict[str, Any] = {"moving": settings.moving, "person": person, **settings.ground}

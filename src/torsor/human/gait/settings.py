@@ -186,8 +186,10 @@ class WalkSettings:
         if self.walk.step.is_free and not self.version.is_free:
             found = "a step with a free length, width, speed or timing"
             raise ModelError(describe(found, where=self.where, fix='walking(version="free"), or numbers'))
-        step, given = self.walk.step, {"steps=2": self.walk.steps == 2, "curves": self.curves is not None}
+        step, given = self.walk.step, {"steps=2": self.walk.steps == 2}
         given[f"points={self.version.points}"] = self.version.points < FEWEST
+        is_planar = self.planar and bool(self.weights.get("balance"))
+        given["the objective 'balance', a lateral margin, and planar=True"] = is_planar
         given["a free speed and a given length"] = np.ptp(step.bounds("speed")) > 0 and step.length != "free"
         for name, is_given in given.items():
             if self.version.is_free and is_given:
