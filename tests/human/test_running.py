@@ -207,11 +207,11 @@ def test_a_run_obeys_the_laws_of_mechanics(run, tmp_path):
     assert abs(mean[1] - 1) < 2e-3 and abs(mean[2]) < 2e-3 and abs(mean[0]) < 1e-9
     assert abs(stride.energy.residual) < 0.02 * stride.energy.positive
     assert abs(stride.energy.ground) < 0.03 * stride.energy.positive
-    at, length = sampled(run, run.problem.phases.nodes), Foot.of(stride.body).length
-    up, turn = at.forces[:, 0, 1], -at.moments[:, 0, 0]
-    assert (turn / stride.weight).min() > -1e-4 and ((length * up - turn) / stride.weight).min() > -1e-4  # at nodes
-    ahead = stride.pressure[:, 0, 1]
-    assert np.nanmin(ahead) > -5e-3 and np.nanmax(ahead) < length + 5e-3  # between them, where the force is small
+    length = Foot.of(stride.body).length
+    # Times the force, the pressure is within the sole at nodes; between them by 1 mm times the weight.
+    for at, off in ((sampled(run, run.problem.phases.nodes), 1e-4), (stride.samples.part(0, 200), 1e-3)):
+        up, turn = at.forces[:, 0, 1], -at.moments[:, 0, 0]
+        assert min(turn.min(), (length * up - turn).min()) > -off * stride.weight
     friction = np.linalg.norm(stride.force[:, [0, 2]], axis=1) - 0.8 * stride.force[:, 1]
     assert friction.max() < 0.02
     stride.save(tmp_path / "stride.npz")
