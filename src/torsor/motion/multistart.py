@@ -148,8 +148,8 @@ def _solve_in_processes(work: _Work, workers: int, settings: SolveSettings) -> I
             Bar(count, settings.progress, "solving from starts") as bar,
         ):
             for done, each in enumerate(pool.imap_unordered(_solve_one, range(count)), start=1):
-                bar.at(done)
                 yield each
+                bar.at(done)
 
 
 def _begin(work: _Work | None) -> None:
