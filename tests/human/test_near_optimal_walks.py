@@ -74,6 +74,12 @@ def test_near_optimal_walks_are_feasible_and_within_two_per_cent(found: NearOpti
     assert found.labels[:2] == ("bent posture, seed 1", "initial guess")
 
 
+def test_the_first_result_is_feasible(results: list[MotionResult]) -> None:
+    for given, words in ((results[4:], "the first result violates its constraints"), ([], "no results")):
+        with pytest.raises(ModelError, match=words):
+            NearOptimalWalks(tuple(given), (0,) * len(given))
+
+
 def test_the_spread_contains_every_near_optimal_curve_and_touches_one_everywhere(found: NearOptimalWalks) -> None:
     assert set(found.curves) == {each.curve for each in found.stride.as_reference()}
     for name, spread in found.curves.items():

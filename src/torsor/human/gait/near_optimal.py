@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.checks import number, one_of, whole_number
-from torsor.errors import describe
+from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.gait.figures import plot
 from torsor.human.gait.spread import (
@@ -63,6 +63,9 @@ class NearOptimalWalks(MotionMultistart):
         whole_number(self.seed, WHERE, "seed", least=0)
         number(self.within, WHERE, "within", least=0.0)
         one_of(self.side, SIDES, WHERE, "side")
+        if not self.results or not self.best.is_feasible:
+            found = "the first result violates its constraints" if self.results else "no results"
+            raise ModelError(describe(found, where=WHERE, allowed="results whose first one is feasible"))
 
     @property
     def near_optimal(self) -> tuple[MotionResult, ...]:
