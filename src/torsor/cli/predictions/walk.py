@@ -62,8 +62,8 @@ def _pairs(flag: str, text: str) -> Option:
 
 
 _VERSIONS = (
-    "thesis: 6 control points (default); clean: 8, tighter contact; "
-    "free: length, width and times of the step are found as well, without habits; "
+    "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
+    "thesis: 6 control points (default otherwise); clean: 8, tighter contact; "
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
@@ -73,9 +73,9 @@ OPTIONS = (
         "--speed",
         type=float,
         metavar="M/S",
-        help="speed of walking (default: 1.2), for the same length of a step unless that is free",
+        help="speed of walking (default: 1.2); without --length, and for one step, the best step length is found",
     ),
-    Option("--length", type=float, metavar="M", help="length of a step (default: 0.6)"),
+    Option("--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed)"),
     Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
     Option("--backpack", type=float, metavar="KG", help="mass of a backpack"),
@@ -137,8 +137,12 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
 
 
 def _step(given: Mapping[str, Any]) -> Step:
-    """Return the step; what is not given is free with --version free."""
-    free = {"length": "free", "width": "free", "timing": "free"} if given.get("version") == "free" else {}
+    """Return the step; what is not given is free with --version free, and with a speed alone."""
+    is_alone = (
+        "speed" in given and not {"length", "version", "box", "planar"} & given.keys() and given.get("steps") != 2
+    )
+    is_free = given.get("version") == "free" or is_alone
+    free = {"length": "free", "width": "free", "timing": "free"} if is_free else {}
     return Step(**(free | chosen(given, "speed", "length", "width")))
 
 
