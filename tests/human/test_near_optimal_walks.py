@@ -71,7 +71,7 @@ def test_near_optimal_walks_are_feasible_and_within_two_per_cent(found: NearOpti
     assert [each.objective for each in closer.near_optimal] == [4.40, 4.43]
     assert replace(found, within=0.0).near_optimal == (found.best,)
     assert repr(found) == "<NearOptimalWalks: 5 starts, 3 walks within 2 % of the best objective>"
-    assert found.labels[:2] == ("bent posture, seed 1", "initial guess")
+    assert found.labels[:2] == ("posture, seed 1", "initial guess")
 
 
 def test_the_first_result_is_feasible(results: list[MotionResult]) -> None:

@@ -125,7 +125,8 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
     if arguments.ergonomics is not None and result.is_feasible:
         from torsor.view.report import write_ergonomic_report
 
-        write_ergonomic_report(arguments.ergonomics, result)
+        age = "young" if arguments.age is None else arguments.age
+        write_ergonomic_report(arguments.ergonomics, result, age=age)
         print_paths(console, arguments.ergonomics)
     csv = report.csv or result.to_csv
     for path, write in ((arguments.csv, csv), (arguments.samples, result.to_csv), (arguments.plot, report.plot)):

@@ -1,6 +1,5 @@
 """``torsor predict walk``: one step of a human, or a stride, and its report."""
 
-import argparse
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,6 +21,7 @@ from torsor.cli.predictions.prediction import (
     body_of,
     chosen,
     movies,
+    pairs,
     plain_report,
 )
 from torsor.errors import ModelError, describe
@@ -40,25 +40,6 @@ ONE_START = (
     "good; --starts 4 shows how far they are apart."
 )
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
-
-
-def _pair(text: str) -> tuple[str, float]:
-    """Return (name, number) from the text NAME=NUMBER.
-
-    Example:
-        >>> _pair("right_knee_flexion=10")
-        ('right_knee_flexion', 10.0)
-    """
-    name, _, value = text.partition("=")
-    try:
-        return name, float(value)
-    except ValueError:
-        allowed = "NAME=NUMBER, as in right_knee_flexion=10"
-        raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
-
-
-def _pairs(flag: str, text: str) -> Option:
-    return Option(flag, type=_pair, nargs="+", metavar="NAME=NUMBER", help=text)
 
 
 _VERSIONS = (
@@ -83,8 +64,7 @@ OPTIONS = (
     Option("--version", choices=tuple(VERSIONS), help=_VERSIONS),
     Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
     Option("--planar", action="store_true", help="freeze lateral motion"),
-    _pairs("--frozen", "joints that do not move, with their angles in degrees"),
-    _pairs("--strength", "joints that are weaker, with factors of their strength"),
+    pairs("--frozen", "joints that do not move, with their angles in degrees"),
     ERGONOMICS,
     Option(
         "--compare",
@@ -103,7 +83,7 @@ OPTIONS = (
         help="search from N starts: the best walk, and the spread of those within 2 %% of its objective (default: 1)",
     ),
     Option("--workers", type=int, metavar="N", help="processes of --starts (default: one for each core)"),
-    _pairs(
+    pairs(
         "--objective",
         f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free, of {', '.join(FREE_OBJECTIVES)}",
     ),
@@ -130,7 +110,6 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         load=load,
         slope=math.radians(slope),
         frozen=_frozen(body, dict(given.get("frozen", ()))),
-        strength=dict(given.get("strength", ())),
         objective=dict(given["objective"]) if "objective" in given else None,
         **chosen(given, "version", "steps", "planar"),
     )

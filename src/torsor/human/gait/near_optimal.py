@@ -103,7 +103,7 @@ class NearOptimalWalks(MotionMultistart):
     @property
     def labels(self) -> tuple[str, ...]:
         """The start of each result in words."""
-        return tuple(f"bent posture, seed {self.seed + each - 1}" if each else "initial guess" for each in self.seeds)
+        return tuple(f"posture, seed {self.seed + each - 1}" if each else "initial guess" for each in self.seeds)
 
     # Files, tables and figures
 
@@ -167,9 +167,8 @@ class NearOptimalWalks(MotionMultistart):
         )
 
     def _starts(self) -> Table:
-        table = titled_table(
-            self._title(), "start", "objective", "above the best", "step length (m)", "iterations", "status"
-        )
+        table = titled_table(self._title(), "start", "objective", "above", "step (m)", "iterations", "status")
+        table.columns[0].no_wrap = True
         for label, result in zip(self.labels, self.results, strict=True):
             cells = f"{result.objective:.4f}", f"{100 * self.above(result):.2f} %", f"{_length(result):.3f}"
             if not result.is_feasible:

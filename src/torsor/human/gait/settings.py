@@ -14,6 +14,7 @@ from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_sid
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.free_walk import FreeWalk
+from torsor.human.contact.froude import warn_of_running
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.habits import Habits
 from torsor.motion import Phase
@@ -153,7 +154,9 @@ class WalkSettings:
             raise ModelError(describe("no weight is above 0", where="walk", allowed=allowed))
         held = self.held  # raises for invalid angles
         if self.walk.steps == 1:
-            self._check_symmetry({"frozen": held, "strength": factors})
+            strengths = dict(zip(joints, self.body.effort_limit[len(GLOBAL) :].tolist(), strict=True))
+            self._check_symmetry({"frozen": held, "strength": factors, "effort_limit": strengths})
+        warn_of_running(self.body, self.walk.step.bounds("speed")[0])
 
     def _check_printed(self) -> None:
         """Raise ModelError for settings that the printed problem does not have."""
@@ -202,6 +205,11 @@ class WalkSettings:
             mirrored = np.vstack([other.com * FLIP, other.inertia * np.outer(FLIP, FLIP), [other.mass] * 3])
             if not np.allclose(mirrored, np.vstack([link.com, link.inertia, [link.mass] * 3]), rtol=1e-6, atol=1e-9):
                 found = f"link {name} is not the mirror image of {other.name}"
+                raise ModelError(describe(found, where="walk", fix=BOTH_SIDES))
+        places = {joint.name: joint.placement[:3, 3] for joint in self.body.joints}
+        for name, place in places.items():
+            if not np.allclose(places[other_side(name)] * FLIP, place, rtol=1e-6, atol=1e-9):
+                found = f"the place of joint {name} is not the mirror image of that of {other_side(name)}"
                 raise ModelError(describe(found, where="walk", fix=BOTH_SIDES))
         for what, values in tables.items():
             for name in values:

@@ -123,8 +123,9 @@ def quantity_table(spreads: Mapping[str, QuantitySpread], title: str) -> Table:
 
 
 def curve_table(spreads: Mapping[str, CurveSpread], title: str) -> Table:
-    """Return a table of curves: the largest and the mean distance from the least to the most, and the curve's range."""
-    table = titled_table(title, "curve", "largest", "at % of stride", "mean", "range of the best", "unit")
+    """Return a table of curves: the largest and the mean distance from least to most, and the range of the best."""
+    table = titled_table(title, "curve", "largest", "at %", "mean", "range", "unit")
+    table.columns[0].no_wrap = True
     for each in spreads.values():
         digits, at = DIGITS[each.kind], int(np.argmax(each.width))
         sizes = (each.widest, float(each.width.mean()), float(np.ptp(each.best)))

@@ -1,11 +1,11 @@
 """Measured people: markers on the body, scaling, inverse kinematics, inverse dynamics with measured ground forces."""
 
+from torsor.human.body.resizing import resized
 from torsor.human.measured.inverse_dynamics import MeasuredDynamics, inverse_dynamics
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.landmarks import marker_set
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.person import Person, scaled_person
-from torsor.human.measured.resizing import resized
 from torsor.human.measured.result import MeasuredMotion
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.measured.tracking import TrackMarkers, measured_start

@@ -8,13 +8,13 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import instance_of, number, table
 from torsor.errors import ModelError, describe, listing
+from torsor.human.body.resizing import SEGMENTS, offset_factors, resized, segment_of
 from torsor.human.measured.calibration import Knowledge, calibrate
 from torsor.human.measured.fitting import Mask, fit_frames
 from torsor.human.measured.inverse_kinematics import check_upright, checked_recording, fitted_recording, prepared
 from torsor.human.measured.landmarks import far_ends, hips_from_pelvis, marker_set, pelvis_places, recognised, spreads
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.posing import standing_start
-from torsor.human.measured.resizing import SEGMENTS, offset_factors, resized, segment_of
 from torsor.library.human import human
 from torsor.recordings import Markers
 from torsor.robot.robot import Robot
