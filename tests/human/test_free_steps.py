@@ -94,7 +94,7 @@ def test_a_given_step_of_a_free_version_has_its_numbers(problem):
         (lambda: walking(version="free", steps=2), "steps=2"),
         (lambda: walking(version="free", points=7), "points=7"),
         (lambda: walking(version="free", step=Step(speed="free", length=0.6)), "a free speed and a given length"),
-        (lambda: walking(version="free", objective={"balance": 1.0}), "balance"),
+        (lambda: walking(version="free", objective={"posture": 1.0}), "posture"),
     ],
 )
 def test_free_steps_that_cannot_be_are_refused(make, words):

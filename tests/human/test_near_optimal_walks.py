@@ -161,6 +161,8 @@ def test_searches_start_from_the_guess_and_from_bent_postures(
     found = near_optimal_walks(problem, 4, seed=6, within=0.01, offset=0.1, workers=2, iterations=9)
     expected = [problem.guess(), *(bent_start(problem, seed, 0.1) for seed in (6, 7, 8))]
     assert np.array_equal(given.pop("starts"), expected) and given == {"workers": 2, "iterations": 9}
+    near_optimal_walks(problem, 1, start=results[0])
+    assert given["starts"] == [results[0]]
     assert [each.objective for each in found] == [4.40, 4.43, 4.0] and found.seeds == (1, 0, 2)  # feasible ones first
     assert (found.starts, found.seed, found.within, len(found)) == (4, 6, 0.01, 3)
     monkeypatch.setattr(
@@ -200,7 +202,7 @@ def test_one_start_says_so_and_several_show_their_spread(
     found: NearOptimalWalks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr("torsor.cli.predictions.walk._report", lambda result, given: Report(print, ("stride",)))
+    monkeypatch.setattr("torsor.cli.predictions.walk.stride_report", lambda result, given: Report(print, ("stride",)))
     monkeypatch.setattr(
         "torsor.cli.predictions.walk.near_optimal_walks",
         lambda problem, starts, **given: asked.append((starts, given)) or found,

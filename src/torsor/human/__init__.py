@@ -28,6 +28,7 @@ from torsor.human.gait.near_optimal import NearOptimalWalks, near_optimal_walks
 from torsor.human.gait.opensim import OpensimFiles, ground_forces, opensim_moments, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
+from torsor.human.gait.running import running
 from torsor.human.gait.spread import CurveSpread, QuantitySpread
 from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start, walking
@@ -108,6 +109,7 @@ __all__ = [
     "pushing",
     "reaching",
     "recorded_walk",
+    "running",
     "segment_lengths",
     "similar_step",
     "sitting_down",

@@ -32,6 +32,7 @@ KINDS: Mapping[str, tuple[str, str, str]] = {
     "multistart": ("torsor.motion", "MotionMultistart", "results from random starts"),
     "sequence": ("torsor.motion", "MotionSequence", "a sequence of motions"),
     "near_optimal_walks": ("torsor.human", "NearOptimalWalks", "walks from several starts"),
+    "weights": ("torsor.motion", "WeightFit", "fitted weights of objectives"),
     "stride": ("torsor.human", "Stride", "a stride"),
     "printed_gait": ("torsor.human", "PrintedGait", "a printed gait"),
     "identification": ("torsor.identification", "Identified", "identified parameters"),

@@ -1,7 +1,7 @@
 """``torsor predict walk``: one step of a human, or a stride, and its report."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,8 +29,8 @@ from torsor.human import Backpack, Box, Step, Stride, near_optimal_walks, record
 from torsor.human.comparison.files import SUFFIXES
 from torsor.human.comparison.given import given_references
 from torsor.human.contact.free_walk import FreeWalk
+from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.gait.settings import VERSIONS
-from torsor.human.gait.walking import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.terms.samples import walk_of
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
@@ -42,29 +42,47 @@ ONE_START = (
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
 
 
+def _words(names: Iterable[str]) -> str:
+    """Return names as words of a command line."""
+    return ", ".join(name.replace(" ", "_") for name in names)
+
+
 _VERSIONS = (
     "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
     "thesis: 6 control points (default otherwise); clean: 8, tighter contact; "
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
+# Options that walking and running have.
+SPEED = Option(
+    "--speed",
+    type=float,
+    metavar="M/S",
+    help="speed (default: 1.2, run: 3.0); without --length, and for one step, the best step length is found",
+)
+LENGTH = Option(
+    "--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed; run: free)"
+)
+WIDTH = Option("--width", type=float, metavar="M", help="width of a step (default: 0.1, run: free)")
+PLANAR = Option("--planar", action="store_true", help="freeze lateral motion")
+FROZEN = pairs("--frozen", "joints that do not move, with their angles in degrees")
+OBJECTIVE = pairs(
+    "--objective",
+    f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of "
+    f"{_words(FREE_OBJECTIVES)}; of a run: energy, effort, accelerations",
+)
 OPTIONS = (
     *BODY,
-    Option(
-        "--speed",
-        type=float,
-        metavar="M/S",
-        help="speed of walking (default: 1.2); without --length, and for one step, the best step length is found",
-    ),
-    Option("--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed)"),
-    Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
+    SPEED,
+    LENGTH,
+    WIDTH,
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
     Option("--backpack", type=float, metavar="KG", help="mass of a backpack"),
     BOX,
     Option("--version", choices=tuple(VERSIONS), help=_VERSIONS),
     Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
-    Option("--planar", action="store_true", help="freeze lateral motion"),
-    pairs("--frozen", "joints that do not move, with their angles in degrees"),
+    PLANAR,
+    FROZEN,
     ERGONOMICS,
     Option(
         "--compare",
@@ -83,10 +101,7 @@ OPTIONS = (
         help="search from N starts: the best walk, and the spread of those within 2 %% of its objective (default: 1)",
     ),
     Option("--workers", type=int, metavar="N", help="processes of --starts (default: one for each core)"),
-    pairs(
-        "--objective",
-        f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free, of {', '.join(FREE_OBJECTIVES)}",
-    ),
+    OBJECTIVE,
 )
 
 
@@ -109,10 +124,22 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         _step(given),
         load=load,
         slope=math.radians(slope),
-        frozen=_frozen(body, dict(given.get("frozen", ()))),
-        objective=dict(given["objective"]) if "objective" in given else None,
+        **joints_and_weights(body, given, "walk"),
         **chosen(given, "version", "steps", "planar"),
     )
+
+
+def joints_and_weights(body: Robot, given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return frozen joints (rad) and weights of the objective from the options."""
+    return {
+        "frozen": _frozen(body, dict(given.get("frozen", ())), where),
+        "objective": _objective(given["objective"]) if "objective" in given else None,
+    }
+
+
+def _objective(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return weights by name; joint_loads is "joint loads", which a shell would split."""
+    return {name.replace("_", " "): weight for name, weight in pairs}
 
 
 def _step(given: Mapping[str, Any]) -> Step:
@@ -125,13 +152,13 @@ def _step(given: Mapping[str, Any]) -> Step:
     return Step(**(free | chosen(given, "speed", "length", "width")))
 
 
-def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:
+def _frozen(body: Robot, degrees: Mapping[str, float], where: str) -> dict[str, float]:
     """Return the angles of frozen joints in rad; an error about their ranges is in degrees, as the option is."""
     for k, name in enumerate(body.coordinate_names):
         low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
         if name in degrees and not low <= degrees[name] <= high:
             found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
-            raise ModelError(describe(found, where="walk", allowed=allowed))
+            raise ModelError(describe(found, where=where, allowed=allowed))
     return {name: math.radians(angle) for name, angle in degrees.items()}
 
 
@@ -163,13 +190,13 @@ def _search(
     """Return the walk and its report; with several starts, the best walk, with the spread of the near-optimal ones."""
     if given.get("starts", 1) == 1:
         result = problem.solve(**settings)
-        report = _report(result, given)
+        report = stride_report(result, given)
         is_free = isinstance(walk_of(problem)[1], FreeWalk)
         return result, replace(report, tables=(*report.tables, ONE_START)) if is_free else report
     from torsor.studies.processes import cores  # slow to import, and few searches have several starts
 
     found = near_optimal_walks(problem, given["starts"], workers=given.get("workers", cores()), **settings)
-    report = _report(found.best, given)
+    report = stride_report(found.best, given)
     return found.best, replace(
         report,
         plot=partial(found.plot, references=_references(given)),
@@ -178,7 +205,8 @@ def _search(
     )
 
 
-def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:
+def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
+    """Return the report of a walk or a run: its stride, and a comparison."""
     if not result.is_feasible:
         return plain_report(result)
     stride = Stride(result)
@@ -193,4 +221,4 @@ def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     return Report(partial(stride.plot, references=references), tables, figures, stride.save, saves)
 
 
-WALK = Prediction("walk", _problem, OPTIONS, _report, (*MOVIES, ".mot"), _search)
+WALK = Prediction("walk", _problem, OPTIONS, stride_report, (*MOVIES, ".mot"), _search)

@@ -1,6 +1,6 @@
 """Curves over a stride, from heel strike to heel strike of one side: angles, moments, powers, forces, energy.
 
-If the walk is one step, the second step of the stride is its mirror image; if it is two, the sides may differ.
+If the walk or run is one step, the second step of the stride is its mirror image; if it is two, the sides may differ.
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.comparison.given import CURVES, Given, given_references
 from torsor.human.comparison.table import LikenessTable
 from torsor.human.contact.free_walk import solved_step
+from torsor.human.contact.run import RunningStep
 from torsor.human.contact.schedule import Step
 from torsor.human.gait.energy import Energy, energy, joint_of
 from torsor.human.gait.references import REFERENCES, Reference
@@ -52,7 +53,7 @@ class StrideCurves(Playable):
     side: str = "right"
 
     def __post_init__(self) -> None:
-        allowed = "the result of torsor.human.walking().solve()"
+        allowed = "the result of torsor.human.walking().solve() or running().solve()"
         walk_of(instance_of(self.result, MotionResult, "stride", "result", allowed=allowed).problem)
         one_of(self.side, SIDES, "stride", "side")
 
@@ -67,6 +68,11 @@ class StrideCurves(Playable):
     def step(self) -> Step:
         """The step; what was free is a number."""
         return solved_step(walk_of(self.result.problem)[1], self.result)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a run, with flights, and not a walk."""
+        return isinstance(self.step, RunningStep)
 
     @property
     def weight(self) -> float:
@@ -188,7 +194,12 @@ class StrideCurves(Playable):
         return [each._replace(source=text, mean=self.curve(each), sd=None) for each in known]
 
     def references(self, references: Any = None) -> Given:
-        """Return what ``likeness`` and ``plot`` compare with, as a list of ``Reference``, and notes about it."""
+        """Return what ``likeness`` and ``plot`` compare with, as a list of ``Reference``, and notes about it.
+
+        The built-in references are people who walk: without others, a run is compared with none.
+        """
+        if references is None and self.is_run:
+            return Given([], [])
         return given_references(references, self.side, StrideCurves)
 
     def likeness(self, references: Any = None) -> LikenessTable:

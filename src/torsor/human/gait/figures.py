@@ -67,7 +67,8 @@ def plot(
     aims = " + ".join(part.title for part in result.problem.costs)
     how = f"minimise {aims}; {result.solver}: {result.status}"
     own = "blue: predicted" if spreads is None else "blue: the best walk, light blue: all near-optimal walks"
-    people = f"{own}; dashed and shaded: people, mean and standard deviation; vertical line: toe-off"
+    people = "" if stride.is_run else "; dashed and shaded: people, mean and standard deviation"
+    people = f"{own}{people}; vertical line: toe-off"
     figure.suptitle(label_of_title(f"{what}\n{how}\n{people}"))
     return saved(figure, path, dpi=80)
 
@@ -133,7 +134,7 @@ def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], co
 
 def _off(axes: Any, stride: StrideCurves) -> None:
     """Mark the toe-off of the own foot."""
-    axes.axvline(50 * (1 + stride.step.toe_off), color="0.75", linewidth=0.9, zorder=0)
+    axes.axvline(100 * stride.step.duty_factor, color="0.75", linewidth=0.9, zorder=0)
 
 
 def _joints(axes: Any, stride: StrideCurves, curve: Callable[[str], Array], title: str, unit: str) -> None:

@@ -189,6 +189,7 @@ def near_optimal_walks(
     starts: int = 4,
     seed: int = 0,
     *,
+    start: Any = None,
     within: float = 0.02,
     offset: float = 0.2,
     side: str = "right",
@@ -197,11 +198,12 @@ def near_optimal_walks(
 ) -> NearOptimalWalks:
     """Return the walks that searches from several starts find for a problem of ``torsor.human.walking``.
 
-    The first start is the initial guess of the problem, the others are ``bent_start(problem, seed)``, with seed + 1,
-    and so on; ``offset`` (rad) is the standard deviation of their angles. Searches run in ``workers`` processes;
-    ``settings`` are those of ``solve``. Ctrl-C ends them, and the walks that were found until then are the result.
-    ``within`` is the fraction of the best objective within which a walk counts as near-optimal; ``side`` is that of the
-    strides. If no walk satisfies the constraints, it raises a ``MotionError`` with the best ``result``.
+    The first start is ``start``, as in ``solve``, by default the initial guess of the problem; the others are
+    ``bent_start(problem, seed)``, with seed + 1, and so on; ``offset`` (rad) is the standard deviation of their angles.
+    Searches run in ``workers`` processes; ``settings`` are those of ``solve``. Ctrl-C ends them, and the walks that
+    were found until then are the result. ``within`` is the fraction of the best objective within which a walk counts as
+    near-optimal; ``side`` is that of the strides. If no walk satisfies the constraints, it raises a ``MotionError``
+    with the best ``result``.
 
     A small spread is no proof that there is no other minimum: more starts may find one.
 
@@ -215,7 +217,10 @@ def near_optimal_walks(
     seed = whole_number(seed, WHERE, "seed", least=0)
     number(within, WHERE, "within", least=0.0)  # mistakes are told before the searches
     one_of(side, SIDES, WHERE, "side")
-    given = [problem.guess(), *(bent_start(problem, seed + k, offset) for k in range(starts - 1))]
+    given = [
+        problem.guess() if start is None else start,
+        *(bent_start(problem, seed + k, offset) for k in range(starts - 1)),
+    ]
     found = problem.multistart(starts=given, workers=workers, **settings)
     order = sorted(range(len(found)), key=lambda k: (not found[k].is_feasible, found[k].objective))
     results = tuple(found[k] for k in order)
