@@ -217,10 +217,8 @@ def near_optimal_walks(
     seed = whole_number(seed, WHERE, "seed", least=0)
     number(within, WHERE, "within", least=0.0)  # mistakes are told before the searches
     one_of(side, SIDES, WHERE, "side")
-    given = [
-        problem.guess() if start is None else start,
-        *(bent_start(problem, seed + k, offset) for k in range(starts - 1)),
-    ]
+    bent = [bent_start(problem, seed + k, offset) for k in range(starts - 1)]
+    given = [problem.guess() if start is None else start, *bent]
     found = problem.multistart(starts=given, workers=workers, **settings)
     order = sorted(range(len(found)), key=lambda k: (not found[k].is_feasible, found[k].objective))
     results = tuple(found[k] for k in order)

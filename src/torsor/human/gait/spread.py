@@ -91,7 +91,7 @@ def _curve_spread(name: str, kind: str, own: Sequence[Any]) -> CurveSpread:
 
 
 def quantities(stride: StrideCurves) -> dict[str, float]:
-    """Return length and width of the step (m), double support (% of the stride), and energies (J/(kg m)) of a walk.
+    """Return length and width of the step (m), double support (% of a walking stride), and energies (J/(kg m)).
 
     The positive work of the joints is mechanical; the metabolic energy is that of the objective of free steps.
     """
@@ -99,7 +99,7 @@ def quantities(stride: StrideCurves) -> dict[str, float]:
     found = {
         "step_length": float(step.nominal.length),
         "step_width": float(step.nominal.width),
-        "double_support": 100 * step.toe_off,
+        **({} if stride.is_run else {"double_support": 100 * step.toe_off}),
         WORK: stride.energy.cost_of_transport,
     }
     energy = [part.value for part in stride.result.parts if part.title == "energy"]
