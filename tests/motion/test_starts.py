@@ -1,6 +1,9 @@
 """Initial guesses: earlier solutions are transferred exactly, seeds repeat, processes agree, sweeps continue."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +11,8 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.errors import ModelError
+from torsor.motion import multistart
+from torsor.motion.solve import CTRL_C
 from torsor.motion.starts import from_profiles, from_result
 
 
@@ -94,6 +99,41 @@ def test_problems_that_cannot_be_pickled_are_solved_in_one_process(monkeypatch: 
     p = motion.MotionProblem(robot(), p.phases, motion.Time(), [*p.constraints, speed])
     monkeypatch.setattr("torsor.motion.multistart.START_METHOD", "spawn")
     assert p.multistart(2, workers=2).reached == p.multistart(2).reached
+
+
+def test_given_starts_replace_random_ones() -> None:
+    p = found().problem
+    random, given = p.multistart(2, seed=3), p.multistart(starts=[p.random_start(3), p.random_start(4)], solver=None)
+    assert [each.objective for each in given] == [each.objective for each in random]
+    assert [each + 3 for each in given.seeds] == list(random.seeds)
+    with pytest.raises(ModelError, match="count is 0"):
+        p.multistart(starts=[])
+
+
+def test_ctrl_c_keeps_what_several_starts_found(monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
+    p = found().problem
+    whole, pressed = p.multistart(3), [1]
+    solve_one = multistart._solve_one
+
+    def here(start: int) -> Any:
+        return ctrl_c() if start in pressed else solve_one(start)
+
+    def stopped(start: int) -> Any:
+        each = solve_one(start)
+        outcome = replace(each.solution.outcome, status=CTRL_C, is_solved=False)
+        return each if start == 0 else each._replace(solution=replace(each.solution, outcome=outcome))
+
+    for way, kept in ((here, {0}), (stopped, {0, 1})):  # while functions are compiled, or at an iteration
+        monkeypatch.setattr(multistart, "_solve_one", way)
+        assert set(p.multistart(3).seeds) == kept
+    pressed = [0]
+    monkeypatch.setattr(multistart, "_solve_one", here)
+    with pytest.raises(KeyboardInterrupt):
+        p.multistart(3)
+    monkeypatch.setattr(multistart, "_solve_one", solve_one)
+    monkeypatch.setattr(multistart.Bar, "at", lambda bar, done: ctrl_c())  # after the first of several processes
+    first = p.multistart(3, workers=2)
+    assert len(first) == 1 and first.best.objective == whole[whole.seeds.index(first.seeds[0])].objective
 
 
 def test_motions_under_rising_limits_are_similar() -> None:

@@ -70,13 +70,13 @@ def _run(arguments: Namespace, console: Console) -> int:
             name: getattr(arguments, name) or None for name in ("refine", "progress", "feasible_first", "tie_break")
         }
         start = given_start(problem, arguments.guess, arguments.guess_times)
-        result = problem.solve(arguments.solver, start=start, **limits, **flags)
+        settings = {"solver": arguments.solver, "start": start, **limits, **flags}
+        result, report = prediction.solved(problem, given, settings)
     except MotionError as error:
         if error.result is not None:  # the motion with the least violation shows what is wrong
             _write(arguments, error.result, plain_report(error.result), console)
         raise
     console.print(result)
-    report = prediction.report(result, given)
     for table in report.tables:
         console.print(table)
     _write(arguments, result, report, console)
@@ -166,6 +166,7 @@ _EXAMPLES = (
     "torsor predict two-link-time --plot motion.png",
     "torsor predict walk --json walk.json --csv walk.csv",
     "torsor predict walk --save walk.mot --save walk.mp4",
+    "torsor predict walk --version free --starts 4 --plot walk.png",
     "torsor predict walk --compare angles.mot moments.sto forces.mot --plot walk.png",
     "torsor predict run --speed 3 --plot run.png",
     "torsor predict lift --box 15 --ergonomics lift.html",

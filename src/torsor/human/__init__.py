@@ -24,10 +24,12 @@ from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standin
 from torsor.human.gait.animation import animate
 from torsor.human.gait.energy import Energy
 from torsor.human.gait.joint_loads import fatigued, joint_loads
+from torsor.human.gait.near_optimal import NearOptimalWalks, near_optimal_walks
 from torsor.human.gait.opensim import OpensimFiles, ground_forces, opensim_moments, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.gait.running import running
+from torsor.human.gait.spread import CurveSpread, QuantitySpread
 from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start, walking
 from torsor.human.tasks import TASKS
@@ -50,6 +52,7 @@ __all__ = [
     "Carried",
     "Curve",
     "CurveLikeness",
+    "CurveSpread",
     "Energy",
     "Fatigue",
     "Foot",
@@ -61,9 +64,11 @@ __all__ = [
     "LargestLift",
     "Likeness",
     "LikenessTable",
+    "NearOptimalWalks",
     "OpensimFiles",
     "Person",
     "PrintedGait",
+    "QuantitySpread",
     "RecordedWalk",
     "Reference",
     "Sitting",
@@ -92,6 +97,7 @@ __all__ = [
     "leg_length",
     "lifting",
     "likeness",
+    "near_optimal_walks",
     "opensim_moments",
     "opensim_motion",
     "passive_torques",

@@ -1,26 +1,28 @@
-"""Solutions from many random starts, in several processes.
+"""Solutions from many starts, in several processes.
 
 On Linux processes are forked after compiling. Where a system does not fork (macOS, Windows) they are spawned: the
 problem is then pickled and its kernels are loaded from the cache on disk. A problem that cannot be pickled, such as one
 with a lambda function, is solved in one process there. Both ways, and any number of workers, give the same results.
+Ctrl-C ends the searches, and the solutions that were found until then are kept.
 """
 
 import multiprocessing
 import pickle
+import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from torsor.arrays import Array
 from torsor.checks import whole_number
 from torsor.errors import ModelError
 from torsor.motion.results.solution import Solution
 from torsor.motion.settings import SolveSettings
-from torsor.motion.solve import solve
-from torsor.motion.starts import random_start
+from torsor.motion.solve import CTRL_C, solve
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.phase import Phase
 from torsor.optimisation import Outcome
@@ -76,76 +78,100 @@ class Multistart(Generic[S]):
 
 
 class _Work(NamedTuple):
-    """The input of every process: the problem, the standard deviation of random starts, and the settings."""
+    """The input of every process: the problem, the variables of each start, and the settings."""
 
     problem: ProblemStatement
-    spread: float
+    starts: Sequence[Array]
     settings: SolveSettings
 
 
-# A solution without its problem, which is not sent between processes, and the phases of that problem.
-_Found = tuple[Solution, tuple[Phase, ...]]
+class _Found(NamedTuple):
+    """The solution of a start without its problem, which is not sent between processes, and the problem's phases."""
+
+    start: int
+    solution: Solution
+    phases: tuple[Phase, ...]
+
+
 _work: list[_Work] = []  # of this process: forked processes inherit it, spawned ones receive it
 
 
-def solve_from_random_starts(
-    problem: ProblemStatement, seeds: range, workers: int, spread: float, settings: SolveSettings
+def solve_from_starts(
+    problem: ProblemStatement, starts: Sequence[Array], seeds: Sequence[int], workers: int, settings: SolveSettings
 ) -> Multistart[Solution]:
-    """Return the solutions from random starts with these seeds; see ``MotionProblem.multistart``."""
-    whole_number(len(seeds), problem.name, "count")
+    """Return the solutions from given variables (n,), with a seed each; see ``MotionProblem.multistart``.
+
+    After Ctrl-C they are those that were found until then; before the first, it raises KeyboardInterrupt.
+    """
+    whole_number(len(starts), problem.name, "count")
     whole_number(workers, problem.name, "workers")
-    x, workers = random_start(problem, seeds[0], spread), min(workers, len(seeds))
+    x, workers = starts[0], min(workers, len(starts))
     with np.errstate(all="ignore"):  # compile before processes are made
         problem.program.value(x), problem.program.jacobian(x)
         problem.program.hessian(x, np.zeros(problem.program.m), 1.0)
     progress = settings.progress if workers == 1 else False
-    work = _Work(problem, spread, replace(settings, check=False, progress=progress))
+    work = _Work(problem, starts, replace(settings, check=False, progress=progress))
     if workers > 1 and START_METHOD != "fork" and not _can_be_pickled(work):
         workers = 1
     _work.append(work)
+    found = list[_Found]()
     try:
-        if workers == 1:
-            found = [_solve_one(each) for each in seeds]
-        else:
-            found = _solve_in_processes(work, seeds, workers, settings)
+        for each in _solve_here(len(starts)) if workers == 1 else _solve_in_processes(work, workers, settings):
+            found.append(each)
+    except KeyboardInterrupt:
+        if not found:
+            raise
     finally:
         _work.pop()
-    solutions = [replace(solution, problem=_with_nodes(problem, phases)) for solution, phases in found]
-    order = sorted(range(len(seeds)), key=lambda k: (not solutions[k].is_solved, solutions[k].outcome.objective))
-    return Multistart(tuple(solutions[k] for k in order), tuple(seeds[k] for k in order))
+    found.sort(key=lambda each: (not each.solution.is_solved, each.solution.outcome.objective, each.start))
+    solutions = (replace(each.solution, problem=_with_nodes(problem, each.phases)) for each in found)
+    return Multistart(tuple(solutions), tuple(seeds[each.start] for each in found))
 
 
-def _solve_in_processes(work: _Work, seeds: range, workers: int, settings: SolveSettings) -> list[_Found]:
-    context = multiprocessing.get_context(START_METHOD)
-    begin = (None, ()) if START_METHOD == "fork" else (_work_on, (work,))
+def _solve_here(count: int) -> Iterator[_Found]:
+    """Yield the solution of each start; the one that Ctrl-C stops is the last."""
+    for start in range(count):
+        found = _solve_one(start)
+        yield found
+        if found.solution.status.startswith(CTRL_C):
+            return
+
+
+def _solve_in_processes(work: _Work, workers: int, settings: SolveSettings) -> Iterator[_Found]:
+    """Yield the solutions as they are found."""
+    context, count = multiprocessing.get_context(START_METHOD), len(work.starts)
+    begin = None if START_METHOD == "fork" else work
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS are idle when this forks
-        with context.Pool(workers, *begin) as pool, Bar(len(seeds), settings.progress, "solving from starts") as bar:
-            found = []
-            for each in pool.imap(_solve_one, seeds):
-                found.append(each)
-                bar.at(len(found))
-            return found
+        with (
+            context.Pool(workers, _begin, (begin,)) as pool,
+            Bar(count, settings.progress, "solving from starts") as bar,
+        ):
+            for done, each in enumerate(pool.imap_unordered(_solve_one, range(count)), start=1):
+                yield each
+                bar.at(done)
 
 
-def _work_on(work: _Work) -> None:
-    """Begin a spawned process."""
-    _work.append(work)
+def _begin(work: _Work | None) -> None:
+    """Begin a process, with the work if it was spawned; Ctrl-C reaches all processes, and is that of the first one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if work is not None:
+        _work.append(work)
 
 
-def _solve_one(seed: int) -> _Found:
-    """Return the solution from one random start."""
-    problem, spread, settings = _work[-1]
-    start = random_start(problem, seed, spread)
+def _solve_one(start: int) -> _Found:
+    """Return the solution from one start."""
+    problem, starts, settings = _work[-1]
+    x = starts[start]
     try:
-        state = solve(problem, start, settings)
+        state = solve(problem, x, settings)
         if state.result is None:  # out of time before the search began
             raise ModelError(state.diagnosis.text if state.diagnosis else "no result")
         found = state.result
     except ModelError as error:  # this start has no finite values, as where loops cannot be closed
         none = np.zeros(problem.program.m), np.zeros(problem.program.n)
-        found = Solution(problem, Outcome(start, *none, np.inf, 0, str(error), False), settings.solver)
-    return replace(found, problem=None), found.problem.stages  # type: ignore[arg-type]
+        found = Solution(problem, Outcome(x, *none, np.inf, 0, str(error), False), settings.solver)
+    return _Found(start, replace(found, problem=None), found.problem.stages)  # type: ignore[arg-type]
 
 
 def _can_be_pickled(work: _Work) -> bool:

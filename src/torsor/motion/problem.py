@@ -12,12 +12,12 @@ from torsor.checks import whole_number
 from torsor.deprecation import renamed_argument, warn_deprecated
 from torsor.errors import ModelError, describe, warn
 from torsor.motion.files import read_problem
-from torsor.motion.multistart import Multistart, solve_from_random_starts
+from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import files, plot, replay, report, several
 from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.settings import SolveSettings
 from torsor.motion.solve import solve
-from torsor.motion.starts import random_start
+from torsor.motion.starts import random_start, read_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.writing import save_problem
@@ -142,18 +142,31 @@ class MotionProblem(ProblemStatement):
         return random_start(self, seed, spread)
 
     def multistart(
-        self, count: int = 20, seed: int = 0, workers: int = 1, spread: float = 1.0, **settings: Any
+        self,
+        count: int = 20,
+        seed: int = 0,
+        workers: int = 1,
+        spread: float = 1.0,
+        *,
+        starts: Sequence[Any] | None = None,
+        **settings: Any,
     ) -> "MotionMultistart":
         """Return the results from that many random starts (seeds seed, seed + 1, ...), in several processes.
 
-        ``settings`` are those of ``solve``; several workers show a bar of the starts. The same seeds give the same
-        results for any number of workers. Where processes are spawned (macOS, Windows), call it from a script under
-        ``if __name__ == "__main__"``.
+        ``starts`` replaces random starts by given ones, each like ``start`` of ``solve``; their seeds are then 0, 1,
+        and so on. ``settings`` are those of ``solve``; several workers show a bar of the starts. The same seeds give
+        the same results for any number of workers. Ctrl-C ends the searches; what was found until then is the result.
+        Where processes are spawned (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.
         """
-        whole_number(count, self.name, "count")
-        whole_number(seed, self.name, "seed", least=0)
-        seeds = range(seed, seed + count)
-        found = solve_from_random_starts(self, seeds, workers, spread, self._settings(settings))
+        given = self._settings({key: value for key, value in settings.items() if value is not None})
+        if starts is None:
+            whole_number(count, self.name, "count")
+            whole_number(seed, self.name, "seed", least=0)
+            x = [self.random_start(each, spread) for each in range(seed, seed + count)]
+            found = solve_from_starts(self, x, range(seed, seed + count), workers, given)
+        else:
+            x = [read_start(self, each) for each in starts]
+            found = solve_from_starts(self, x, range(len(x)), workers, given)
         return MotionMultistart(tuple(map(MotionResult.of, found)), found.seeds)
 
     def save(self, path: str | Path) -> None:

@@ -53,12 +53,17 @@ def plain_report(result: MotionResult, given: Mapping[str, Any] | None = None) -
     return Report(result.plot)
 
 
+# Solves a problem, with the options of a prediction that are given, and with settings of ``MotionProblem.solve``.
+Search = Callable[[MotionProblem, Mapping[str, Any], Mapping[str, Any]], tuple[MotionResult, Report]]
+
+
 @dataclass(frozen=True)
 class Prediction:
     """A motion that can be predicted: ``torsor predict NAME``.
 
     ``problem`` makes the motion problem from {name of an option: value}, for the ``options`` that are given; ``report``
     is called with the result and the same options. ``saves`` are suffixes of files that ``--save`` writes beside .npz.
+    ``search`` replaces ``problem.solve()`` and ``report`` where options ask for another search.
     """
 
     name: str
@@ -66,6 +71,16 @@ class Prediction:
     options: tuple[Option, ...] = ()
     report: Callable[[MotionResult, Mapping[str, Any]], Report] = plain_report
     saves: tuple[str, ...] = ()
+    search: Search | None = None
+
+    def solved(
+        self, problem: MotionProblem, given: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> tuple[MotionResult, Report]:
+        """Return the motion that is found, and its report."""
+        if self.search is not None:
+            return self.search(problem, given, settings)
+        result = problem.solve(**settings)
+        return result, self.report(result, given)
 
 
 def pair(text: str) -> tuple[str, float]:

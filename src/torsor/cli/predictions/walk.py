@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
 
-from torsor.checks import positive
+from torsor.checks import positive, whole_number
 from torsor.cli.predictions.prediction import (
     BODY,
     BOX,
@@ -24,14 +25,20 @@ from torsor.cli.predictions.prediction import (
     plain_report,
 )
 from torsor.errors import ModelError, describe
-from torsor.human import Backpack, Box, Step, Stride, recorded_walk, walking, write_opensim
+from torsor.human import Backpack, Box, Step, Stride, near_optimal_walks, recorded_walk, walking, write_opensim
 from torsor.human.comparison.files import SUFFIXES
 from torsor.human.comparison.given import given_references
+from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.gait.settings import VERSIONS
+from torsor.human.terms.samples import walk_of
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 
+ONE_START = (
+    "Found from one start, the initial guess: a local minimum. Other starts may end at other walks that are nearly as "
+    "good; --starts 4 shows how far they are apart."
+)
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
 
 
@@ -87,12 +94,20 @@ OPTIONS = (
     ),
     Option("--compare-mass", type=float, metavar="KG", help="mass of the recorded person (default: by the forces)"),
     Option("--samples", type=Path, metavar="FILE", help="write the samples of the solved step to this table (.csv)"),
+    Option(
+        "--starts",
+        type=int,
+        metavar="N",
+        help="search from N starts: the best walk, and the spread of those within 2 %% of its objective (default: 1)",
+    ),
+    Option("--workers", type=int, metavar="N", help="processes of --starts (default: one for each core)"),
     OBJECTIVE,
 )
 
 
 def _problem(given: Mapping[str, Any]) -> MotionProblem:
     given_references(_references(given), "right", Stride)  # a mistake in a file is told before the search
+    _check_starts(given)
     body = body_of(given)
     if "backpack" in given and "box" in given:
         raise ModelError(describe("--backpack and --box are both given", where="walk", allowed="one of them"))
@@ -162,6 +177,34 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
     ]
 
 
+def _check_starts(given: Mapping[str, Any]) -> None:
+    for name in chosen(given, "starts", "workers"):
+        whole_number(given[name], "walk", name)
+    if "workers" in given and given.get("starts", 1) == 1:
+        raise ModelError(describe("--workers without several starts", where="walk", fix="--starts 4"))
+
+
+def _search(
+    problem: MotionProblem, given: Mapping[str, Any], settings: Mapping[str, Any]
+) -> tuple[MotionResult, Report]:
+    """Return the walk and its report; with several starts, the best walk, with the spread of the near-optimal ones."""
+    if given.get("starts", 1) == 1:
+        result = problem.solve(**settings)
+        report = stride_report(result, given)
+        is_free = isinstance(walk_of(problem)[1], FreeWalk)
+        return result, replace(report, tables=(*report.tables, ONE_START)) if is_free else report
+    from torsor.studies.processes import cores  # slow to import, and few searches have several starts
+
+    found = near_optimal_walks(problem, given["starts"], workers=given.get("workers", cores()), **settings)
+    report = stride_report(found.best, given)
+    return found.best, replace(
+        report,
+        plot=partial(found.plot, references=_references(given)),
+        tables=(*report.tables, found),
+        figures={**report.figures, "near_optimal": found.to_dict()},
+    )
+
+
 def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     """Return the report of a walk or a run: its stride, and a comparison."""
     if not result.is_feasible:
@@ -178,4 +221,4 @@ def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     return Report(partial(stride.plot, references=references), tables, figures, stride.save, saves)
 
 
-WALK = Prediction("walk", _problem, OPTIONS, stride_report, (*MOVIES, ".mot"))
+WALK = Prediction("walk", _problem, OPTIONS, stride_report, (*MOVIES, ".mot"), _search)

@@ -13,6 +13,7 @@ from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
 from torsor.human.comparison.table import DIGITS, LikenessTable
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.references import REFERENCES, SOURCES, Reference
+from torsor.human.gait.spread import CurveSpread
 from torsor.human.terms.problem import load_of, who
 from torsor.human.terms.samples import JOINTS
 from torsor.results.figures import label_of_title, new_figure, saved
@@ -31,15 +32,26 @@ POSTURES, APART = 9, 0.75  # number of postures and their distance (m)
 WIDE, MOST = 78, 6  # letters of a line of the legend, and sources from which on it has two columns
 
 
-def plot(stride: StrideCurves, path: str | Path | None, references: Any = None) -> Any:
-    """Return a figure: curves with the bands of people, joint reactions, and postures."""
+def plot(
+    stride: StrideCurves,
+    path: str | Path | None,
+    references: Any = None,
+    spreads: Mapping[str, CurveSpread] | None = None,
+) -> Any:
+    """Return a figure: curves with the bands of people, joint reactions, and postures.
+
+    ``spreads`` are blue bands: the least and the most of near-optimal walks.
+    """
     figure = new_figure(14.0, 2.45 * ROWS + 4.0)
     grid = figure.add_gridspec(ROWS + 1, COLUMNS, height_ratios=[1.0] * ROWS + [1.6])
     places = [grid[divmod(k, COLUMNS)] for k in range(ROWS * COLUMNS)]
     given = stride.references(references).references
     colours = _colours(given)
     for place, name in zip(places, SHOWN, strict=False):
-        _compare(figure.add_subplot(place), stride, name, [each for each in given if each.curve == name], colours)
+        axes = figure.add_subplot(place)
+        if spreads is not None:
+            _spread(axes, spreads[name])
+        _compare(axes, stride, name, [each for each in given if each.curve == name], colours)
     reaction = "joint reactions (without muscles)", "body weights"
     later = iter(places[len(SHOWN) :])
     _joints(figure.add_subplot(next(later)), stride, lambda joint: norm(stride.reaction(joint), axis=1), *reaction)
@@ -54,8 +66,9 @@ def plot(stride: StrideCurves, path: str | Path | None, references: Any = None) 
     what = f"{who(result.problem)}: {stride.side} stride at {step.speed:g} m/s, steps of {step.length:.3g} m"
     aims = " + ".join(part.title for part in result.problem.costs)
     how = f"minimise {aims}; {result.solver}: {result.status}"
+    own = "blue: predicted" if spreads is None else "blue: the best walk, light blue: all near-optimal walks"
     people = "" if stride.is_run else "; dashed and shaded: people, mean and standard deviation"
-    people = f"blue: predicted{people}; vertical line: toe-off"
+    people = f"{own}{people}; vertical line: toe-off"
     figure.suptitle(label_of_title(f"{what}\n{how}\n{people}"))
     return saved(figure, path, dpi=80)
 
@@ -74,6 +87,12 @@ def _colours(references: Sequence[Reference]) -> dict[str, str]:
     """Return the colour of each source; of many sources, some share one."""
     sources = dict.fromkeys(each.source for each in references)
     return {source: PEOPLE[k % len(PEOPLE)] for k, source in enumerate(sources)}
+
+
+def _spread(axes: Any, spread: CurveSpread) -> None:
+    """Draw the band between the least and the most of several walks."""
+    at = np.linspace(0.0, 100.0, len(spread.best))
+    axes.fill_between(at, spread.least, spread.most, color=OWN, alpha=0.3, linewidth=0)
 
 
 def _compare(
