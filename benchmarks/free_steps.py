@@ -1,6 +1,7 @@
 """Walking with free steps: step, energy and forces at several speeds, slopes and loads, and likeness to people.
 
-Run: python benchmarks/free_steps.py [NAME ...], with names of the rows below. Each search starts from q = 0.
+Run: python benchmarks/free_steps.py [NAME ...], with names of the rows below, or "grid" for 63 combinations of speeds,
+slopes and loads. Each search starts from q = 0.
 """
 
 import math
@@ -23,6 +24,12 @@ WALKS = {
     "down": (1.25, -8.0, 0.0),
     "backpack": (1.25, 0.0, 20.0),
 }
+GRID = {
+    f"{speed:.2f} m/s, {slope:g} %, {load:g} kg": (float(speed), slope, load)
+    for speed in np.linspace(0.7, 2.0, 7)
+    for slope in (-8.0, 0.0, 8.0)
+    for load in (0.0, 10.0, 20.0)
+}
 # Curves that are compared, with the width of the band where the reference has none (% of the weight).
 CURVES = {
     "hip_flexion": 0.0,
@@ -43,8 +50,8 @@ def main() -> None:
     print(
         "walk: length, width (m), double support (%), energy (J/kg/m), peak (weights), rise (mm), iterations, s, status"
     )
-    for name in sys.argv[1:] or WALKS:
-        speed, slope, load = WALKS[name]
+    chosen = GRID if sys.argv[1:] == ["grid"] else {name: WALKS[name] for name in sys.argv[1:] or WALKS}
+    for name, (speed, slope, load) in chosen.items():
         problem = walking(
             step=Step(speed=speed, length="free", width="free", timing="free"),
             version="free",
