@@ -24,6 +24,7 @@ from torsor.human.gait.walking import FREE_OBJECTIVES, OBJECTIVES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 
+TREAD, CLIMB = 0.29, 0.5  # m, m/s: stairs without --length and --speed
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
 
 
@@ -63,6 +64,13 @@ OPTIONS = (
     Option("--length", type=float, metavar="M", help="length of a step (default: 0.6)"),
     Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
+    Option(
+        "--rise",
+        type=float,
+        metavar="M",
+        help="stairs: rise of each step, negative downstairs; --length is the tread (then default: 0.29 m at 0.5 m/s), "
+        "the version is free",
+    ),
     Option("--backpack", type=float, metavar="KG", help="mass of a backpack"),
     BOX,
     Option("--version", choices=tuple(VERSIONS), help=_VERSIONS),
@@ -90,6 +98,7 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
     if not abs(slope) < STEEPEST:
         allowed = f"degrees, between {-STEEPEST:g} and {STEEPEST:g}"
         raise ModelError(describe(f"--slope is {slope:g}", where="walk", allowed=allowed))
+    stairs = {"version": "free"} if "rise" in given else {}
     return walking(
         body,
         _step(given),
@@ -98,14 +107,18 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         frozen=_frozen(body, dict(given.get("frozen", ()))),
         strength=dict(given.get("strength", ())),
         objective=dict(given["objective"]) if "objective" in given else None,
-        **chosen(given, "version", "steps", "planar"),
+        **(stairs | chosen(given, "version", "steps", "planar")),
     )
 
 
 def _step(given: Mapping[str, Any]) -> Step:
-    """Return the step; what is not given is free with --version free."""
-    free = {"length": "free", "width": "free", "timing": "free"} if given.get("version") == "free" else {}
-    return Step(**(free | chosen(given, "speed", "length", "width")))
+    """Return the step; what is not given is free with --version free, and on stairs."""
+    free: dict[str, Any] = {}
+    if "rise" in given:
+        free = {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"}
+    elif given.get("version") == "free":
+        free = {"length": "free", "width": "free", "timing": "free"}
+    return Step(**(free | chosen(given, "speed", "length", "width", "rise")))
 
 
 def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:

@@ -35,7 +35,7 @@ class Stance(NamedTuple):
     """Stance of a foot from the time ``first`` to ``last``, fractions of the motion.
 
     ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is fixed;
-    ``heel`` (x, z) is the position of the heel while the whole foot stands (m).
+    ``heel`` (x, z) is the position of the heel while the whole foot stands (m), ``height`` (m) that of the ground.
     """
 
     side: str
@@ -43,6 +43,7 @@ class Stance(NamedTuple):
     last: float
     points: tuple[tuple[str, str], ...]
     heel: tuple[float, float]
+    height: float = 0.0
 
 
 class Foot(NamedTuple):
@@ -140,6 +141,10 @@ class Support:
     def seated(self, s: Array) -> Seat:
         """Return the fraction of the force on a seat and its point of application at times s (K,)."""
         return Seat(np.zeros(len(s)), np.zeros((len(s), 3)))
+
+    def heights(self, s: Array) -> Array:
+        """Return the heights (K, 2) (m) of the ground under the right and the left foot at times s (K,)."""
+        return np.zeros((len(s), len(SIDES)))
 
     def free(self, side: str, point: str) -> list[tuple[float, float]]:
         """Return the intervals of s in which a point of a foot is not in stance.

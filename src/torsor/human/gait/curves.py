@@ -14,7 +14,7 @@ from torsor.deprecation import renamed_attribute
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.free_walk import solved_step
-from torsor.human.contact.schedule import Step
+from torsor.human.contact.schedule import Step, Walk
 from torsor.human.gait.energy import Energy, energy, joint_of
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.terms.pressing import pressure
@@ -60,6 +60,11 @@ class StrideCurves(Playable):
         """The body, with its load, and gravity as on the slope."""
         return walk_of(self.result.problem)[0].body
 
+    @property
+    def walk(self) -> Walk:
+        """The walk as the problem has it, with what is free."""
+        return walk_of(self.result.problem)[1]
+
     @cached_property
     def step(self) -> Step:
         """The step; what was free is a number."""
@@ -86,15 +91,15 @@ class StrideCurves(Playable):
     def samples(self) -> Samples:
         """All quantities at the 401 instants; the own side is the first one, and is called "right" in names."""
         body, walk = self.body, walk_of(self.result.problem)[1]
-        length, half = self.step.length, COUNT // 2
+        (length, rise), half = (self.step.length, self.step.rise), COUNT // 2
         if walk.steps == 1:
             found = sampled_at(self.result, np.linspace(0.0, 1.0, half + 1))
-            return found.then(found.mirrored(body, length))
+            return found.then(found.mirrored(body, length, rise))
         found = sampled(self.result, self.s)
         if self.side == "right":
             return found
         later, first = found.part(half, COUNT - 1), found.part(0, half)
-        return later.mirrored(body, -length).then(first.mirrored(body, length))
+        return later.mirrored(body, -length, -rise).then(first.mirrored(body, length, rise))
 
     def _place(self, name: str) -> int:
         names = self.body.coordinate_names
@@ -174,5 +179,10 @@ class StrideCurves(Playable):
         return self.angle(reference.name) if reference.kind == "angle" else self.moment(reference.name)
 
     def likeness(self) -> dict[str, Likeness]:
-        """Return the likeness of curves to those of people, by the names of ``references.REFERENCES``."""
+        """Return the likeness of curves to those of people, by the names of ``references.REFERENCES``.
+
+        It is empty on stairs: the references are of level ground.
+        """
+        if self.step.rise:
+            return {}
         return {name: likeness(self.curve(each), each.mean) for name, each in REFERENCES.items()}

@@ -9,8 +9,12 @@ from numpy.linalg import norm
 
 from torsor.arrays import Array
 from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
+from torsor.human.contact.schedule import described
+from torsor.human.contact.stairs import Stairs, stairs_of
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.references import REFERENCES, Likeness
+from torsor.human.gait.stairs_drawing import FIRST, LAST, LINE
+from torsor.human.terms.pressing import pressure
 from torsor.human.terms.problem import load_of, who
 from torsor.human.terms.samples import JOINTS
 from torsor.results.figures import label_of_title, new_figure, saved
@@ -44,10 +48,11 @@ def plot(stride: StrideCurves, path: str | Path | None) -> Any:
     _postures(figure.add_subplot(grid[rows + 1, :]), stride)
     step = stride.step
     result = stride.result
-    what = f"{who(result.problem)}: {stride.side} stride at {step.speed:g} m/s, steps of {step.length:.3g} m"
+    what = f"{who(result.problem)}: {stride.side} stride at {described(step)}"
     aims = " + ".join(part.title for part in result.problem.costs)
     how = f"minimise {aims}; {result.solver}: {result.status}"
     people = "blue: predicted; dashed and shaded: people, mean and standard deviation; vertical line: toe-off"
+    people = people if alike else "vertical line: toe-off"
     figure.suptitle(label_of_title(f"{what}\n{how}\n{people}"))
     return saved(figure, path, dpi=80)
 
@@ -64,7 +69,7 @@ def _style(axes: Any, title: str, unit: str) -> None:
 
 def _compare(axes: Any, stride: StrideCurves, name: str, alike: dict[str, Likeness]) -> None:
     """Draw a curve over the band of its reference, and other references as thin lines."""
-    own = [each for each in REFERENCES if each.split(",")[0] == name]
+    own = [each for each in REFERENCES if each.split(",")[0] == name and alike]
     for key, colour in zip(own, (PEOPLE, *OTHERS), strict=False):
         reference = REFERENCES[key]
         at = np.linspace(0.0, 100.0, len(reference.mean))
@@ -77,10 +82,12 @@ def _compare(axes: Any, stride: StrideCurves, name: str, alike: dict[str, Likene
             axes.plot(at, reference.mean, ":", color=colour, linewidth=1.2, label=reference.source)
     axes.plot(100 * stride.s, stride.curve(REFERENCES[name]), color=OWN, linewidth=2.0)
     _off(axes, stride)
-    found, reference = alike[name], REFERENCES[name]
-    digits = 2 if reference.kind == "moment" else 1
-    title = f"{TITLES.get(name, name.replace('_', ' '))}: r {found.correlation:.2f}, rms {found.rms:.{digits}f}"
-    _style(axes, title, reference.unit)
+    reference, title = REFERENCES[name], TITLES.get(name, name.replace("_", " "))
+    if name not in alike:
+        _style(axes, title, reference.unit)
+        return
+    digits, found = 2 if reference.kind == "moment" else 1, alike[name]
+    _style(axes, f"{title}: r {found.correlation:.2f}, rms {found.rms:.{digits}f}", reference.unit)
     axes.legend(fontsize=7, frameon=False, loc="best", handlelength=1.6)
 
 
@@ -117,18 +124,42 @@ def _energy(axes: Any, stride: StrideCurves) -> None:
 def _postures(axes: Any, stride: StrideCurves) -> None:
     """Draw postures of the stride from the right side, with the ground's forces."""
     places = np.linspace(0, len(stride.s) - 1, POSTURES).round().astype(int)
-    forces, pressure, load = stride.forces, stride.pressure, load_of(stride.result.problem)
-    points = landmarks(stride.body, stride.samples.q[places], load)
+    forces, load, stairs = stride.forces, load_of(stride.result.problem), stairs_of(stride.walk, stride.body)
+    points, pressed = landmarks(stride.body, stride.samples.q[places], load), pressure(stride.samples, stride.body)
+    if stairs is not None:
+        _on_stairs(axes, stairs, points, pressed[places], forces[places])
+        return
     for k, place in enumerate(places):
         here = {name: each[k] for name, each in points.items()}
         shift = APART * k - float(here["pelvis"][2])
         skeleton(axes, here, "side", shift, scale=0.6)
         for foot in range(2):
-            if np.isfinite(pressure[place, foot]).all():
-                at = np.array([pressure[place, foot, 1] + shift, 0.0])
+            if np.isfinite(pressed[place, foot]).all():
+                at = np.array([pressed[place, foot, 2] + shift, 0.0])
                 way = LONG * forces[place, foot, [2, 1]]
                 axes.annotate("", at + way, at, arrowprops=ARROW, zorder=9)
         axes.text(APART * k, -0.13, f"{100 * stride.s[place]:.0f} %", ha="center", fontsize=8)
     axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
     axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=(-0.2, 1.85))
+    axes.axis("off")
+
+
+def _on_stairs(axes: Any, stairs: Stairs, points: dict[str, Array], pressed: Array, forces: Array) -> None:
+    """Draw postures on their stairs from the right side, each with its own piece of them, and the forces."""
+    for k in range(len(forces)):
+        here = {name: each[k] for name, each in points.items()}
+        shift = APART * k - float(here["pelvis"][2])
+        lift = -stairs.rise / stairs.length * float(here["pelvis"][2])
+        skeleton(
+            axes, {name: each + np.array([0.0, lift, 0.0]) for name, each in here.items()}, "side", shift, scale=0.6
+        )
+        corners = stairs.profile(FIRST, LAST) + np.array([shift, lift])
+        near = corners[abs(corners[:, 0] - APART * k) < APART / 2]
+        ends = [[APART * (k - 0.48), near[0, 1]], *near, [APART * (k + 0.48), near[-1, 1]]]
+        axes.plot(*np.array(ends).T, **LINE)
+        for at, force in zip(pressed[k], forces[k], strict=True):
+            if np.isfinite(at).all():
+                foot = np.array([at[2] + shift, at[1] + lift])
+                axes.annotate("", foot + LONG * force[[2, 1]], foot, arrowprops=ARROW, zorder=9)
+    axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=(-0.45, 1.95))
     axes.axis("off")

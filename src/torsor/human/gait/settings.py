@@ -15,6 +15,7 @@ from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.contact.schedule import Walk
+from torsor.human.contact.stairs import check_stairs
 from torsor.human.terms.habits import Habits
 from torsor.motion import Phase
 from torsor.motion.transcription.phase import POINTS
@@ -177,6 +178,8 @@ class WalkSettings:
         if self.walk.step.is_free and not self.version.is_free:
             found = "a step with a free length, width, speed or timing"
             raise ModelError(describe(found, where="walk", fix='walking(version="free"), or numbers'))
+        if self.walk.step.rise:
+            self._check_stairs()
         step, given = self.walk.step, {"steps=2": self.walk.steps == 2, "curves": self.curves is not None}
         given[f"points={self.version.points}"] = self.version.points < FEWEST
         given["a free speed and a given length"] = np.ptp(step.bounds("speed")) > 0 and step.length != "free"
@@ -184,6 +187,16 @@ class WalkSettings:
             if self.version.is_free and is_given:
                 fix = f"leave it out, or choose another version (points: {FEWEST} or more)"
                 raise ModelError(describe(f"{name} with the version 'free'", where="walk", fix=fix))
+
+    def _check_stairs(self) -> None:
+        """Raise ModelError for stairs that a body cannot climb, and for what cannot be together with them."""
+        if not self.version.is_free:
+            found = f"stairs (rise is {self.walk.step.rise:g} m) with a version that has habits of level walking"
+            raise ModelError(describe(found, where="walk", fix='walking(version="free")'))
+        if self.slope:
+            found = f"rise is {self.walk.step.rise:g} m and slope is {self.slope:g} rad"
+            raise ModelError(describe(found, where="walk", allowed="one of them"))
+        check_stairs(self.walk.step, self.body)
 
     @cached_property
     def habits(self) -> Habits:

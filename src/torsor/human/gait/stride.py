@@ -7,6 +7,7 @@ import numpy as np
 from rich.console import Group
 from rich.table import Table
 
+from torsor.human.contact.schedule import described
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
 from torsor.human.gait.references import REFERENCES, SOURCES
@@ -31,6 +32,7 @@ UNITS = {
     "speed": "m/s",
     "step_length": "m",
     "step_width": "m",
+    "step_rise": "m",
     "duration": "s",
     "mass": "kg",
     "energy": "J; distance m; cost_of_transport J/(kg m)",
@@ -81,6 +83,7 @@ class Stride(Result, StrideCurves):
             "speed": step.speed,
             "step_length": step.length,
             "step_width": step.width,
+            "step_rise": step.rise,
             "duration": self.duration,
             "mass": self.body.mass,
             "objective": {part.title: part.weighted for part in self.result.parts},
@@ -122,7 +125,7 @@ class Stride(Result, StrideCurves):
         facts = {
             "who": who(self.result.problem),
             "status": self.result.status,
-            "speed": f"{step.speed:g} m/s, steps of {step.length:.3g} m",
+            "speed": described(step),
             "duration": f"{self.duration:.4g} s",
             "vertical force": ", ".join(f"{name} {100 * each:.0f} %" for name, each in vertical.items()) + " of weight",
             "positive work": f"{self.energy.cost_of_transport:.3f} J/(kg m)",
@@ -136,7 +139,8 @@ class Stride(Result, StrideCurves):
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:
-        return Group(_objective(self), _peaks(self), _energy(self), _likeness(self))
+        people = [] if self.step.rise else [_likeness(self)]
+        return Group(_objective(self), _peaks(self), _energy(self), *people)
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it."""
@@ -184,7 +188,7 @@ def _objective(stride: StrideCurves) -> Table:
 
 def _peaks(stride: StrideCurves) -> Table:
     found, step = peaks(stride), stride.step
-    walk = f"{step.speed:g} m/s, steps of {step.length:.3g} m, {stride.body.mass:.1f} kg"
+    walk = f"{described(step)}, {stride.body.mass:.1f} kg"
     title = f"{stride.side.capitalize()} stride: {walk}"
     if not stride.result.is_feasible:
         title += f"; it violates its constraints: {stride.result.status}"

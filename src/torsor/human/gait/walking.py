@@ -16,6 +16,7 @@ from torsor.checks import number, whole_number
 from torsor.human.body.coordinates import GLOBAL, SIDES, mirror
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
+from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.contact_forces import LEGS
 from torsor.human.contact.free_walk import FreeWalk
@@ -29,6 +30,7 @@ from torsor.human.terms.forces import Balance, Effort, JointReactions, Strengths
 from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.problem import HumanProblem
 from torsor.human.terms.sharing import BothPress, SharedBalance, sharing_bounds
+from torsor.human.terms.stairs import stair_clearance
 from torsor.motion import MotionProblem, Number, Periodic, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.objectives import Rates
@@ -38,6 +40,7 @@ from torsor.robot.robot import Robot
 OBJECTIVES = {"effort": Effort, "balance": Unbalance, "reaction": JointReactions}
 FREE_OBJECTIVES = {"energy": MetabolicEnergy, "effort": MuscleEffort, "accelerations": Accelerations}
 ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints whose excitation counts
+LOWER = 0.25  # of the rise: how much lower than standing the hips are in the initial guess on stairs
 SWING = 0.06  # fraction of a step: the clearance holds from this time after toe-off to this time before the heel strike
 
 
@@ -121,7 +124,21 @@ def walking(
         name="walk",
         settings={"solver": "condensed", "tolerance": 1e-5},
         load=settings.load,
+        **_guess(settings),
     )
+
+
+def _guess(settings: WalkSettings) -> dict[str, dict[str, float]]:
+    """Return the first and last posture of the initial guess: on stairs a line along them, above the right foot.
+
+    Without stairs the guess is the standing posture.
+    """
+    step = settings.walk.step
+    if not step.rise:
+        return {}
+    heel, lower = float(landmark(settings.body, "right_heel")[2]), LOWER * abs(step.rise)
+    ends = {"first": -0.5, "last": 0.5}
+    return {name: {"tz": part * step.length - heel, "ty": part * step.rise - lower} for name, part in ends.items()}
 
 
 def _walk(step: Step | None, steps: int, version: Version) -> Walk:
@@ -177,10 +194,15 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         SharedBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
         BothPress(**settings.ground, name="both feet press"),
         *sharing_bounds(step.toe_off),
-        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True),
+        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True, floor=_floor(step)),
         *_swing(settings),
         *habits.constraints(body, settings.box, clear=not settings.planar),
     ]
+
+
+def _floor(step: Step) -> dict[str, float]:
+    """Return the lowest ground under each foot: the left one swings from a tread to another."""
+    return {"right": 0.0, "left": -abs(step.rise)}
 
 
 def _repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
@@ -191,6 +213,8 @@ def _repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "sym
         pace = {"paces": {"tz": least}} if least == most else {"paces": {"tz": 1.0}, "paced_by": SPEED}
     else:
         ahead = {"tz": walk.steps * walk.step.length}
+    if walk.step.rise:
+        ahead["ty"] = walk.steps * walk.step.rise
     if walk.steps == 2:
         return Periodic(shifts=ahead, order=order, name="the next stride is the same")
     others, signs = mirror(names)
@@ -209,7 +233,9 @@ def _swing(settings: WalkSettings) -> list[Constraint]:
             low, high = (math.radians(each) for each in habits.knee)
             at = walk.whole_s(index, step.knee)
             found.append(Positions(only=[knee], lower=low, upper=high, at=at, name=f"knee bent in swing{which}"))
-        if habits.clearance:
+        if step.rise:
+            found += stair_clearance(settings.loaded, step, side, habits.clearance, settings.version.slack, SWING)
+        elif habits.clearance:
             during = walk.whole_s(index, step.toe_off + SWING), walk.whole_s(index, 1.0 - SWING)
             clear: dict[str, Any] = {"body": settings.loaded, "side": side, "height": habits.clearance}
             for point in ("heel", "ball", "toe"):

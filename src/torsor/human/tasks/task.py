@@ -5,13 +5,10 @@ their midpoint at x = 0; x points to the left, z forward. Clavicles, wrists, nec
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from torsor.arrays import Array
 from torsor.checks import instance_of, positive
 from torsor.human.body.coordinates import frozen_joints, is_odd
 from torsor.human.body.hand_forces import HandForces
@@ -28,7 +25,6 @@ from torsor.human.terms.legs import LegPeaks
 from torsor.human.terms.problem import HumanProblem
 from torsor.human.terms.trunk import LimbTorques, TrunkTorques
 from torsor.motion import MotionProblem, Phase, Positions
-from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
 from torsor.robot.robot import Robot
@@ -68,24 +64,8 @@ SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
 POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Task(HumanProblem):
-    """A motion problem whose initial guess is a straight line between two postures, ``first`` and ``last``.
-
-    Both are {coordinate: position}, 0 for all others; start and end constraints of the problem take precedence.
-    """
-
-    first: Mapping[str, float] = field(default_factory=dict)
-    last: Mapping[str, float] = field(default_factory=dict)
-
-    def guess(self) -> Array:
-        """Return the variables of the straight line between the postures."""
-        x, program = super().guess(), self.program
-        ends = np.array([[each.get(name, 0.0) for name in self.model.names] for each in (self.first, self.last)])
-        s = np.linspace(0.0, 1.0, 41)
-        for phase_layout in program.layout.phases:
-            fit(phase_layout, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
-        return np.clip(x, program.lower, program.upper)
+    """The motion problem of a task."""
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ CARRIES = 1e-6  # fraction of the weight below which a foot has no centre of pre
 
 def pressure(samples: Samples, body: Robot) -> Array:
     """Return the centres of pressure (K, 2, 3) of both feet on the ground (m), NaN for a foot without load."""
-    forces, moments = samples.forces, samples.moments
+    forces, level = samples.forces, samples.heights
+    moments = samples.moments - np.cross(level[..., None] * [0.0, 1.0, 0.0], forces)
     weight = body.mass * float(np.linalg.norm(body.gravity))
     up = np.where(forces[..., 1] > CARRIES * weight, forces[..., 1], np.nan)
-    return np.stack([moments[..., 2] / up, 0.0 * up, -moments[..., 0] / up], axis=-1)
+    return np.stack([moments[..., 2] / up, level + 0.0 * up, -moments[..., 0] / up], axis=-1)
 
 
 def feet_and_seat(result: MotionResult, samples: Samples, s: Array) -> Array:

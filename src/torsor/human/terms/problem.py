@@ -1,6 +1,7 @@
 """The motion problem of a human on the ground: trajectories have the ground's wrenches and the torques with them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torsor.human.contact.support import Foot
 from torsor.human.terms.hands import Handled
 from torsor.human.terms.samples import grounded_term, sampled
 from torsor.motion import MotionProblem
+from torsor.motion.starts import fit
 from torsor.robot.robot import Robot
 
 SEATED = "pelvis"  # the link on which a seat acts
@@ -25,7 +27,9 @@ class HumanProblem(MotionProblem):
 
     ``result.tau`` is without contact, as inverse dynamics gives it; trajectories (also as .csv and in ``to_dict``) have
     the torques of the joints that act together with the ground and a seat, and these as external wrenches. ``load`` is
-    what the body carries, for pictures: its mass is that of the body already.
+    what the body carries, for pictures: its mass is that of the body already. The initial guess is a straight line
+    between two postures, ``first`` and ``last``: both are {coordinate: position}, 0 for all others; start and end
+    constraints of the problem take precedence.
 
     Example:
         >>> isinstance(torsor.human.walking(), HumanProblem)
@@ -33,6 +37,19 @@ class HumanProblem(MotionProblem):
     """
 
     load: Backpack | Box | None = None
+    first: Mapping[str, float] = field(default_factory=dict)
+    last: Mapping[str, float] = field(default_factory=dict)
+
+    def guess(self) -> Array:
+        """Return the variables of the straight line between the postures."""
+        x, program = super().guess(), self.program
+        if not self.first and not self.last:
+            return x
+        ends = np.array([[each.get(name, 0.0) for name in self.model.names] for each in (self.first, self.last)])
+        s = np.linspace(0.0, 1.0, 41)
+        for phase_layout in program.layout.phases:
+            fit(phase_layout, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
+        return np.clip(x, program.lower, program.upper)
 
     def contact(self, solution: Any) -> tuple[Array, Array]:
         """Return torques (K, nv) with contact, and the wrenches (K, L, 6) of ground, seat and hands.
