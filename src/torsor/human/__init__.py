@@ -12,6 +12,7 @@ from torsor.human.body.person import Person, person_of
 from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.balance import GroundReaction, ground_reaction
+from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standing, Support
 from torsor.human.gait.animation import animate
@@ -50,6 +51,7 @@ __all__ = [
     "Likeness",
     "Person",
     "PrintedGait",
+    "Rails",
     "Reference",
     "Sitting",
     "Stance",

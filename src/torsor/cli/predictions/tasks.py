@@ -6,11 +6,25 @@ from typing import Any
 
 from torsor.checks import positive
 from torsor.cli.predictions.prediction import BODY, BOX, ERGONOMICS, Option, Prediction, Report, body_of, chosen
-from torsor.human import Box, joint_torques, lifting, plot_task, pulling, pushing, reaching, sitting_down, standing_up
+from torsor.human import (
+    Box,
+    Rails,
+    joint_torques,
+    lifting,
+    plot_task,
+    pulling,
+    pushing,
+    reaching,
+    sitting_down,
+    standing_up,
+)
 from torsor.human.body.coordinates import SIDES
 from torsor.motion import MotionProblem, MotionResult
 
 SEAT = Option("--seat", type=float, metavar="M", help="height of the seat (default: 0.45)")
+ARMRESTS = Option(
+    "--armrests", type=float, metavar="M", help="height of armrests that the hands push on (default: none)"
+)
 TARGET = Option(
     "--target",
     type=float,
@@ -45,7 +59,8 @@ def _handle(make: Callable[..., MotionProblem], given: Mapping[str, Any]) -> Mot
 
 def _seat(make: Callable[..., MotionProblem], given: Mapping[str, Any]) -> MotionProblem:
     """Return the problem of standing up or sitting down."""
-    return make(body_of(given), **chosen(given, "seat"))
+    rails = {"rails": Rails(height=given["armrests"])} if "armrests" in given else {}
+    return make(body_of(given), **chosen(given, "seat"), **rails)
 
 
 def _reach(given: Mapping[str, Any]) -> MotionProblem:
@@ -55,6 +70,6 @@ def _reach(given: Mapping[str, Any]) -> MotionProblem:
 LIFT = Prediction("lift", _lift, (*BODY, BOX, TURN, ERGONOMICS), _report)
 PUSH = Prediction("push", partial(_handle, pushing), (*BODY, FORCE, HANDLE, ERGONOMICS), _report)
 PULL = Prediction("pull", partial(_handle, pulling), (*BODY, FORCE, HANDLE, ERGONOMICS), _report)
-STAND_UP = Prediction("stand-up", partial(_seat, standing_up), (*BODY, SEAT, ERGONOMICS), _report)
-SIT_DOWN = Prediction("sit-down", partial(_seat, sitting_down), (*BODY, SEAT, ERGONOMICS), _report)
+STAND_UP = Prediction("stand-up", partial(_seat, standing_up), (*BODY, SEAT, ARMRESTS, ERGONOMICS), _report)
+SIT_DOWN = Prediction("sit-down", partial(_seat, sitting_down), (*BODY, SEAT, ARMRESTS, ERGONOMICS), _report)
 REACH = Prediction("reach", _reach, (*BODY, TARGET, HAND, ERGONOMICS), _report)

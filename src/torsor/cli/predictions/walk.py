@@ -21,6 +21,7 @@ from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, walking
 from torsor.human.gait.settings import VERSIONS
 from torsor.human.gait.walking import FREE_OBJECTIVES, OBJECTIVES
+from torsor.human.terms.habits import METRES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 
@@ -40,6 +41,22 @@ def _pair(text: str) -> tuple[str, float]:
         return name, float(value)
     except ValueError:
         allowed = "NAME=NUMBER, as in right_knee_flexion=10"
+        raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    """Return (name, (least, most)) from the text NAME=LEAST:MOST.
+
+    Example:
+        >>> _range("knee_flexion=30:120")
+        ('knee_flexion', (30.0, 120.0))
+    """
+    name, _, ends = text.partition("=")
+    low, _, high = ends.partition(":")
+    try:
+        return name, (float(low), float(high))
+    except ValueError:
+        allowed = "NAME=LEAST:MOST, as in knee_flexion=30:120"
         raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
 
 
@@ -77,6 +94,13 @@ OPTIONS = (
     Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
     Option("--planar", action="store_true", help="freeze lateral motion"),
     _pairs("--frozen", "joints that do not move, with their angles in degrees"),
+    Option(
+        "--range",
+        type=_range,
+        nargs="+",
+        metavar="NAME=LEAST:MOST",
+        help="ranges of joints in degrees (tx, ty, tz in m), as in knee_flexion=30:120 for crouched walking",
+    ),
     _pairs("--strength", "joints that are weaker, with factors of their strength"),
     ERGONOMICS,
     _pairs(
@@ -106,6 +130,7 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         slope=math.radians(slope),
         frozen=_frozen(body, dict(given.get("frozen", ()))),
         strength=dict(given.get("strength", ())),
+        ranges={name: _in_radians(name, ends) for name, ends in given.get("range", ())},
         objective=dict(given["objective"]) if "objective" in given else None,
         **(stairs | chosen(given, "version", "steps", "planar")),
     )
@@ -119,6 +144,11 @@ def _step(given: Mapping[str, Any]) -> Step:
     elif given.get("version") == "free":
         free = {"length": "free", "width": "free", "timing": "free"}
     return Step(**(free | chosen(given, "speed", "length", "width", "rise")))
+
+
+def _in_radians(name: str, ends: tuple[float, float]) -> tuple[float, float]:
+    """Return a range in rad; the slides of the pelvis are in m."""
+    return ends if name in METRES else (math.radians(ends[0]), math.radians(ends[1]))
 
 
 def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:

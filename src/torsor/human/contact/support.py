@@ -4,7 +4,7 @@ x points to the left, y up from the ground, z forward. Times s are fractions of 
 from 0 to 1.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from torsor.checks import number, positive
 from torsor.deprecation import warn_deprecated
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
+from torsor.human.contact.rails import Rails
 from torsor.robot.robot import Robot
 
 # Points of a foot, each with the axes along which it is fixed: six rows that fix a whole foot, or its toes.
@@ -127,7 +128,9 @@ class Seat(NamedTuple):
 
 @dataclass(frozen=True)
 class Support:
-    """Base class of supports: the ``stances`` of the feet, and how the feet carry the body (``carried``)."""
+    """Base class of supports: the ``stances`` of the feet, how the feet carry the body (``carried``), and ``rails``."""
+
+    rails: Rails | None = field(default=None, kw_only=True)
 
     @property
     def stances(self) -> tuple[Stance, ...]:

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from torsor.checks import indices_of, instance_of, number, one_of, positive, table, whole_number
+from torsor.checks import indices_of, instance_of, interval, number, one_of, positive, table, whole_number
 from torsor.errors import ModelError, describe, shortened
 from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_side
 from torsor.human.body.loads import Backpack, Box
@@ -125,6 +125,7 @@ class WalkSettings:
     objective: Mapping[str, float] | None
     given_habits: Habits | None
     friction: float
+    ranges: Mapping[str, tuple[float, float]] | None = None
 
     def check(self, objectives: Sequence[str]) -> None:
         """Raise ModelError for settings that are invalid, with the fix."""
@@ -152,9 +153,9 @@ class WalkSettings:
         if not any(self.weights.values()):
             allowed = "a weight of one of the objectives"
             raise ModelError(describe("no weight is above 0", where="walk", allowed=allowed))
-        held = self.held  # raises for invalid angles
+        held, _ = self.held, self.narrowed  # they raise for invalid angles and ranges
         if self.walk.steps == 1:
-            self._check_symmetry({"frozen": held, "strength": factors})
+            self._check_symmetry({"frozen": held, "strength": factors, "ranges": self.narrowed})
 
     def _check_printed(self) -> None:
         """Raise ModelError for settings that the printed problem does not have."""
@@ -207,7 +208,7 @@ class WalkSettings:
             return replace(Habits.none(), knee=None, clearance=CLEARANCE)
         return Habits.none() if self.version.is_printed else Habits()
 
-    def _check_symmetry(self, tables: Mapping[str, Mapping[str, float]]) -> None:
+    def _check_symmetry(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         """Raise ModelError if the sides differ, since the second step is the mirror image of the first."""
         links = {link.name: link for link in self.loaded.links}
         for name, link in links.items():
@@ -215,6 +216,11 @@ class WalkSettings:
             mirrored = np.vstack([other.com * FLIP, other.inertia * np.outer(FLIP, FLIP), [other.mass] * 3])
             if not np.allclose(mirrored, np.vstack([link.com, link.inertia, [link.mass] * 3]), rtol=1e-6, atol=1e-9):
                 found = f"link {name} is not the mirror image of {other.name}"
+                raise ModelError(describe(found, where="walk", fix=BOTH_SIDES))
+        joints = {joint.name: joint.placement[:3, 3] for joint in self.loaded.joints}
+        for name, origin in joints.items():
+            if not np.allclose(joints[other_side(name)] * FLIP, origin, rtol=1e-6, atol=1e-9):
+                found = f"the place of joint {name} is not the mirror image of {other_side(name)}"
                 raise ModelError(describe(found, where="walk", fix=BOTH_SIDES))
         for what, values in tables.items():
             for name in values:
@@ -249,6 +255,34 @@ class WalkSettings:
         return sideways | frozen_joints(self.body, self.frozen, "walk")
 
     @cached_property
+    def narrowed(self) -> dict[str, tuple[float, float]]:
+        """The coordinates with given ranges (rad; m): those whose names end with a key of ``ranges``."""
+        found, names = dict[str, tuple[float, float]](), self.body.coordinate_names
+        for key, given in table(self.ranges, "walk", "ranges").items():
+            low, high = interval(given, "walk", f"the range of {key}")
+            own = [name for name in names if name == key or name.endswith(f"_{key}")]
+            if not own:
+                raise ModelError(describe(f"ranges name {key!r}", where="walk", allowed=", ".join(names)))
+            for name in own:
+                k = names.index(name)
+                ends = max(low, float(self.body.lower[k])), min(high, float(self.body.upper[k]))
+                if name in self.held or ends[0] > ends[1]:
+                    what = "it is frozen" if name in self.held else f"its range is {_span(self.body, k)}"
+                    fix = "leave it out, or choose other numbers (rad; m)"
+                    raise ModelError(
+                        describe(f"range of {name}: {low:g} to {high:g}", where="walk", allowed=what, fix=fix)
+                    )
+                found[name] = ends
+        return found
+
+    def bounds(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Return lower and upper bounds of the coordinates that move: given ranges, or those of habits and joints."""
+        lower, upper = self.habits.bounds(self.loaded, list(self.moving), self.slope, self.box is not None)
+        for name, (low, high) in self.narrowed.items():
+            lower[name], upper[name] = low, high
+        return lower, upper
+
+    @cached_property
     def moving(self) -> tuple[str, ...]:
         """The coordinates that move."""
         return tuple(name for name in self.body.coordinate_names if name not in self.held)
@@ -258,3 +292,8 @@ class WalkSettings:
         """Arguments of all terms with contact forces."""
         strength = dict(self.strength or {})
         return {"body": self.loaded, "support": self.walk, "friction": self.friction, "strength": strength}
+
+
+def _span(body: Robot, k: int) -> str:
+    """Return the range of a coordinate in words."""
+    return f"{body.lower[k]:.3g} to {body.upper[k]:.3g}"

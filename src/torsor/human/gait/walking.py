@@ -16,12 +16,12 @@ from torsor.checks import number, whole_number
 from torsor.human.body.coordinates import GLOBAL, SIDES, mirror
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
-from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.contact_forces import LEGS
 from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.sharing import SPEED, WIDTH
+from torsor.human.gait.climbing import StairProblem
 from torsor.human.gait.printed_set import PrintedWalk, printed_constraints
 from torsor.human.gait.settings import Version, VersionChanges, WalkSettings, changed_version
 from torsor.human.terms.energy import ACTIVATION, Accelerations, MetabolicEnergy, MuscleEffort, MuscleTorques
@@ -40,7 +40,6 @@ from torsor.robot.robot import Robot
 OBJECTIVES = {"effort": Effort, "balance": Unbalance, "reaction": JointReactions}
 FREE_OBJECTIVES = {"energy": MetabolicEnergy, "effort": MuscleEffort, "accelerations": Accelerations}
 ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints whose excitation counts
-LOWER = 0.25  # of the rise: how much lower than standing the hips are in the initial guess on stairs
 SWING = 0.06  # fraction of a step: the clearance holds from this time after toe-off to this time before the heel strike
 
 
@@ -59,6 +58,7 @@ def walking(
     objective: Mapping[str, float] | None = None,
     habits: Habits | None = None,
     friction: float = 0.8,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
     **changes: Unpack[VersionChanges],
 ) -> MotionProblem:
     """Return the problem of one step of walking with least effort.
@@ -67,12 +67,14 @@ def walking(
     that are frozen by default (clavicles, wrists, neck, head and the upper spine, so that 38 of the 55 coordinates
     move); ``planar`` freezes all motion out of the sagittal plane. ``strength`` has {coordinate: factor} of strengths.
     ``curves`` bounds hips, knees and ankles by their strength at the angle and velocity, times these factors.
+    ``ranges`` has {coordinate: (least, most)} (rad; m) in place of the ranges of habits and joints; a name without a
+    side is for both. {"knee_flexion": (0.5, 2.0)} walks crouched.
 
-    How: ``step`` has length, width, speed and contacts; ``slope`` (rad) is uphill if positive. With ``steps=2``, left
-    and right may differ, ``frozen`` and ``strength`` may be one-sided, and accelerations are continuous. ``objective``
-    has weights of "effort", "balance" (moments about the centre of the support) and "reaction" (forces in hips, knees
-    and ankles); the default is {"effort": 1.0}. ``habits`` keep the walk like that of people. ``friction`` is the
-    coefficient of friction.
+    How: ``step`` has length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is uphill if positive.
+    With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
+    different lengths, and accelerations are continuous. ``objective`` has weights of "effort", "balance" (moments about
+    the centre of the support) and "reaction" (forces in hips, knees and ankles); the default is {"effort": 1.0}.
+    ``habits`` keep the walk like that of people. ``friction`` is the coefficient of friction.
 
     Discretisation: ``version`` is "thesis", with 6 cubic control points for each coordinate, or "clean", with 8,
     accelerations that are continuous from step to step, and feet that hardly slip. ``changes`` replace fields of the
@@ -107,12 +109,13 @@ def walking(
         objective=objective,
         given_habits=habits,
         friction=friction,
+        ranges=ranges,
     )
     settings.check(tuple(FREE_OBJECTIVES if chosen.is_free else OBJECTIVES))
     constraints = _constraints(settings)
     model, numbers = shared_model(settings.loaded)
     order = _relaxation_order(settings, constraints)
-    kind = PrintedWalk if settings.version.is_printed else HumanProblem
+    kind = PrintedWalk if chosen.is_printed else StairProblem if settings.walk.step.rise else HumanProblem
     return kind(
         model,
         settings.version.phase(settings.walk),
@@ -124,21 +127,7 @@ def walking(
         name="walk",
         settings={"solver": "condensed", "tolerance": 1e-5},
         load=settings.load,
-        **_guess(settings),
     )
-
-
-def _guess(settings: WalkSettings) -> dict[str, dict[str, float]]:
-    """Return the first and last posture of the initial guess: on stairs a line along them, above the right foot.
-
-    Without stairs the guess is the standing posture.
-    """
-    step = settings.walk.step
-    if not step.rise:
-        return {}
-    heel, lower = float(landmark(settings.body, "right_heel")[2]), LOWER * abs(step.rise)
-    ends = {"first": -0.5, "last": 0.5}
-    return {name: {"tz": part * step.length - heel, "ty": part * step.rise - lower} for name, part in ends.items()}
 
 
 def _walk(step: Step | None, steps: int, version: Version) -> Walk:
@@ -165,7 +154,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         ]
     if version.is_free:
         return _free_constraints(settings)
-    lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
+    lower, upper = settings.bounds()
     curves = [] if settings.curves is None else [settings.curves]
     return [
         _repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
@@ -182,7 +171,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
 def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     """Return the constraints of a step whose lengths and times may be free."""
     version, habits, body, step = settings.version, settings.habits, settings.loaded, settings.walk.step
-    lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
+    lower, upper = settings.bounds()
     ends = {SPEED: step.bounds("speed"), WIDTH: step.bounds("width")}
     nominal = {SPEED: step.nominal.speed, WIDTH: step.nominal.width}
     variables = {name: Number(nominal[name], *ends[name]) for name in ends}

@@ -5,10 +5,13 @@ their midpoint at x = 0; x points to the left, z forward. Clavicles, wrists, nec
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from torsor.arrays import Array
 from torsor.checks import instance_of, positive
 from torsor.human.body.coordinates import frozen_joints, is_odd
 from torsor.human.body.hand_forces import HandForces
@@ -23,8 +26,10 @@ from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.hands import HandBalance, HandEffort, HandTorques, HandTrunk
 from torsor.human.terms.legs import LegPeaks
 from torsor.human.terms.problem import HumanProblem
+from torsor.human.terms.rails import rail_constraints
 from torsor.human.terms.trunk import LimbTorques, TrunkTorques
 from torsor.motion import MotionProblem, Phase, Positions
+from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
 from torsor.robot.robot import Robot
@@ -64,8 +69,24 @@ SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
 POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Task(HumanProblem):
-    """The motion problem of a task."""
+    """A motion problem whose initial guess is a straight line between two postures, ``first`` and ``last``.
+
+    Both are {coordinate: position}, 0 for all others; start and end constraints of the problem take precedence.
+    """
+
+    first: Mapping[str, float] = field(default_factory=dict)
+    last: Mapping[str, float] = field(default_factory=dict)
+
+    def guess(self) -> Array:
+        """Return the variables of the straight line between the postures."""
+        x, program = super().guess(), self.program
+        ends = np.array([[each.get(name, 0.0) for name in self.model.names] for each in (self.first, self.last)])
+        s = np.linspace(0.0, 1.0, 41)
+        for phase_layout in program.layout.phases:
+            fit(phase_layout, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
+        return np.clip(x, program.lower, program.upper)
 
 
 @dataclass(frozen=True)
@@ -124,14 +145,16 @@ class TaskSettings:
         peak: float = 0.0,
         ranges: Ranges = RANGES,
         posture: float = POSTURE,
+        on_rails: tuple[float, float] = (0.0, 1.0),
         relax_aims_first: bool = False,
     ) -> MotionProblem:
         """Return the problem of least effort on flat feet, within ranges and strengths, in balance.
 
         ``aims`` are the constraints of the task itself, ``body`` is that with the ``load``, and ``guess`` are the first
         and last posture of the initial guess. ``trunk`` replaces the strengths of the spine's flexions, ``hands`` are
-        forces on the hands, ``peak`` is the weight of the peaks of hip and knee moments. If the problem is infeasible,
-        torques are relaxed before balance and aims, or after the aims.
+        forces on the hands, ``peak`` is the weight of the peaks of hip and knee moments. The hands hold the support's
+        rails within the times ``on_rails``. If the problem is infeasible, torques are relaxed before balance and aims,
+        or after the aims.
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
@@ -144,6 +167,7 @@ class TaskSettings:
             *torques,
             balance,
             *contacts(body, support, SLACK, SLIP),
+            *([] if support.rails is None else rail_constraints(ground, support.rails, on_rails)),
             *aims,
         ]
         titles, forces = [each.title for each in aims], ([each.title for each in torques], ["balance"])

@@ -1,7 +1,6 @@
 """The motion problem of a human on the ground: trajectories have the ground's wrenches and the torques with them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,11 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.hand_forces import hand_wrenches
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.contact.balance import ground_reaction
+from torsor.human.contact.hand_node import RAILS
 from torsor.human.contact.support import Foot
 from torsor.human.terms.hands import Handled
 from torsor.human.terms.samples import grounded_term, sampled
 from torsor.motion import MotionProblem
-from torsor.motion.starts import fit
 from torsor.robot.robot import Robot
 
 SEATED = "pelvis"  # the link on which a seat acts
@@ -27,9 +26,7 @@ class HumanProblem(MotionProblem):
 
     ``result.tau`` is without contact, as inverse dynamics gives it; trajectories (also as .csv and in ``to_dict``) have
     the torques of the joints that act together with the ground and a seat, and these as external wrenches. ``load`` is
-    what the body carries, for pictures: its mass is that of the body already. The initial guess is a straight line
-    between two postures, ``first`` and ``last``: both are {coordinate: position}, 0 for all others; start and end
-    constraints of the problem take precedence.
+    what the body carries, for pictures: its mass is that of the body already.
 
     Example:
         >>> isinstance(torsor.human.walking(), HumanProblem)
@@ -37,19 +34,6 @@ class HumanProblem(MotionProblem):
     """
 
     load: Backpack | Box | None = None
-    first: Mapping[str, float] = field(default_factory=dict)
-    last: Mapping[str, float] = field(default_factory=dict)
-
-    def guess(self) -> Array:
-        """Return the variables of the straight line between the postures."""
-        x, program = super().guess(), self.program
-        if not self.first and not self.last:
-            return x
-        ends = np.array([[each.get(name, 0.0) for name in self.model.names] for each in (self.first, self.last)])
-        s = np.linspace(0.0, 1.0, 41)
-        for phase_layout in program.layout.phases:
-            fit(phase_layout, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
-        return np.clip(x, program.lower, program.upper)
 
     def contact(self, solution: Any) -> tuple[Array, Array]:
         """Return torques (K, nv) with contact, and the wrenches (K, L, 6) of ground, seat and hands.
@@ -65,7 +49,7 @@ class HumanProblem(MotionProblem):
             for link, part in ((f"{side}_foot", 1 - toes[:, k]), (f"{side}_toes", toes[:, k])):
                 own = part[:, None] * found.forces[:, k], part[:, None] * found.moments[:, k]
                 external[:, body.link_names.index(link)] = _at_link(body, found.q, link, *own)
-        hands = hand_forces_of(self, solution.times)
+        hands = hand_forces(solution, s)
         external += hand_wrenches(body, found.q, hands)
         places = np.stack([body.pose(found.q, f"{side}_knuckles")[:, :3, 3] for side in SIDES], axis=1)
         others = found.forces + hands, found.moments + np.cross(places, hands)
@@ -84,6 +68,17 @@ def hand_forces_of(problem: MotionProblem, times: Array) -> Array:
     """
     term = grounded_term(problem)
     return term.hands.at(times) if isinstance(term, Handled) else np.zeros((len(times), len(SIDES), 3))
+
+
+def hand_forces(solution: Any, s: Array) -> Array:
+    """Return the forces (K, 2, 3) (N) on the right and the left hand at times s (K,): given ones and those of rails."""
+    problem, body = solution.problem, solution.robot
+    phase_layout, names = solution.program.layout.phases[0], problem.model.names
+    found = hand_forces_of(problem, phase_layout.times(solution.x, s))
+    if RAILS[0] in names:
+        profiles, weight = phase_layout.profiles(solution.x, s, 1)[0], body.mass * float(np.linalg.norm(body.gravity))
+        found = found + weight * profiles[:, [names.index(name) for name in RAILS]].reshape(len(s), len(SIDES), 3)
+    return found
 
 
 def load_of(problem: MotionProblem) -> Backpack | Box | None:

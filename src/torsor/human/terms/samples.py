@@ -13,10 +13,11 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
 from torsor.human.contact.contact_forces import REACTIONS
+from torsor.human.contact.hand_node import loaded
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.forces import Grounded
-from torsor.human.terms.hands import Handled, loaded
+from torsor.human.terms.hands import Handled
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import MotionProblem, MotionResult, Node
 from torsor.motion.terms.term import Constraint, Rows

@@ -157,7 +157,7 @@ def _of_task(result: MotionResult, term: Grounded) -> Timeline:
 def _things(problem: MotionProblem, support: Support) -> tuple[Thing, ...]:
     """Return what the body of a problem carries and sits on."""
     load, seats = load_of(problem), [support] if isinstance(support, Sitting) else []
-    found = stairs_of(support, grounded_term(problem).body), load
+    found = stairs_of(support, grounded_term(problem).body), support.rails, load
     return (*(each for each in found if each is not None), *seats)
 
 
