@@ -6,10 +6,11 @@ import pytest
 
 import torsor
 from torsor.cli.predictions.tasks import STAND_UP
-from torsor.human import Rails, Standing, joint_torques, sitting_down, standing_up
+from torsor.human import Box, Rails, Standing, Step, Stride, joint_torques, sitting_down, standing_up, walking
 from torsor.human.contact.hand_node import RAILS, railed
 from torsor.human.terms.problem import hand_forces
 from torsor.human.terms.rails import RailForces
+from torsor.human.terms.samples import sampled
 from torsor.motion import MotionProblem, Phase, Time
 
 
@@ -92,3 +93,39 @@ def test_armrests_relieve_the_legs_and_keep_the_laws_of_mechanics(make):
     np.testing.assert_allclose(forces[:, 0] * [-1, 1, 1], forces[:, 1], atol=1e-3)  # the task is symmetric
     off = s > 0.6 if make is standing_up else s < 0.4
     np.testing.assert_allclose(forces[off], 0.0, atol=1e-9)
+
+
+def test_one_hand_of_a_walk_holds_its_rail_while_the_other_moves_on():
+    step = Step(length=0.29, rise=0.17, speed=0.5)
+    made = walking(step=step, version="free", rails=Rails(height=0.9, ahead=0.25, apart=0.8))
+    titles = [each.title for each in made.terms]
+    assert "left hand on the rail" in titles and "right hand on the rail" not in titles
+    assert next(each for each in made.terms if isinstance(each, RailForces)).rows(made.node).labels[0] == (
+        "share of left hand"
+    )
+    for options, words in (
+        ({"rails": Rails()}, "rails with a version whose arms have habits"),
+        ({"rails": Rails(), "version": "free", "load": Box(5.0)}, "rails and a box"),
+        ({"rails": Rails(height=0.3), "version": "free"}, "m from the shoulders"),
+    ):
+        with pytest.raises(torsor.ModelError, match=words):
+            walking(**options)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*between the nodes")
+def test_a_rail_on_stairs_carries_with_the_feet():
+    step = Step(length=0.29, rise=0.17, speed=0.5, width="free", timing="free")
+    rails = Rails(height=0.9, ahead=0.25, apart=0.8, friction=None)
+    result = walking(step=step, version="free", rails=rails).solve(tolerance=1e-3, check=False)
+    stride = Stride(result)
+    assert result.is_feasible
+    assert stride.energy.change == pytest.approx(73.0 * 9.81 * 0.17, rel=1e-9)
+    assert abs(stride.energy.residual) < 1e-9 * stride.energy.positive
+    # Over a step, feet and rail carry the weight, and push neither forward nor back.
+    times = np.linspace(0.0, 1.0, 2001)
+    at = result.program.layout.phases[0].places(result.x, times * result.T)
+    feet, hands = sampled(result, at).forces.sum(axis=1), hand_forces(result, at).sum(axis=1)
+    mean = np.trapezoid(feet + hands, times, axis=0)[1:] / (73.0 * 9.81)
+    np.testing.assert_allclose(mean, [1.0, 0.0], atol=2e-3)
+    assert np.abs(hands).max() > 0.02 * 73.0 * 9.81

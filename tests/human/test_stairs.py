@@ -81,7 +81,7 @@ def test_the_swinging_foot_is_beyond_the_riser_or_above_the_tread(rise):
     for _ in range(50):
         at = np.array([edge.z - 0.1, edge.y + 0.1, 0.0] * 2) + 0.15 * rng.normal(size=6)
         values, *points, jacobian = (np.array(each) for each in made(at))
-        found = values.ravel() / 10 + CLEARANCE + ROUND / 2
+        found = values.ravel() / 10 + CLEARANCE
         heel, ball, toe = (each.ravel() - [edge.z, edge.y] for each in points)
         exact = [max(-edge.ahead * each[0], each[1]) for each in (heel, ball, toe)]
         for a, b in ((heel, ball), (ball, toe)):

@@ -63,6 +63,14 @@ def rail_forces(node: Node) -> ca.SX:
     return found
 
 
+def rail_power(node: Node, side: str) -> ca.SX:
+    """Return the power of a rail at the hand of a side."""
+    k, pose, V = SIDES.index(side), node.pose(f"{side}_hand"), node.velocity(f"{side}_hand")
+    velocity = pose[:3, :3] @ (V[3:] + ca.cross(V[:3], node.data(KNUCKLES, 3)))
+    found: ca.SX = ca.dot(rail_forces(node)[3 * k : 3 * k + 3], velocity)
+    return found
+
+
 @lru_cache(maxsize=8)
 def loaded(node: Node) -> Node:
     """Return a node with given forces on the hands, the same object for all terms of the node."""

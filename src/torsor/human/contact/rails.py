@@ -14,7 +14,8 @@ class Rails:
     The force on each hand is at most the fraction ``share`` of the weight. A hand that rests on its rail is pushed
     upwards, within a cone of ``friction``; with ``friction=None`` it grips the rail, and the force has any direction.
     In a task the hands hold the rails until the fraction ``until`` of the duration (when they sit down, from 1 minus
-    this fraction on), and are free at other times.
+    this fraction on), and are free at other times. In a walk the hand of the side that swings holds its rail at that
+    place, from the tread and the heel of the leading foot, during the whole step, while the other hand moves on.
 
     Example:
         >>> Rails(height=0.65).place("right")

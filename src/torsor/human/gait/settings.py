@@ -12,11 +12,14 @@ from torsor.checks import indices_of, instance_of, interval, number, one_of, pos
 from torsor.errors import ModelError, describe, shortened
 from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_side
 from torsor.human.body.loads import Backpack, Box
+from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.free_walk import FreeWalk
+from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Walk
 from torsor.human.contact.stairs import check_stairs
 from torsor.human.terms.habits import Habits
+from torsor.human.terms.rails import check_reach
 from torsor.motion import Phase
 from torsor.motion.transcription.phase import POINTS
 from torsor.robot.robot import Robot
@@ -181,6 +184,8 @@ class WalkSettings:
             raise ModelError(describe(found, where="walk", fix='walking(version="free"), or numbers'))
         if self.walk.step.rise:
             self._check_stairs()
+        if self.walk.rails is not None:
+            self._check_rails(self.walk.rails)
         step, given = self.walk.step, {"steps=2": self.walk.steps == 2, "curves": self.curves is not None}
         given[f"points={self.version.points}"] = self.version.points < FEWEST
         given["a free speed and a given length"] = np.ptp(step.bounds("speed")) > 0 and step.length != "free"
@@ -198,6 +203,17 @@ class WalkSettings:
             found = f"rise is {self.walk.step.rise:g} m and slope is {self.slope:g} rad"
             raise ModelError(describe(found, where="walk", allowed="one of them"))
         check_stairs(self.walk.step, self.body)
+
+    def _check_rails(self, rails: Rails) -> None:
+        """Raise ModelError for rails that the hands cannot hold."""
+        instance_of(rails, Rails, "walk", "rails", allowed="a torsor.human.Rails")
+        if not self.version.is_free:
+            found = "rails with a version whose arms have habits"
+            raise ModelError(describe(found, where="walk", fix='walking(version="free")'))
+        if self.box is not None:
+            raise ModelError(describe("rails and a box", where="walk", allowed="one of them in the hands"))
+        x, y, _ = landmark(self.body, "right_upper_arm").tolist()
+        check_reach(self.body, rails, (x, y, rails.ahead), "walk")
 
     @cached_property
     def habits(self) -> Habits:

@@ -19,6 +19,7 @@ from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.contact_forces import LEGS
 from torsor.human.contact.free_walk import FreeWalk
+from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.sharing import SPEED, WIDTH
 from torsor.human.gait.climbing import StairProblem
@@ -29,6 +30,7 @@ from torsor.human.terms.feet import Clears, Stands, contacts
 from torsor.human.terms.forces import Balance, Effort, JointReactions, Strengths, Torques, Unbalance
 from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.problem import HumanProblem
+from torsor.human.terms.rails import rail_constraints
 from torsor.human.terms.sharing import BothPress, SharedBalance, sharing_bounds
 from torsor.human.terms.stairs import stair_clearance
 from torsor.motion import MotionProblem, Number, Periodic, Positions, Symmetric
@@ -59,6 +61,7 @@ def walking(
     habits: Habits | None = None,
     friction: float = 0.8,
     ranges: Mapping[str, tuple[float, float]] | None = None,
+    rails: Rails | None = None,
     **changes: Unpack[VersionChanges],
 ) -> MotionProblem:
     """Return the problem of one step of walking with least effort.
@@ -82,7 +85,8 @@ def walking(
 
     Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
     free (all of them by default), has no habits, and minimises {"energy": 1.0, "effort": 1.0} for each metre, to which
-    "accelerations" may be added (docs/free_steps.md). It takes no ``curves`` and no ``steps=2``.
+    "accelerations" may be added (docs/free_steps.md). The hands may hold ``rails`` in turn, and stairs are possible
+    (docs/stairs_and_rails.md). It takes no ``curves`` and no ``steps=2``.
 
     As printed: the version "printed" has the objective and the constraints that Barman 2020 prints (eqs. 5.1 to 5.10),
     and no others; no motion is known that satisfies it. "nearest" has bands for heights (2 mm) and velocities (2 mm/s)
@@ -98,7 +102,7 @@ def walking(
     chosen = changed_version(version, changes)
     settings = WalkSettings(
         body=checked_body(body, "walk"),
-        walk=_walk(step, steps, chosen),
+        walk=_walk(step, steps, chosen, rails),
         version=chosen,
         load=load,
         slope=slope,
@@ -130,11 +134,11 @@ def walking(
     )
 
 
-def _walk(step: Step | None, steps: int, version: Version) -> Walk:
+def _walk(step: Step | None, steps: int, version: Version, rails: Rails | None) -> Walk:
     """Return the walk of a step; without one, that of the version."""
     if not version.is_free:
-        return Walk(Step() if step is None else step, steps)
-    return FreeWalk(Step(length="free", width="free", timing="free") if step is None else step, steps)
+        return Walk(Step() if step is None else step, steps, rails=rails)
+    return FreeWalk(Step(length="free", width="free", timing="free") if step is None else step, steps, rails=rails)
 
 
 def _relaxation_order(settings: WalkSettings, constraints: list[Constraint | Ends]) -> tuple[list[str], ...]:
@@ -185,8 +189,15 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         *sharing_bounds(step.toe_off),
         *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True, floor=_floor(step)),
         *_swing(settings),
+        *_rails(settings),
         *habits.constraints(body, settings.box, clear=not settings.planar),
     ]
+
+
+def _rails(settings: WalkSettings) -> list[Constraint]:
+    """Return the constraints of the left hand, whose foot swings, on its rail."""
+    rails = settings.walk.rails
+    return [] if rails is None else rail_constraints(settings.ground, rails, sides=("left",), is_released=True)
 
 
 def _floor(step: Step) -> dict[str, float]:

@@ -18,7 +18,7 @@ from torsor.robot.robot import Robot
 
 POINTS = ("heel", "ball", "toe")
 PARTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
-ROUND = 0.02  # m: the larger of two distances is rounded where they are equal, and is there too large by half of this
+ROUND = 0.01  # m: the larger of two distances is rounded where they are equal, and is there too large by half of this
 EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "clear": 1, "round": 1})
 
 
@@ -26,6 +26,7 @@ EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "cle
 class ClearsEdge(Constraint):
     """Seen from the side, the foot of a ``side`` stays clear of a tread and its ``edge``, by ``clear`` (m) or more.
 
+    Right at an edge it is by ``ROUND`` / 2 less, so that a foot with the clearance of free steps never cuts one.
     Each point of the sole is beyond the riser or above the tread: the larger of both distances counts, with a smooth
     function. An edge that is between the ends of a part of the sole is below that part.
     """
@@ -39,7 +40,7 @@ class ClearsEdge(Constraint):
         """Return the positions of the points on their links, the edge (z, y), and the distance (K, 13)."""
         local = {f"{point} local": self.body.place(f"{self.side}_{point}").pose[:3, 3] for point in POINTS}
         edge = np.array([self.edge.z, self.edge.y])
-        return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear + ROUND / 2, round=ROUND)}
+        return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=ROUND)}
 
     def rows(self, node: Node) -> Rows:
         """Return the distances beyond the least one (dm): of the points of the sole, then of its parts."""
