@@ -90,7 +90,8 @@ def animate(
     points = {name: each + np.multiply.outer(lift, UP) for name, each in points.items()}
     top = 1.08 * float(max(each[..., 1].max() for each in points.values()))
     for axes, title, half in zip(panels, ("right side", "front"), (0.9, 0.6), strict=True):
-        axes.set(title=title, aspect="equal", xlim=(-half, half), ylim=(-0.1, top))
+        low = -0.1 if stairs is None else -0.1 - 1.5 * abs(stairs.rise)
+        axes.set(title=title, aspect="equal", xlim=(-half, half), ylim=(low, top))
         axes.axis("off")
 
     def show(k: int) -> None:

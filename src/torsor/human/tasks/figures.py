@@ -13,7 +13,7 @@ from torsor.human.body.trunk_strength import SPINE
 from torsor.human.contact.support import Sitting
 from torsor.human.tasks.seat_drawing import draw_seat
 from torsor.human.terms.pressing import presses
-from torsor.human.terms.problem import hand_forces, load_of, who
+from torsor.human.terms.problem import hand_forces_of, load_of, who
 from torsor.human.terms.samples import grounded_term, joint_torques
 from torsor.human.terms.trunk import TrunkTorques
 from torsor.motion import MotionResult
@@ -95,8 +95,8 @@ def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> Non
 
 
 def _handled(result: MotionResult, times: Array) -> Array:
-    """Return the middle of the hands and the force on them (K, 4), forward and up; NaN without a force."""
-    q, force = result.at(times).q, hand_forces(result, times / result.T).sum(axis=1)
+    """Return the middle of the hands and the given force on them (K, 4), forward and up; NaN without a force."""
+    q, force = result.at(times).q, hand_forces_of(result.problem, times).sum(axis=1)
     place = np.mean([result.robot.pose(q, f"{side}_knuckles")[:, :3, 3] for side in SIDES], axis=0)
     found = np.concatenate([place[:, [2, 1]], force[:, [2, 1]]], axis=1)
     return np.where(force.any(axis=1, keepdims=True), found, np.nan)
