@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import motion
+from human import walks
+from torsor import motion, recordings
 from torsor.cli import main
 from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.prediction import Prediction
+from torsor.human import Stride
 
 REACH = """
 torsor = 1
@@ -161,6 +163,18 @@ def test_options_of_another_problem_are_refused(
         (["walk", "--strength", "wing=2"], "'wing'"),
         (["walk", "--objective", "joy=1"], "joy"),
         (["walk", "--speed", "-1"], "--speed is -1.0"),
+        (["walk", "--compare", "nobody.mot"], "nobody.mot: no such file"),
+        (["walk", "--compare", "nobody"], "no reference 'nobody'; allowed: a file, OpenSim tutorial, Schwartz 2008"),
+        (["walk", "--compare", "reach.toml"], "reach.toml: unknown kind of file '.toml'; allowed: a recording: .mot"),
+        (["walk", "--compare-mass", "70"], "--compare-mass without a recording; fix: --compare forces.mot"),
+        (["walk", "--compare", "Schwartz 2008", "--compare-mass", "70"], "--compare-mass without a recording"),
+        (
+            ["walk", "--compare", "a.npz", "b.npz"],
+            "a.npz: one of several files; allowed: a recording: .mot, .sto, .csv",
+        ),
+        (["walk", "--save", "walk.avi"], "the suffix is '.avi'; allowed: .npz, .gif, .mp4, .mot"),
+        (["walk", "--samples", "walk.txt"], "the suffix is '.txt'; allowed: .csv"),
+        (["swing", "--save", "swing.mot"], "the suffix is '.mot'; allowed: .npz"),
         (["walk", "--height", "9"], "--height is 9.0"),
         (["walk", "--backpack", "-1"], "--backpack is -1.0"),
         (["walk", "--box", "nan"], "--box is nan"),
@@ -203,3 +217,43 @@ def test_options_of_humans_reach_their_problems() -> None:
     reach = NAMED["reach"].problem({"target": [0.3, 0.6, 0.5], "hand": "left"})
     assert reach.conditions[-1].title == "left hand at the target"
     assert NAMED["stand-up"].problem({"seat": 0.5}).name == "stand-up"
+
+
+def test_a_movie_without_ffmpeg_is_told_before_the_search(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("torsor.simulation.movie.shutil.which", lambda name: None)
+    assert main(["predict", "walk", "--save", "walk.mp4"]) == 1
+    assert "walk.mp4: the program ffmpeg is not found; fix: install ffmpeg, or write a .gif" in capsys.readouterr().err
+
+
+def test_a_recording_of_a_wrong_mass_is_told_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+    recordings.save(walks.forces(walks.times()), "forces.mot")
+    assert main(["predict", "walk", "--compare", "forces.mot", "--compare-mass", "50"]) == 1
+    assert "a mass of 50.0 kg, but the ground carries 70.9 kg" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_walk_is_compared_and_written_in_all_forms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    t = walks.times()
+    recordings.save(walks.angles(t), "angles.mot")
+    recordings.save(walks.moments(t), "moments.sto")
+    recordings.save(walks.forces(t), "forces.mot")
+    files = ["--json", "out.json", "--csv", "out.csv", "--samples", "raw.csv", "--plot", "out.png"]
+    files += ["--save", "out.npz", "--save", "out.mot", "--save", "out.gif"]
+    compared = ["--compare", "angles.mot", "moments.sto", "forces.mot", "--compare", "schwartz 2008"]
+    assert main(["predict", "walk", *compared, *files]) in (0, 5)
+    shown = capsys.readouterr().out
+    assert "mean of 11 sagittal" in shown and "angles.mot: right side, 3 strides of 1.1 s" in shown
+    for name in ("out.csv", "raw.csv", "out.png", "out.npz", "out.mot", "out_grf.mot", "out_grf.xml", "out_id.sto"):
+        assert (tmp_path / name).stat().st_size > 500 and name in shown
+    assert (tmp_path / "out.gif").read_bytes().startswith(b"GIF89a")
+    found = json.loads((tmp_path / "out.json").read_text())["comparison"]
+    assert found["means"]["angles.mot"]["curves"] == 11 and found["curves"]["knee_flexion"]["r2"] > 0.9
+    # The table is the whole stride, and reads back as the walk itself; the samples are those of one step.
+    stride = Stride(motion.MotionResult.load("out.npz"))
+    again = stride.likeness("out.csv")
+    assert again.mean.curves == 11 and max(row.rms for row in again.values()) < 1e-6
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 402
+    assert float((tmp_path / "raw.csv").read_text().splitlines()[-1].split(",")[0]) == pytest.approx(0.5)

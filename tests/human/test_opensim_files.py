@@ -1,6 +1,7 @@
 """A predicted stride in OpenSim's names is the same posture, and its ground forces keep their wrenches."""
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -65,12 +66,23 @@ def test_ground_forces_of_a_walk_keep_force_and_moment_about_the_origin(stride: 
     assert np.abs(feet.centers[loaded][:, 1]).max() == 0
 
 
-def test_a_walk_is_written_as_two_files_that_read_back(stride: Stride, tmp_path: Path) -> None:
-    motion_file, force_file = write_opensim(Stride(stride.result, "left"), tmp_path / "walk.mot")
-    motion, forces = recordings.load(motion_file).table, recordings.load(force_file, check=False).forces
+def test_a_walk_is_written_as_files_that_read_back(stride: Stride, tmp_path: Path) -> None:
+    files = write_opensim(Stride(stride.result, "left"), tmp_path / "walk.mot")
+    motion, forces = recordings.load(files.motion).table, recordings.load(files.forces, check=False).forces
+    moments = recordings.load(files.moments, check=False).table
+    knee = stride.body.coordinate_names.index("left_knee_flexion")
+    assert (moments.column("knee_angle_l_moment") == stride.samples.torques[:, knee]).all()
     assert (motion.values == opensim_motion(stride).values).all() and motion.in_degrees
     assert len(forces) == 401 and forces.names == ("right", "left")
     assert np.isfinite(forces.centers).all()  # OpenSim reads no NaN
+    # The external loads name a file that is there, and columns that it has.
+    loads = ElementTree.parse(files.loads).getroot()
+    names = recordings.load(files.forces, check=False).table.names
+    assert loads.findtext(".//datafile") == files.forces.name == "walk_grf.mot"
+    assert [each.text for each in loads.iter("applied_to_body")] == ["calcn_r", "calcn_l"]
+    for tag in ("force_identifier", "point_identifier", "torque_identifier"):
+        for each in loads.iter(tag):
+            assert {f"{each.text}{axis}" for axis in "xyz"} <= set(names)
     with pytest.raises(ValueError, match=r"OpenSim: stride is 3; allowed: a torsor.human.Stride"):
         opensim_motion(3)  # type: ignore[arg-type]
 

@@ -150,7 +150,7 @@ def test_a_stride_is_reported_drawn_and_animated(one: Stride, tmp_path: Path) ->
     plain = json.loads(json.dumps(one.to_dict(), allow_nan=False))
     assert plain["likeness"].keys() == REFERENCES.keys() and len(plain["curves"]["pressure"]) == 401
     figure = one.plot()
-    assert len(figure.axes) == 21 and figure.axes[1].get_title().startswith("knee flexion: r ")
+    assert len(figure.axes) == 24 and figure.axes[1].get_title().startswith("knee flexion: r ")
     draw(one.body, one.samples.q[0], tmp_path / "body.png")
     assert (tmp_path / "body.png").read_bytes().startswith(b"\x89PNG")
     assert animate(one.result, tmp_path / "walk.gif", rate=2).read_bytes().startswith(b"GIF89a")
@@ -166,7 +166,7 @@ def test_the_second_step_up_a_slope_is_higher(one: Stride) -> None:
 def test_references_are_whole_strides_of_known_sources() -> None:
     for name, each in REFERENCES.items():
         assert each.source in SOURCES and name.startswith(each.name)
-        assert each.mean.shape == (11,) or each.kind == "force"
+        assert each.mean.shape == (11,) or each.kind in ("force", "power")
         assert each.sd is None or each.sd.shape == each.mean.shape
         assert likeness(each.mean, each.mean).rms == 0
         assert abs(each.mean[0] - each.mean[-1]) < max(4.0, 0.05 * np.ptp(each.mean))

@@ -13,14 +13,19 @@ from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_
 from torsor.cli.statuses import DONE, ONLY_AT_NODES, PREDICTED, status_of_motion
 from torsor.errors import ModelError, describe, warn
 from torsor.motion import SOLVERS, MotionError, MotionResult, load_problem
+from torsor.simulation.movie import KINDS, movie_path
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     names = ", ".join(NAMED)
     parser.add_argument("problem", metavar="PROBLEM", help=f"a .toml file, or one of {names}")
     add_json(parser)
-    parser.add_argument("--csv", type=Path, help="write the trajectory to this table (.csv)")
-    parser.add_argument("--save", type=Path, help="write the whole result to this .npz file")
+    parser.add_argument("--csv", type=Path, help="write the trajectory, of a walk the stride, to this table (.csv)")
+    save = (
+        "write the whole result to this .npz file; humans also as a movie (.mp4, .gif), walks for OpenSim (.mot, with "
+        "ground forces and moments beside it); may be repeated"
+    )
+    parser.add_argument("--save", type=Path, action="append", metavar="FILE", help=save)
     parser.add_argument("--plot", type=Path, help="write a plot to this file: .png, .pdf or .svg")
     add_report(parser)
     parser.add_argument("--solver", choices=SOLVERS, help="solver (default: that of the problem, or ipopt)")
@@ -42,13 +47,18 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    check_output(arguments.csv, [".csv"])
-    check_output(arguments.save, [".npz"])
+    prediction = _prediction(arguments.problem)
+    for path in (arguments.csv, arguments.samples):
+        check_output(path, [".csv"])
+    for path in arguments.save or ():
+        check_output(path, [".npz", *prediction.saves])
+        if path.suffix.lower() in KINDS:
+            movie_path(path, "predict")
     check_plot(arguments.plot)
     check_report(arguments.report)
     check_report(arguments.ergonomics)
-    prediction = _prediction(arguments.problem)
-    problem = prediction.problem(_options_of(prediction, arguments))
+    given = _options_of(prediction, arguments)
+    problem = prediction.problem(given)
     try:
         limits = {name: getattr(arguments, name) for name in ("tolerance", "iterations", "seconds")}
         flags = {
@@ -60,7 +70,7 @@ def _run(arguments: Namespace, console: Console) -> int:
             _write(arguments, error.result, plain_report(error.result), console)
         raise
     console.print(result)
-    report = prediction.report(result)
+    report = prediction.report(result, given)
     for table in report.tables:
         console.print(table)
     _write(arguments, result, report, console)
@@ -118,15 +128,38 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
 
         write_ergonomic_report(arguments.ergonomics, result)
         print_paths(console, arguments.ergonomics)
-    for path, write in ((arguments.csv, result.to_csv), (arguments.save, result.save), (arguments.plot, report.plot)):
+    csv = report.csv or result.to_csv
+    for path, write in ((arguments.csv, csv), (arguments.samples, result.to_csv), (arguments.plot, report.plot)):
         if path is not None:
             write(path)
-    print_paths(console, arguments.csv, arguments.save, arguments.plot, arguments.report)
+    print_paths(console, arguments.csv, arguments.samples, arguments.plot, arguments.report)
+    for path in arguments.save or ():
+        _save(path, result, report, console)
+
+
+def _save(path: Path, result: MotionResult, report: Report, console: Console) -> None:
+    """Write a file of ``--save``; other files than .npz are of motions that satisfy their constraints."""
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        result.save(path)
+        print_paths(console, path)
+    elif suffix in report.saves:
+        written = report.saves[suffix](path)
+        print_paths(console, *(written if isinstance(written, tuple) else (path,)))
+    else:
+        found = f"{path.name} is not written: the motion violates its constraints"
+        warn(
+            describe(
+                found, where=result.problem.name, fix="--save result.npz keeps the motion with the least violation"
+            )
+        )
 
 
 _EXAMPLES = (
     "torsor predict two-link-time --plot motion.png",
     "torsor predict walk --json walk.json --csv walk.csv",
+    "torsor predict walk --save walk.mot --save walk.mp4",
+    "torsor predict walk --compare angles.mot moments.sto forces.mot --plot walk.png",
     "torsor predict lift --box 15 --ergonomics lift.html",
     "torsor predict problem.toml --save result.npz",
 )

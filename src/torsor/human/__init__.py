@@ -11,6 +11,8 @@ from torsor.human.body.passive import passive_torques
 from torsor.human.body.person import Person, person_of
 from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
 from torsor.human.body.trunk_strength import TrunkStrength
+from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
+from torsor.human.comparison.table import CurveLikeness, LikenessTable
 from torsor.human.contact.balance import GroundReaction, ground_reaction
 from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Step, Walk
@@ -18,7 +20,7 @@ from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standin
 from torsor.human.gait.animation import animate
 from torsor.human.gait.energy import Energy
 from torsor.human.gait.joint_loads import fatigued, joint_loads
-from torsor.human.gait.opensim import ground_forces, opensim_motion, write_opensim
+from torsor.human.gait.opensim import OpensimFiles, ground_forces, opensim_moments, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.gait.stride import Stride
@@ -40,6 +42,7 @@ __all__ = [
     "Box",
     "Carried",
     "Curve",
+    "CurveLikeness",
     "Energy",
     "Fatigue",
     "Foot",
@@ -49,9 +52,12 @@ __all__ = [
     "JointLoads",
     "JointStrength",
     "Likeness",
+    "LikenessTable",
+    "OpensimFiles",
     "Person",
     "PrintedGait",
     "Rails",
+    "RecordedWalk",
     "Reference",
     "Sitting",
     "Stance",
@@ -74,6 +80,7 @@ __all__ = [
     "joint_torques",
     "lifting",
     "likeness",
+    "opensim_moments",
     "opensim_motion",
     "passive_torques",
     "person_of",
@@ -83,6 +90,7 @@ __all__ = [
     "pulling",
     "pushing",
     "reaching",
+    "recorded_walk",
     "sitting_down",
     "standing_up",
     "walking",

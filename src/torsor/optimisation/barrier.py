@@ -93,7 +93,7 @@ class Point:
     def stationarity(self) -> Array:
         """The gradient by w of the Lagrangian without the bounds' multipliers."""
         gradient, E, H = self.jacobians
-        return np.concatenate([gradient + self.y @ E + self.u @ H, -self.u])
+        return np.concatenate([gradient + self.y @ E + H.transposed_times(self.u), -self.u])
 
     @cached_property
     def dual(self) -> Array:
@@ -134,14 +134,16 @@ class Point:
 
 
 class Direction:
-    """Newton's equations at a point, factorised: steps for any barrier parameter."""
+    """Newton's equations at a point, factorised: steps for any barrier parameter.
 
-    def __init__(self, point: Point, regularisation: Regularisation, spaces: Spaces):
+    ``curvature`` is the weight of the constraints in the Hessian.
+    """
+
+    def __init__(self, point: Point, regularisation: Regularisation, spaces: Spaces, curvature: float = 1.0):
         self.point, n = point, point.n
         _, E, H = point.jacobians
         self._S = (point.z / point.gaps).sum(axis=0)
-        scaled = H * np.sqrt(self._S[n:])[:, None]
-        matrix = point.form.hessian(point.x, point.y, point.u) + scaled.T @ scaled
+        matrix = point.form.hessian(point.x, curvature * point.y, curvature * point.u) + H.gram(self._S[n:])
         matrix[np.diag_indices(n)] += self._S[:n]
         self._system = Condensed(matrix, E, regularisation, spaces)
 
@@ -159,9 +161,9 @@ class Direction:
             centre = centre - second_order / point.gaps
         r = point.stationarity[:, None] - (centre[:, 0] - centre[:, 1]).T
         c, d = off[:e, None], off[e:, None]
-        by_x = -r[:n] - H.T @ (self._S[n:, None] * d + r[n:])
+        by_x = -r[:n] - H.transposed_times(self._S[n:, None] * d + r[n:])
         dx, dy = self._system.solve(by_x, np.repeat(-c, len(mu), axis=1))
-        ds = H @ dx + d
+        ds = H.times(dx) + d
         du = self._S[n:, None] * ds + r[n:]
         dw = np.concatenate([dx, ds]).T
         return Step(dw, dy.T, du.T, centre - point.z - SIGNS * point.z / point.gaps * dw[:, None])

@@ -23,6 +23,12 @@ FAR, OFF = 10.0, 0.3  # largest growth of the residual in a step, or largest mea
 SOFT = 0.9999  # factor of the error below which a step is accepted although the filter rejects it
 RESTARTS, RESTART_MU = 5, 1e-4
 STILL, STILLS = 1e-14, 20  # relative step that counts as 0, and how many of them in a row are accepted
+SHARE, LESS = (
+    0.25,
+    0.1,
+)  # first gap of the barrier problem relative to the objective, and the factor by which it shrinks
+SETTLED = 0.3  # predicted decrease, relative to the gap, below which the gap shrinks
+CLOSE = 3e-3  # mean residual below which the gap shrinks, and all curvature of the constraints counts
 SHORT, SHORTS = 1e-2, 4  # step length that counts as short, and how many of them in a row count as stuck
 
 
@@ -81,6 +87,9 @@ class _Search:
         self.most = 1e3 * max(self.point.mu, 1e-8)
         self.mu, self.is_free = self.point.mu, True
         self.shorts = self.stills = self.restarts = 0
+        size = max(abs(self.point.value[0]), 1e-300)
+        self.is_flat, self.first = True, self.point.theta
+        self.share = min(SHARE, self.point.mu * self.point.products.size / size)
         self.second_order: Array | None = None
         self.filter = Filter(1e-5)
         self.small = 1e-4 * max(1.0, self.point.theta)
@@ -115,10 +124,9 @@ class _Search:
         gradient, E, H = form.jacobian(w[:n])
         z = pairs[1] - pairs[0]
         by_x, u = gradient + z[:n], z[n:]
-        dx, dy = Condensed(np.eye(n) + H.T @ H, E, Regularisation(), self.spaces).solve(
-            -(by_x + H.T @ u)[:, None], np.zeros((len(E), 1))
-        )
-        y, u = dy[:, 0], u + H @ dx[:, 0]
+        system = Condensed(np.eye(n) + H.gram(np.ones(len(u))), E, Regularisation(), self.spaces)
+        dx, dy = system.solve(-(by_x + H.transposed_times(u))[:, None], np.zeros((len(E), 1)))
+        y, u = dy[:, 0], u + H.times(dx[:, 0])
         if max(np.abs(y).max(initial=0.0), np.abs(u).max(initial=0.0)) > 1e3:
             y, u = np.zeros_like(y), np.zeros_like(u)
         return Point(form, w, y, u, pairs)
@@ -161,29 +169,56 @@ class _Search:
 
     def _advance(self) -> bool:
         """Take a step; return whether one was accepted."""
+        self.is_flat = self.is_flat and self.point.theta <= self.first  # a search without curvature may diverge
         try:
-            direction = Direction(self.point, self.regularisation, self.spaces)
+            direction = Direction(self.point, self.regularisation, self.spaces, self._curvature)
         except np.linalg.LinAlgError:
             return False
         return self._search(direction, self._choose(direction))
 
+    @property
+    def _curvature(self) -> float:
+        """The weight of the constraints' curvature: little far from feasibility, where multipliers mislead."""
+        count = len(self.point.value[1])
+        return min(1.0, CLOSE * count / max(self.point.theta, 1e-300)) if count and self.is_flat else 1.0
+
+    @property
+    def _gap(self) -> float:
+        """The least gap of the barrier problem, a share of the objective that shrinks as the search settles.
+
+        Without it the adaptive barrier parameter vanishes long before the search is near the optimum, and short steps
+        along bounds follow.
+        """
+        return self.share * abs(self.point.value[0])
+
     def _choose(self, direction: Direction) -> Step:
-        """Choose the barrier parameter (adaptively while that makes progress, else monotonically); return the step."""
-        point = self.point
+        """Choose the barrier parameter; return the step."""
+        point, count = self.point, max(self.point.products.size, 1)
         progresses = self.past.accepts(point.theta, point.value[0])
         if self.is_free and not progresses:
             self.is_free, self.mu = False, max(0.8 * point.mu, self.least)
             self.filter.clear()
         elif not self.is_free and progresses:
             self.is_free = True
-        self.second_order = None
         if self.is_free:
             self.past.add(point.theta, point.value[0])
-            self.mu, self.second_order, step = direction.corrected(self.least, self.most)
+        while True:
+            least = max(self.least, self._gap / count)
+            step = self._step(direction, least)
+            decrease = abs(float(point.merit_gradient(self.mu) @ step.w))
+            if self._curvature < 1.0 or decrease > SETTLED * self._gap or least == self.least:
+                return step
+            self.share *= LESS
+
+    def _step(self, direction: Direction, least: float) -> Step:
+        """Return the step; its barrier parameter is adaptive while that makes progress, else monotone."""
+        point, self.second_order = self.point, None
+        if self.is_free:
+            self.mu, self.second_order, step = direction.corrected(least, max(least, self.most))
             self.filter.clear()
             return step
-        while point.error(self.mu) <= 10 * self.mu and self.mu > self.least:
-            self.mu = max(self.least, min(0.2 * self.mu, self.mu**1.5))
+        while point.error(self.mu) <= 10 * self.mu and self.mu > least:
+            self.mu = max(least, min(0.2 * self.mu, self.mu**1.5))
             self.filter.clear()
         return Step(*(each[0] for each in direction.steps(np.array([self.mu]))))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from torsor.arrays import Array, Flags
 from torsor.optimisation.record import Record
+from torsor.optimisation.row_blocks import BlockMatrix, RowBlocks
 
 SIGNS = np.array([[1.0], [-1.0]])  # of distances from lower and upper bounds
 CLOSEST = 1e-15  # least relative distance from a bound, against rounding
@@ -22,7 +23,7 @@ class Jacobians(NamedTuple):
 
     gradient: Array
     equations: Array
-    inequalities: Array
+    inequalities: BlockMatrix
 
 
 class StandardForm:
@@ -49,14 +50,16 @@ class StandardForm:
         np.maximum.at(steep_rows, rows, np.abs(entries))
         self.scales = np.minimum(1.0, STEEPEST / np.maximum(steep_rows, 1e-300))
         self._entry_scales = self.scales[rows]
-        # Places of the entries in the Jacobian of equations, then inequalities, by free variables; one past the end if
-        # none.
         row_at, column_at = (np.full(size, -1) for size in (program.m, program.n))
         row_at[self.e], row_at[self.i] = np.arange(len(self.e)), len(self.e) + np.arange(len(self.i))
         column_at[self.free] = np.arange(len(self.free))
-        self._last = (len(self.e) + len(self.i)) * len(self.free)
-        found = row_at[rows] * len(self.free) + column_at[columns]
-        self._flat = np.where((row_at[rows] >= 0) & (column_at[columns] >= 0), found, self._last)
+        row, column = row_at[rows], column_at[columns]
+        own = (row >= 0) & (column >= 0)
+        self._entries_e = np.flatnonzero(own & (row < len(self.e)))
+        self._entries_i = np.flatnonzero(own & (row >= len(self.e)))
+        self._place_e = row[self._entries_e], column[self._entries_e]
+        shape, entries_i = (len(self.i), len(self.free)), self._entries_i
+        self._blocks = RowBlocks(shape, row[entries_i] - len(self.e), column[entries_i])
         self._target = program.row_lower[self.e]
         self.row_lower, self.row_upper = (
             (side * self.scales)[self.i] for side in (program.row_lower, program.row_upper)
@@ -89,10 +92,10 @@ class StandardForm:
     def jacobian(self, x: Array) -> Jacobians:
         """Return the first derivatives."""
         gradient, entries = self._evaluations.jacobian(self.full(x))
-        flat = np.zeros(self._last + 1)
-        flat[self._flat] = entries * self._entry_scales
-        J = flat[:-1].reshape(len(self.e) + len(self.i), len(self.free))
-        return Jacobians(self.weight * gradient[self.free], J[: len(self.e)], J[len(self.e) :])
+        entries = entries * self._entry_scales
+        E = np.zeros((len(self.e), len(self.free)))
+        E[self._place_e] = entries[self._entries_e]
+        return Jacobians(self.weight * gradient[self.free], E, self._blocks.filled(entries[self._entries_i]))
 
     def hessian(self, x: Array, y: Array, u: Array) -> Array:
         """Return the Hessian (n, n) of f + y . c + u . h."""
@@ -181,4 +184,4 @@ def _residuals(form: StandardForm, x: Array) -> tuple[Array, Array]:
     _, c, h = form.value(x)
     _, E, H = form.jacobian(x)
     off = h - np.clip(h, form.row_lower, form.row_upper)
-    return np.concatenate([c, off]), np.concatenate([E, np.where(off != 0, 1.0, 0.0)[:, None] * H])
+    return np.concatenate([c, off]), np.concatenate([E, np.where(off != 0, 1.0, 0.0)[:, None] * H.dense()])

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
 
 from torsor import library
+from torsor.human import animate
 from torsor.library.anthropometry import SEXES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
@@ -30,14 +32,20 @@ class Option:
 
 @dataclass(frozen=True)
 class Report:
-    """Output in addition to the table of a result: more ``tables``, a ``plot``, and ``figures`` for the JSON file."""
+    """Output in addition to the table of a result: more ``tables``, a ``plot``, and ``figures`` for the JSON file.
+
+    ``csv`` writes the table of ``--csv``, by default the samples of the motion; ``saves`` has what ``--save`` writes in
+    addition to .npz files, by suffix.
+    """
 
     plot: Callable[[Path], object]
     tables: tuple[RenderableType, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
+    csv: Callable[[Path], object] | None = None
+    saves: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
 
 
-def plain_report(result: MotionResult) -> Report:
+def plain_report(result: MotionResult, given: Mapping[str, Any] | None = None) -> Report:
     """Return the report of any motion: its plot."""
     return Report(result.plot)
 
@@ -47,13 +55,14 @@ class Prediction:
     """A motion that can be predicted: ``torsor predict NAME``.
 
     ``problem`` makes the motion problem from {name of an option: value}, for the ``options`` that are given; ``report``
-    is called with the result.
+    is called with the result and the same options. ``saves`` are suffixes of files that ``--save`` writes beside .npz.
     """
 
     name: str
     problem: Callable[[Mapping[str, Any]], MotionProblem]
     options: tuple[Option, ...] = ()
-    report: Callable[[MotionResult], Report] = plain_report
+    report: Callable[[MotionResult, Mapping[str, Any]], Report] = plain_report
+    saves: tuple[str, ...] = ()
 
 
 # Options that several predictions of a human have: the size of the body, and a box in the hands.
@@ -70,6 +79,14 @@ ERGONOMICS = Option(
     metavar="FILE",
     help="write an ergonomic report to this .html file: loads of the back, lifting equation, percent capable",
 )
+
+
+MOVIES = (".gif", ".mp4")
+
+
+def movies(result: MotionResult) -> dict[str, Callable[[Path], object]]:
+    """Return what writes a motion of a body as a movie, by suffix."""
+    return dict.fromkeys(MOVIES, partial(animate, result))
 
 
 def chosen(given: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -5,7 +5,18 @@ from functools import partial
 from typing import Any
 
 from torsor.checks import positive
-from torsor.cli.predictions.prediction import BODY, BOX, ERGONOMICS, Option, Prediction, Report, body_of, chosen
+from torsor.cli.predictions.prediction import (
+    BODY,
+    BOX,
+    ERGONOMICS,
+    MOVIES,
+    Option,
+    Prediction,
+    Report,
+    body_of,
+    chosen,
+    movies,
+)
 from torsor.human import (
     Box,
     Rails,
@@ -40,8 +51,9 @@ HANDLE = Option("--handle", type=float, metavar="M", help="height of the handle 
 HAND = Option("--hand", choices=SIDES, help="hand that reaches (default: right)")
 
 
-def _report(result: MotionResult) -> Report:
-    return Report(partial(plot_task, result), figures={"joint_torques": joint_torques(result).tolist()})
+def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:
+    torques = {"joint_torques": joint_torques(result).tolist()}
+    return Report(partial(plot_task, result), figures=torques, saves=movies(result))
 
 
 def _lift(given: Mapping[str, Any]) -> MotionProblem:
@@ -67,9 +79,9 @@ def _reach(given: Mapping[str, Any]) -> MotionProblem:
     return reaching(body_of(given), **chosen(given, "target", "hand"))
 
 
-LIFT = Prediction("lift", _lift, (*BODY, BOX, TURN, ERGONOMICS), _report)
-PUSH = Prediction("push", partial(_handle, pushing), (*BODY, FORCE, HANDLE, ERGONOMICS), _report)
-PULL = Prediction("pull", partial(_handle, pulling), (*BODY, FORCE, HANDLE, ERGONOMICS), _report)
-STAND_UP = Prediction("stand-up", partial(_seat, standing_up), (*BODY, SEAT, ARMRESTS, ERGONOMICS), _report)
-SIT_DOWN = Prediction("sit-down", partial(_seat, sitting_down), (*BODY, SEAT, ARMRESTS, ERGONOMICS), _report)
-REACH = Prediction("reach", _reach, (*BODY, TARGET, HAND, ERGONOMICS), _report)
+LIFT = Prediction("lift", _lift, (*BODY, BOX, TURN, ERGONOMICS), _report, MOVIES)
+PUSH = Prediction("push", partial(_handle, pushing), (*BODY, FORCE, HANDLE, ERGONOMICS), _report, MOVIES)
+PULL = Prediction("pull", partial(_handle, pulling), (*BODY, FORCE, HANDLE, ERGONOMICS), _report, MOVIES)
+STAND_UP = Prediction("stand-up", partial(_seat, standing_up), (*BODY, SEAT, ARMRESTS, ERGONOMICS), _report, MOVIES)
+SIT_DOWN = Prediction("sit-down", partial(_seat, sitting_down), (*BODY, SEAT, ARMRESTS, ERGONOMICS), _report, MOVIES)
+REACH = Prediction("reach", _reach, (*BODY, TARGET, HAND, ERGONOMICS), _report, MOVIES)

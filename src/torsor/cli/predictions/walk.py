@@ -2,23 +2,31 @@
 
 import argparse
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
+
+from rich.console import RenderableType
 
 from torsor.checks import positive
 from torsor.cli.predictions.prediction import (
     BODY,
     BOX,
     ERGONOMICS,
+    MOVIES,
     Option,
     Prediction,
     Report,
     body_of,
     chosen,
+    movies,
     plain_report,
 )
 from torsor.errors import ModelError, describe
-from torsor.human import Backpack, Box, Step, Stride, walking
+from torsor.human import Backpack, Box, Step, Stride, recorded_walk, walking, write_opensim
+from torsor.human.comparison.files import SUFFIXES
+from torsor.human.comparison.given import given_references
 from torsor.human.gait.settings import VERSIONS
 from torsor.human.gait.walking import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.terms.habits import METRES
@@ -103,6 +111,16 @@ OPTIONS = (
     ),
     _pairs("--strength", "joints that are weaker, with factors of their strength"),
     ERGONOMICS,
+    Option(
+        "--compare",
+        nargs="+",
+        action="append",
+        metavar="FILE",
+        help="compare with recorded people: files of one recording (.mot, .sto, .csv, .npz: angles, moments, ground "
+        'forces), or a built-in reference, such as "Schwartz 2008"; may be repeated',
+    ),
+    Option("--compare-mass", type=float, metavar="KG", help="mass of the recorded person (default: by the forces)"),
+    Option("--samples", type=Path, metavar="FILE", help="write the samples of the solved step to this table (.csv)"),
     _pairs(
         "--objective",
         f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free, of {', '.join(FREE_OBJECTIVES)}",
@@ -111,6 +129,7 @@ OPTIONS = (
 
 
 def _problem(given: Mapping[str, Any]) -> MotionProblem:
+    given_references(_references(given), "right", Stride)  # a mistake in a file is told before the search
     body = body_of(given)
     if "backpack" in given and "box" in given:
         raise ModelError(describe("--backpack and --box are both given", where="walk", allowed="one of them"))
@@ -161,11 +180,34 @@ def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:
     return {name: math.radians(angle) for name, angle in degrees.items()}
 
 
-def _report(result: MotionResult) -> Report:
+def _references(given: Mapping[str, Any]) -> list[Any] | None:
+    """Return what --compare names, None if it is not given: several files are one recording."""
+    named, mass = given.get("compare"), given.get("compare_mass")
+    recorded = [names for names in named or () if Path(names[0]).suffix.lower() in SUFFIXES]
+    if mass is not None and not recorded:
+        fix = "--compare forces.mot names a recording"
+        raise ModelError(describe("--compare-mass without a recording", where="walk", fix=fix))
+    if named is None:
+        return None
+    return [
+        recorded_walk(*names, mass=mass) if names in recorded else names[0] if len(names) == 1 else tuple(names)
+        for names in named
+    ]
+
+
+def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     if not result.is_feasible:
         return plain_report(result)
     stride = Stride(result)
-    return Report(stride.plot, (stride,), {"stride": stride.to_dict()})
+    tables: tuple[RenderableType, ...] = (stride,)
+    figures = {"stride": stride.to_dict()}
+    references = _references(given)
+    if references is not None:
+        compared = stride.likeness(references)
+        tables += (compared,)
+        figures["comparison"] = compared.to_dict()
+    saves: dict[str, Callable[[Path], object]] = {**movies(result), ".mot": partial(write_opensim, stride)}
+    return Report(partial(stride.plot, references=references), tables, figures, stride.save, saves)
 
 
-WALK = Prediction("walk", _problem, OPTIONS, _report)
+WALK = Prediction("walk", _problem, OPTIONS, _report, (*MOVIES, ".mot"))

@@ -5,6 +5,7 @@ If the walk is one step, the second step of the stride is its mirror image; if i
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +14,12 @@ from torsor.checks import instance_of, one_of
 from torsor.deprecation import renamed_attribute
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL, SIDES
+from torsor.human.comparison.given import CURVES, Given, given_references
+from torsor.human.comparison.table import LikenessTable
 from torsor.human.contact.free_walk import solved_step
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.gait.energy import Energy, energy, joint_of
-from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
+from torsor.human.gait.references import REFERENCES, Reference
 from torsor.human.terms.pressing import pressure
 from torsor.human.terms.samples import JOINTS, Samples, sampled, sampled_at, walk_of
 from torsor.motion import MotionResult
@@ -101,9 +104,9 @@ class StrideCurves(Playable):
         later, first = found.part(half, COUNT - 1), found.part(0, half)
         return later.mirrored(body, -length, -rise).then(first.mirrored(body, length, rise))
 
-    def _place(self, name: str) -> int:
+    def _place(self, name: str, other: bool = False) -> int:
         names = self.body.coordinate_names
-        for each in (f"right_{name}", name):
+        for each in (f"left_{name}" if other else f"right_{name}", name):
             if each in names[TURNS]:
                 return names.index(each)
         own = [each.removeprefix("right_") for each in names[TURNS] if not each.startswith("left_")]
@@ -111,23 +114,26 @@ class StrideCurves(Playable):
 
     # Curves
 
-    def angle(self, name: str) -> Array:
-        """Return an angle (401,) in degrees: of the own side, the pelvis ("tilt", "list", "yaw") or the spine."""
-        return np.degrees(self.samples.q[:, self._place(name)])
+    def angle(self, name: str, *, other: bool = False) -> Array:
+        """Return an angle (401,) in degrees: of the own side, the pelvis ("tilt", "list", "yaw") or the spine.
 
-    def moment(self, name: str) -> Array:
+        With ``other``, it is that of the other leg or arm, at the same instants.
+        """
+        return np.degrees(self.samples.q[:, self._place(name, other)])
+
+    def moment(self, name: str, *, other: bool = False) -> Array:
         """Return the internal moment (401,) of a joint in N m/kg, with the ground's wrenches on the feet.
 
         The name is its positive direction: "hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion".
         """
         sign = -1.0 if name in OPPOSITE else 1.0
-        return sign * self.samples.torques[:, self._place(OPPOSITE.get(name, name))] / self.body.mass
+        return sign * self.samples.torques[:, self._place(OPPOSITE.get(name, name), other)] / self.body.mass
 
-    def power(self, name: str) -> Array:
+    def power(self, name: str, *, other: bool = False) -> Array:
         """Return the power (401,) in W/kg of a coordinate, or of a joint with all its axes, such as "hip"."""
-        names = self.body.coordinate_names
-        places = [k for k in range(len(GLOBAL), len(names)) if joint_of(names[k]) in (name, f"right_{name}")]
-        places = places or [self._place(OPPOSITE.get(name, name))]
+        names, own = self.body.coordinate_names, f"left_{name}" if other else f"right_{name}"
+        places = [k for k in range(len(GLOBAL), len(names)) if joint_of(names[k]) in (name, own)]
+        places = places or [self._place(OPPOSITE.get(name, name), other)]
         at = self.samples
         return np.asarray((at.torques[:, places] * at.v[:, places]).sum(axis=1) / self.body.mass)
 
@@ -176,13 +182,37 @@ class StrideCurves(Playable):
         """Return the curve (401,) of the quantity of a reference, in its unit."""
         if reference.kind == "force":
             return 100 * self.force[:, FORCES.index(reference.name)]
+        if reference.kind == "power":
+            return self.power(reference.name)
         return self.angle(reference.name) if reference.kind == "angle" else self.moment(reference.name)
 
-    def likeness(self) -> dict[str, Likeness]:
-        """Return the likeness of curves to those of people, by the names of ``references.REFERENCES``.
+    def as_reference(self, label: str = "") -> list[Reference]:
+        """Return the curves as references for another walk; ``label`` is for legends."""
+        text = label or f"predicted, {self.step.speed:.3g} m/s"
+        known = (REFERENCES[name] for name in CURVES)
+        return [each._replace(source=text, mean=self.curve(each), sd=None) for each in known]
 
-        It is empty on stairs: the references are of level ground.
+    def references(self, references: Any = None) -> Given:
+        """Return what ``likeness`` and ``plot`` compare with, as a list of ``Reference``, and notes about it.
+
+        The built-in ones are of level ground: on stairs there are none by default.
         """
-        if self.step.rise:
-            return {}
-        return {name: likeness(self.curve(each), each.mean) for name, each in REFERENCES.items()}
+        if references is None and self.step.rise:
+            return Given([], [])
+        return given_references(references, self.side, StrideCurves)
+
+    def likeness(self, references: Any = None) -> LikenessTable:
+        """Return the likeness of the curves to those of people: a table of r2 and RMSE, by the name of the curve.
+
+        ``references`` are names of built-in ones (of ``REFERENCES``, or "Schwartz 2008"), files of recorded people
+        (.mot, .sto, .csv, .npz; a tuple of files is one recording), mappings {"knee_flexion": values (K,), (mean, sd),
+        or strides (N, K)}, another ``Stride``, what ``recorded_walk`` or ``torsor.human.measured`` returns, or a list
+        of these; None is all built-in ones. r2 is the squared correlation; RMSE is divided by the mean of the standard
+        deviations for "RMSE in SD".
+
+        Example:
+            >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
+            >>> stride.likeness(["Schwartz 2008", ("angles.mot", "forces.mot")]).means  # doctest: +SKIP
+        """
+        found = self.references(references)
+        return LikenessTable([(each, self.curve(each)) for each in found.references], found.notes)

@@ -1,7 +1,8 @@
 """The figure of a stride: curves compared with those of people, and postures (matplotlib, the extra ``plot``)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -9,50 +10,56 @@ from numpy.linalg import norm
 
 from torsor.arrays import Array
 from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
+from torsor.human.comparison.table import DIGITS, LikenessTable
 from torsor.human.contact.schedule import described
 from torsor.human.contact.stairs import Stairs, stairs_of
 from torsor.human.gait.curves import StrideCurves
-from torsor.human.gait.references import REFERENCES, Likeness
+from torsor.human.gait.references import REFERENCES, SOURCES, Reference
 from torsor.human.gait.stairs_drawing import FIRST, LAST, LINE
 from torsor.human.terms.pressing import pressure
 from torsor.human.terms.problem import load_of, who
 from torsor.human.terms.samples import JOINTS
 from torsor.results.figures import label_of_title, new_figure, saved
 
-OWN, PEOPLE, OTHERS = "#1f4e8c", "0.45", ("#d98b2b", "#4c9a5f")
+OWN, PEOPLE = "#1f4e8c", ("0.45", "#d98b2b", "#4c9a5f", "#a8527a", "#7a5c3a")
 SHOWN = (
-    *("hip_flexion", "knee_flexion", "ankle_flexion", "hip_adduction", "hip_rotation", "list"),
-    *("yaw", "shoulder_flexion", "elbow_flexion", "hip_extension", "knee_extension", "ankle_plantarflexion"),
-    *("hip_abduction", "vertical", "forward", "medial"),
+    *("hip_flexion", "knee_flexion", "ankle_flexion", "hip_adduction"),
+    *("hip_extension", "knee_extension", "ankle_plantarflexion", "hip_abduction"),
+    *("hip_power", "knee_power", "ankle_power", "hip_rotation"),
+    *("vertical", "forward", "medial", "list"),
+    *("shoulder_flexion", "elbow_flexion", "yaw"),
 )
-TITLES = {"list": "pelvis list", "yaw": "pelvis yaw"} | {name: f"{name} force" for name in SHOWN[-3:]}
-COLUMNS, POSTURES, APART = 4, 9, 0.75  # panels in a row, number of postures and their distance (m)
+TITLES = {"list": "pelvis list", "yaw": "pelvis yaw"} | {name: f"{name} force" for name in SHOWN[12:15]}
+COLUMNS, ROWS = 4, 6  # of panels
+POSTURES, APART = 9, 0.75  # number of postures and their distance (m)
+WIDE, MOST = 78, 6  # letters of a line of the legend, and sources from which on it has two columns
 
 
-def plot(stride: StrideCurves, path: str | Path | None) -> Any:
-    """Return a figure: curves with the bands of people, joint reactions, powers, and postures."""
-    rows = len(SHOWN) // COLUMNS
-    figure = new_figure(14.0, 2.45 * (rows + 1) + 4.0)
-    grid = figure.add_gridspec(rows + 2, COLUMNS, height_ratios=[1.0] * (rows + 1) + [1.6])
-    alike = stride.likeness()
-    for index, name in enumerate(SHOWN):
-        row, column = divmod(index, COLUMNS)
-        _compare(figure.add_subplot(grid[row, column]), stride, name, alike)
+def plot(stride: StrideCurves, path: str | Path | None, references: Any = None) -> Any:
+    """Return a figure: curves with the bands of people, joint reactions, and postures."""
+    figure = new_figure(14.0, 2.45 * ROWS + 4.0)
+    grid = figure.add_gridspec(ROWS + 1, COLUMNS, height_ratios=[1.0] * ROWS + [1.6])
+    places = [grid[divmod(k, COLUMNS)] for k in range(ROWS * COLUMNS)]
+    given = stride.references(references).references
+    colours = _colours(given)
+    for place, name in zip(places, SHOWN, strict=False):
+        _compare(figure.add_subplot(place), stride, name, [each for each in given if each.curve == name], colours)
     reaction = "joint reactions (without muscles)", "body weights"
-    _joints(figure.add_subplot(grid[rows, 0]), stride, lambda joint: norm(stride.reaction(joint), axis=1), *reaction)
-    _joints(figure.add_subplot(grid[rows, 1]), stride, stride.power, "joint power", "W/kg")
-    _pressure(figure.add_subplot(grid[rows, 2]), stride)
-    _energy(figure.add_subplot(grid[rows, 3]), stride)
+    later = iter(places[len(SHOWN) :])
+    _joints(figure.add_subplot(next(later)), stride, lambda joint: norm(stride.reaction(joint), axis=1), *reaction)
+    _pressure(figure.add_subplot(next(later)), stride)
+    _energy(figure.add_subplot(next(later)), stride)
     for axes in figure.axes[-COLUMNS:]:
         axes.set_xlabel("% of stride", fontsize=9)
-    _postures(figure.add_subplot(grid[rows + 1, :]), stride)
+    _legend(figure.add_subplot(grid[ROWS - 1, 2:]), stride, given, colours)
+    _postures(figure.add_subplot(grid[ROWS, :]), stride)
     step = stride.step
     result = stride.result
     what = f"{who(result.problem)}: {stride.side} stride at {described(step)}"
     aims = " + ".join(part.title for part in result.problem.costs)
     how = f"minimise {aims}; {result.solver}: {result.status}"
     people = "blue: predicted; dashed and shaded: people, mean and standard deviation; vertical line: toe-off"
-    people = people if alike else "vertical line: toe-off"
+    people = people if given else "vertical line: toe-off"
     figure.suptitle(label_of_title(f"{what}\n{how}\n{people}"))
     return saved(figure, path, dpi=80)
 
@@ -67,28 +74,47 @@ def _style(axes: Any, title: str, unit: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _compare(axes: Any, stride: StrideCurves, name: str, alike: dict[str, Likeness]) -> None:
-    """Draw a curve over the band of its reference, and other references as thin lines."""
-    own = [each for each in REFERENCES if each.split(",")[0] == name and alike]
-    for key, colour in zip(own, (PEOPLE, *OTHERS), strict=False):
-        reference = REFERENCES[key]
-        at = np.linspace(0.0, 100.0, len(reference.mean))
-        if key == name:
-            axes.plot(at, reference.mean, "--", color=colour, linewidth=1.3, label=reference.source)
-            if reference.sd is not None:
-                ends = reference.mean - reference.sd, reference.mean + reference.sd
-                axes.fill_between(at, *ends, color=colour, alpha=0.2, linewidth=0)
-        else:
-            axes.plot(at, reference.mean, ":", color=colour, linewidth=1.2, label=reference.source)
-    axes.plot(100 * stride.s, stride.curve(REFERENCES[name]), color=OWN, linewidth=2.0)
+def _colours(references: Sequence[Reference]) -> dict[str, str]:
+    """Return the colour of each source; of many sources, some share one."""
+    sources = dict.fromkeys(each.source for each in references)
+    return {source: PEOPLE[k % len(PEOPLE)] for k, source in enumerate(sources)}
+
+
+def _compare(
+    axes: Any, stride: StrideCurves, name: str, references: Sequence[Reference], colours: Mapping[str, str]
+) -> None:
+    """Draw a curve over the band of its first reference that has one; references after the first are dotted."""
+    wide = next((each for each in references if each.sd is not None), None)
+    for k, each in enumerate(references):
+        at, colour = np.linspace(0.0, 100.0, len(each.mean)), colours[each.source]
+        axes.plot(at, each.mean, ":" if k else "--", color=colour, linewidth=1.3, label=label_of_title(each.label))
+        if each is wide and each.sd is not None:
+            axes.fill_between(at, each.mean - each.sd, each.mean + each.sd, color=colour, alpha=0.2, linewidth=0)
+    own = references[0] if references else REFERENCES[name]
+    axes.plot(100 * stride.s, stride.curve(own), color=OWN, linewidth=2.0)
     _off(axes, stride)
-    reference, title = REFERENCES[name], TITLES.get(name, name.replace("_", " "))
-    if name not in alike:
-        _style(axes, title, reference.unit)
-        return
-    digits, found = 2 if reference.kind == "moment" else 1, alike[name]
-    _style(axes, f"{title}: r {found.correlation:.2f}, rms {found.rms:.{digits}f}", reference.unit)
-    axes.legend(fontsize=7, frameon=False, loc="best", handlelength=1.6)
+    title = TITLES.get(name, name.replace("_", " "))
+    if references:
+        found = LikenessTable([(own, stride.curve(own))])[name]
+        title += f": r {found.correlation:.2f}, rms {found.rms:.{DIGITS[own.kind]}f}"
+        axes.legend(fontsize=7, frameon=False, loc="best", handlelength=1.6)
+    _style(axes, title, own.unit)
+
+
+def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], colours: Mapping[str, str]) -> None:
+    """List the sources, each with the mean likeness over its sagittal curves."""
+    axes.plot([], [], color=OWN, linewidth=2.0, label="predicted")
+    table = LikenessTable([(each, stride.curve(each)) for each in references])
+    for source, colour in colours.items():
+        label = next(each.label for each in references if each.source == source)
+        mean = table.means[label]
+        words = shorten(SOURCES.get(source, source), WIDE, placeholder=" ...")
+        if mean.curves:
+            sd = "" if mean.rms_sd is None else f", RMSE {mean.rms_sd:.2f} SD"
+            words += f"\n    r2 {mean.r2:.2f}{sd}, mean of {mean.curves} sagittal curve{'s' * (mean.curves > 1)}"
+        axes.plot([], [], "--", color=colour, linewidth=1.3, label=label_of_title(words))
+    axes.axis("off")
+    axes.legend(fontsize=8, frameon=False, loc="center left", ncols=1 if len(colours) < MOST else 2)
 
 
 def _off(axes: Any, stride: StrideCurves) -> None:

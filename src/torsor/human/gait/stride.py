@@ -7,10 +7,10 @@ import numpy as np
 from rich.console import Group
 from rich.table import Table
 
+from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.schedule import described
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
-from torsor.human.gait.references import REFERENCES, SOURCES
 from torsor.human.terms.problem import who
 from torsor.human.terms.samples import JOINTS
 from torsor.motion import MotionProblem, MotionResult, load_problem
@@ -90,10 +90,7 @@ class Stride(Result, StrideCurves):
             "peaks": peaks(self),
             "energy": {name: getattr(self.energy, name) for name in ENERGY}
             | {"work": {name: each._asdict() for name, each in self.energy.work.items()}},
-            "likeness": {
-                name: {**each._asdict(), "source": SOURCES[REFERENCES[name].source]}
-                for name, each in self.likeness().items()
-            },
+            "likeness": self.likeness().to_dict()["curves"],
             "curves": {
                 "share": self.s.tolist(),  # a key of written files: it keeps its name
                 "angles": {name: self.angle(name).tolist() for name in MOVED},
@@ -113,6 +110,10 @@ class Stride(Result, StrideCurves):
         columns += [Column(f"angle {name}", "degrees", self.angle(name)) for name in MOVED]
         columns += [Column(f"moment {name}", "N m/kg", self.moment(name)) for name in MOMENTS]
         columns += [Column(f"power {name}", "W/kg", self.power(name)) for name in JOINTS]
+        limbs = [name for name in MOVED if name not in GLOBAL]  # the pelvis has no sides
+        columns += [Column(f"angle other {name}", "degrees", self.angle(name, other=True)) for name in limbs]
+        columns += [Column(f"moment other {name}", "N m/kg", self.moment(name, other=True)) for name in MOMENTS]
+        columns += [Column(f"power other {name}", "W/kg", self.power(name, other=True)) for name in JOINTS]
         for k, foot in enumerate(("own", "other")):
             columns += columns_of(f"force {foot} foot", names, ["body weights"] * 3, self.forces[:, k])
             columns += columns_of(f"pressure {foot} foot", ("x", "z"), ["m"] * 2, self.pressure[:, k])
@@ -130,8 +131,8 @@ class Stride(Result, StrideCurves):
             "vertical force": ", ".join(f"{name} {100 * each:.0f} %" for name, each in vertical.items()) + " of weight",
             "positive work": f"{self.energy.cost_of_transport:.3f} J/(kg m)",
         }
-        rows = [(name, f"{each.correlation:.2f}", f"{each.rms:.3g}") for name, each in self.likeness().items()]
-        head = ("compared with people", "correlation", "rms")
+        rows = [(name, f"{each.r2:.2f}", f"{each.rms:.3g}") for name, each in self.likeness().items()]
+        head = ("compared with people", "r2", "RMSE")
         return Summary(f"{self.side.capitalize()} stride", facts, head, rows)
 
     def report(self, width: int = 110) -> str:
@@ -139,12 +140,15 @@ class Stride(Result, StrideCurves):
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:
-        people = [] if self.step.rise else [_likeness(self)]
+        people = [each for each in [self.likeness()] if each]
         return Group(_objective(self), _peaks(self), _energy(self), *people)
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it."""
-        return plot(self, path)
+    def plot(self, path: str | Path | None = None, references: Any = None) -> Any:
+        """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it.
+
+        ``references`` are as in ``likeness``: built-in ones by default, recordings of people, or other strides.
+        """
+        return plot(self, path, references)
 
 
 def _ends(curve: Any) -> dict[str, float]:
@@ -220,15 +224,4 @@ def _energy(stride: StrideCurves) -> Table:
     table.add_row("change of energy", "", "", f"{found.change:.2f}")
     table.add_row("residual of the balance", "", "", f"{found.residual:.1e}")
     table.add_row("positive work, J/(kg m)", "", "", f"{found.cost_of_transport:.3f}")
-    return table
-
-
-def _likeness(stride: StrideCurves) -> Table:
-    table = titled_table("Compared with people", "curve", "correlation", "rms", "unit", "source")
-    for name, each in stride.likeness().items():
-        reference = REFERENCES[name]
-        words = name.split(",")[0].replace("_", " ")
-        what = words if reference.kind == "angle" else f"{words} {reference.kind}"
-        digits = 2 if reference.kind == "moment" else 1
-        table.add_row(what, f"{each.correlation:.2f}", f"{each.rms:.{digits}f}", reference.unit, reference.source)
     return table

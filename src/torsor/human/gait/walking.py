@@ -84,8 +84,8 @@ def walking(
     version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
 
     Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
-    free (all of them by default), has no habits, and minimises {"energy": 1.0, "effort": 1.0} for each metre, to which
-    "accelerations" may be added (docs/free_steps.md). The hands may hold ``rails`` in turn, and stairs are possible
+    free (all of them by default), has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} for
+    each metre (docs/free_steps.md). The hands may hold ``rails`` in turn, and stairs are possible
     (docs/stairs_and_rails.md). It takes no ``curves`` and no ``steps=2``.
 
     As printed: the version "printed" has the objective and the constraints that Barman 2020 prints (eqs. 5.1 to 5.10),
@@ -129,7 +129,7 @@ def walking(
         frozen=settings.held,
         numbers=numbers,
         name="walk",
-        settings={"solver": "condensed", "tolerance": 1e-5},
+        settings={"solver": "condensed", "tolerance": 1e-4 if chosen.is_free else 1e-5},
         load=settings.load,
     )
 

@@ -38,7 +38,7 @@ class MeasuredDynamics:
 
     ``q``, ``v``, ``a`` and ``forces`` (K, n), the generalised forces (N m, N) of the coordinates ``names``, at
     ``times`` (K,); ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes:
-    what the ground forces leave open. ``weight`` is in N.
+    what the ground forces leave open. ``weight`` is in N; ``ground`` are the ground forces.
     """
 
     names: tuple[str, ...]
@@ -50,6 +50,7 @@ class MeasuredDynamics:
     residual_force: Array
     residual_moment: Array
     weight: float
+    ground: GroundForces | None = None
 
     def moment(self, name: str) -> Array:
         """Return the generalised force (K,) of a coordinate, in N m or N."""
@@ -121,7 +122,7 @@ def inverse_dynamics(
     force, moment = _residual(tree, states[0], tau)
     forces = model.forces(x, tau) if isinstance(model, Skeleton) else tau
     weight = float(tree.mass * np.linalg.norm(tree.gravity))
-    found = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight)
+    found = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight, ground)
     if check:
         _check_residual(found, EDGE / (cutoff or CUTOFF))
     return found

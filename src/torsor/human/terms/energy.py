@@ -19,7 +19,8 @@ from torsor.motion.terms.term import Constraint, Cost, Rows
 
 DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
 BASAL = 1.2  # W/kg, the power of a body at rest (Bhargava et al. 2004)
-SMOOTH = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2)
+SMOOTH = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2) - SMOOTH
+SLIPPING, LEAST_SLIP = 0.125, 0.002  # efficiency of slipping feet, half that of muscles, and the smoothness (W/kg)
 ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
 
 
@@ -28,6 +29,11 @@ def muscle_torques(node: Node) -> ca.SX:
     passive = torques_by_coordinate(node.robot.coordinate_names, node.q, node.v)
     found: ca.SX = contact_forces(node).torques - ca.vertcat(*passive)
     return found
+
+
+def _size(P: ca.SX, smooth: float = SMOOTH) -> ca.SX:
+    """Return |P|, smooth at 0."""
+    return ca.sqrt(P**2 + smooth**2) - smooth
 
 
 def _metres(node: Node) -> ca.SX:
@@ -51,17 +57,17 @@ class MetabolicEnergy(Driven, Cost):
     """The metabolic energy for each metre and kg (J/(kg m)): work by its efficiency, and the power at rest.
 
     Positive work costs 1/0.25 and negative work 1/1.20 of itself, for each axis of each joint (Margaria 1968). Work of
-    the ground at feet that slip a little is charged in the same way, so that slipping does not pay.
+    the ground at feet that slip a little costs twice that, whether it drives or brakes, so that slipping never pays.
     """
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the power, divided by mass and way."""
         contact = shared_contact(node)
         joints = muscle_torques(node)[contact.moving] * node.v[len(GLOBAL) :][contact.moving]
-        P = ca.vertcat(joints, *(contact.ground_power(side) for side in SIDES)) / contact.mass
-        size = ca.sqrt(P**2 + SMOOTH**2) - SMOOTH
-        power = ca.sum1(size + P) / (2 * DRIVING) + ca.sum1(size - P) / (2 * BRAKING)
-        return (power + BASAL) / _metres(node)
+        P, slips = joints / contact.mass, ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / contact.mass
+        driving, braking = ca.sum1(_size(P) + P) / 2, ca.sum1(_size(P) - P) / 2
+        slipping = ca.sum1(_size(slips, LEAST_SLIP))
+        return (driving / DRIVING + braking / BRAKING + slipping / SLIPPING + BASAL) / _metres(node)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -50,17 +50,24 @@ class Linear:
 
     @cached_property
     def _parts(self) -> dict[tuple[int, int], tuple[Array, Array]]:
-        """The matrix A (m, n) and the column b (m,) for each (phase, order)."""
+        """The matrix A (m, n) and the column b (m,) for each (phase, order).
+
+        T^-d (A x + b) = 0 does not depend on T: there T is the mean of its bounds, so that the Jacobian is constant.
+        """
         found: dict[tuple[int, int], tuple[Array, Array]] = {}
         for row, equation in enumerate(self.equations):
+            only = len({(part.phase, part.order) for part in equation.parts}) == 1
+            is_timeless = only and equation.lower == equation.upper == equation.pace == 0.0
             for part in equation.parts:
-                key = part.phase, part.order
+                key = part.phase, 0 if is_timeless else part.order
                 if key not in found:
                     found[key] = np.zeros((self.m, self.layout.size)), np.zeros(self.m)
                 A, b = found[key]
                 phase_layout = self.layout.phases[part.phase]
                 spline = phase_layout.splines[part.profile]
                 values = part.coefficient * spline.matrix([part.s], part.order)[0]
+                if is_timeless:
+                    values = values / (sum(phase_layout.phase.bounds) / 2) ** part.order
                 columns = phase_layout.columns[part.profile, : spline.count]
                 known = columns < 0
                 A[row, columns[~known]] += values[~known]

@@ -22,6 +22,7 @@ import numpy as np
 from torsor.arrays import Array, Indices
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.layout import PhaseLayout
+from torsor.optimisation.row_blocks import BlockMatrix, RowBlocks
 
 
 class Curvature(NamedTuple):
@@ -93,38 +94,38 @@ class RowRates:
         return float(self._coefficients(x)[0] @ (self._steps(x) ** 2).sum(axis=1))
 
     @cached_property
-    def _pattern(self) -> tuple[Indices, Indices]:
-        """Which entries of the batch's Jacobian are of chosen rows, and their places in the matrix (K chosen, n)."""
+    def _pattern(self) -> tuple[Indices, Array, RowBlocks]:
+        """Which entries of the batch's Jacobian are in A, with their signs, and the places of A ((K - 1) chosen, n)."""
         rows, columns = self.batch.structure
         node, row = np.divmod(rows, self.batch.kernels.m)
         place = np.full(self.batch.kernels.m, -1)
         place[self.chosen] = np.arange(len(self.chosen))
-        kept = np.flatnonzero((columns >= 0) & (place[row] >= 0))
-        own = node[kept] * len(self.chosen) + place[row[kept]]
-        return kept, own * self.batch.layout.size + columns[kept]
+        own, count = (columns >= 0) & (place[row] >= 0), len(self.batch.s)
+        later, earlier = np.flatnonzero(own & (node > 0)), np.flatnonzero(own & (node < count - 1))
+        kept, steps = np.concatenate([later, earlier]), np.concatenate([node[later] - 1, node[earlier]])
+        shape = (count - 1) * len(self.chosen), self.batch.layout.size
+        blocks = RowBlocks(shape, steps * len(self.chosen) + place[row[kept]], columns[kept])
+        return kept, np.repeat([1.0, -1.0], [len(later), len(earlier)]), blocks
 
-    def _slopes(self, x: Array) -> Array:
-        """Return A as (K - 1, chosen, n)."""
-        kept, places = self._pattern
-        shape = len(self.batch.s), len(self.chosen), self.batch.layout.size
-        entries = np.bincount(places, self.batch.jacobian(x)[0][kept], int(np.prod(shape)))
-        return np.diff(entries.reshape(shape), axis=0)
+    def _slopes(self, x: Array) -> BlockMatrix:
+        """Return A ((K - 1) chosen, n)."""
+        kept, signs, blocks = self._pattern
+        return blocks.filled(signs * self.batch.jacobian(x)[0][kept])
 
     def gradient(self, x: Array) -> Array:
         """Return the gradient (n,)."""
         (c, first, _), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
-        found = np.tensordot(2 * c[:, None] * d, A, axes=2)
+        found = A.transposed_times((2 * c[:, None] * d).ravel())
         found[self._columns] += first.T @ (d**2).sum(axis=1)
-        return np.asarray(found)
+        return found
 
     def hessian(self, x: Array) -> Curvature:
         """Return the second derivatives."""
         (c, first, second), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
-        n, columns = A.shape[2], self._columns
-        flat = (np.sqrt(2 * c)[:, None, None] * A).reshape(-1, n)
-        total = flat.T @ flat
-        # (K - 1, chosen, P): the derivative of 2 c d by p, beside that of d itself
-        mixed = np.tensordot(A, 2 * d[:, :, None] * first[:, None, :], axes=([0, 1], [0, 1]))
+        columns = self._columns
+        total = A.gram(np.repeat(2 * c, len(self.chosen)))
+        # (n, P): A^T times the derivative of 2 c d by p
+        mixed = A.transposed_times((2 * d[:, :, None] * first[:, None, :]).reshape(d.size, len(columns)))
         total[:, columns] += mixed
         total[columns] += mixed.T
         total[np.ix_(columns, columns)] += np.tensordot((d**2).sum(axis=1), second, axes=1)

@@ -1,0 +1,193 @@
+"""The likeness of the curves of a walk to those of people: a row for each curve, and means."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rich.markup import escape
+from rich.table import Table
+
+from torsor.errors import printable
+from torsor.human.gait.references import SOURCES, UNITS, Reference, likeness
+from torsor.summary import Summary, as_text
+
+# The curves by which predictions of walking are usually compared; means are those of these eleven.
+SAGITTAL = (
+    *("hip_flexion", "knee_flexion", "ankle_flexion", "hip_extension", "knee_extension", "ankle_plantarflexion"),
+    *("hip_power", "knee_power", "ankle_power", "vertical", "forward"),
+)
+DIGITS = {"angle": 1, "moment": 2, "power": 2, "force": 1}
+HEAD = ("curve", "r2", "RMSE", "in SD", "source")
+
+
+class CurveLikeness(NamedTuple):
+    """Likeness of a curve to one reference, ``label`` (author and year, or a file).
+
+    The ``correlation``, the root mean square difference ``rms`` in the ``unit``, and the mean ``width`` of the band of
+    the reference (a standard deviation in the same unit), or None where it has none.
+    """
+
+    curve: str
+    kind: str
+    source: str
+    label: str
+    correlation: float
+    rms: float
+    width: float | None
+
+    @property
+    def r2(self) -> float:
+        """The squared correlation."""
+        return self.correlation**2
+
+    @property
+    def rms_sd(self) -> float | None:
+        """The root mean square difference in standard deviations of the reference, None where it has no band."""
+        return None if self.width is None else self.rms / self.width
+
+    @property
+    def unit(self) -> str:
+        """The unit of ``rms``."""
+        return UNITS[self.kind]
+
+    @property
+    def title(self) -> str:
+        """The curve in words."""
+        words = self.curve.replace("_", " ")
+        return f"{words} force" if self.kind == "force" else words
+
+
+class MeanLikeness(NamedTuple):
+    """Means of ``r2`` and ``rms_sd`` over a number of ``curves``; ``rms_sd`` is of those with a band, or None."""
+
+    r2: float
+    rms_sd: float | None
+    curves: int
+
+
+class LikenessTable(Mapping[str, CurveLikeness]):
+    """The likeness of curves, by name: "knee_flexion"; of further references "knee_flexion, adult".
+
+    ``mean`` is over the eleven sagittal curves (angles, moments and powers of hip, knee and ankle, vertical and
+    fore-aft force), each beside its first reference; ``means`` has those of each reference. It prints as a table,
+    notebooks show it, and ``to_dict`` and ``to_json`` give plain values.
+
+    Example:
+        >>> from torsor.human.gait.references import REFERENCES
+        >>> knee = REFERENCES["knee_flexion"]
+        >>> found = LikenessTable([(knee, knee.mean + 3.0)])
+        >>> round(found["knee_flexion"].r2, 9), round(found["knee_flexion"].rms_sd, 9), found.mean.curves
+        (1.0, 0.5, 1)
+    """
+
+    def __init__(self, pairs: Sequence[tuple[Reference, ArrayLike]], notes: Sequence[str] = ()) -> None:
+        self._rows: dict[str, CurveLikeness] = {}
+        self.notes = tuple(notes)
+        for reference, curve in pairs:
+            key = reference.curve if reference.curve not in self._rows else f"{reference.curve}, {reference.source}"
+            self._rows[key] = _compared(reference, curve)
+
+    def __getitem__(self, name: str) -> CurveLikeness:
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def mean(self) -> MeanLikeness:
+        """The mean over the eleven sagittal curves, each beside its first reference."""
+        return _mean([self[name] for name in SAGITTAL if name in self])
+
+    @property
+    def means(self) -> dict[str, MeanLikeness]:
+        """The mean over the sagittal curves of each reference, by its label."""
+        labels = dict.fromkeys(row.label for row in self.values())
+        sets = {label: [row for row in self.values() if row.label == label] for label in labels}
+        return {label: _mean([row for row in rows if row.curve in SAGITTAL]) for label, rows in sets.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: ``curves``, ``mean``, ``means`` and ``notes``."""
+        curves = {
+            name: {
+                "correlation": row.correlation,
+                "r2": row.r2,
+                "rms": row.rms,
+                "rms_sd": row.rms_sd,
+                "unit": row.unit,
+                "source": SOURCES.get(row.source, row.source),
+            }
+            for name, row in self.items()
+        }
+        means = {label: mean._asdict() for label, mean in self.means.items()}
+        return {"curves": curves, "mean": self.mean._asdict(), "means": means, "notes": list(self.notes)}
+
+    def to_json(self) -> str:
+        """Return ``to_dict`` as JSON."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __rich__(self) -> Table:
+        caption = _shown("\n".join(self.notes)) or None
+        table = Table(title="Compared with people", title_justify="left", title_style="bold", header_style="bold")
+        table.caption, table.caption_justify = caption, "left"
+        for head in HEAD:
+            table.add_column(head, justify="right" if head in HEAD[1:4] else "left", no_wrap=head != HEAD[-1])
+        for cells in self._cells():
+            table.add_row(*map(_shown, cells))
+        table.add_section()
+        for cells in self._mean_cells():
+            table.add_row(*map(_shown, cells))
+        return table
+
+    def __str__(self) -> str:
+        return as_text(self.__rich__(), width=110).rstrip()
+
+    def __repr__(self) -> str:
+        return f"<LikenessTable: {len(self)} curves, mean r2 {self.mean.r2:.3f} of {self.mean.curves}>"
+
+    def _repr_html_(self) -> str:
+        facts = {f"note {k}": note for k, note in enumerate(self.notes, start=1)}
+        return Summary("Compared with people", facts, HEAD, [*self._cells(), *self._mean_cells()]).html()
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (row.title, f"{row.r2:.3f}", f"{row.rms:.{DIGITS[row.kind]}f} {row.unit}", _text(row.rms_sd), row.label)
+            for row in self.values()
+        ]
+
+    def _mean_cells(self) -> list[tuple[str, ...]]:
+        """Return a row of means for each reference, and one of the first of each if none has all curves."""
+        means = self.means
+        if len(means) > 1 and max(mean.curves for mean in means.values()) < len(SAGITTAL):
+            means |= {"the first of each": self.mean}
+        return [
+            (f"mean of {mean.curves} sagittal", f"{mean.r2:.3f}", "", _text(mean.rms_sd), label)
+            for label, mean in means.items()
+            if mean.curves
+        ]
+
+
+def _compared(reference: Reference, curve: ArrayLike) -> CurveLikeness:
+    found = likeness(curve, reference.mean)
+    width = None if reference.sd is None else float(np.mean(reference.sd))
+    names = (reference.curve, reference.kind, reference.source, reference.label)
+    return CurveLikeness(*names, found.correlation, found.rms, width or None)
+
+
+def _mean(rows: Sequence[CurveLikeness]) -> MeanLikeness:
+    wide = [row.rms_sd for row in rows if row.rms_sd is not None]
+    r2 = float(np.mean([row.r2 for row in rows])) if rows else 0.0
+    return MeanLikeness(r2, float(np.mean(wide)) if wide else None, len(rows))
+
+
+def _shown(text: str) -> str:
+    """Return a text without control characters and markup: names of files are not trusted."""
+    return escape(printable(text))
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"

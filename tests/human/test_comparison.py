@@ -1,0 +1,302 @@
+"""Walks are compared with recorded people in the same signs and units; a walk beside its own files is the same."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from human import walks
+from human.test_stride import _moved
+from torsor import ModelError, recordings
+from torsor.errors import ModelWarning
+from torsor.human import REFERENCES, LikenessTable, Reference, Stride, recorded_walk, write_opensim
+from torsor.human.comparison.given import given_references
+from torsor.human.comparison.table import SAGITTAL
+from torsor.human.gait import figures
+from torsor.human.gait.energy import Energy
+from torsor.human.gait.references import LABELS, SOURCES
+from torsor.human.measured import MeasuredDynamics
+from torsor.human.terms.samples import Samples
+
+T = walks.times()
+
+
+@pytest.fixture(scope="module")
+def stride() -> Stride:
+    """A stride whose curves are smooth ones near those of people; nothing is solved or compiled."""
+    stride = Stride(_moved(1, 0))
+    names, s, body = stride.body.coordinate_names, stride.s, stride.body
+    q, v, torques = np.zeros((3, len(s), len(names)))
+    forces = np.zeros((len(s), 2, 3))
+
+    def smooth(name: str, side: str) -> tuple[np.ndarray, np.ndarray]:
+        spectrum = np.fft.rfft(walks.curve(name, walks.STRIDE * (s[:-1] + 0.1), side))
+        spectrum[12:] = 0.0
+        k = 2j * np.pi * np.arange(len(spectrum)) / stride.duration
+        x, rate = np.fft.irfft(spectrum, 400), np.fft.irfft(k * spectrum, 400)
+        return np.append(x, x[0]), np.append(rate, rate[0])
+
+    for k, side in enumerate("rl"):
+        word = {"r": "right", "l": "left"}[side]
+        for name in walks.ANGLES:
+            x, rate = smooth(name, side)
+            q[:, names.index(f"{word}_{name}")], v[:, names.index(f"{word}_{name}")] = np.radians(x), np.radians(rate)
+        for name, against in (("hip_extension", "hip"), ("knee_extension", "knee"), ("ankle_plantarflexion", "ankle")):
+            torques[:, names.index(f"{word}_{against}_flexion")] = -body.mass * smooth(name, side)[0]
+        up = np.maximum(smooth("vertical", side)[0], 0.0)
+        forces[:, k, 1] = up * stride.weight / 100
+        forces[:, k, 2] = np.where(up > 0, smooth("forward", side)[0], 0.0) * stride.weight / 100
+    empty = np.zeros((len(s), 2, 3, 3))
+    stride.__dict__["energy"] = Energy(0.6, body.mass, {}, 0.0, 0.0)
+    stride.__dict__["samples"] = Samples(q, v, 0 * v, torques, forces, 0 * forces, empty, s, s, np.zeros((len(s), 2)))
+    return stride
+
+
+def _same(found: LikenessTable, names: Any, rms: float = 1e-6) -> None:
+    for name in names:
+        assert found[name].rms < rms, name
+        assert found[name].r2 > 1 - 1e-6, name
+
+
+def test_a_walk_is_like_its_own_files(stride: Stride, tmp_path: Path) -> None:
+    files = write_opensim(stride, tmp_path / "walk.mot")
+    again = recorded_walk(files.motion, files.forces, files.moments, mass=stride.body.mass)
+    found = stride.likeness(again)
+    _same(found, [name for name in SAGITTAL if not name.endswith("power")])
+    _same(found, ("hip_power", "knee_power", "ankle_power"), rms=1e-4)  # rates of 401 samples
+    assert again.strides == ((0.0, stride.duration),)
+    # The other leg strikes in the middle of these files.
+    middle = recorded_walk(files.motion, files.forces, side="left")
+    assert middle.strides[0][0] == pytest.approx(0.5 * stride.duration, abs=0.02)
+    assert "joined where the file ends" in str(middle)
+    late = middle.strides[0][0] / stride.duration - 0.5  # the force needs a while to pass the threshold
+    expected = np.interp((stride.s + late) % 1.0, stride.s, again.curves["knee_flexion"].mean)
+    assert np.abs(middle.curves["knee_flexion"].mean - expected).max() < 0.01
+    stride.save(tmp_path / "walk.csv")
+    whole = stride.likeness(tmp_path / "walk.csv")
+    _same(whole, SAGITTAL)
+    _same(stride.likeness(stride), SAGITTAL)
+    assert whole.mean.curves == 11 and whole.mean.r2 == pytest.approx(1.0, abs=1e-12) and whole.mean.rms_sd is None
+
+
+def test_the_table_of_a_walk_has_both_legs_and_both_feet(stride: Stride, tmp_path: Path) -> None:
+    stride.save(tmp_path / "walk.csv")
+    table = np.genfromtxt(tmp_path / "walk.csv", delimiter=",", names=True, deletechars="")
+    knee, other = (table[f"angle_{word}knee_flexion_[degrees]"] for word in ("", "other_"))
+    assert (knee == stride.angle("knee_flexion")).all()
+    np.testing.assert_allclose(other[:201], knee[200:], atol=1e-9)  # half a stride later
+    moment = table["moment_other_knee_extension_[N_m/kg]"]
+    np.testing.assert_allclose(moment[:201], stride.moment("knee_extension")[200:], atol=1e-9)
+    for foot in ("own", "other"):
+        assert f"force_{foot}_foot_up_[body_weights]" in table.dtype.names
+        assert f"pressure_{foot}_foot_z_[m]" in table.dtype.names
+
+
+def test_strides_of_a_recording_are_cut_at_heel_strikes_and_averaged() -> None:
+    walk = recorded_walk(walks.angles(T), walks.moments(T), walks.forces(T), label="Someone 2020")
+    assert [round(first / walks.STRIDE, 2) for first, _ in walk.strides] == [0.1, 1.1, 2.1]
+    knee = walk.curves["knee_flexion"]
+    assert knee.label == "Someone 2020" and knee.sd is not None and knee.sd.max() < 0.01
+    assert knee.mean[0] == pytest.approx(3.9, abs=0.1) and knee.mean.max() == pytest.approx(57.8, abs=0.1)
+    # The mass is what the ground carries: of the curves taken here a little more than 70 kg.
+    assert walk.mass == pytest.approx(walks.MASS, rel=0.02)
+    given = recorded_walk(walks.angles(T), walks.moments(T), walks.forces(T), mass=walks.MASS)
+    for name in ("hip_extension", "knee_extension", "ankle_plantarflexion", "vertical", "forward", "medial"):
+        found = LikenessTable([(REFERENCES[name], given.curves[name].mean)])[name]
+        assert found.r2 > 0.999, name
+        assert found.rms < 0.02 * np.ptp(REFERENCES[name].mean), name
+    left = recorded_walk(walks.angles(T), walks.forces(T), side="left")
+    assert np.abs(left.curves["knee_flexion"].mean - knee.mean).max() < 0.2
+    assert "3 strides of 1.1 s" in str(walk)
+
+
+def test_signs_and_units_of_other_files_become_ours() -> None:
+    plain = recorded_walk(walks.angles(T), walks.moments(T), walks.forces(T))
+    extended = recorded_walk(walks.angles(T, sign=-1.0), walks.moments(T, sign=-1.0), walks.forces(T))
+    radians = walks.angles(T, factor=np.pi / 180, degrees=False)
+    per_kg = recorded_walk(radians, walks.moments(T, factor=1.0), walks.forces(T))
+    with pytest.warns(ModelWarning, match="the person goes backwards in these axes"):
+        turned = recorded_walk(walks.angles(T), walks.forces(T, turned=-1.0))
+    for other in (extended, per_kg, turned):
+        for name, curve in other.curves.items():
+            scale = plain.mass / walks.MASS if name.endswith(("extension", "plantarflexion", "power")) else 1.0
+            expected = plain.curves[name].mean * (scale if other is per_kg else 1.0)
+            assert np.abs(curve.mean - expected).max() < 1e-9 * np.abs(expected).max(), name
+
+
+def test_a_recording_that_begins_within_a_stride_is_joined_from_two() -> None:
+    late = T[(T > 0.3 * walks.STRIDE) & (T < 1.35 * walks.STRIDE)]
+    short = T[T < 1.4 * walks.STRIDE]
+    walk = recorded_walk(walks.angles(late), walks.forces(short))
+    assert walk.curves["knee_flexion"].mean.max() == pytest.approx(57.8, abs=0.2)
+    assert "joined where the file ends: hip_flexion" in str(walk)
+
+
+def test_measured_dynamics_are_compared_with_their_ground_forces(stride: Stride) -> None:
+    names = tuple(f"right_{name}" for name in walks.ANGLES)
+    q = np.stack([np.radians(walks.curve(name, T, "r")) for name in walks.ANGLES], axis=1)
+    tau = np.stack([-walks.MASS * walks.curve(name, T, "r") for name in walks.MOMENTS], axis=1)
+    zero, rates = np.zeros((len(T), 3)), np.gradient(q, T, axis=0)
+    weight = walks.MASS * 9.81
+    measured = MeasuredDynamics(names, T, q, rates, rates, tau, zero, zero, weight, walks.forces(T))
+    found = stride.likeness(measured)
+    assert found.mean.curves == 11 and found["knee_flexion"].r2 > 0.99 and found["vertical"].r2 > 0.95
+    with pytest.raises(ModelError, match="there are no ground forces to find strides with; fix: give the files of one"):
+        stride.likeness(replace(measured, ground=None))
+
+
+def test_references_are_given_by_name_mapping_file_and_list(stride: Stride, tmp_path: Path) -> None:
+    knee = REFERENCES["knee_flexion"]
+    mean, sd = knee.mean, np.full(11, 6.0)
+    assert list(stride.likeness("knee_flexion")) == ["knee_flexion"]
+    assert {row.source for row in stride.likeness("Schwartz 2008").values()} == {"children"}
+    for given in ({"knee_flexion": (mean, sd)}, {"knee_flexion": mean, "knee_flexion_sd": sd}, {"mine": knee}, knee):
+        assert stride.likeness(given)["knee_flexion"].rms_sd == stride.likeness("knee_flexion")["knee_flexion"].rms_sd
+    strides = stride.likeness({"knee_flexion": np.stack([mean - 2.0, mean + 2.0])})["knee_flexion"]
+    assert strides.width == pytest.approx(2 * np.sqrt(2))
+    np.savez(tmp_path / "mean.npz", knee_flexion=mean)
+    rows = "\n".join(f"{10 * k},{angle},6" for k, angle in enumerate(mean.tolist()))
+    (tmp_path / "mean.csv").write_text(f"percent,knee_flexion [degrees],knee_flexion_sd\n{rows}\n")
+    several = stride.likeness([tmp_path / "mean.npz", str(tmp_path / "mean.csv"), tmp_path / "mean.csv", stride])
+    names = ["knee_flexion", "knee_flexion, mean.csv", "knee_flexion, mean.csv (2)"]
+    assert list(several)[:3] == names and several[names[1]].width == pytest.approx(6.0)
+    assert list(several.means) == ["mean.npz", "mean.csv", "mean.csv (2)", "predicted, 1.2 m/s"]
+
+
+def test_the_table_prints_shows_and_becomes_json(stride: Stride) -> None:
+    found = stride.likeness(["Schwartz 2008", {"vertical": np.ones(11)}])
+    text, html = str(found), found._repr_html_()
+    for words in ("Schwartz 2008", "mean of 9 sagittal", "N m/kg", "vertical force"):
+        assert words in text, words
+        assert words in html, words
+    plain = json.loads(found.to_json())
+    assert plain["curves"]["vertical"]["r2"] == 0 and plain["curves"]["vertical"]["rms_sd"] is None
+    assert plain["means"]["Schwartz 2008"]["curves"] == 9
+    odd = LikenessTable([(Reference("force", "vertical", "[red]x\x1b.csv", np.ones(3)), np.ones(3))])
+    assert "[red]x" in str(odd) and "\x1b" not in str(odd)
+
+
+def test_sagittal_curves_all_have_a_reference_and_legends_name_author_and_year() -> None:
+    assert set(SAGITTAL) <= set(REFERENCES) and set(LABELS) == set(SOURCES)
+    power = REFERENCES["ankle_power"]
+    assert power.unit == "W/kg" and power.label == "Schwartz 2008" and power.mean.max() == pytest.approx(2.8)
+    # Ankles of these children do work: the mean of their power over the stride is positive, that of knees negative.
+    assert power.mean.mean() > 0 > REFERENCES["knee_power"].mean.mean()
+
+
+def test_a_panel_shows_the_references_with_author_and_year(stride: Stride) -> None:
+    matplotlib = pytest.importorskip("matplotlib.figure")
+    walk = recorded_walk(walks.angles(T), walks.forces(T), label="Someone 2020")
+    given = stride.references([walk, "Schwartz 2008"]).references
+    for name, labels in (("knee_flexion", ["Someone 2020", "Schwartz 2008"]), ("ankle_power", ["Schwartz 2008"])):
+        axes = matplotlib.Figure().subplots()
+        figures._compare(axes, stride, name, [each for each in given if each.curve == name], figures._colours(given))
+        assert [each.get_text() for each in axes.get_legend().get_texts()] == labels
+        assert len(axes.collections) == 1  # the band of the first reference that has one
+
+
+def _swapped() -> recordings.GroundForces:
+    return walks.forces(T).renamed({"right": "left", "left": "right"})
+
+
+def _broken() -> recordings.GroundForces:
+    forces = np.array(walks.forces(T).forces)
+    forces[100] = np.nan
+    return replace(walks.forces(T), forces=forces)
+
+
+@pytest.mark.parametrize(
+    ("sources", "options", "words"),
+    [
+        ([walks.angles(T)], {}, "angles.mot: there are no ground forces to find strides with"),
+        (
+            [walks.angles(T, factor=np.pi / 180), walks.forces(T)],
+            {},
+            "through 0.9669 degrees; .* these are radians",
+        ),
+        (
+            [walks.angles(T, degrees=False), walks.forces(T)],
+            {},
+            "55.4 radians; .* these are degrees: say",
+        ),
+        (
+            [walks.angles(T[:150]), walks.forces(T[:150])],
+            {},
+            "too short for one stride of the right foot: 0 to",
+        ),
+        ([walks.angles(T[:2])], {}, "too short for one stride: 0 to 0.005 s"),
+        (
+            [walks.angles(T), walks.forces(T)],
+            {"mass": 50.0},
+            "50.0 kg, but the ground carries 70.9 kg",
+        ),
+        ([walks.angles(T), walks.moments(T)], {"strikes": [0.11, 1.21]}, "hip_extension is not divided by the mass"),
+        ([walks.moments(T, factor=1000.0)], {}, "the largest moment is 1186, which no walking person has in any unit"),
+        ([walks.angles(T), _swapped()], {}, "knee bends most while the right foot carries load; fix: swapped feet"),
+        ([_broken()], {}, r"the vertical force is missing at 0.5 s \(row 101\)"),
+        (
+            [walks.forces(T).renamed({"right": "plate 1"})],
+            {},
+            "no ground force of the right foot; .*found: plate 1",
+        ),
+        ([walks.angles(T), walks.angles(T)], {}, "a second curve of hip_flexion"),
+        ([walks.angles(T)], {"strikes": [1.0, 0.5]}, r"strikes is \[1.0, 0.5\]; allowed: two or more increasing"),
+        ([3], {}, "found int; allowed: a path, a recording"),
+        ([], {}, "no file or result is given"),
+    ],
+)
+def test_recordings_that_cannot_be_compared_say_why(sources: list[Any], options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        recorded_walk(*sources, **options)
+
+
+def test_gaps_leave_out_strides_and_then_curves() -> None:
+    angles = walks.angles(T)
+    values = np.array(angles.values)
+    values[60:70, 1] = np.nan  # in the first stride
+    walk = recorded_walk(replace(angles, values=values), walks.forces(T))
+    assert walk.curves["knee_flexion"].mean.max() == pytest.approx(57.8, abs=0.2)
+    values[::50, 1] = np.nan
+    with pytest.warns(ModelWarning, match="left out, with gaps or at other times: knee_flexion"):
+        walk = recorded_walk(replace(angles, values=values), walks.forces(T))
+    assert "knee_flexion" not in walk.curves and "hip_flexion" in walk.curves
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("walk.txt", "a", r"walk.txt: unknown kind of file '.txt'; allowed: a recording: .mot, .sto, .csv"),
+        ("walk.trc", "a", "markers, not curves; fix: torsor.human.measured"),
+        ("walk.csv", "a,b\n1,2\n", "no column is named time"),
+        ("walk.csv", "percent,knee_flexion [furlong]\n0,1\n100,2\n", "'furlong' as the unit of angles"),
+        ("walk.csv", "time,a\n0,1\n1,2\n", "no curve of the right side is known by its name: a"),
+        ("walk.mot", "hello", "neither endheader nor a line of names"),
+        ("walk.npz", "hello", "walk.npz: not curves of a walk"),
+    ],
+)
+def test_files_that_are_no_recording_say_why(tmp_path: Path, name: str, content: str, words: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ModelError, match=words):
+        given_references(tmp_path / name, "right", Stride)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (3, "references: found int; allowed: names of built-in references"),
+        ([], "an empty list"),
+        ({}, "an empty mapping"),
+        ("childrn", "no reference 'childrn'; allowed: a file, OpenSim tutorial, Schwartz 2008"),
+        ("missing.mot", "missing.mot: no such file"),
+        ({"knee": np.ones(11)}, "no curve 'knee'; allowed: "),
+        ({"knee_flexion": [1.0, 2.0]}, r"values have shape \(2,\); allowed: \(K,\) over a stride"),
+        ({"knee_flexion": [np.nan] * 11}, "values have NaN or infinity"),
+        ({"knee_flexion": (np.ones(11), -np.ones(11))}, "the least is -1; allowed: 11 numbers that are not negative"),
+    ],
+)
+def test_wrong_references_say_what_is_allowed(given: Any, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        given_references(given, "right", Stride)
