@@ -12,13 +12,14 @@ from torsor.human.contact.stairs import Edge, edges
 from torsor.human.contact.support import Foot
 from torsor.human.terms.feet import Clears
 from torsor.human.vector_layout import VectorLayout
-from torsor.motion import Node
+from torsor.motion import Node, Phase
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
 
 POINTS = ("heel", "ball", "toe")
 PARTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
 ROUND = 0.01  # m: the larger of two distances is rounded where they are equal, and is there too large by half of this
+FINER = 3  # moments at which edges are checked, for each node
 EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "clear": 1, "round": 1})
 
 
@@ -35,6 +36,12 @@ class ClearsEdge(Constraint):
     side: str
     edge: Edge
     clear: float
+
+    def moments(self, phase: Phase) -> Array:
+        """Return three moments for each node: toes pass an edge by some 15 mm from node to node."""
+        nodes = super().moments(phase)
+        between = [nodes[:-1] + k / FINER * np.diff(nodes) for k in range(1, FINER)]
+        return np.unique(np.concatenate([nodes, *between]))
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the positions of the points on their links, the edge (z, y), and the distance (K, 13)."""
