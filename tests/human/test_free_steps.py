@@ -87,7 +87,7 @@ def test_a_given_step_of_a_free_version_has_its_numbers(problem):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: walking(step=Step(length="free")), 'version="free"'),
+        (lambda: walking(step=Step(length="free"), version="thesis"), 'version="free"'),
         (lambda: Step(length="any"), "length"),
         (lambda: Step(width=(0.2, 0.1)), "width"),
         (lambda: Step(timing="late"), "timing"),
@@ -118,3 +118,9 @@ def test_a_free_walk_has_its_own_step_and_balances_its_energy(problem):
     pressure = stride.pressure[:, 0, 1]
     heel = np.nanmin(pressure)
     assert heel > -1e-3
+
+
+def test_a_step_that_is_free_chooses_the_version_and_frees_its_times():
+    step = Step(speed=1.25, length="free")
+    assert step.timing == "free" and Step().timing == "given" and Step(length="free", timing="given").timing == "given"
+    assert walking(step=step).phases.clock and not walking(step=Step()).phases.clock

@@ -104,7 +104,7 @@ def test_one_hand_of_a_walk_holds_its_rail_while_the_other_moves_on():
         "share of left hand"
     )
     for options, words in (
-        ({"rails": Rails()}, "rails with a version whose arms have habits"),
+        ({"rails": Rails(), "version": "thesis"}, "rails with a version whose arms have habits"),
         ({"rails": Rails(), "version": "free", "load": Box(5.0)}, "rails and a box"),
         ({"rails": Rails(height=0.3), "version": "free"}, "m from the shoulders"),
     ):

@@ -119,7 +119,7 @@ def test_a_step_ends_a_rise_higher_with_the_soles_on_their_treads(problem):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: walking(step=Step(length=0.29, rise=0.17)), 'version="free"'),
+        (lambda: walking(step=Step(length=0.29, rise=0.17), version="clean"), 'version="free"'),
         (lambda: Step(rise=0.17, length="free"), "length of the treads"),
         (lambda: Step(landing="toe"), "landing is 'toe'"),
         (lambda: stairs(0.7), "rise is 0.7 m; allowed: at most 0.532 m"),

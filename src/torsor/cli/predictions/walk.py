@@ -73,8 +73,8 @@ def _pairs(flag: str, text: str) -> Option:
 
 
 _VERSIONS = (
-    "thesis: 6 control points (default); clean: 8, tighter contact; "
-    "free: length, width and times of the step are found as well, without habits; "
+    "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
+    "thesis: 6 control points (default otherwise); clean: 8, tighter contact; "
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
@@ -84,9 +84,9 @@ OPTIONS = (
         "--speed",
         type=float,
         metavar="M/S",
-        help="speed of walking (default: 1.2), for the same length of a step unless that is free",
+        help="speed of walking (default: 1.2); without --length, and for one step, the best step length is found",
     ),
-    Option("--length", type=float, metavar="M", help="length of a step (default: 0.6)"),
+    Option("--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed)"),
     Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
     Option(
@@ -141,7 +141,6 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
     if not abs(slope) < STEEPEST:
         allowed = f"degrees, between {-STEEPEST:g} and {STEEPEST:g}"
         raise ModelError(describe(f"--slope is {slope:g}", where="walk", allowed=allowed))
-    stairs = {"version": "free"} if "rise" in given else {}
     return walking(
         body,
         _step(given),
@@ -151,16 +150,19 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         strength=dict(given.get("strength", ())),
         ranges={name: _in_radians(name, ends) for name, ends in given.get("range", ())},
         objective=dict(given["objective"]) if "objective" in given else None,
-        **(stairs | chosen(given, "version", "steps", "planar")),
+        **chosen(given, "version", "steps", "planar"),
     )
 
 
 def _step(given: Mapping[str, Any]) -> Step:
-    """Return the step; what is not given is free with --version free, and on stairs."""
+    """Return the step; what is not given is free on stairs, with --version free, and with a speed alone."""
+    is_alone = (
+        "speed" in given and not {"length", "version", "box", "planar"} & given.keys() and given.get("steps") != 2
+    )
     free: dict[str, Any] = {}
     if "rise" in given:
         free = {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"}
-    elif given.get("version") == "free":
+    elif given.get("version") == "free" or is_alone:
         free = {"length": "free", "width": "free", "timing": "free"}
     return Step(**(free | chosen(given, "speed", "length", "width", "rise")))
 

@@ -37,8 +37,8 @@ class Step:
     force meet at about the height of the centre of mass, with 0 they are parallel.
 
     ``length``, ``width`` and ``speed`` may be "free", or bounds (least, most): they are then results of the
-    optimisation, and so are the times with ``timing="free"``, which needs a version of ``walking`` with free steps. At
-    a given speed, a free length is a free duration.
+    optimisation, and so are the times with ``timing="free"``, the default for a free length; "given" keeps them. At a
+    given speed, a free length is a free duration.
 
     On stairs each foot lands a ``rise`` (m) higher than the other one, and lower if it is negative; the length is then
     that of a tread. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", which is
@@ -64,7 +64,7 @@ class Step:
     knee: float = 0.42
     ball_off: float = 0.06
     push: float = 1.0
-    timing: str = "given"
+    timing: str | None = None
     rise: float = 0.0
     landing: str | None = None
     share = renamed_attribute("Step", "share", "leading_fraction")
@@ -77,6 +77,8 @@ class Step:
                 positive(given[0], "step", f"the least {name}")
             elif given != "free":
                 positive(given, "step", name)
+        if self.timing is None:
+            object.__setattr__(self, "timing", "given" if isinstance(self.length, int | float) else "free")
         one_of(self.timing, ("given", "free"), "step", "timing")
         for name in ("flat", "toe_off", "heel_off"):
             number(getattr(self, name), "step", name, above=0.0, below=1.0)

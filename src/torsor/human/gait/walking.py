@@ -48,7 +48,7 @@ SWING = 0.06  # fraction of a step: the clearance holds from this time after toe
 def walking(
     body: Robot | None = None,
     step: Step | None = None,
-    version: str = "thesis",
+    version: str | None = None,
     *,
     load: Backpack | Box | None = None,
     slope: float = 0.0,
@@ -79,8 +79,9 @@ def walking(
     the centre of the support) and "reaction" (forces in hips, knees and ankles); the default is {"effort": 1.0}.
     ``habits`` keep the walk like that of people. ``friction`` is the coefficient of friction.
 
-    Discretisation: ``version`` is "thesis", with 6 cubic control points for each coordinate, or "clean", with 8,
-    accelerations that are continuous from step to step, and feet that hardly slip. ``changes`` replace fields of the
+    Discretisation: ``version`` is "free" for a free step and on stairs, otherwise "thesis", with 6 cubic control points for each
+    coordinate, or "clean", with 8, accelerations that are continuous from step to step, and feet that hardly slip.
+    ``changes`` replace fields of the
     version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
 
     Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
@@ -99,6 +100,8 @@ def walking(
         >>> problem.program.n, len(problem.model.names)
         (228, 38)
     """
+    if version is None:
+        version = "free" if isinstance(step, Step) and (step.is_free or step.rise) else "thesis"
     chosen = changed_version(version, changes)
     settings = WalkSettings(
         body=checked_body(body, "walk"),

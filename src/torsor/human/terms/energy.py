@@ -20,7 +20,7 @@ from torsor.motion.terms.term import Constraint, Cost, Rows
 DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
 BASAL = 1.2  # W/kg, the power of a body at rest (Bhargava et al. 2004)
 SMOOTH = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2) - SMOOTH
-SLIPPING, LEAST_SLIP = 0.125, 0.002  # efficiency of slipping feet, half that of muscles, and the smoothness (W/kg)
+SLIPPING = 0.005  # W/kg: above this power of the ground at slipping feet, a bit more costs more than that of muscles
 ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
 
 
@@ -31,9 +31,9 @@ def muscle_torques(node: Node) -> ca.SX:
     return found
 
 
-def _size(P: ca.SX, smooth: float = SMOOTH) -> ca.SX:
+def _size(P: ca.SX) -> ca.SX:
     """Return |P|, smooth at 0."""
-    return ca.sqrt(P**2 + smooth**2) - smooth
+    return ca.sqrt(P**2 + SMOOTH**2) - SMOOTH
 
 
 def _metres(node: Node) -> ca.SX:
@@ -56,18 +56,23 @@ class MuscleTorques(Driven, Constraint):
 class MetabolicEnergy(Driven, Cost):
     """The metabolic energy for each metre and kg (J/(kg m)): work by its efficiency, and the power at rest.
 
-    Positive work costs 1/0.25 and negative work 1/1.20 of itself, for each axis of each joint (Margaria 1968). Work of
-    the ground at feet that slip a little costs twice that, whether it drives or brakes, so that slipping never pays.
+    Positive work costs 1/0.25 and negative work 1/1.20 of itself, for each axis of each joint (Margaria 1968). The
+    squared power of the ground at feet that slip a little is added, so that slipping does not pay.
     """
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the power, divided by mass and way."""
         contact = shared_contact(node)
         joints = muscle_torques(node)[contact.moving] * node.v[len(GLOBAL) :][contact.moving]
-        P, slips = joints / contact.mass, ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / contact.mass
+        P = joints / contact.mass
         driving, braking = ca.sum1(_size(P) + P) / 2, ca.sum1(_size(P) - P) / 2
-        slipping = ca.sum1(_size(slips, LEAST_SLIP))
-        return (driving / DRIVING + braking / BRAKING + slipping / SLIPPING + BASAL) / _metres(node)
+        return (driving / DRIVING + braking / BRAKING + BASAL) / _metres(node)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the powers of the ground, scaled: P^2 / (2 SLIPPING DRIVING)."""
+        contact = shared_contact(node)
+        P = ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / contact.mass
+        return P / ca.sqrt(2 * SLIPPING * DRIVING * _metres(node))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,13 +92,12 @@ class MuscleEffort(Driven, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Accelerations(Grounded, Cost):
-    """The squared accelerations of the joints, in (100 rad/s^2)^2, for each metre (s/m)."""
+    """The squared accelerations of the joints, in (100 rad/s^2)^2, for each metre (s/m).
+
+    It is an integrand, not ``squares``: its second derivatives have few entries, where J^T J would be dense.
+    """
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
-
-    def squares(self, node: Node) -> ca.SX:
-        """Return the accelerations."""
+        """Return the sum of the squares."""
         joints = node.model.names[len(GLOBAL) : node.model.names.moving]
-        return ca.vertcat(*(node.profile(name, 2) for name in joints)) / (100 * ca.sqrt(_metres(node)))
+        return ca.sumsqr(ca.vertcat(*(node.profile(name, 2) for name in joints)) / 100) / _metres(node)
