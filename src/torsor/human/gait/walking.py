@@ -79,10 +79,10 @@ def walking(
     the centre of the support) and "reaction" (forces in hips, knees and ankles); the default is {"effort": 1.0}.
     ``habits`` keep the walk like that of people. ``friction`` is the coefficient of friction.
 
-    Discretisation: ``version`` is "free" for a free step and on stairs, otherwise "thesis", with 6 cubic control points for each
-    coordinate, or "clean", with 8, accelerations that are continuous from step to step, and feet that hardly slip.
-    ``changes`` replace fields of the
-    version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
+    Discretisation: ``version`` is "free" for a free step and on stairs; otherwise it is "thesis", with 6 cubic control
+    points for each coordinate, or "clean", with 8, accelerations that are continuous from step to step, and feet that
+    hardly slip. ``changes`` replace fields of the version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m),
+    ``slip`` (m/s) and ``order``.
 
     Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
     free (all of them by default), has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} for
