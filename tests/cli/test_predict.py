@@ -137,10 +137,10 @@ def test_invalid_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
             ["walk", "--seat", "0.4"],
             "--seat is an option of stand-up, sit-down, not of walk; allowed: --height, --mass, --sex",
         ),
-        (["lift", "--speed", "1"], "not of lift; allowed: --height, --mass, --sex, --box"),
+        (["lift", "--speed", "1"], "not of lift; allowed: --height, --mass, --sex, --age, --stature-percentile"),
         (["swing", "--ergonomics", "x.html"], "--ergonomics is an option of walk, lift, push, pull, reach"),
         (["lift", "--ergonomics", "x.txt"], "x.txt: the suffix is '.txt'; allowed: .html"),
-        (["swing", "--planar"], "--planar is an option of walk, not of swing; allowed: only the options that all"),
+        (["swing", "--planar"], "--planar is an option of walk, run, not of swing; allowed: only the options that all"),
         (["reach.toml", "--box", "3"], "--box is an option of walk, lift, not of reach.toml"),
         (["walk", "--backpack", "3", "--box", "3"], "--backpack and --box are both given; allowed: one of them"),
     ],
@@ -176,6 +176,11 @@ def test_options_of_another_problem_are_refused(
         (["walk", "--samples", "walk.txt"], "the suffix is '.txt'; allowed: .csv"),
         (["swing", "--save", "swing.mot"], "the suffix is '.mot'; allowed: .npz"),
         (["walk", "--height", "9"], "--height is 9.0"),
+        (["walk", "--height", "1.8", "--stature-percentile", "95"], "is 95.0; allowed: one of them"),
+        (["lift", "--age", "3"], "age (years) is 3.0; allowed: a finite number, 4 or more and 110 or less"),
+        (["reach", "--stature-percentile", "99"], "percentile of the stature is 99 %; allowed: 5 to 95"),
+        (["walk", "--lengths", "thigh=45"], "length of thigh is 45 m; allowed: from 0.169 to 0.844 m"),
+        (["walk", "--strength", "left=0.5"], "fix: --steps 2"),
         (["walk", "--backpack", "-1"], "--backpack is -1.0"),
         (["walk", "--box", "nan"], "--box is nan"),
         (["lift", "--box", "-1"], "--box is -1.0"),
@@ -217,6 +222,11 @@ def test_options_of_humans_reach_their_problems() -> None:
     reach = NAMED["reach"].problem({"target": [0.3, 0.6, 0.5], "hand": "left"})
     assert reach.conditions[-1].title == "left hand at the target"
     assert NAMED["stand-up"].problem({"seat": 0.5}).name == "stand-up"
+    girl = NAMED["reach"].problem(
+        {"age": 8.0, "sex": "female", "lengths": [("thigh", 0.3)], "strength": [("all", 0.9)]}
+    )
+    assert girl.held["joints.right_knee_flexion.origin.y"] == pytest.approx(-0.3)
+    assert girl.held["links.head.mass"] == pytest.approx(2.9, abs=0.05)
 
 
 def test_a_movie_without_ffmpeg_is_told_before_the_search(

@@ -87,8 +87,8 @@ def test_a_segment_can_be_replaced() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"height": 0.5}, r"height is 0.5; allowed: a finite number, 1 or more and 2.5 or less"),
-        ({"mass": float("nan")}, r"mass is nan; allowed: a finite number, 20 or more and 300 or less"),
+        ({"height": 0.5}, r"height is 0.5; allowed: a finite number, 0.8 or more and 2.5 or less"),
+        ({"mass": float("nan")}, r"mass is nan; allowed: a finite number, 10 or more and 300 or less"),
         ({"sex": "other"}, "sex is 'other'; allowed: 'male', 'female'"),
         ({"segments": {"tail": torsor.Link("tail")}}, "no segment 'tail'; allowed: ground, pelvis"),
     ],

@@ -5,6 +5,7 @@ import pytest
 
 import torsor
 from torsor.human.measured import MarkerSet, inverse_dynamics, inverse_kinematics, marker_set, resized, scaled_person
+from torsor.human.measured.person import check_pelvis
 from torsor.recordings import GroundForces, Markers
 
 
@@ -75,6 +76,20 @@ def test_people_without_known_markers() -> None:
     still = Markers(["R.ASIS", "L.ASIS", "R.Heel"], [0.0], walk.positions[:1, :3], source="still.trc")
     with refused("still.trc: the standing trial has no L.Heel"):
         scaled_person(walk, 80.0, standing=still)
+
+
+def test_a_pelvis_without_three_markers_is_named() -> None:
+    names = ["R.ASIS", "L.ASIS", "R.Knee", "L.Knee", "R.Heel", "L.Heel"]
+    walk = Markers(names, [0.0], np.zeros((1, 6, 3)), source="walk.trc")
+    body = torsor.library.human()
+    with pytest.warns(
+        torsor.ModelWarning, match=r"walk.trc: 2 markers on the pelvis: R.ASIS, L.ASIS; its hips are gue"
+    ):
+        check_pelvis(marker_set(body, names), walk)
+    with pytest.warns(
+        torsor.ModelWarning, match=r"0 markers on the pelvis; .*fix: add markers of ASIS, PSIS or sacrum"
+    ):
+        check_pelvis(marker_set(body, names[2:]), walk)
 
 
 def test_people_outside_of_the_tables() -> None:

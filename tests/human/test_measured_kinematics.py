@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.human.body.resizing import SEGMENTS
 from torsor.human.measured import MarkerSet, inverse_kinematics, marker_set, resized, scaled_person
 from torsor.human.measured.fitting import Fit
-from torsor.human.measured.inverse_kinematics import SPINE, prepared
 from torsor.human.measured.landmarks import recognised
-from torsor.human.measured.resizing import SEGMENTS
+from torsor.human.measured.preparing import SPINE, prepared
 from torsor.human.measured.smoothing import _banded_solve, _block_solve, second_differences
 from torsor.recordings import Markers
 
@@ -83,7 +83,7 @@ def test_the_motion_that_made_the_markers_is_found(walker) -> None:
 
 def test_gradient_and_hessian_are_exact(walker) -> None:
     robot, markers, q, places = walker
-    fit: Fit = prepared(robot, markers, np.zeros(robot.nq))
+    fit: Fit = prepared(robot, markers)
     y, weights = q[3:6] + 0.1, 1 + 0.2 * random(3, len(markers.names))
     along, step = random(robot.nq), 1e-5
 

@@ -73,7 +73,7 @@ def test_a_skeleton_is_read_whole(tmp_path: Path) -> None:
     assert (hip.kind, hip.parent, hip.child) == ("CustomJoint", "pelvis", "femur_r")
     assert hip.parent_place.tolist() == [-0.06, -0.08, 0.07, 0.1, 0.0, 0.0] and not hip.child_place.any()
     assert (base.parent, base.child) == ("ground", "pelvis")
-    assert model.coordinates["hip_flexion_r"] == ("hip_flexion_r", 0.1, -0.5, 2.0, True)
+    assert model.coordinates["hip_flexion_r"] == ("hip_flexion_r", 0.1, -0.5, 2.0, True, False)
     turn, slide, still = hip.axes
     assert turn.function == "LinearFunction" and turn.numbers.tolist() == [1.0, 0.0] and turn.scale == 1.0
     assert slide.function == "SimmSpline" and slide.numbers.tolist() == [0, 0, 1, 0.1, 2, 0.3] and slide.scale == 1.1

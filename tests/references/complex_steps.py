@@ -19,8 +19,22 @@ ONE = {
     ca.OP_SQRT: np.sqrt,
     ca.OP_EXP: np.exp,
     ca.OP_TANH: np.tanh,
+    ca.OP_LOG1P: lambda a: np.log(1 + a),  # NumPy's own is inexact at complex numbers with tiny imaginary parts
+    ca.OP_NOT: lambda a: a.real == 0,
 }
-TWO = {ca.OP_ADD: np.add, ca.OP_SUB: np.subtract, ca.OP_MUL: np.multiply, ca.OP_DIV: np.divide}
+# Comparisons, and what chooses by them, look at the real parts: they are analytic away from the border.
+TWO = {
+    ca.OP_ADD: np.add,
+    ca.OP_SUB: np.subtract,
+    ca.OP_MUL: np.multiply,
+    ca.OP_DIV: np.divide,
+    ca.OP_FMIN: lambda a, b: np.where(a.real <= b.real, a, b),
+    ca.OP_FMAX: lambda a, b: np.where(a.real >= b.real, a, b),
+    ca.OP_LT: lambda a, b: a.real < b.real,
+    ca.OP_LE: lambda a, b: a.real <= b.real,
+    ca.OP_EQ: lambda a, b: a.real == b.real,
+    ca.OP_IF_ELSE_ZERO: lambda a, b: np.where(a.real != 0, b, 0),
+}
 
 
 def at_complex(function: ca.Function, inputs: list[np.ndarray]) -> list[np.ndarray]:

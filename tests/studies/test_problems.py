@@ -119,6 +119,14 @@ def test_named_problems_are_those_of_their_packages() -> None:
         studies.PROBLEMS["walk"].function(backpack=1.0, box=1.0)
 
 
+def test_people_of_a_study_are_described_by_age_and_percentiles() -> None:
+    child = studies.PROBLEMS["walk"].function(sex="female", age=8.0, mass_percentile=95.0)
+    mass = sum(each.start for name, each in child.numbers.items() if name.endswith(".mass"))
+    assert mass == pytest.approx(torsor.human.size_of_percentile(50, 95, "female", 8.0)[1], rel=1e-9)
+    found = torsor.sweep("walk", [{"stature_percentile": 99.0}], workers=0)
+    assert found.failed == 1 and "percentile of the stature is 99 %" in found.errors()[0]
+
+
 def test_wrong_settings_are_refused_before_the_first_case() -> None:
     with pytest.raises(ModelError, match="unknown setting 'speed'"):
         torsor.sweep("walk", [{}], settings={"speed": 1}, workers=0)

@@ -27,6 +27,7 @@ from torsor.cli.export import EXPORT
 from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
 from torsor.cli.kinematics import KINEMATICS
+from torsor.cli.measure import MEASURE
 from torsor.cli.outputs import check_output
 from torsor.cli.predict import PREDICT
 from torsor.cli.reproduce import REPRODUCE
@@ -42,7 +43,7 @@ from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 
 COMMANDS: tuple[Command, ...] = (
-    *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, SWEEP, IDENTIFY, REPRODUCE, EXPORT),
+    *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, MEASURE, SWEEP, IDENTIFY, REPRODUCE, EXPORT),
     *(VIEW, BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
 )
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, add_report, check_output, check_plot, check_report, print_paths, write_json
 from torsor.cli.predictions import NAMED
+from torsor.cli.predictions.measured import given_start
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
 from torsor.cli.statuses import DONE, ONLY_AT_NODES, PREDICTED, status_of_motion
 from torsor.errors import ModelError, describe, warn
@@ -34,6 +35,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--iterations", type=int, help="most iterations (default: 500)")
     parser.add_argument("--seconds", type=float, help="time limit in seconds (default: none)")
     parser.add_argument("--refine", action="store_true", help="add nodes until the bounds also hold on a finer grid")
+    start = "initial guess: an earlier result (.npz), or measured angles (.mot or .sto, of torsor measure --mot)"
+    parser.add_argument("--guess", type=Path, metavar="FILE", help=start)
+    times = "part of the measured angles: a step, from heel strike to heel strike (default: all of it)"
+    parser.add_argument("--guess-times", type=float, nargs=2, metavar="SECONDS", help=times)
     parser.add_argument("--progress", action="store_true", help="show each iteration")
     parser.add_argument("--feasible-first", action="store_true", help="find a feasible motion first, then optimise")
     ties = "least effort among the fastest motions, for problems whose objective is the time"
@@ -64,7 +69,8 @@ def _run(arguments: Namespace, console: Console) -> int:
         flags = {
             name: getattr(arguments, name) or None for name in ("refine", "progress", "feasible_first", "tie_break")
         }
-        result = problem.solve(arguments.solver, **limits, **flags)
+        start = given_start(problem, arguments.guess, arguments.guess_times)
+        result = problem.solve(arguments.solver, start=start, **limits, **flags)
     except MotionError as error:
         if error.result is not None:  # the motion with the least violation shows what is wrong
             _write(arguments, error.result, plain_report(error.result), console)
@@ -126,7 +132,8 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
     if arguments.ergonomics is not None and result.is_feasible:
         from torsor.view.report import write_ergonomic_report
 
-        write_ergonomic_report(arguments.ergonomics, result)
+        age = "young" if arguments.age is None else arguments.age
+        write_ergonomic_report(arguments.ergonomics, result, age=age)
         print_paths(console, arguments.ergonomics)
     csv = report.csv or result.to_csv
     for path, write in ((arguments.csv, csv), (arguments.samples, result.to_csv), (arguments.plot, report.plot)):
@@ -160,7 +167,9 @@ _EXAMPLES = (
     "torsor predict walk --json walk.json --csv walk.csv",
     "torsor predict walk --save walk.mot --save walk.mp4",
     "torsor predict walk --compare angles.mot moments.sto forces.mot --plot walk.png",
+    "torsor predict run --speed 3 --plot run.png",
     "torsor predict lift --box 15 --ergonomics lift.html",
     "torsor predict problem.toml --save result.npz",
+    "torsor predict walk --version free --guess angles.mot --guess-times 0.93 1.50",
 )
 PREDICT = Command("predict", "find an optimal motion, save or plot it", _add_arguments, _run, PREDICTED, _EXAMPLES)

@@ -3,17 +3,22 @@
 from importlib import import_module
 from typing import Any
 
+from torsor.human.body.description import described_person
 from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.hand_forces import HandForces, hand_wrenches
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.passive import passive_torques
+from torsor.human.body.percentiles import size_of_percentile
 from torsor.human.body.person import Person, person_of
+from torsor.human.body.resizing import segment_lengths, with_lengths
 from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
+from torsor.human.body.strength_inputs import with_strength
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.comparison.table import CurveLikeness, LikenessTable
 from torsor.human.contact.balance import GroundReaction, ground_reaction
+from torsor.human.contact.froude import froude_number, leg_length, similar_step, walking_limit
 from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standing, Support
@@ -23,15 +28,18 @@ from torsor.human.gait.joint_loads import fatigued, joint_loads
 from torsor.human.gait.opensim import OpensimFiles, ground_forces, opensim_moments, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
+from torsor.human.gait.running import running
 from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start, walking
 from torsor.human.tasks import TASKS
 from torsor.human.tasks.figures import plot_task
+from torsor.human.tasks.largest_lift import LargestLift, largest_lift
 from torsor.human.tasks.lifting import lifting
 from torsor.human.tasks.pushing import pulling, pushing
 from torsor.human.tasks.reaching import reaching
 from torsor.human.tasks.sitting_down import sitting_down
 from torsor.human.tasks.standing_up import standing_up
+from torsor.human.tasks.weakness import Weakness, weaknesses
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.samples import joint_torques
 
@@ -51,6 +59,7 @@ __all__ = [
     "HandForces",
     "JointLoads",
     "JointStrength",
+    "LargestLift",
     "Likeness",
     "LikenessTable",
     "OpensimFiles",
@@ -68,16 +77,21 @@ __all__ = [
     "Support",
     "TrunkStrength",
     "Walk",
+    "Weakness",
     "animate",
     "bent_start",
+    "described_person",
     "draw",
     "fatigued",
+    "froude_number",
     "ground_forces",
     "ground_reaction",
     "hand_wrenches",
     "joint_loads",
     "joint_strength",
     "joint_torques",
+    "largest_lift",
+    "leg_length",
     "lifting",
     "likeness",
     "opensim_moments",
@@ -91,9 +105,17 @@ __all__ = [
     "pushing",
     "reaching",
     "recorded_walk",
+    "running",
+    "segment_lengths",
+    "similar_step",
     "sitting_down",
+    "size_of_percentile",
     "standing_up",
     "walking",
+    "walking_limit",
+    "weaknesses",
+    "with_lengths",
+    "with_strength",
     "write_opensim",
 ]
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import number, one_of
+from torsor.library.growth import growth_factor
 
 
 class _Row(NamedTuple):
@@ -64,7 +65,7 @@ SEXES = {
     ),
 }
 
-HEIGHTS, MASSES = (1.0, 2.5), (20.0, 300.0)  # m, kg: ranges to which the tables may be scaled
+HEIGHTS, MASSES = (0.8, 2.5), (10.0, 300.0)  # m, kg: ranges to which the tables may be scaled
 
 
 @dataclass(frozen=True)
@@ -90,23 +91,27 @@ class Segment:
 class Body:
     """The segments, by name, of a person of a ``height`` (m), ``mass`` (kg) and ``sex``.
 
+    Below 18 years of ``age``, masses are distributed as in children (Jensen 1986, 1989); lengths keep the proportions
+    of adults.
+
     Example:
         >>> thigh = Body(1.741, 73.0, "male")["thigh"]
         >>> round(thigh.length, 4), round(thigh.mass, 3), round(thigh.centre, 4), round(thigh.long, 5)
         (0.4222, 10.337, 0.1729, 0.04091)
     """
 
-    def __init__(self, height: float, mass: float, sex: str):
+    def __init__(self, height: float, mass: float, sex: str, age: float | None = None):
         one_of(sex, tuple(SEXES), "human", "sex")
         height = number(height, "human", "height", least=HEIGHTS[0], most=HEIGHTS[1])
         self.mass = number(mass, "human", "mass", least=MASSES[0], most=MASSES[1])
         self.scale = 1000.0 * height / SEXES[sex].stature
         self._rows = SEXES[sex].rows
-        self._whole = sum(row.mass * (1 if name in _ONCE else 2) for name, row in self._rows.items())
+        self._shares = {name: row.mass * growth_factor(name, age) for name, row in self._rows.items()}
+        self._whole = sum(share * (1 if name in _ONCE else 2) for name, share in self._shares.items())
 
     def __getitem__(self, name: str) -> Segment:
         row = self._rows[name]
-        length, mass = row.length / 1000.0 * self.scale, row.mass / self._whole * self.mass
+        length, mass = row.length / 1000.0 * self.scale, self._shares[name] / self._whole * self.mass
         moments = (mass * (radius / 100.0 * length) ** 2 for radius in (row.forward, row.sideways, row.long))
         return Segment(length, mass, row.centre / 100.0 * length, *moments)
 

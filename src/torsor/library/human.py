@@ -122,6 +122,7 @@ def human(
     sex: str = "male",
     segments: Mapping[str, Link] | None = None,
     gravity: ArrayLike = (0.0, -9.81, 0.0),
+    age: float | None = None,
 ) -> Robot:
     """Return a human with 55 degrees of freedom, of a height (m), mass (kg) and sex ("male" or "female").
 
@@ -129,7 +130,8 @@ def human(
     and ``yaw, tilt, list`` (about y, x, z) of the whole body; seven of each leg, twelve of the spine, nine of each arm
     and five of neck and head, named after their positive direction and zero in the standing posture. ``lower`` and
     ``upper`` are ranges of healthy adults, ``effort_limit`` are strengths, proportional to mass times height.
-    ``segments`` replaces links by name.
+    ``segments`` replaces links by name. Below 18 years of ``age``, masses are distributed as in children; strengths by
+    age, percentiles and lengths are those of ``torsor.human.Person``.
 
     Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
     ``right_wrist``, ``right_knuckles``, the same of the left side, and ``vertex``. Segments are from de Leva (1996).
@@ -143,7 +145,7 @@ def human(
         >>> body.coordinate_names[6:9]
         ('right_hip_flexion', 'right_hip_adduction', 'right_hip_rotation')
     """
-    body = Body(height, mass, sex)
+    body = Body(height, mass, sex, age)
     own = table(segments, "human", "segments")
     s, made = body.scale, _Builder(mass * height / (73.0 * 1.741))
     legs = body["thigh"].length + body["shank"].length + ANKLE * s

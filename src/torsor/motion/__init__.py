@@ -10,11 +10,15 @@ Orientation, Follow, Clearance of Sphere, Capsule and HalfSpace. Any expression 
 
 Profiles: Spline, Path; free numbers of the robot: Number. Built-in problems: PROBLEMS. Files: load_problem. Several
 solves: continuation, pareto, ``MotionProblem.multistart``. Bang-bang motions: switching. Solvers by name: SOLVERS.
+Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit.
 
-Files import downwards only, from the top: problems, sweeps, switching; problem (``MotionProblem``, ``MotionResult``);
-multistart, files, writing; solve (the strategies), refine, diagnosis, starts, settings; results; statement (the data of
-a problem and its nonlinear program); terms and transcription.
+Files import downwards only, from the top: problems, sweeps, switching, inverse; problem (``MotionProblem``,
+``MotionResult``); multistart, files, writing; solve (the strategies), refine, diagnosis, starts, settings; results;
+statement (the data of a problem and its nonlinear program); terms and transcription.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from torsor.deprecation import renamed_names
 from torsor.motion.multistart import Multistart
@@ -51,6 +55,12 @@ from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 from torsor.optimisation import SOLVERS
 
+if TYPE_CHECKING:
+    from torsor.motion.inverse.fitting import fit_weights
+    from torsor.motion.inverse.measured import Measured
+    from torsor.motion.inverse.optima import WeightSensitivities, weight_sensitivities
+    from torsor.motion.inverse.weight_fit import WeightFit
+
 __all__ = [
     "PROBLEMS",
     "SOLVERS",
@@ -73,6 +83,7 @@ __all__ = [
     "Jerks",
     "Linked",
     "Manipulability",
+    "Measured",
     "MechanicalEnergy",
     "Moments",
     "MotionError",
@@ -106,10 +117,28 @@ __all__ = [
     "Torques",
     "Unactuated",
     "Velocities",
+    "WeightFit",
+    "WeightSensitivities",
     "continuation",
+    "fit_weights",
     "load_problem",
     "pareto",
     "switching",
+    "weight_sensitivities",
 ]
 
-__getattr__ = renamed_names(__name__, {"ExpressionRows": ("motion.ExpressionConstraint", ExpressionConstraint)})
+# Imported when they are first used: few problems are solved for their weights.
+_LATER = {
+    "Measured": "measured",
+    "WeightFit": "weight_fit",
+    "WeightSensitivities": "optima",
+    "fit_weights": "fitting",
+    "weight_sensitivities": "optima",
+}
+_renamed = renamed_names(__name__, {"ExpressionRows": ("motion.ExpressionConstraint", ExpressionConstraint)})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(f"torsor.motion.inverse.{_LATER[name]}"), name)
+    return _renamed(name)

@@ -8,6 +8,7 @@ from torsor.recordings.likely import likely_axes
 from torsor.recordings.loading import load, save
 from torsor.recordings.markers import Gap, Markers
 from torsor.recordings.motion_table import MotionTable
+from torsor.recordings.moving_ground import overground
 from torsor.recordings.osim import OsimModel, read_osim
 from torsor.recordings.processing import fill_gaps, lowpass, rates, resample, smooth
 from torsor.recordings.recording import Event, Recording
@@ -29,6 +30,7 @@ __all__ = [
     "likely_axes",
     "load",
     "lowpass",
+    "overground",
     "rates",
     "read_osim",
     "resample",

@@ -82,6 +82,16 @@ def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence
     return found
 
 
+def foot_distances(forces: GroundForces, markers: Markers, contact: Contact) -> Array:
+    """Return how far (K, 2) the right and the left foot are from the centre of pressure of a contact, horizontally."""
+    given, up = foot_markers(markers.names), up_axis(forces.axes)
+    level = [k for k in range(3) if up is None or k != up[0]]
+    own = slice(contact.first, contact.last + 1)
+    places = [_place(markers.only(given[side]), forces.times[own]) for side in SIDES]
+    ways = [(forces.centers[own, contact.plate] - place)[:, level] for place in places]
+    return np.stack([np.linalg.norm(each, axis=1) for each in ways], axis=1)
+
+
 def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> GroundForces:
     """Return the forces of plates as those of the "right" and "left" foot: each contact counts for the nearer foot.
 

@@ -4,15 +4,22 @@ import numpy as np
 
 from torsor.errors import ModelError
 from torsor.recordings.axes import up_axis
-from torsor.recordings.feet import FARTHEST, SHORTEST, SIDES, Contact, contacts
+from torsor.recordings.feet import FARTHEST, SHORTEST, SIDES, Contact, contacts, foot_distances
 from torsor.recordings.findings import Finding, finding
 from torsor.recordings.forces import GroundForces
 from torsor.recordings.markers import Markers
+from torsor.recordings.synchrony import synchrony_findings
+from torsor.recordings.walking_inspection import contact_findings
 
 STANDS = 100.0  # N: more than any noise or offset of a plate, less than any person
 OFFSET = 5.0  # N: a plate that nobody stands on shows less
 OUTSIDE = 0.1  # m: a centre of pressure is on the plate; this much is the error of its corners
 FAR = 50.0  # m: no laboratory is larger
+# N: people who stand are far above the one, people who jump below the other; in kN or mN they are not.
+TINY, HUGE = 5.0, 20_000.0
+STEADY, EMPTY = 0.8, 0.02  # of forces in kN: how upright they are while loaded, and the largest part while not loaded
+TWIST = 100.0  # N m: the free moment of a foot stays below 30
+BOTH, APART = 0.15, 0.1  # part of a contact nearer to each foot, and m between them, from which both feet are on it
 
 
 def force_findings(forces: GroundForces) -> list[Finding]:
@@ -25,7 +32,8 @@ def force_findings(forces: GroundForces) -> list[Finding]:
         >>> [each.kind for each in found]
         ['axes']
     """
-    return [*_axes(forces), *_offsets(forces), *_places(forces)]
+    wrong = _units(forces)
+    return wrong or [*_axes(forces), *_offsets(forces), *_places(forces)]
 
 
 def foot_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
@@ -42,7 +50,35 @@ def foot_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
         found = contacts(forces, markers)
     except ModelError:  # no marker of a foot is known by its name: nothing can be said
         return []
-    return [*_swapped(forces, found), *_shared(forces, found), *_no_foot(forces, found)]
+    both = _both_feet(forces, markers, found)
+    wrong = [*_swapped(forces, found), *_shared(forces, found), *_no_foot(forces, found), *both]
+    return wrong or [*synchrony_findings(forces, markers), *contact_findings(forces, markers, found)]
+
+
+def _units(forces: GroundForces) -> list[Finding]:
+    """Return forces in kN or mN, and free moments in N mm."""
+    size = np.linalg.norm(forces.forces, axis=2)
+    largest, up = float(np.nanmax(size, initial=0.0)), up_axis(forces.axes)
+    places = []
+    if largest > HUGE:
+        places.append(f"the largest force is {largest:.4g} N, which no person makes")
+    elif 0 < largest < TINY and up is not None:
+        plate = int(np.argmax(np.nanmax(size, axis=0)))
+        on = size[:, plate] > largest / 2
+        upright = np.abs(forces.forces[on, plate, up[0]]).mean() > STEADY * size[on, plate].mean()
+        if upright and np.quantile(size[:, plate], 0.05) < EMPTY * largest:
+            places.append(f"the largest force is {largest:.3g} N: the forces are likely in kN")
+    found = finding("unit", places, forces.source, "forces are in N: multiply those in kN by 1000")
+    moments = np.where(forces.loaded()[:, :, None], forces.moments, 0.0)
+    twist = np.abs(np.nan_to_num(moments)).max(axis=(0, 2), initial=0.0)
+    turned = [
+        f"{name}: its free moment reaches {each:.4g} N m"
+        for name, each in zip(forces.names, twist, strict=True)
+        if each > TWIST
+    ]
+    return found + finding(
+        "unit", turned, forces.source, "moments are in N m, about the centre of pressure: divide those in N mm by 1000"
+    )
 
 
 def _axes(forces: GroundForces) -> list[Finding]:
@@ -130,6 +166,20 @@ def _shared(forces: GroundForces, found: list[Contact]) -> list[Finding]:
                     f"the {one.side} foot is on {names} from {forces.times[first]:g} to {forces.times[last]:g} s"
                 )
     return finding("shared", places, forces.source, "torsor.recordings.by_foot(forces, markers) adds both")
+
+
+def _both_feet(forces: GroundForces, markers: Markers, found: list[Contact]) -> list[Finding]:
+    """Two feet on one plate: its centre of pressure goes from below one foot to below the other."""
+    places = []
+    for each in found:
+        apart = foot_distances(forces, markers, each)
+        nearer = np.where(np.abs(apart[:, 0] - apart[:, 1]) < APART, 0, np.sign(apart[:, 1] - apart[:, 0]))
+        near = np.nanmin(apart, axis=1, initial=np.inf) < FARTHEST
+        if min(np.mean(near & (nearer > 0)), np.mean(near & (nearer < 0))) > BOTH:
+            times = f"{forces.times[each.first]:g} to {forces.times[each.last]:g} s"
+            places.append(f"both feet are on {forces.names[each.plate]} from {times}")
+    fix = "leave this contact out: no plate tells the forces of two feet apart"
+    return finding("shared", places, forces.source, fix)
 
 
 def _no_foot(forces: GroundForces, found: list[Contact]) -> list[Finding]:

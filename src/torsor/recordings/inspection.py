@@ -15,16 +15,17 @@ from torsor.recordings.recording import Recording
 
 _ANGLE = re.compile(r"angle|flex|ext(ension)?_|rotation|adduction|abduction|tilt|_list|bending|_add|_rot|pro_sup", re.I)
 TURNS = 4 * np.pi  # rad: no joint turns twice
+SPOILING = ("unit", "axes", "offset")  # findings that make those of feet on plates meaningless
 SMALL = 1.6  # the largest number in a table of angles that are in radians, most often
 
 
 def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Finding]:
     """Return the likely mistakes in recordings of one trial: each says where it is, and the fix.
 
-    Kinds: "unit", "swap" (two markers exchange places), "sides" (right and left in all frames), "jump", "missing",
-    "gap", "axes", "offset" (of a plate that nobody is on), "place" (a centre of pressure off its plate or foot),
-    "times", "feet" (swapped), "shared" (one foot on two plates), "degrees". What needs markers and forces is looked
-    for where both are given.
+    Kinds: "unit", "swap" (two markers exchange places, or lie in the wrong order), "sides" (right and left in all
+    frames), "jump", "frozen", "missing", "gap", "treadmill", "axes", "offset" (of a plate that nobody is on), "place"
+    (a centre of pressure off its plate or foot), "times", "feet" (swapped), "shared" (one foot on two plates, or two
+    feet on one), "degrees". What needs markers and forces is looked for where both are given.
 
     Example:
         >>> inspect(Markers(["toe"], [0.0, 0.01, 0.02], [[[0.1, 0.2, 0.3]]] * 3))
@@ -47,8 +48,9 @@ def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Fi
             raise ModelError(describe(f"a {type(part).__name__}", where="inspect", allowed=allowed))
     found = [each for part in markers for each in marker_findings(part)]
     found += [each for part in forces for each in force_findings(part)]
-    found += [each for part in tables for each in _angles(part)]
-    return found + [each for force in forces for marker in markers for each in foot_findings(force, marker)]
+    if not any(each.kind in SPOILING for each in found):
+        found += [each for force in forces for marker in markers for each in foot_findings(force, marker)]
+    return found + [each for part in tables for each in _angles(part)]
 
 
 def _angles(table: MotionTable) -> list[Finding]:

@@ -8,7 +8,8 @@ from torsor.arrays import Array, Flags
 from torsor.recordings.axes import up_axis
 from torsor.recordings.findings import Finding, finding
 from torsor.recordings.likely import likely_axes, vertical_axis
-from torsor.recordings.markers import Markers
+from torsor.recordings.markers import Markers, runs
+from torsor.recordings.walking_inspection import walking_findings
 
 # Extents of the markers of one person, in m, far outside of which the unit is wrong: from a hand to raised arms.
 SMALLEST, LARGEST = 0.03, 5.0
@@ -29,6 +30,7 @@ _RIGHT = [  # R.Heel, right_heel, RHEE, heel_r, each perhaps after the name of a
         r".*[ ._-]([Rr]|Right|right)$",
     )
 ]
+FROZEN, FEWEST_FROZEN = 0.1, 5  # s, and frames, in which a marker is at exactly the same place
 FITS = 0.1  # part of the squared error that is left when two names are exchanged back
 
 
@@ -59,7 +61,7 @@ def marker_findings(markers: Markers) -> list[Finding]:
     ]
     fix = "remove these frames of the marker (NaN) and call fill_gaps"
     found += finding("jump", far, markers.source, fix, "markers jump: ")
-    return [*found, *_missing(markers)]
+    return [*found, *_frozen(markers, {name for _, name in own}), *walking_findings(markers), *_missing(markers)]
 
 
 def jumps(markers: Markers) -> list[tuple[int, str, float]]:
@@ -162,6 +164,29 @@ def _unit(markers: Markers) -> list[Finding]:
     other = "mm" if extent > LARGEST and markers.unit != "mm" else "m"
     place = f"the markers extend over {extent:.4g} m, which no person does; the unit is said to be {markers.unit}"
     return finding("unit", [place], markers.source, f'say the unit: torsor.recordings.load(path, unit="{other}")')
+
+
+def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
+    """Return markers that stay at exactly one place while the marker that is nearest to them goes on.
+
+    Of markers that are exchanged nothing is said.
+    """
+    places, least = [], max(FEWEST_FROZEN, round(FROZEN * markers.rate))
+    x = markers.positions
+    for k, name in enumerate(markers.names):
+        same = np.concatenate([[False], (x[1:, k] == x[:-1, k]).all(axis=1)])
+        for first, last in runs(same):
+            if last - first + 1 < least or len(markers.names) < 2:
+                continue
+            apart = np.linalg.norm(x[first - 1] - x[first - 1, k], axis=1)
+            apart[k] = np.inf
+            other = int(np.nanargmin(np.nan_to_num(apart, nan=np.inf)))
+            if exchanged & {name, markers.names[other]}:
+                continue
+            if np.linalg.norm(x[last, other] - x[first - 1, other]) > JUMP:
+                places.append(f"{name!r} from frame {first} to {last + 1}, while {markers.names[other]!r} goes on")
+    fix = "remove these frames of the marker (NaN) and call fill_gaps: some programs repeat the last place in a gap"
+    return finding("frozen", places, markers.source, fix, "markers do not move: ")
 
 
 def _sides(markers: Markers) -> list[Finding]:

@@ -35,13 +35,14 @@ class OsimBody(NamedTuple):
 
 
 class OsimCoordinate(NamedTuple):
-    """A coordinate of a joint: its default value, its range (rad or m), and whether it is locked."""
+    """A coordinate of a joint: its default value, its range (rad or m), whether it is locked, and kept in its range."""
 
     name: str
     default: float
     lower: float
     upper: float
     locked: bool
+    clamped: bool = False
 
 
 class OsimAxis(NamedTuple):
@@ -213,8 +214,8 @@ def _joint(path: Path, element: ET.Element, bodies: dict[str, OsimBody]) -> Osim
 def _coordinate(path: Path, element: ET.Element) -> OsimCoordinate:
     default = float(_numbers(path, element, "default_value", 1, (0.0,))[0])
     lower, upper = _numbers(path, element, "range", 2, (-np.inf, np.inf))
-    locked = _text(element, "locked").lower() == "true"
-    return OsimCoordinate(_name(path, element), default, float(lower), float(upper), locked)
+    locked, clamped = (_text(element, key).lower() == "true" for key in ("locked", "clamped"))
+    return OsimCoordinate(_name(path, element), default, float(lower), float(upper), locked, clamped)
 
 
 def _axis(path: Path, element: ET.Element) -> OsimAxis:

@@ -5,15 +5,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor import library
 from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, lifting, reaching, standing_up, walking
+from torsor.human.body.description import described_person
 from torsor.human.ergonomics import assess
 from torsor.human.gait.stride import peaks
 from torsor.motion import PROBLEMS as BUILT_IN
 from torsor.motion import MotionProblem, MotionResult
+from torsor.robot.robot import Robot
 
-_BODY = {"height": "m", "mass": "kg", "sex": ""}
+_BODY = {"height": "m", "mass": "kg", "sex": "", "age": "years", "strength": "1", "population": ""}
+_BODY |= {"stature_percentile": "%", "mass_percentile": "%"}
 _STEP = {"speed": "m/s", "length": "m", "width": "m"}
 # Figures of a stride, and their units.
 _STRIDE = {
@@ -40,11 +42,40 @@ class NamedProblem(NamedTuple):
     report: Callable[[MotionResult], dict[str, Any]] | None = None
 
 
+def _body(
+    height: float | None,
+    mass: float | None,
+    sex: str,
+    age: float | None,
+    stature_percentile: float | None,
+    mass_percentile: float | None,
+    population: str | None,
+    strength: float,
+) -> Robot:
+    """Return the body of a person of which some things are known, with a factor of all strengths."""
+    person = described_person(
+        height,
+        mass,
+        sex,
+        age=age,
+        stature_percentile=stature_percentile,
+        mass_percentile=mass_percentile,
+        population=population,
+        strength={"all": strength},
+    )
+    return person.body()
+
+
 def walk(
-    height: float = 1.741,
-    mass: float = 73.0,
+    height: float | None = None,
+    mass: float | None = None,
     sex: str = "male",
     *,
+    age: float | None = None,
+    stature_percentile: float | None = None,
+    mass_percentile: float | None = None,
+    population: str | None = None,
+    strength: float = 1.0,
     backpack: float = 0.0,
     box: float = 0.0,
     speed: float = 1.2,
@@ -56,7 +87,10 @@ def walk(
     planar: bool = False,
     version: str = "thesis",
 ) -> MotionProblem:
-    """Return ``torsor.human.walking`` of a body of a height (m), mass (kg) and sex.
+    """Return ``torsor.human.walking`` of a person.
+
+    The person is described as in ``described_person``: by height (m), mass (kg) and sex, or by percentiles (%) of a
+    population and age (years); ``strength`` is a factor of all strengths.
 
     ``backpack`` or ``box`` is the mass (kg) of a load, 0 for none; ``speed`` (m/s), ``length`` and ``width`` (m) are
     those of the step, ``slope`` is in rad. The others are as in ``walking``.
@@ -69,21 +103,26 @@ def walk(
         raise ModelError(describe("backpack and box are both given", where="walk", allowed="one of them"))
     load = Backpack(backpack) if backpack else Box(box) if box else None
     step = Step(length=length, width=width, speed=speed)
-    body = library.human(height, mass, sex)
+    body = _body(height, mass, sex, age, stature_percentile, mass_percentile, population, strength)
     return walking(body, step, version, load=load, slope=slope, steps=steps, planar=planar, friction=friction)
 
 
 def lift(
-    height: float = 1.741,
-    mass: float = 73.0,
+    height: float | None = None,
+    mass: float | None = None,
     sex: str = "male",
     *,
+    age: float | None = None,
+    stature_percentile: float | None = None,
+    mass_percentile: float | None = None,
+    population: str | None = None,
+    strength: float = 1.0,
     box: float = 8.0,
     turn: float = 0.0,
     duration: float = 1.2,
     points: int = 8,
 ) -> MotionProblem:
-    """Return ``torsor.human.lifting`` of a body of a height (m), mass (kg) and sex, and a box of a mass (kg).
+    """Return ``torsor.human.lifting`` of a person, described as in ``walk``, and a box of a mass (kg).
 
     At the start the box is ``turn`` degrees to the left.
 
@@ -91,44 +130,57 @@ def lift(
         >>> lift(box=5.0).name
         'lift'
     """
-    return lifting(library.human(height, mass, sex), Box(box), duration=duration, turn=turn, points=points)
+    body = _body(height, mass, sex, age, stature_percentile, mass_percentile, population, strength)
+    return lifting(body, Box(box), duration=duration, turn=turn, points=points)
 
 
 def stand_up(
-    height: float = 1.741,
-    mass: float = 73.0,
+    height: float | None = None,
+    mass: float | None = None,
     sex: str = "male",
     *,
+    age: float | None = None,
+    stature_percentile: float | None = None,
+    mass_percentile: float | None = None,
+    population: str | None = None,
+    strength: float = 1.0,
     seat: float = 0.45,
     duration: float = 1.5,
     points: int = 12,
 ) -> MotionProblem:
-    """Return ``torsor.human.standing_up`` of a body of a height (m), mass (kg) and sex, from a seat of a height (m).
+    """Return ``torsor.human.standing_up`` of a person, described as in ``walk``, from a seat of a height (m).
 
     Example:
         >>> stand_up(1.6, seat=0.4).name
         'stand-up'
     """
-    return standing_up(library.human(height, mass, sex), seat, duration, points=points)
+    body = _body(height, mass, sex, age, stature_percentile, mass_percentile, population, strength)
+    return standing_up(body, seat, duration, points=points)
 
 
 def reach(
-    height: float = 1.741,
-    mass: float = 73.0,
+    height: float | None = None,
+    mass: float | None = None,
     sex: str = "male",
     *,
+    age: float | None = None,
+    stature_percentile: float | None = None,
+    mass_percentile: float | None = None,
+    population: str | None = None,
+    strength: float = 1.0,
     target: Sequence[float] = (-0.2, 1.1, 0.75),
     hand: str = "right",
     duration: float = 1.0,
     points: int = 8,
 ) -> MotionProblem:
-    """Return ``torsor.human.reaching`` of a body of a height (m), mass (kg) and sex, for a target (x, y, z) (m).
+    """Return ``torsor.human.reaching`` of a person, described as in ``walk``, for a target (x, y, z) (m).
 
     Example:
         >>> reach(hand="left").name
         'reach'
     """
-    return reaching(library.human(height, mass, sex), target, hand, duration, points=points)
+    body = _body(height, mass, sex, age, stature_percentile, mass_percentile, population, strength)
+    return reaching(body, target, hand, duration, points=points)
 
 
 def stride_figures(result: MotionResult) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console, RenderableType
 
 from torsor.arrays import Array
+from torsor.checks import instance_of
 from torsor.files import replacing
 from torsor.identification import Identified
 from torsor.motion import MotionResult
@@ -84,6 +85,27 @@ def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: A
     parts = [f"<h1>{escape(name)}</h1>", f"<p>{escape(result.status)}, {result.T:.3g} s</p>"]
     parts += [_image(found.plot()), *(_table(each) for each in found.tables())]
     parts += ["<h2>In motion</h2>", page(result, title=name)._repr_html_()]
+    return _write(Path(path), name, parts)
+
+
+def write_measured_report(path: str | Path, gait: Any) -> Path:
+    """Write the report of a measured gait (``torsor.human.measured``): one page (HTML) that opens offline.
+
+    It has what was measured, likely mistakes of the recording, a figure of angles, moments, powers and forces, and the
+    motion in 3D.
+
+    Example:
+        >>> write_measured_report("walk.html", 3)
+        Traceback (most recent call last):
+        torsor.errors.ModelError: report: gait is 3; allowed: a result of torsor.human.measured.measured_gait
+    """
+    from torsor.human.measured import MeasuredGait
+
+    instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
+    name = f"{gait.source}: {gait.mass:.4g} kg"
+    parts = [f"<h1>{escape(name)}</h1>", *(f"<p>{escape(str(each))}</p>" for each in gait.findings)]
+    parts += [_image(gait.plot()), *(_table(each) for each in gait.tables())]
+    parts += ["<h2>In motion</h2>", page(gait.trajectory(), title=name)._repr_html_()]
     return _write(Path(path), name, parts)
 
 

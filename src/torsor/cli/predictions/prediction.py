@@ -1,5 +1,6 @@
 """The definition of a motion that ``torsor predict`` finds: options, problem, report; and the options of a body."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -8,8 +9,10 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from torsor import library
+from torsor.errors import describe
 from torsor.human import animate
+from torsor.human.body.description import described_person
+from torsor.human.body.percentiles import POPULATIONS
 from torsor.library.anthropometry import SEXES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
@@ -65,12 +68,42 @@ class Prediction:
     saves: tuple[str, ...] = ()
 
 
-# Options that several predictions of a human have: the size of the body, and a box in the hands.
+def pair(text: str) -> tuple[str, float]:
+    """Return (name, number) from the text NAME=NUMBER.
+
+    Example:
+        >>> pair("right_knee_flexion=10")
+        ('right_knee_flexion', 10.0)
+    """
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        allowed = "NAME=NUMBER, as in right_knee_flexion=10"
+        raise ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
+
+
+def pairs(flag: str, text: str, metavar: str = "NAME=NUMBER") -> Option:
+    """Return an option that takes one or more NAME=NUMBER."""
+    return Option(flag, type=pair, nargs="+", metavar=metavar, help=text)
+
+
+# Options that several predictions of a human have: who it is, and a box in the hands.
 BODY = (
     Option("--height", type=float, metavar="M", help="height of the body (default: 1.741)"),
     Option("--mass", type=float, metavar="KG", help="mass of the body (default: 73)"),
     Option("--sex", choices=tuple(SEXES), help="table of segments (default: male)"),
+    Option("--age", type=float, metavar="YEARS", help="children and older people; sizes not given are medians"),
+    Option(
+        "--stature-percentile", type=float, metavar="PERCENT", help="taller than this part of the people, for --height"
+    ),
+    Option("--mass-percentile", type=float, metavar="PERCENT", help="mass that this part of people has at most"),
+    Option("--population", choices=POPULATIONS, help="of the percentiles (default: CDC below 20 years, else NHANES)"),
+    pairs("--lengths", "lengths of segments (m), as thigh=0.45 left_shank=0.41", "NAME=M"),
+    pairs("--strength", "joints that are weaker or stronger, with factors: knee_flexion=0.8 left=0.5"),
+    pairs("--largest-torque", "strengths of joints (N m), as elbow_flexion=60", "NAME=NM"),
 )
+_PAIRS = ("lengths", "strength", "largest_torque")
 BOX = Option("--box", type=float, metavar="KG", help="mass of a box in the hands (default of lift: 10)")
 
 ERGONOMICS = Option(
@@ -106,4 +139,5 @@ def body_of(given: Mapping[str, Any]) -> Robot:
         >>> round(body_of({"mass": 80.0}).mass, 9)
         80.0
     """
-    return library.human(**chosen(given, "height", "mass", "sex"))
+    who = chosen(given, *(option.name for option in BODY))
+    return described_person(**who | {name: dict(who[name]) for name in _PAIRS if name in who}).body()

@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,35 +21,21 @@ from torsor.cli.predictions.prediction import (
     body_of,
     chosen,
     movies,
+    pairs,
     plain_report,
 )
 from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, recorded_walk, walking, write_opensim
 from torsor.human.comparison.files import SUFFIXES
 from torsor.human.comparison.given import given_references
+from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.gait.settings import VERSIONS
-from torsor.human.gait.walking import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.terms.habits import METRES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 
 TREAD, CLIMB = 0.29, 0.5  # m, m/s: stairs without --length and --speed
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
-
-
-def _pair(text: str) -> tuple[str, float]:
-    """Return (name, number) from the text NAME=NUMBER.
-
-    Example:
-        >>> _pair("right_knee_flexion=10")
-        ('right_knee_flexion', 10.0)
-    """
-    name, _, value = text.partition("=")
-    try:
-        return name, float(value)
-    except ValueError:
-        allowed = "NAME=NUMBER, as in right_knee_flexion=10"
-        raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:
@@ -68,8 +54,9 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
         raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
 
 
-def _pairs(flag: str, text: str) -> Option:
-    return Option(flag, type=_pair, nargs="+", metavar="NAME=NUMBER", help=text)
+def _words(names: Iterable[str]) -> str:
+    """Return names as words of a command line."""
+    return ", ".join(name.replace(" ", "_") for name in names)
 
 
 _VERSIONS = (
@@ -78,16 +65,29 @@ _VERSIONS = (
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
+# Options that walking and running have.
+SPEED = Option(
+    "--speed",
+    type=float,
+    metavar="M/S",
+    help="speed (default: 1.2, run: 3.0); without --length, and for one step, the best step length is found",
+)
+LENGTH = Option(
+    "--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed; run: free)"
+)
+WIDTH = Option("--width", type=float, metavar="M", help="width of a step (default: 0.1, run: free)")
+PLANAR = Option("--planar", action="store_true", help="freeze lateral motion")
+FROZEN = pairs("--frozen", "joints that do not move, with their angles in degrees")
+OBJECTIVE = pairs(
+    "--objective",
+    f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of "
+    f"{_words(FREE_OBJECTIVES)}; of a run: energy, effort, accelerations",
+)
 OPTIONS = (
     *BODY,
-    Option(
-        "--speed",
-        type=float,
-        metavar="M/S",
-        help="speed of walking (default: 1.2); without --length, and for one step, the best step length is found",
-    ),
-    Option("--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed)"),
-    Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
+    SPEED,
+    LENGTH,
+    WIDTH,
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
     Option(
         "--rise",
@@ -100,8 +100,8 @@ OPTIONS = (
     BOX,
     Option("--version", choices=tuple(VERSIONS), help=_VERSIONS),
     Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
-    Option("--planar", action="store_true", help="freeze lateral motion"),
-    _pairs("--frozen", "joints that do not move, with their angles in degrees"),
+    PLANAR,
+    FROZEN,
     Option(
         "--range",
         type=_range,
@@ -109,7 +109,6 @@ OPTIONS = (
         metavar="NAME=LEAST:MOST",
         help="ranges of joints in degrees (tx, ty, tz in m), as in knee_flexion=30:120 for crouched walking",
     ),
-    _pairs("--strength", "joints that are weaker, with factors of their strength"),
     ERGONOMICS,
     Option(
         "--compare",
@@ -121,10 +120,7 @@ OPTIONS = (
     ),
     Option("--compare-mass", type=float, metavar="KG", help="mass of the recorded person (default: by the forces)"),
     Option("--samples", type=Path, metavar="FILE", help="write the samples of the solved step to this table (.csv)"),
-    _pairs(
-        "--objective",
-        f"weights of {', '.join(OBJECTIVES)} (default: effort=1); with --version free, of {', '.join(FREE_OBJECTIVES)}",
-    ),
+    OBJECTIVE,
 )
 
 
@@ -146,12 +142,23 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         _step(given),
         load=load,
         slope=math.radians(slope),
-        frozen=_frozen(body, dict(given.get("frozen", ()))),
-        strength=dict(given.get("strength", ())),
+        **joints_and_weights(body, given, "walk"),
         ranges={name: _in_radians(name, ends) for name, ends in given.get("range", ())},
-        objective=dict(given["objective"]) if "objective" in given else None,
         **chosen(given, "version", "steps", "planar"),
     )
+
+
+def joints_and_weights(body: Robot, given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return frozen joints (rad) and weights of the objective from the options."""
+    return {
+        "frozen": _frozen(body, dict(given.get("frozen", ())), where),
+        "objective": _objective(given["objective"]) if "objective" in given else None,
+    }
+
+
+def _objective(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return weights by name; joint_loads is "joint loads", which a shell would split."""
+    return {name.replace("_", " "): weight for name, weight in pairs}
 
 
 def _step(given: Mapping[str, Any]) -> Step:
@@ -172,13 +179,13 @@ def _in_radians(name: str, ends: tuple[float, float]) -> tuple[float, float]:
     return ends if name in METRES else (math.radians(ends[0]), math.radians(ends[1]))
 
 
-def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:
+def _frozen(body: Robot, degrees: Mapping[str, float], where: str) -> dict[str, float]:
     """Return the angles of frozen joints in rad; an error about their ranges is in degrees, as the option is."""
     for k, name in enumerate(body.coordinate_names):
         low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
         if name in degrees and not low <= degrees[name] <= high:
             found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
-            raise ModelError(describe(found, where="walk", allowed=allowed))
+            raise ModelError(describe(found, where=where, allowed=allowed))
     return {name: math.radians(angle) for name, angle in degrees.items()}
 
 
@@ -197,7 +204,8 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
     ]
 
 
-def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:
+def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
+    """Return the report of a walk or a run: its stride, and a comparison."""
     if not result.is_feasible:
         return plain_report(result)
     stride = Stride(result)
@@ -212,4 +220,4 @@ def _report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     return Report(partial(stride.plot, references=references), tables, figures, stride.save, saves)
 
 
-WALK = Prediction("walk", _problem, OPTIONS, _report, (*MOVIES, ".mot"))
+WALK = Prediction("walk", _problem, OPTIONS, stride_report, (*MOVIES, ".mot"))

@@ -10,7 +10,8 @@ torque is
 for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The law is from Anderson, Madigan
 and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular velocity", J. Biomechanics 40
 (2007) 3105-3113. Its table 3, the means of 34 active people, is taken from RBDL (addons/muscle,
-Millard2016TorqueMuscle). Passive torques are left out.
+Millard2016TorqueMuscle). Passive torques are left out. Nobody of 26 to 54 years was measured: ages in between have the
+curves of the nearer group, children those of the young, which are proportional to their weight times height.
 
 The law has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric ones. Here it is
 twice differentiable: its branches are blended where |v| < BLEND, with f(0) = 1, and both factors have a smooth lower
@@ -30,7 +31,7 @@ from numpy.typing import ArrayLike
 
 from torsor import library
 from torsor.arrays import Array
-from torsor.checks import common_shape, indices_of, one_of, real_array
+from torsor.checks import common_shape, indices_of, number, one_of, real_array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
@@ -38,7 +39,9 @@ from torsor.spatial.vectors import is_symbolic
 
 JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")
 SEXES, AGES = ("male", "female"), ("young", "middle", "old")
+OLDEST = 120.0  # years
 GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 in the law; m and kg of the default body
+MIDDLE, OLD = 40.0, 65.0  # years: middle between the two younger groups; beginning of the oldest
 BLEND = 0.25  # the branches are blended where the velocity (rad/s) is less
 FLOOR, CEILING, HALF = 0.05, 1.4, 0.05  # limits of the factors, and half the width of the smooth transitions
 
@@ -93,6 +96,38 @@ _TABLE: Mapping[tuple[str, str], tuple[tuple[float, ...], ...]] = {
         (0.022, 1.096, -0.369, 0.458, 1.242, 1.401),
     ),
 }
+
+
+def age_group(age: float | str | None) -> str:
+    """Return the group of an age in years: "young" below 40 or for None, "middle" to 65, then "old"; or the given one.
+
+    Example:
+        >>> [age_group(each) for each in (8, 39.9, 40, 65, 66, "old")]
+        ['young', 'young', 'middle', 'middle', 'old', 'old']
+    """
+    if isinstance(age, str):
+        return one_of(age, AGES, "strength", "age")
+    years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=OLDEST)
+    return "young" if years < MIDDLE else "middle" if years <= OLD else "old"
+
+
+@cache
+def age_ratio(name: str, sex: str, age: str) -> float:
+    """Return the strength of an age group at a coordinate, divided by that of the young of the same sex.
+
+    For flexions of hips, knees and ankles it is the mean of extension and flexion of the largest torques C1 above. No
+    other joint was measured so: all others have the mean of these three.
+
+    Example:
+        >>> [round(age_ratio("right_knee_flexion", sex, "old"), 3) for sex in SEXES]
+        [0.817, 0.765]
+        >>> round(age_ratio("elbow_flexion", "female", "old"), 3), age_ratio("elbow_flexion", "male", "young")
+        (0.824, 1.0)
+    """
+    own, young = (SEXES.index(sex) * len(AGES) + AGES.index(each) for each in (age, "young"))
+    joints = [joint for joint in JOINTS if name.endswith(joint)] or JOINTS
+    rows = [_TABLE[joint, way] for joint in joints for way in JointStrength._fields]
+    return float(np.mean([row[own][0] / row[young][0] for row in rows]))
 
 
 def _functions(x: Any) -> Any:
@@ -171,6 +206,7 @@ class StrengthCurves:
 
     The ages are 18 to 25, 55 to 65, and above 65 years. The coordinates with curves are the flexions of hips, knees and
     ankles (dorsiflexion). Plantarflexion is limited to 118 N m for 73 kg and 1.741 m: walking may need all of it.
+    ``age_of_body`` is the group whose strengths the ``effort_limit`` of the body has: that of ``Person.body()``.
 
     Example:
         >>> [round(each.peak) for each in StrengthCurves().of(library.human(), "ankle_flexion")]
@@ -181,10 +217,12 @@ class StrengthCurves:
 
     sex: str = "male"
     age: str = "young"
+    age_of_body: str = "young"
 
     def __post_init__(self) -> None:
         one_of(self.sex, SEXES, "strength curves", "sex")
         one_of(self.age, AGES, "strength curves", "age")
+        one_of(self.age_of_body, AGES, "strength curves", "age_of_body")
 
     def of(self, body: Robot, name: str) -> JointStrength:
         """Return the curves of a coordinate of a body (``library.human``): "knee_flexion" with or without a side.
@@ -197,15 +235,29 @@ class StrengthCurves:
             allowed = ", ".join(f"{side}_{each}" for side in SIDES for each in JOINTS)
             raise ModelError(describe(f"no strength curve of {name!r}", where=f"robot {body.name!r}", allowed=allowed))
         limit = body.effort_limit[body.coordinate_names.index(coordinate)]
-        times = MASS * GRAVITY * HEIGHT * float(limit / _default_strengths()[coordinate])
+        times = MASS * GRAVITY * HEIGHT * float(limit / default_strengths()[coordinate])
+        return self.at(joint, times / age_ratio(joint, self.sex, self.age_of_body))
+
+    def at(self, joint: str, weight_times_height: float) -> JointStrength:
+        """Return the curves of a joint ("knee_flexion") of people of a weight times height (N m).
+
+        Example:
+            >>> round(StrengthCurves("female", "old").at("knee_flexion", 1000.0).extend.peak, 9)
+            124.0
+        """
         group = SEXES.index(self.sex) * len(AGES) + AGES.index(self.age)
-        rows = (_TABLE[joint, way][group] for way in ("extend", "flex"))
-        return JointStrength(*(Curve(row[0] * times, *row[1:]) for row in rows))
+        rows = (_TABLE[joint, way][group] for way in JointStrength._fields)
+        return JointStrength(*(Curve(row[0] * weight_times_height, *row[1:]) for row in rows))
 
 
 @cache
-def _default_strengths() -> dict[str, float]:
-    """Return the strengths of the default body (N m)."""
+def default_strengths() -> dict[str, float]:
+    """Return the strengths of the default body (N m).
+
+    Example:
+        >>> default_strengths()["left_elbow_flexion"]
+        80.0
+    """
     body = library.human(HEIGHT, MASS)
     return dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
 

@@ -40,7 +40,8 @@ SPINE = ("spine1_flexion", "spine2_flexion", "spine3_flexion", "spine4_flexion")
 class TrunkStrength:
     """The strength of the trunk of a ``person``, of mean strength or ``deviations`` standard deviations from it.
 
-    ``extend`` and ``flex`` return moments (N m) for the flexion of the spine (rad): numbers, arrays or symbols.
+    ``extend`` and ``flex`` return moments (N m) for the flexion of the spine (rad): numbers, arrays or symbols. Older
+    people, and people whose ``strength`` of "spine1_flexion" differs, have that factor of it.
 
     Example:
         >>> man = TrunkStrength(Person(1.741, 73.0, "male"))
@@ -60,7 +61,7 @@ class TrunkStrength:
     @property
     def _unit(self) -> float:
         """The strength (N m) of the coefficient 1."""
-        factor = 1.0 if self.person.sex == "male" else WOMEN
+        factor = (1.0 if self.person.sex == "male" else WOMEN) * self.person.factor(SPINE[0])
         return self.person.weight_times_height * factor * (1 + VARIATION * self.deviations)
 
     @property

@@ -80,6 +80,11 @@ class Step:
         if self.timing is None:
             object.__setattr__(self, "timing", "given" if isinstance(self.length, int | float) else "free")
         one_of(self.timing, ("given", "free"), "step", "timing")
+        self._check_times()
+        number(self.push, "step", "push", least=0.0)
+
+    def _check_times(self) -> None:
+        """Raise ModelError unless the contacts change in the order of a step."""
         for name in ("flat", "toe_off", "heel_off"):
             number(getattr(self, name), "step", name, above=0.0, below=1.0)
         if not self.flat < self.toe_off < self.heel_off:
@@ -87,7 +92,6 @@ class Step:
             raise ModelError(describe(found, where="step", allowed="numbers that rise from 0 to 1"))
         number(self.ball_off, "step", "ball_off", above=0.0, below=self.toe_off)
         number(self.knee, "step", "knee", above=self.toe_off, below=1.0)
-        number(self.push, "step", "push", least=0.0)
         number(self.rise, "step", "rise")
         if self.landing is not None:
             one_of(self.landing, ("heel", "forefoot"), "step", "landing")
@@ -135,6 +139,16 @@ class Step:
         """Duration of the step (s)."""
         given = self.nominal
         return float(given.length / given.speed)
+
+    @property
+    def duty_factor(self) -> float:
+        """Fraction of the stride (two steps) for which a foot is on the ground.
+
+        Example:
+            >>> Step(toe_off=0.24).duty_factor
+            0.62
+        """
+        return (1 + self.toe_off) / 2
 
     def leading_fraction(self, s: Array) -> Array:
         """Return the fraction (K,) of the ground's force on the leading foot: smooth, 1 from toe-off on."""

@@ -16,6 +16,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.hand_forces import hand_wrenches
 from torsor.human.body.loads import Box
 from torsor.human.body.person import Person, person_of
+from torsor.human.body.strength import age_group
 from torsor.human.ergonomics.capability import Capability, capabilities
 from torsor.human.ergonomics.dose import Dose, cumulative_dose
 from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact_of
@@ -188,7 +189,7 @@ class Assessment:
 def assess(
     result: MotionResult,
     *,
-    age: str = "young",
+    age: float | str = "young",
     repetitions: float = 1.0,
     frequency: float = 0.2,
     duration: str = "short",
@@ -197,9 +198,9 @@ def assess(
 ) -> Assessment:
     """Return the ergonomic assessment of a predicted motion of a human: a task, or a walk with or without a load.
 
-    ``age`` is the group of the strengths ("young", "middle", "old"). The motion is repeated ``repetitions`` times a
-    shift; ``frequency`` (lifts a minute), ``duration`` and ``coupling`` are those of the lifting equation, which is
-    evaluated for lifts. ``model`` has the lever arms of the trunk.
+    ``age`` is the group of the strengths ("young", "middle", "old"), or in years. The motion is repeated
+    ``repetitions`` times a shift; ``frequency`` (lifts a minute), ``duration`` and ``coupling`` are those of the
+    lifting equation, which is evaluated for lifts. ``model`` has the lever arms of the trunk.
 
     Example:
         >>> assess(3)
@@ -226,7 +227,7 @@ def assess(
         except ModelError as error:  # the load is out of the range of the equation: that is a finding too
             niosh = str(error)
     contacts = {side: contact_of(body, person, samples, side) for side in SIDES}
-    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, count, age)
+    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, count, age_group(age))
 
 
 def _lift_end(body: Robot, q: Array) -> LiftEnd:

@@ -8,7 +8,8 @@ for a fast motion may still do it slowly.
 Hips, knees and ankles: Anderson, Madigan and Nussbaum (2007), means and standard deviations by sex and age, with the
 dependence on the angle of ``StrengthCurves``, held constant beyond 100 degrees of flexion. Trunk: ``TrunkStrength`` at
 the flexion of the spine. Elbows and shoulders: isometric means and deviations of industrial workers as handed down from
-Stobbe (1982), rounded, at all angles; these are the least certain ones.
+Stobbe (1982), rounded, at all angles; these are the least certain ones. Arms and trunk of older people have the mean
+ratio of older to young legs (``age_ratio``).
 """
 
 import math
@@ -18,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import one_of
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.person import Person
-from torsor.human.body.strength import AGES, JOINTS, SEXES, StrengthCurves
+from torsor.human.body.strength import AGES, JOINTS, SEXES, StrengthCurves, age_group, age_ratio
 from torsor.human.body.trunk_strength import SPINE, VARIATION, TrunkStrength
 from torsor.robot.robot import Robot
 
@@ -73,12 +73,12 @@ def capabilities(
     q: Array,
     torques: Array,
     back: Array,
-    age: str = "young",
+    age: float | str = "young",
 ) -> list[Capability]:
     """Return the hardest moments of joints and trunk, those that the fewest people can exert first.
 
     ``q`` and ``torques`` (K, 55) are postures with their joint torques (``joint_torques``), ``back`` (K,) (N m)
-    the extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65) or "old".
+    the extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65) or "old", or in years.
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros((1, 55))
@@ -88,15 +88,15 @@ def capabilities(
         >>> found[0].name, found[0].capable
         ('right elbow flexion', 0.5)
     """
-    one_of(age, AGES, "percent capable", "age")
-    names, found = body.coordinate_names, list[Capability]()
-    curves, group = StrengthCurves(person.sex, age), SEXES.index(person.sex) * len(AGES) + AGES.index(age)
+    names, found, years = body.coordinate_names, list[Capability](), age_group(age)
+    curves, group = StrengthCurves(person.sex, years), SEXES.index(person.sex) * len(AGES) + AGES.index(years)
+    usual = Person(person.height, person.mass, person.sex)
     for side in SIDES:
         for joint in JOINTS:
             k, name = names.index(f"{side}_{joint}"), f"{side} {joint.removesuffix('_flexion')}"
-            strength = curves.of(body, f"{side}_{joint}")
+            unit = person.weight_times_height  # of all people like this one: strengths of its own do not count
+            strength = curves.at(joint, unit)
             lower, upper = strength.limits(np.minimum(q[:, k], DEEPEST), np.zeros(len(q)))
-            unit = person.weight_times_height
             for way, mean, sign in ((WAYS[name.split()[1]], -lower, -1.0), ("flexion", upper, 1.0)):
                 curve = strength.extend if sign < 0 else strength.flex
                 ratio = _DEVIATIONS[joint][group][sign > 0] * unit / curve.peak
@@ -105,14 +105,16 @@ def capabilities(
             k, words = names.index(f"{side}_{joint}"), joint.split("_")
             for sign, table in zip((1.0, -1.0), ways, strict=True):
                 if table:
-                    mean, deviation = table[SEXES.index(person.sex)]
+                    ratio = age_ratio(joint, person.sex, years)
+                    mean, deviation = (ratio * each for each in table[SEXES.index(person.sex)])
                     way = words[1] if sign > 0 else {"adduction": "abduction"}.get(words[1], "extension")
                     full = np.full(len(q), mean)
                     label = f"{side} {words[0]} {way}"
                     found.append(_hardest(label, sign * torques[:, k], full, full * deviation / mean))
-    flexion, trunk = sum(q[:, names.index(name)] for name in SPINE), TrunkStrength(person)
+    flexion, trunk = sum(q[:, names.index(name)] for name in SPINE), TrunkStrength(usual)
     for way, sign, mean in (("extension", 1.0, trunk.extend(flexion)), ("flexion", -1.0, trunk.flex(flexion))):
-        found.append(_hardest(f"{TRUNK} {way}", sign * back, np.asarray(mean), VARIATION * np.asarray(mean)))
+        aged = age_ratio(SPINE[0], person.sex, years) * np.asarray(mean)
+        found.append(_hardest(f"{TRUNK} {way}", sign * back, aged, VARIATION * aged))
     return sorted((each for each in found if each.moment > 0), key=lambda each: each.capable)
 
 

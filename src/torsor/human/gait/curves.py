@@ -1,6 +1,6 @@
 """Curves over a stride, from heel strike to heel strike of one side: angles, moments, powers, forces, energy.
 
-If the walk is one step, the second step of the stride is its mirror image; if it is two, the sides may differ.
+If the walk or run is one step, the second step of the stride is its mirror image; if it is two, the sides may differ.
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.comparison.given import CURVES, Given, given_references
 from torsor.human.comparison.table import LikenessTable
 from torsor.human.contact.free_walk import solved_step
+from torsor.human.contact.run import RunningStep
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.gait.energy import Energy, energy, joint_of
 from torsor.human.gait.references import REFERENCES, Reference
@@ -52,7 +53,7 @@ class StrideCurves(Playable):
     side: str = "right"
 
     def __post_init__(self) -> None:
-        allowed = "the result of torsor.human.walking().solve()"
+        allowed = "the result of torsor.human.walking().solve() or running().solve()"
         walk_of(instance_of(self.result, MotionResult, "stride", "result", allowed=allowed).problem)
         one_of(self.side, SIDES, "stride", "side")
 
@@ -72,6 +73,11 @@ class StrideCurves(Playable):
     def step(self) -> Step:
         """The step; what was free is a number."""
         return solved_step(walk_of(self.result.problem)[1], self.result)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a run, with flights, and not a walk."""
+        return isinstance(self.step, RunningStep)
 
     @property
     def weight(self) -> float:
@@ -195,9 +201,10 @@ class StrideCurves(Playable):
     def references(self, references: Any = None) -> Given:
         """Return what ``likeness`` and ``plot`` compare with, as a list of ``Reference``, and notes about it.
 
-        The built-in ones are of level ground: on stairs there are none by default.
+        The built-in references are people who walk on level ground: without others, a run and a climb are compared
+        with none.
         """
-        if references is None and self.step.rise:
+        if references is None and (self.is_run or self.step.rise):
             return Given([], [])
         return given_references(references, self.side, StrideCurves)
 

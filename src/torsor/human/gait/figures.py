@@ -58,8 +58,8 @@ def plot(stride: StrideCurves, path: str | Path | None, references: Any = None) 
     what = f"{who(result.problem)}: {stride.side} stride at {described(step)}"
     aims = " + ".join(part.title for part in result.problem.costs)
     how = f"minimise {aims}; {result.solver}: {result.status}"
-    people = "blue: predicted; dashed and shaded: people, mean and standard deviation; vertical line: toe-off"
-    people = people if given else "vertical line: toe-off"
+    people = "" if not given else "; dashed and shaded: people, mean and standard deviation"
+    people = f"blue: predicted{people}; vertical line: toe-off"
     figure.suptitle(label_of_title(f"{what}\n{how}\n{people}"))
     return saved(figure, path, dpi=80)
 
@@ -119,7 +119,7 @@ def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], co
 
 def _off(axes: Any, stride: StrideCurves) -> None:
     """Mark the toe-off of the own foot."""
-    axes.axvline(50 * (1 + stride.step.toe_off), color="0.75", linewidth=0.9, zorder=0)
+    axes.axvline(100 * stride.step.duty_factor, color="0.75", linewidth=0.9, zorder=0)
 
 
 def _joints(axes: Any, stride: StrideCurves, curve: Callable[[str], Array], title: str, unit: str) -> None:

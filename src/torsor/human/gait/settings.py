@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.free_walk import FreeWalk
+from torsor.human.contact.froude import warn_of_running
 from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Walk
 from torsor.human.contact.stairs import check_stairs
@@ -114,7 +115,9 @@ def changed_version(name: str, changes: VersionChanges) -> Version:
 
 @dataclass(frozen=True, kw_only=True)
 class WalkSettings:
-    """The arguments of ``walking`` with defaults filled in."""
+    """The arguments of ``walking`` with defaults filled in; ``where`` begins messages."""
+
+    where: ClassVar[str] = "walk"
 
     body: Robot
     walk: Walk
@@ -132,33 +135,41 @@ class WalkSettings:
 
     def check(self, objectives: Sequence[str]) -> None:
         """Raise ModelError for settings that are invalid, with the fix."""
-        instance_of(self.habits, Habits, "walk", "habits")
+        instance_of(self.habits, Habits, self.where, "habits")
         self._check_printed()
         self._check_free()
-        instance_of(self.planar, bool, "walk", "planar")
+        instance_of(self.planar, bool, self.where, "planar")
         if self.curves is not None:
-            instance_of(self.curves, StrengthCurves, "walk", "curves", allowed="a torsor.human.StrengthCurves")
+            instance_of(self.curves, StrengthCurves, self.where, "curves", allowed="a torsor.human.StrengthCurves")
         if self.load is not None and not isinstance(self.load, Backpack | Box):
-            raise ModelError(describe(f"load is {self.load!r}", where="walk", allowed="a Backpack or a Box"))
-        number(self.slope, "walk", "slope", above=-math.pi / 4, below=math.pi / 4)
-        positive(self.friction, "walk", "friction")
+            raise ModelError(describe(f"load is {self.load!r}", where=self.where, allowed="a Backpack or a Box"))
+        number(self.slope, self.where, "slope", above=-math.pi / 4, below=math.pi / 4)
+        positive(self.friction, self.where, "friction")
         if self.body.gravity[0] or self.body.gravity[2] or not self.body.gravity[1] < 0:
             found, allowed = f"gravity is {shortened(self.body.gravity)}", "(0, -g, 0): y points up"
-            raise ModelError(describe(found, where="walk", allowed=allowed, fix="give slope=..."))
+            raise ModelError(describe(found, where=self.where, allowed=allowed, fix="give slope=..."))
         joints = self.body.coordinate_names[len(GLOBAL) :]
-        factors = table(self.strength, "walk", "strength")
+        factors = table(self.strength, self.where, "strength")
         indices_of(list(factors), joints, "walk: strength")
         for name, factor in factors.items():
-            positive(factor, "walk", f"strength of {name}")
+            positive(factor, self.where, f"strength of {name}")
         for name, weight in self.weights.items():
-            one_of(name, objectives, "walk", "objective")
-            number(weight, "walk", f"weight of {name!r}", least=0.0)
+            one_of(name, objectives, self.where, "objective")
+            number(weight, self.where, f"weight of {name!r}", least=0.0)
         if not any(self.weights.values()):
             allowed = "a weight of one of the objectives"
-            raise ModelError(describe("no weight is above 0", where="walk", allowed=allowed))
+            raise ModelError(describe("no weight is above 0", where=self.where, allowed=allowed))
         held, _ = self.held, self.narrowed  # they raise for invalid angles and ranges
         if self.walk.steps == 1:
-            self._check_symmetry({"frozen": held, "strength": factors, "ranges": self.narrowed})
+            strengths = dict(zip(joints, self.body.effort_limit[len(GLOBAL) :].tolist(), strict=True))
+            self._check_symmetry(
+                {"frozen": held, "strength": factors, "effort_limit": strengths} | {"ranges": self.narrowed}
+            )
+        self._warn_of_speed()
+
+    def _warn_of_speed(self) -> None:
+        """Warn of a speed at which people run."""
+        warn_of_running(self.body, self.walk.step.bounds("speed")[0])
 
     def _check_printed(self) -> None:
         """Raise ModelError for settings that the printed problem does not have."""
@@ -175,24 +186,26 @@ class WalkSettings:
         for name, is_given in given.items():
             if is_given:
                 found = f"{name} with a version that has the printed objective and constraints alone"
-                raise ModelError(describe(found, where="walk", fix="leave it out, or choose another version"))
+                raise ModelError(describe(found, where=self.where, fix="leave it out, or choose another version"))
 
     def _check_free(self) -> None:
         """Raise ModelError for free steps of other versions, and for what free steps cannot have."""
         if self.walk.step.is_free and not self.version.is_free:
             found = "a step with a free length, width, speed or timing"
-            raise ModelError(describe(found, where="walk", fix='walking(version="free"), or numbers'))
+            raise ModelError(describe(found, where=self.where, fix='walking(version="free"), or numbers'))
         if self.walk.step.rise:
             self._check_stairs()
         if self.walk.rails is not None:
             self._check_rails(self.walk.rails)
-        step, given = self.walk.step, {"steps=2": self.walk.steps == 2, "curves": self.curves is not None}
+        step, given = self.walk.step, {"steps=2": self.walk.steps == 2}
         given[f"points={self.version.points}"] = self.version.points < FEWEST
+        is_planar = self.planar and bool(self.weights.get("balance"))
+        given["the objective 'balance', a lateral margin, and planar=True"] = is_planar
         given["a free speed and a given length"] = np.ptp(step.bounds("speed")) > 0 and step.length != "free"
         for name, is_given in given.items():
             if self.version.is_free and is_given:
                 fix = f"leave it out, or choose another version (points: {FEWEST} or more)"
-                raise ModelError(describe(f"{name} with the version 'free'", where="walk", fix=fix))
+                raise ModelError(describe(f"{name} with the version 'free'", where=self.where, fix=fix))
 
     def _check_stairs(self) -> None:
         """Raise ModelError for stairs that a body cannot climb, and for what cannot be together with them."""
@@ -232,24 +245,24 @@ class WalkSettings:
             mirrored = np.vstack([other.com * FLIP, other.inertia * np.outer(FLIP, FLIP), [other.mass] * 3])
             if not np.allclose(mirrored, np.vstack([link.com, link.inertia, [link.mass] * 3]), rtol=1e-6, atol=1e-9):
                 found = f"link {name} is not the mirror image of {other.name}"
-                raise ModelError(describe(found, where="walk", fix=BOTH_SIDES))
-        joints = {joint.name: joint.placement[:3, 3] for joint in self.loaded.joints}
-        for name, origin in joints.items():
-            if not np.allclose(joints[other_side(name)] * FLIP, origin, rtol=1e-6, atol=1e-9):
-                found = f"the place of joint {name} is not the mirror image of {other_side(name)}"
-                raise ModelError(describe(found, where="walk", fix=BOTH_SIDES))
+                raise ModelError(describe(found, where=self.where, fix=BOTH_SIDES))
+        places = {joint.name: joint.placement[:3, 3] for joint in self.body.joints}
+        for name, place in places.items():
+            if not np.allclose(places[other_side(name)] * FLIP, place, rtol=1e-6, atol=1e-9):
+                found = f"the place of joint {name} is not the mirror image of that of {other_side(name)}"
+                raise ModelError(describe(found, where=self.where, fix=BOTH_SIDES))
         for what, values in tables.items():
             for name in values:
                 if values.get(name) != values.get(other_side(name)):
                     found = f"{what}: {name} differs from {other_side(name)}"
-                    raise ModelError(describe(found, where="walk", fix=BOTH_SIDES))
+                    raise ModelError(describe(found, where=self.where, fix=BOTH_SIDES))
 
     @cached_property
     def weights(self) -> dict[str, float]:
         """Weights of the objectives."""
         if self.objective is None:
             return dict.fromkeys(("energy", "effort", "accelerations") if self.version.is_free else ("effort",), 1.0)
-        return table(self.objective, "walk", "objective")
+        return table(self.objective, self.where, "objective")
 
     @cached_property
     def loaded(self) -> Robot:
@@ -268,7 +281,7 @@ class WalkSettings:
         """The frozen coordinates with their positions."""
         names = self.body.coordinate_names if self.planar else ()
         sideways = {name: 0.0 for name in names if any(part in name for part in SIDEWAYS)}
-        return sideways | frozen_joints(self.body, self.frozen, "walk")
+        return sideways | frozen_joints(self.body, self.frozen, self.where)
 
     @cached_property
     def narrowed(self) -> dict[str, tuple[float, float]]:

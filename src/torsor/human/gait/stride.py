@@ -1,4 +1,4 @@
-"""A whole stride of a walk: its curves, with figures, tables for the terminal, and plain values for JSON."""
+"""A whole stride of a walk or a run: its curves, with figures, tables for the terminal, and plain values for JSON."""
 
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.schedule import described
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
+from torsor.human.gait.free_fall import free_fall
 from torsor.human.terms.problem import who
 from torsor.human.terms.samples import JOINTS
 from torsor.motion import MotionProblem, MotionResult, load_problem
@@ -50,13 +51,13 @@ MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarfle
 
 
 class Stride(Result, StrideCurves):
-    """The stride of one ``side`` ("right" or "left") in the result of a problem of ``torsor.human.walking``.
+    """The stride of one ``side`` ("right" or "left") in the result of ``torsor.human.walking`` or ``running``.
 
     All curves have 401 equally spaced instants, from heel strike to heel strike of that side. Names are those of the
     body's coordinates without the side ("hip_flexion", "list"); moments may also be named after the opposite direction
     ("hip_extension"). Forces are in body weights, moments and powers are divided by the mass, of the body with its
     load. A left stride is mirrored: vectors are (medial, up, forward) for either side, which for the right side are the
-    base axes. ``likeness`` compares with people, ``report()`` returns tables, ``plot`` draws.
+    base axes. ``likeness`` compares a walk with people, ``report()`` returns tables, ``plot`` draws.
     """
 
     kind = "stride"
@@ -127,12 +128,12 @@ class Stride(Result, StrideCurves):
             "who": who(self.result.problem),
             "status": self.result.status,
             "speed": described(step),
-            "duration": f"{self.duration:.4g} s",
+            "duration": f"{self.duration:.4g} s, a foot is on the ground for {100 * step.duty_factor:.0f} % of it",
             "vertical force": ", ".join(f"{name} {100 * each:.0f} %" for name, each in vertical.items()) + " of weight",
             "positive work": f"{self.energy.cost_of_transport:.3f} J/(kg m)",
         }
         rows = [(name, f"{each.r2:.2f}", f"{each.rms:.3g}") for name, each in self.likeness().items()]
-        head = ("compared with people", "r2", "RMSE")
+        head = ("compared with people", "r2", "RMSE") if rows else ()
         return Summary(f"{self.side.capitalize()} stride", facts, head, rows)
 
     def report(self, width: int = 110) -> str:
@@ -158,31 +159,36 @@ def _ends(curve: Any) -> dict[str, float]:
 def peaks(stride: StrideCurves) -> dict[str, Any]:
     """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (body weights).
 
-    The vertical force has both peaks, and the valley between them.
+    The vertical force of a walk has both peaks, and the valley between them; that of a run has its peak.
     """
-    up, s = stride.force[:, 1], stride.s
-    first, second, swing = s < 0.27, (s > 0.33) & (s < 0.65), s > 0.6
-    between = slice(int(np.argmax(np.where(first, up, 0.0))), int(np.argmax(np.where(second, up, 0.0))) + 1)
+    swing = stride.s > min(0.6, stride.step.duty_factor)
     return {
         "angles": {name: _ends(stride.angle(name)) for name in MOVED},
         "moments": {name: _ends(stride.moment(name)) for name in MOMENTS},
         "powers": {name: _ends(stride.power(name)) for name in JOINTS},
         "reactions": {name: float(np.linalg.norm(stride.reaction(name), axis=1).max()) for name in JOINTS},
-        "vertical": {
-            "first": float(up[first].max()),
-            "valley": float(up[between].min()),
-            "second": float(up[second].max()),
-        },
+        "vertical": _vertical(stride),
         "forward": _ends(stride.force[:, 2]),
         "medial": _ends(stride.force[:, 0]),
         "knee_in_swing": float(stride.angle("knee_flexion")[swing].max()),
     }
 
 
+def _vertical(stride: StrideCurves) -> dict[str, float]:
+    """Return the peaks of the vertical force (body weights), and the valley between those of a walk."""
+    up, s = stride.force[:, 1], stride.s
+    if stride.is_run:
+        return {"peak": float(up.max())}
+    first, second = s < 0.27, (s > 0.33) & (s < 0.65)
+    between = slice(int(np.argmax(np.where(first, up, 0.0))), int(np.argmax(np.where(second, up, 0.0))) + 1)
+    ends = {"first": up[first].max(), "valley": up[between].min(), "second": up[second].max()}
+    return {name: float(each) for name, each in ends.items()}
+
+
 def _objective(stride: StrideCurves) -> Table:
     """Return the parts of the objective; the effort is that of the torques alone."""
     total = stride.result.objective
-    table = titled_table("Objective of the solved walk", "part", "value", "of the whole")
+    table = titled_table(f"Objective of the solved {stride.result.problem.name}", "part", "value", "of the whole")
     for part in stride.result.parts:
         table.add_row(part.title, f"{part.weighted:.6f}", f"{100 * part.weighted / total:.1f} %" if total else "")
     table.add_section()
@@ -204,9 +210,13 @@ def _peaks(stride: StrideCurves) -> Table:
         table.add_section()
     for name in ("forward", "medial"):
         table.add_row(f"{name} force", *(f"{100 * each:.1f}" for each in found[name].values()), "% of weight")
-    vertical = {name: 100 * each for name, each in found["vertical"].items()}
-    peaks_ = f"{vertical['first']:.1f}, {vertical['second']:.1f}"
-    table.add_row("vertical force: valley; peaks", f"{vertical['valley']:.1f}", peaks_, "% of weight")
+    vertical = {name: f"{100 * each:.1f}" for name, each in found["vertical"].items()}
+    if stride.is_run:
+        table.add_row("vertical force", "0.0", vertical["peak"], "% of weight")
+        table.add_row("force left over in flight", "", f"{100 * free_fall(stride).force:.1f}", "% of weight")
+    else:
+        both = f"{vertical['first']}, {vertical['second']}"
+        table.add_row("vertical force: valley; peaks", vertical["valley"], both, "% of weight")
     for name, value in found["reactions"].items():
         table.add_row(f"{name} reaction", "", f"{100 * value:.1f}", "% of weight")
     return table

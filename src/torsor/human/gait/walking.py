@@ -17,31 +17,27 @@ from torsor.human.body.coordinates import GLOBAL, SIDES, mirror
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
-from torsor.human.contact.contact_forces import LEGS
 from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.sharing import SPEED, WIDTH
 from torsor.human.gait.climbing import StairProblem
+from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES, weighted_terms
 from torsor.human.gait.printed_set import PrintedWalk, printed_constraints
 from torsor.human.gait.settings import Version, VersionChanges, WalkSettings, changed_version
-from torsor.human.terms.energy import ACTIVATION, Accelerations, MetabolicEnergy, MuscleEffort, MuscleTorques
+from torsor.human.terms.energy import MuscleTorques
 from torsor.human.terms.feet import Clears, Stands, contacts
-from torsor.human.terms.forces import Balance, Effort, JointReactions, Strengths, Torques, Unbalance
-from torsor.human.terms.habits import Habits, Posture
+from torsor.human.terms.forces import Balance, Strengths, Torques
+from torsor.human.terms.habits import Habits
 from torsor.human.terms.problem import HumanProblem
 from torsor.human.terms.rails import rail_constraints
 from torsor.human.terms.sharing import BothPress, SharedBalance, sharing_bounds
 from torsor.human.terms.stairs import stair_clearance
 from torsor.motion import MotionProblem, Number, Periodic, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.objectives import Rates
-from torsor.motion.terms.term import Constraint, Cost
+from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
 
-OBJECTIVES = {"effort": Effort, "balance": Unbalance, "reaction": JointReactions}
-FREE_OBJECTIVES = {"energy": MetabolicEnergy, "effort": MuscleEffort, "accelerations": Accelerations}
-ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints whose excitation counts
 SWING = 0.06  # fraction of a step: the clearance holds from this time after toe-off to this time before the heel strike
 
 
@@ -76,8 +72,9 @@ def walking(
     How: ``step`` has length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is uphill if positive.
     With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
     different lengths, and accelerations are continuous. ``objective`` has weights of "effort", "balance" (moments about
-    the centre of the support) and "reaction" (forces in hips, knees and ankles); the default is {"effort": 1.0}.
-    ``habits`` keep the walk like that of people. ``friction`` is the coefficient of friction.
+    the centre of the support), "joint loads" (forces in hips, knees and ankles; "reaction" is its older name), "heat"
+    and "strength" (docs/objectives.md); the default is {"effort": 1.0}. ``habits`` keep the walk like that of people.
+    ``friction`` is the coefficient of friction.
 
     Discretisation: ``version`` is "free" for a free step and on stairs; otherwise it is "thesis", with 6 cubic control
     points for each coordinate, or "clean", with 8, accelerations that are continuous from step to step, and feet that
@@ -86,8 +83,9 @@ def walking(
 
     Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
     free (all of them by default), has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} for
-    each metre (docs/free_steps.md). The hands may hold ``rails`` in turn, and stairs are possible
-    (docs/stairs_and_rails.md). It takes no ``curves`` and no ``steps=2``.
+    each metre; "heat", "strength", "balance" (the margin of stability) and "joint loads" may be added or take their
+    place (docs/free_steps.md, docs/objectives.md). The hands may hold ``rails`` in turn, and stairs
+    are possible (docs/stairs_and_rails.md). It takes no ``steps=2``.
 
     As printed: the version "printed" has the objective and the constraints that Barman 2020 prints (eqs. 5.1 to 5.10),
     and no others; no motion is known that satisfies it. "nearest" has bands for heights (2 mm) and velocities (2 mm/s)
@@ -126,7 +124,7 @@ def walking(
     return kind(
         model,
         settings.version.phase(settings.walk),
-        _objective(settings),
+        weighted_terms(settings),
         constraints,
         relaxation_order=order,
         frozen=settings.held,
@@ -156,18 +154,17 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     version, habits, body = settings.version, settings.habits, settings.loaded
     if version.is_printed:
         return [
-            _repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
+            repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
             *printed_constraints(settings),
         ]
     if version.is_free:
         return _free_constraints(settings)
     lower, upper = settings.bounds()
-    curves = [] if settings.curves is None else [settings.curves]
     return [
-        _repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
+        repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         Torques(moving=settings.moving, **settings.ground, name="torques"),
-        *(Strengths(curves=each, **settings.ground, name="strength curves") for each in curves),
+        *_curves(settings),
         Balance(lateral=not settings.planar, **settings.ground, name="balance"),
         *contacts(body, settings.walk, version.slack, version.slip, "yz" if settings.planar else "xyz"),
         *_swing(settings),
@@ -184,9 +181,10 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     variables = {name: Number(nominal[name], *ends[name]) for name in ends}
     axes = "yz" if settings.planar else "xyz"
     return [
-        _repetition(settings.moving, settings.walk, version.order),
+        repetition(settings.moving, settings.walk, version.order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
+        *_curves(settings),
         SharedBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
         BothPress(**settings.ground, name="both feet press"),
         *sharing_bounds(step.toe_off),
@@ -208,7 +206,14 @@ def _floor(step: Step) -> dict[str, float]:
     return {"right": 0.0, "left": -abs(step.rise)}
 
 
-def _repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
+def _curves(settings: WalkSettings) -> list[Constraint]:
+    """Return the limits by strength curves, if there are any."""
+    if settings.curves is None:
+        return []
+    return [Strengths(curves=settings.curves, **settings.ground, name="strength curves")]
+
+
+def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
     """Return the constraint that the walk ends as it began: mirrored after one step, the same after two."""
     ahead, pace = dict[str, float](), dict[str, Any]()
     if isinstance(walk, FreeWalk):
@@ -250,40 +255,6 @@ def _swing(settings: WalkSettings) -> list[Constraint]:
             lower, upper = (-np.inf, -angle) if side == "left" else (angle, np.inf)
             found.append(Positions(only=["list"], lower=lower, upper=upper, during=during, name=name))
     return found
-
-
-def _objective(settings: WalkSettings) -> list[Cost]:
-    """Return the terms of the objective; with the effort comes the posture, a term of its own."""
-    moving, habits = settings.moving, settings.habits
-    if settings.version.is_free:
-        return _free_objective(settings)
-    more: dict[str, dict[str, Any]] = {"effort": {"moving": moving}}
-    costs: list[Cost] = [
-        OBJECTIVES[name](weight=weight, **settings.ground, **more.get(name, {}), name=name)
-        for name, weight in settings.weights.items()
-        if weight
-    ]
-    weight = settings.weights.get("effort", 0.0)
-    if weight and habits.posture:
-        costs.append(Posture(weight=weight, body=settings.loaded, moving=moving, scale=habits.posture, name="posture"))
-    return costs
-
-
-def _free_objective(settings: WalkSettings) -> list[Cost]:
-    """Return the terms of the objective of a free step, each for a metre of the way.
-
-    With a = torque / strength and activation dynamics of first order, the excitation is u = a + t_a da/dt. Over a
-    periodic motion the mean of u^2 is that of a^2 plus t_a^2 times that of (da/dt)^2: effort has these two parts.
-    """
-    costs, weights = list[Cost](), settings.weights
-    for name, kind in FREE_OBJECTIVES.items():
-        if weights.get(name):
-            more = {} if kind is Accelerations else {"moving": settings.moving}
-            costs.append(kind(weight=weights[name], **settings.ground, **more, name=name))
-    if weights.get("effort"):
-        weight = weights["effort"] * ACTIVATION**2
-        costs.append(Rates(of="torques", only=ACTIVE, per=SPEED, weight=weight, name="effort of activation"))
-    return costs
 
 
 def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:

@@ -31,12 +31,13 @@ FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-12, 1e8  # fractions of th
 EXACT, NEAR = 2e-4, 0.05
 
 Mask = NDArray[np.bool_]
+SOURCES = tuple(f"human/measured/{name}.py" for name in ("normal_equations", "fitting", "curves"))  # of kernels
 
 
 @cache
 def kernels() -> Kernels:
     """Return the kernels of all bodies: lengths and places of markers are inputs."""
-    return Kernels(Target(), lambda: source_hash("human/measured/normal_equations.py", "human/measured/fitting.py"))
+    return Kernels(Target(), lambda: source_hash(*SOURCES))
 
 
 def _identity(robot: Robot, layout: Layout) -> str:
@@ -53,7 +54,7 @@ def _identity(robot: Robot, layout: Layout) -> str:
 class Fit:
     """A robot with markers, ready to be fitted: ``offsets`` (links, 3) of its joints, ``local`` (M, 3) of its markers.
 
-    ``lower`` and ``upper`` (n) bound the variables of the layout.
+    ``lower`` and ``upper`` (n) bound the variables of the layout; ``standing`` (n) are those of the standing posture.
     """
 
     robot: Robot
@@ -62,6 +63,7 @@ class Fit:
     local: Array
     lower: Array
     upper: Array
+    standing: Array
 
     def places(self, y: Array) -> Array:
         """Return the places (K, M, 3) of the markers for variables (K, n)."""

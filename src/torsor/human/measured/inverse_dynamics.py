@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.checks import flag, frozen_array, number, table, whole_number
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.human.measured.inverse_kinematics import check_upright
@@ -38,7 +38,8 @@ class MeasuredDynamics:
 
     ``q``, ``v``, ``a`` and ``forces`` (K, n), the generalised forces (N m, N) of the coordinates ``names``, at
     ``times`` (K,); ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes:
-    what the ground forces leave open. ``weight`` is in N; ``ground`` are the ground forces.
+    what the ground forces leave open. ``weight`` is in N; ``ground`` are the ground forces, ``external`` (K, links, 6)
+    their wrenches on the links of the tree, at the origins and in the axes of these.
     """
 
     names: tuple[str, ...]
@@ -51,6 +52,7 @@ class MeasuredDynamics:
     residual_moment: Array
     weight: float
     ground: GroundForces | None = None
+    external: Array | None = None
 
     def moment(self, name: str) -> Array:
         """Return the generalised force (K,) of a coordinate, in N m or N."""
@@ -61,9 +63,13 @@ class MeasuredDynamics:
 
     def between(self, first: float, last: float) -> "MeasuredDynamics":
         """Return the instants from time ``first`` to ``last`` (s)."""
-        kept = (self.times >= first) & (self.times <= last)
+        return self.only((self.times >= first) & (self.times <= last))
+
+    def only(self, kept: Flags) -> "MeasuredDynamics":
+        """Return the instants (K,) that are kept."""
         cut = ("times", "q", "v", "a", "forces", "residual_force", "residual_moment")
-        return replace(self, **{name: getattr(self, name)[kept] for name in cut})
+        external = None if self.external is None else self.external[kept]
+        return replace(self, external=external, **{name: getattr(self, name)[kept] for name in cut})
 
     @property
     def residual(self) -> tuple[float, float]:
@@ -122,7 +128,7 @@ def inverse_dynamics(
     force, moment = _residual(tree, states[0], tau)
     forces = model.forces(x, tau) if isinstance(model, Skeleton) else tau
     weight = float(tree.mass * np.linalg.norm(tree.gravity))
-    found = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight, ground)
+    found = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight, ground, external)
     if check:
         _check_residual(found, EDGE / (cutoff or CUTOFF))
     return found

@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
-from torsor.checks import flag, frozen_array, indices_of, instance_of, number, table
+from torsor.checks import frozen_array, instance_of, number
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.human.measured.fitting import LEAST_DAMPING, Fit, Fitted, Mask, fit_frames
 from torsor.human.measured.marker_set import MarkerSet
-from torsor.human.measured.normal_equations import Layout
 from torsor.human.measured.posing import standing_start
+from torsor.human.measured.preparing import coordinates_of, prepared
 from torsor.human.measured.result import MeasuredMotion, swapped_pairs
+from torsor.human.measured.skeleton import Skeleton
 from torsor.human.measured.smoothing import fit_smoothly
 from torsor.mechanism import Mechanism
 from torsor.recordings import Markers
@@ -27,12 +28,9 @@ WORSE, TINY, BETTER, MOST_WAVES = 1.5, 1e-6, 0.95, 8
 JUMP = 1.2  # rad, m: second differences of coordinates above it are looked at again
 SPAN = 10.0  # m: markers of one frame that are further apart are not in m
 
-# Joints of the spine that bend alike: markers on the shoulders tell the bend of the spine, not how it is shared.
-SPINE = {f"spine{k}_{way}": f"spine1_{way}" for k in (2, 3, 4) for way in ("flexion", "lateral", "axial")}
-
 
 def inverse_kinematics(
-    body: Robot,
+    body: Robot | Skeleton,
     markers: MarkerSet,
     recording: Markers,
     *,
@@ -52,8 +50,11 @@ def inverse_kinematics(
 
     Coordinates that no marker depends on keep their value in ``start`` (nq; 0 by default), as do those in ``frozen``
     {coordinate: value}. ``tied`` {coordinate: other} are equal to the other one; by default the four joints of the
-    spine of ``library.human`` bend alike. Frames converge when no coordinate changes by more than ``tolerance`` (rad,
-    m). The result names frames that did not converge or are not determined, and pairs of swapped markers.
+    spine of ``library.human`` bend alike. Of an OpenSim skeleton (``skeleton``, with its own ``markers``), coordinates
+    start at their defaults, locked ones stay there, and those that follow others do so.
+
+    Frames converge when no coordinate changes by more than ``tolerance`` (rad, m). The result names frames that did not
+    converge or are not determined, and pairs of swapped markers.
 
     Example:
         >>> arm = torsor.library.planar_chain(2, length=1.0)
@@ -62,22 +63,24 @@ def inverse_kinematics(
         >>> inverse_kinematics(arm, MarkerSet(places), seen).q.round(6).tolist()
         [[1.570796, 1.570796]]
     """
-    instance_of(body, Robot, WHERE, "body", allowed="a Robot, such as torsor.library.human()")
+    tree = body.tree if isinstance(body, Skeleton) else body
+    instance_of(tree, Robot, WHERE, "body", allowed="a Robot, such as torsor.library.human(), or a Skeleton")
     used, times, positions = checked_recording(markers, recording)
-    check_upright(body, recording.axes, recording.source)
-    markers.links(body)
+    check_upright(tree, recording.axes, recording.source)
+    markers.links(tree)
     smooth, tolerance = number(smooth, WHERE, "smooth", least=0.0), number(tolerance, WHERE, "tolerance", above=0.0)
-    posture = np.zeros(body.nq) if start is None else frozen_array(start, (body.nq,), WHERE, "start")
+    count = len(body.coordinate_names)
+    posture = None if start is None else frozen_array(start, (count,), WHERE, "start")
     fit = prepared(body, used, posture, frozen, tied, ranges=ranges)
     seen: Mask = np.asarray(np.isfinite(positions).all(axis=2))
     weights = np.where(seen, [used.weight(name) for name in used.names], 0.0)
     measured = np.where(seen[..., None], positions, 0.0)
-    found = fitted_recording(fit, posture, measured, weights, tolerance)
+    found = fitted_recording(fit, measured, weights, tolerance)
     if smooth > 0:
         found = fit_smoothly(fit, found, measured, weights, smooth, tolerance)
     errors = np.where(seen, np.linalg.norm(fit.places(found.y) - measured, axis=2), np.nan)
     swaps = swapped_pairs(fit, found, measured, seen, used.names)
-    q = fit.layout.positions(found.y)
+    q = coordinates_of(body, fit, found.y, posture, frozen)
     result = MeasuredMotion(body, used, times, q, errors, found.converged, found.determined, swaps)
     for line in result.warnings:
         warn(f"{WHERE}: {line}")
@@ -128,76 +131,18 @@ recording, in_axes("left up forward")
         raise ModelError(describe(found, where=source, fix='turn the recording, in_axes("left up forward")'))
 
 
-def prepared(
-    body: Robot,
-    markers: MarkerSet,
-    posture: Array,
-    frozen: Mapping[str, float] | None = None,
-    tied: Mapping[str, str] | None = None,
-    *,
-    ranges: bool = True,
-) -> Fit:
-    """Return the fit of a body with markers: its variables, their bounds, and the numbers of its geometry."""
-    if body.nq != body.nv or body.loops:
-        found = f"{body.name!r} has loops or joints with more positions than velocities"
-        raise ModelError(describe(found, where=WHERE, allowed="a tree of hinges and slides"))
-    names = list(body.coordinate_names)
-    fixed = dict(table(frozen, WHERE, "frozen"))
-    indices_of(list(fixed), names, f"{WHERE}: frozen")
-    ties = dict(table(tied, WHERE, "tied")) if tied is not None else {a: b for a, b in SPINE.items() if a in names}
-    indices_of([*ties, *ties.values()], names, f"{WHERE}: tied")
-    links = markers.links(body)
-    carried = _carried(body, links)
-    posture = posture.copy()
-    for name, value in fixed.items():
-        posture[names.index(name)] = number(value, WHERE, f"frozen {name}")
-    leaders = {name: ties.get(name, name) for name in names}
-    variables, number_of = list[int](), dict[str, int]()
-    for k, name in enumerate(names):
-        leader = leaders[name]
-        if leaders[leader] != leader:
-            found = f"{name} is tied to {leader}, which is tied to {leaders[leader]}"
-            raise ModelError(describe(found, where=WHERE, fix="tie both to the same coordinate"))
-        if name in fixed or leader in fixed or k not in carried:
-            variables.append(-1)
-            continue
-        variables.append(number_of.setdefault(leader, len(number_of)))
-    if not number_of:
-        raise ModelError(describe("no coordinate is left to be found", where=WHERE, fix="freeze fewer coordinates"))
-    held = tuple(0.0 if variable >= 0 else float(value) for variable, value in zip(variables, posture, strict=True))
-    factors = tuple(1.0 if variable >= 0 else 0.0 for variable in variables)
-    layout = Layout(links, tuple(variables), factors, held)
-    lower, upper = np.full(layout.count, -np.inf), np.full(layout.count, np.inf)
-    if flag(ranges, WHERE, "ranges"):
-        for variable, low, high in zip(variables, body.lower, body.upper, strict=True):
-            if variable >= 0:
-                lower[variable], upper[variable] = max(lower[variable], low), min(upper[variable], high)
-    offsets = np.array([joint.placement[:3, 3] for joint in body.joints])
-    return Fit(body, layout, offsets, markers.local, lower, upper)
-
-
-def _carried(body: Mechanism, links: tuple[int, ...]) -> set[int]:
-    """Return the coordinates that move a marker."""
-    found = set[int]()
-    for link in set(links):
-        while link >= 0:
-            found |= set(range(body.coordinates[link].v.start, body.coordinates[link].v.stop))
-            link = body.parents[link]
-    return found
-
-
-def fitted_recording(fit: Fit, posture: Array, measured: Array, weights: Array, tolerance: float) -> Fitted:
+def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float) -> Fitted:
     """Return the fit of all frames: some from the posture, all others from what lies between those."""
     count = len(measured)
     first: NDArray[np.intp] = np.unique(np.append(np.arange(0, count, STRIDE), count - 1))
-    y = standing_start(fit, posture, measured[first], weights[first])
+    y = standing_start(fit, measured[first], weights[first])
     coarse = fit_frames(fit, y, measured[first], weights[first], tolerance)
     good = coarse.converged & coarse.determined
     if good.any():
         known, values = first[good], coarse.y[good]
         y = np.stack([np.interp(np.arange(count), known, column) for column in values.T], axis=1)
     else:
-        y = standing_start(fit, posture, measured, weights)
+        y = standing_start(fit, measured, weights)
     found = fit_frames(fit, y, measured, weights, tolerance, LEAST_DAMPING)
     for _ in range(MOST_WAVES):
         following = _from_neighbours(fit, found, measured, weights, tolerance)

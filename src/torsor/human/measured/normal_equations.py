@@ -15,6 +15,9 @@ a place by i and j is w_i x (dx/dq_j), so that the exact Hessian takes one more 
 
     n_j + Q w_j - trace(Q) w_j + v_j x f        Q = sum of w x (x - y)^T      f = sum of w (x - y)
 
+Where a position is a function f of a variable, as in joints of OpenSim, its axis is multiplied by f', and the exact
+Hessian has f'' times the gradient by the position on its diagonal.
+
 The same tree gives the order of elimination without fill-in, from the tips to the root (section 6.5).
 """
 
@@ -27,10 +30,12 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.dynamics.recursions.kinematics import Move, moves, sx, world_poses
 from torsor.dynamics.trees.tree import Tree
+from torsor.human.measured.curves import Curve
 from torsor.robot.robot import Robot
 from torsor.spatial import cross, inverse_pose
 
 Twist = tuple[ca.SX, ca.SX]
+Rates = tuple[ca.SX | float, ca.SX | float]  # the first and second derivative of a position by its variable
 
 
 @dataclass(frozen=True)
@@ -38,13 +43,15 @@ class Layout:
     """What the equations of a recording depend on besides numbers that may change.
 
     ``links`` are the indices of the links of the M markers. Position k of the robot is ``fixed[k]`` plus ``factors[k]``
-    times variable ``variables[k]``; -1 stands for no variable: the position is fixed.
+    times variable ``variables[k]``; -1 stands for no variable: the position is fixed. With ``curves``, position k is
+    curves[k] of the variable, one after the other, and ``factors`` are not used.
     """
 
     links: tuple[int, ...]
     variables: tuple[int, ...]
     factors: tuple[float, ...]
     fixed: tuple[float, ...]
+    curves: tuple[tuple[Curve, ...], ...] = ()
 
     @property
     def count(self) -> int:
@@ -53,16 +60,27 @@ class Layout:
 
     def positions(self, y: Array) -> Array:
         """Return the positions (..., nq) of variables (..., n)."""
-        return np.asarray(y @ self.matrix.T + np.asarray(self.fixed))
-
-    @property
-    def matrix(self) -> Array:
-        """The matrix (nq, n) of the positions by the variables."""
-        found = np.zeros((len(self.variables), self.count))
+        found: Array = np.zeros((*y.shape[:-1], len(self.variables))) + np.asarray(self.fixed)
         for k, (variable, factor) in enumerate(zip(self.variables, self.factors, strict=True)):
             if variable >= 0:
-                found[k, variable] = factor
+                x = y[..., variable]
+                for curve in self.curves[k] if self.curves else ():
+                    x = curve(x)[0]
+                found[..., k] += x if self.curves else factor * x
         return found
+
+    def moved(self, k: int, y: ca.SX) -> tuple[ca.SX, ca.SX | float, ca.SX | float]:
+        """Return position k over the variables y (n), and its first and second derivative by its variable."""
+        variable, factor = self.variables[k], self.factors[k]
+        if variable < 0:
+            return ca.SX(self.fixed[k]), 0.0, 0.0
+        if not self.curves:
+            return self.fixed[k] + factor * y[variable], factor, 0.0
+        x, slope, bend = y[variable], ca.SX(1), ca.SX(0)
+        for curve in self.curves[k]:
+            x, own, second = curve.traced(x)
+            slope, bend = own * slope, second * slope**2 + own * bend
+        return x, slope, bend
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +109,7 @@ def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX],
     count, joints = len(layout.links), robot.joints
     inputs = {"y": ca.SX.sym("y", layout.count), "offsets": ca.SX.sym("offsets", len(joints), 3)}
     inputs["local"] = ca.SX.sym("local", count, 3)
-    q = ca.SX(list(layout.fixed))
-    for k, (variable, factor) in enumerate(zip(layout.variables, layout.factors, strict=True)):
-        if variable >= 0:
-            q[k] += factor * inputs["y"][variable]
+    q = ca.vertcat(*(layout.moved(k, inputs["y"])[0] for k in range(len(layout.variables))))
     tree = Tree.of(robot)
     bodies = list(tree.bodies)
     for k, (joint, body) in enumerate(zip(joints, bodies, strict=True)):
@@ -132,19 +147,23 @@ def equations(robot: Robot, layout: Layout) -> Equations:
             loads[tree.bodies[k].parent].join(loads[k])
     columns = [each if load.used else [] for each, load in zip(_columns(tree, moved), loads, strict=True)]
     gradient, hessian = ca.SX.zeros(layout.count), dict[tuple[int, int], ca.SX]()
+    rates = [layout.moved(k, inputs["y"])[1:] for k in range(len(layout.variables))]
     for k, load in enumerate(loads):
         for at, axis in columns[k]:
-            variable, factor = layout.variables[at], layout.factors[at]
+            variable, (factor, bend) = layout.variables[at], rates[at]
             if variable < 0:
                 continue
-            gradient[variable] += factor * (_dot(axis, load.wrench))
+            pull = _dot(axis, load.wrench)
+            gradient[variable] += factor * pull
             wrench = load.times(axis, inputs["exact"])
-            for other, sum_of in _moving(k, at, tree, columns, layout):
+            for other, sum_of in _moving(k, at, tree, columns, layout, rates):
                 twice = 2.0 if other == variable else 1.0
                 pair = max(other, variable), min(other, variable)
                 hessian[pair] = hessian.get(pair, ca.SX(0)) + twice * factor * _dot(sum_of, wrench)
             own = variable, variable
             hessian[own] = hessian.get(own, ca.SX(0)) + factor**2 * _dot(axis, wrench)
+            if layout.curves:
+                hessian[own] += inputs["exact"] * bend * pull
     return Equations(inputs, ca.horzcat(*places).T, cost, gradient, hessian)
 
 
@@ -201,14 +220,14 @@ def _columns(tree: Tree, moved: list[Move]) -> list[list[tuple[int, Twist]]]:
 
 
 def _moving(
-    k: int, at: int, tree: Tree, columns: list[list[tuple[int, Twist]]], layout: Layout
+    k: int, at: int, tree: Tree, columns: list[list[tuple[int, Twist]]], layout: Layout, rates: list[Rates]
 ) -> Iterator[tuple[int, Twist]]:
     """Yield, by variable, the sum of the twists of the coordinates before ``at`` that move body k."""
     sums: dict[int, Twist] = {}
     body = k
     while body >= 0:
         for other, (w, v) in columns[body]:
-            variable, factor = layout.variables[other], layout.factors[other]
+            variable, (factor, _) = layout.variables[other], rates[other]
             if variable >= 0 and other < at:
                 before = sums.get(variable, (ca.SX.zeros(3), ca.SX.zeros(3)))
                 sums[variable] = before[0] + factor * w, before[1] + factor * v

@@ -7,14 +7,15 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import instance_of, number, table
-from torsor.errors import ModelError, describe, listing
+from torsor.errors import ModelError, describe, listing, warn
+from torsor.human.body.resizing import SEGMENTS, offset_factors, resized, segment_of
 from torsor.human.measured.calibration import Knowledge, calibrate
 from torsor.human.measured.fitting import Mask, fit_frames
-from torsor.human.measured.inverse_kinematics import check_upright, checked_recording, fitted_recording, prepared
+from torsor.human.measured.inverse_kinematics import check_upright, checked_recording, fitted_recording
 from torsor.human.measured.landmarks import far_ends, hips_from_pelvis, marker_set, pelvis_places, recognised, spreads
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.posing import standing_start
-from torsor.human.measured.resizing import SEGMENTS, offset_factors, resized, segment_of
+from torsor.human.measured.preparing import prepared
 from torsor.library.human import human
 from torsor.recordings import Markers
 from torsor.robot.robot import Robot
@@ -112,22 +113,23 @@ def scaled_person(
     frames = _complete(positions, FRAMES)
     if standing is not None:
         frames = np.concatenate([frames, _upright(used, standing)])
+    check_pelvis(used, recording)
     used = _with_pelvis(used, frames)
     seen: Mask = np.asarray(np.isfinite(frames).all(axis=2))
     given = np.where(seen, [used.weight(name) for name in used.names], 0.0)
     measured = np.where(seen[..., None], frames, 0.0)
-    posture, spread, masks = np.zeros(body.nq), spreads(used), offset_factors(body)
-    fit = prepared(body, used, posture)
+    spread, masks = spreads(used), offset_factors(body)
+    fit = prepared(body, used)
     # Free markers are not where the set has them: the first postures are found without them.
     fixed = np.where(np.isfinite(spread), given, 1e-6 * given)
-    y = fit_frames(fit, standing_start(fit, posture, measured, fixed), measured, fixed, START).y
+    y = fit_frames(fit, standing_start(fit, measured, fixed), measured, fixed, START).y
     scaled, ends = np.array([masks[name] for name in MEASURED]), _ends(body, used)
     known = Knowledge(spread, scaled, ends, _prior(body, used, frames))
     still = 0 if standing is None else 1
     found = calibrate(fit, y, measured, given, known, still)
     # With all markers in place the postures are found again: some were in another minimum without the clusters.
     offsets = fit.offsets * (1 + np.einsum("f,fli->li", found.factors - 1, scaled))
-    again = fitted_recording(replace(fit, offsets=offsets, local=found.local), posture, measured, given, START)
+    again = fitted_recording(replace(fit, offsets=offsets, local=found.local), measured, given, START)
     better = again.cost < (given * found.errors**2).sum(axis=1)
     if better.any():
         found = calibrate(fit, np.where(better[:, None], again.y, found.y), measured, given, known, still)
@@ -156,6 +158,15 @@ def _chosen(
     if weights is None:
         return chosen
     return MarkerSet(chosen.places, table(weights, WHERE, "weights"), chosen.free)
+
+
+def check_pelvis(markers: MarkerSet, recording: Markers) -> None:
+    """Warn if the markers of the pelvis do not say where it is and how it is turned: the hips follow from them."""
+    own = [name for name, (link, _) in markers.places.items() if link == "pelvis"]
+    if len(own) < FEWEST:
+        found = f"{len(own)} markers on the pelvis{': ' if own else ''}{', '.join(own)}; its hips are guesses"
+        fix = "add markers of ASIS, PSIS or sacrum (RASI, LASI, SACR), or leave the moments of hips and trunk out"
+        warn(describe(found, where=recording.source, allowed=f"{FEWEST} or more", fix=fix))
 
 
 def _upright(markers: MarkerSet, standing: Markers) -> Array:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.human.body.coordinates import GLOBAL
 from torsor.human.measured.fitting import Fit
+from torsor.robot.robot import Robot
 
 
 def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
@@ -28,27 +28,56 @@ def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Arr
     return R, centre - np.einsum("kij,kj->ki", R, middle)
 
 
-def standing_start(fit: Fit, posture: Array, measured: Array, weights: Array) -> Array:
-    """Return variables (K, n) of the posture (nq), with the whole body moved onto the markers of each frame.
+def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
+    """Return variables (K, n) of the standing posture, with the whole body moved onto the markers of each frame.
 
-    A body without the six global coordinates of ``library.human`` stays in the posture.
+    A body whose first six joints are not three slides and three hinges at right angles stays in the posture.
     """
     body, layout = fit.robot, fit.layout
-    q = np.tile(posture, (len(measured), 1))
-    if body.coordinate_names[:6] == GLOBAL:
-        upright = posture.copy()
-        upright[:6] = 0.0
-        poses = body.poses(upright)[list(layout.links)]
-        model = np.einsum("mij,mj->mi", poses[:, :3, :3], fit.local) + poses[:, :3, 3]
-        R, t = rigid_fit(model, measured, weights)
-        origin = body.joints[0].placement[:3, 3]
-        q[:, :3] = np.einsum("kij,j->ki", R, origin) + t - origin
-        # R = Ry(yaw) Rx(tilt) Rz(list)
-        q[:, 3] = np.unwrap(np.arctan2(R[:, 0, 2], R[:, 2, 2]))
-        q[:, 4] = np.arcsin(np.clip(-R[:, 1, 2], -1, 1))
-        q[:, 5] = np.arctan2(R[:, 1, 0], R[:, 1, 1])
-    y = np.zeros((len(measured), layout.count))
-    for k, variable in reversed(list(enumerate(layout.variables))):
-        if variable >= 0:
-            y[:, variable] = q[:, k]
+    y = np.tile(fit.standing, (len(measured), 1))
+    ways = _free_root(body)
+    if ways is None or min(layout.variables[:6]) < 0:
+        return y
+    upright = layout.positions(fit.standing)
+    upright[:6] = 0.0
+    poses = body.poses(upright)
+    own = poses[list(layout.links)]
+    model = np.einsum("mij,mj->mi", own[:, :3, :3], fit.local) + own[:, :3, 3]
+    R, t = rigid_fit(model, measured, weights)
+    x = np.tile(upright, (len(measured), 1))
+    x[:, 3:6] = _angles(R, ways[3:])
+    root = poses[5, :3, 3]
+    x[:, :3] = (R @ root + t - body.poses(x)[:, 5, :3, 3]) @ np.linalg.inv(ways[:3])
+    for k in range(6):
+        slope, constant = _line(fit, k)
+        y[:, layout.variables[k]] = (x[:, k] - constant) / slope
     return y
+
+
+def _free_root(body: Robot) -> Array | None:
+    """Return the axes (6, 3) of three slides and three hinges that carry the whole body, at zero; None without them."""
+    kinds = [joint.type for joint in body.joints[:6]]
+    if kinds != ["prismatic"] * 3 + ["revolute"] * 3 or list(body.parents[:6]) != [-1, 0, 1, 2, 3, 4]:
+        return None
+    turns = body.poses(np.zeros(body.nq))[:6, :3, :3]
+    ways = np.einsum("kij,kj->ki", turns, np.array([joint.axis for joint in body.joints[:6]]))
+    square = all(np.allclose(each @ each.T, np.eye(3), atol=1e-9) for each in (ways[:3], ways[3:]))
+    return ways if square else None
+
+
+def _line(fit: Fit, k: int) -> tuple[float, float]:
+    """Return the slope and the constant of a position of the root, which moves by its variable."""
+    slope, constant = 1.0, 0.0
+    for curve in fit.layout.curves[k] if fit.layout.curves else ():
+        by, at = curve.line or (1.0, 0.0)
+        slope, constant = by * slope, by * constant + at
+    return slope, constant
+
+
+def _angles(R: Array, axes: Array) -> Array:
+    """Return the angles (K, 3) about three axes at right angles, each carried by the ones before, of rotations R."""
+    own = axes @ R @ axes.T
+    first = np.arctan2(-own[:, 1, 2], own[:, 2, 2])
+    third = np.arctan2(-own[:, 0, 1], own[:, 0, 0])
+    second = np.arcsin(np.clip(own[:, 0, 2], -1, 1))
+    return float(np.sign(np.linalg.det(axes))) * np.stack([np.unwrap(first), second, np.unwrap(third)], axis=1)

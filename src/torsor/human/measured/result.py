@@ -9,6 +9,7 @@ from torsor.arrays import Array
 from torsor.errors import listing
 from torsor.human.measured.fitting import Fit, Fitted, Mask
 from torsor.human.measured.marker_set import MarkerSet
+from torsor.human.measured.skeleton import Skeleton
 from torsor.recordings.markers import runs
 from torsor.robot.robot import Robot
 
@@ -26,7 +27,7 @@ class MeasuredMotion:
     (first frame, last frame, marker, marker) whose names were exchanged.
     """
 
-    body: Robot
+    body: Robot | Skeleton
     markers: MarkerSet
     times: Array
     q: Array

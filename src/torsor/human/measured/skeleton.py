@@ -8,34 +8,62 @@ tree each of them is a joint of its own; with f' and f'' the functions' derivati
 and the generalised forces of the coordinates follow from those of the tree exactly: constraints do no work.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
+from torsor.human.measured.curves import IDENTITY, Curve, broken_line, cubic_spline
+from torsor.human.measured.marker_set import MarkerSet, Place
 from torsor.mechanism import Joint, Link
 from torsor.recordings import OsimModel
-from torsor.recordings.osim import GROUND, OsimAxis, OsimJoint
+from torsor.recordings.osim import GROUND, OsimAxis, OsimCoordinate, OsimCoupling, OsimJoint
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
-Function = Callable[[Array], tuple[Array, Array, Array]]
-PIN, WELD, CUSTOM = "PinJoint", "WeldJoint", "CustomJoint"
+WELD, CUSTOM = "WeldJoint", "CustomJoint"
+# Joints without functions: slides and turns in their order, each with its axis and the number of its coordinate.
+_KINDS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
+    "PinJoint": (("revolute", 2, 0),),
+    "SliderJoint": (("prismatic", 0, 0),),
+    "UniversalJoint": (("revolute", 0, 0), ("revolute", 1, 1)),
+    "GimbalJoint": (("revolute", 0, 0), ("revolute", 1, 1), ("revolute", 2, 2)),
+    "BallJoint": (("revolute", 0, 0), ("revolute", 1, 1), ("revolute", 2, 2)),
+    "PlanarJoint": (("prismatic", 0, 1), ("prismatic", 1, 2), ("revolute", 2, 0)),
+    "FreeJoint": tuple((kind, k, k + first) for kind, first in (("prismatic", 3), ("revolute", 0)) for k in range(3)),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
     """A skeleton: the ``tree`` (a Robot), and ``functions`` {joint of the tree: (coordinate, function)}.
 
-    ``names`` are the coordinates. ``states`` and ``forces`` go from coordinates to the tree and back.
+    ``names`` are the coordinates, ``coordinates`` their ranges and defaults, and ``couplings`` {coordinate: (other,
+    function)} those that follow others, as a kneecap does. ``markers`` are on links of the tree. ``states`` and
+    ``forces`` go from coordinates to the tree and back.
     """
 
     tree: Robot
     names: tuple[str, ...]
-    functions: dict[str, tuple[str, Function]]
+    functions: dict[str, tuple[str, Curve]]
+    markers: MarkerSet = field(default_factory=lambda: MarkerSet({}))
+    coordinates: dict[str, OsimCoordinate] = field(default_factory=dict)
+    couplings: dict[str, tuple[str, Curve]] = field(default_factory=dict)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """The names of the coordinates, as of a Robot."""
+        return self.names
+
+    def completed(self, q: Array) -> Array:
+        """Return coordinates (K, n) in which those that follow others do so."""
+        found = q.copy()
+        for name, (other, function) in self.couplings.items():
+            found[:, self.names.index(name)] = function(q[:, self.names.index(other)])[0]
+        return found
 
     @property
     def mass(self) -> float:
@@ -59,19 +87,21 @@ class Skeleton:
             found[:, at] += function(q[:, at])[1] * tau[:, k]
         return found
 
-    def _function(self, name: str) -> tuple[int, Function]:
+    def _function(self, name: str) -> tuple[int, Curve]:
         coordinate, function = self.functions[name]
         return self.names.index(coordinate), function
 
 
 def skeleton(model: OsimModel) -> Skeleton:
-    """Return the tree of an OpenSim skeleton (``recordings.read_osim``), with the functions of its custom joints.
+    """Return the tree of an OpenSim skeleton (``recordings.read_osim``), with the functions of its joints.
 
-    Joints may be pins, welds and custom joints. Couplings between coordinates are not part of the tree: give each
-    coordinate its motion, as OpenSim's inverse dynamics does.
+    Joints may be custom joints, pins, slides, universal, gimbal, ball, planar and free joints, and welds. Coordinates
+    that follow others (couplings) do so in inverse kinematics; in inverse dynamics each coordinate has its motion, as
+    in OpenSim. The markers of the file are ``markers``. Moments of ball and free joints are those of their three
+    angles; OpenSim's belong to the angular velocity.
     """
     links, joints = [Link(GROUND)], list[Joint]()
-    functions: dict[str, tuple[str, Function]] = {}
+    functions: dict[str, tuple[str, Curve]] = {}
     links += [Link(body.name, body.mass, body.com, body.inertia) for body in model.bodies.values()]
     for joint in model.joints.values():
         before, after = (_pose(each) for each in (joint.parent_place, joint.child_place))
@@ -91,7 +121,33 @@ def skeleton(model: OsimModel) -> Skeleton:
             functions[name] = coordinate, function
             parent, before = child, np.eye(4)
     names = tuple(each for each in model.coordinates if any(each == used for used, _ in functions.values()))
-    return Skeleton(build(model.name, links, joints, [], model.gravity), names, functions)
+    tree = build(model.name, links, joints, [], model.gravity)
+    known = {name: model.coordinates[name] for name in names}
+    return Skeleton(tree, names, functions, _markers(tree, model), known, _couplings(model, names))
+
+
+def _markers(tree: Robot, model: OsimModel) -> MarkerSet:
+    """Return the markers on links of the tree: those of welded bodies are on the body that carries these."""
+    places = dict[str, Place]()
+    for name, marker in model.markers.items():
+        at = tree.place(marker.body)
+        if at.link >= 0:  # a marker on the ground does not move
+            x, y, z = at.pose[:3, :3] @ marker.location + at.pose[:3, 3]
+            places[name] = tree.links[at.link].name, (float(x), float(y), float(z))
+    return MarkerSet(places, free=frozenset(name for name in places if not model.markers[name].fixed))
+
+
+def _couplings(model: OsimModel, names: tuple[str, ...]) -> dict[str, tuple[str, Curve]]:
+    """Return the coordinates that follow others, each with one that follows none."""
+    direct = {each.dependent: each for each in model.couplings if each.dependent in names}
+    found: dict[str, tuple[str, Curve]] = {}
+    for name, coupling in direct.items():
+        where = f"{model.source}: coordinate {name!r}"
+        if coupling.independent not in names or coupling.independent in direct:
+            text = f"it follows {coupling.independent!r}"
+            raise ModelError(describe(text, where=where, allowed="a coordinate that follows no other"))
+        found[name] = coupling.independent, _curve(coupling)
+    return found
 
 
 def _pose(place: Array) -> Array:
@@ -99,71 +155,40 @@ def _pose(place: Array) -> Array:
     return make_pose(from_rpy(-place[3:]).T, place[:3])
 
 
-def _steps(model: OsimModel, joint: OsimJoint) -> list[tuple[str, Array, str, Function]]:
+def _steps(model: OsimModel, joint: OsimJoint) -> list[tuple[str, Array, str, Curve]]:
     """Return kind, axis, coordinate and function of the slides and rotations of a joint, in their order."""
     if joint.kind == WELD:
         return []
-    if joint.kind == PIN:
-        return [("revolute", np.array([0.0, 0.0, 1.0]), joint.coordinates[0].name, _polynomial(np.array([1.0, 0.0])))]
     where = f"{model.source}: joint {joint.name!r}"
+    if joint.kind in _KINDS:
+        steps = _KINDS[joint.kind]
+        if len(joint.coordinates) != len(steps):
+            text = f"{len(joint.coordinates)} coordinates of a {joint.kind}"
+            raise ModelError(describe(text, where=where, allowed=str(len(steps))))
+        return [(kind, np.eye(3)[axis], joint.coordinates[k].name, IDENTITY) for kind, axis, k in steps]
     if joint.kind != CUSTOM:
-        allowed = f"{PIN}, {WELD} or {CUSTOM}"
+        allowed = ", ".join([CUSTOM, WELD, *_KINDS])
         raise ModelError(describe(f"a {joint.kind}", where=where, allowed=allowed))
     found = []
     own = joint.coordinates[0].name if joint.coordinates else ""
     for kind, axes in (("prismatic", joint.axes[3:]), ("revolute", joint.axes[:3])):
         for axis in axes:
-            function = _function(axis, where)
-            constant = not axis.coordinates
-            if constant and not any(each.any() for each in function(np.zeros(1))):
-                continue
-            found.append((kind, axis.axis, own if constant else axis.coordinates[0], function))
+            if len(axis.coordinates) > 1:
+                text = f"{axis.name} depends on {', '.join(axis.coordinates)}"
+                raise ModelError(describe(text, where=where, allowed="one coordinate"))
+            function = _curve(axis)
+            if not axis.coordinates:
+                function = Curve((float(function(np.zeros(1))[0][0]),))
+                if not function.polynomial[0]:
+                    continue
+            found.append((kind, axis.axis, axis.coordinates[0] if axis.coordinates else own, function))
     return found
 
 
-def _function(axis: OsimAxis, where: str) -> Function:
-    numbers = axis.numbers
-    if len(axis.coordinates) > 1:
-        found = f"{axis.name} depends on {', '.join(axis.coordinates)}"
-        raise ModelError(describe(found, where=where, allowed="one coordinate"))
-    if axis.function in ("LinearFunction", "PolynomialFunction", "Constant"):
-        return _polynomial(axis.scale * numbers)
-    x, y = numbers[::2], axis.scale * numbers[1::2]
-    return _piecewise(x, y, np.zeros(len(x)) if axis.function == "PiecewiseLinearFunction" else _curvatures(x, y))
-
-
-def _polynomial(coefficients: Array) -> Function:
-    """Return a polynomial, highest power first, with its two derivatives."""
-    first = np.polyder(coefficients)
-    second = np.polyder(first)
-
-    def function(x: Array) -> tuple[Array, Array, Array]:
-        value, slope, bend = (np.asarray(np.polyval(each, x), dtype=float) for each in (coefficients, first, second))
-        return value, slope, bend
-
-    return function
-
-
-def _curvatures(x: Array, y: Array) -> Array:
-    """Return the second derivatives at the points of the cubic spline that has none at its ends."""
-    n, step = len(x), np.diff(x)
-    A, right = np.eye(n), np.zeros(n)
-    for k in range(1, n - 1):
-        A[k, k - 1 : k + 2] = step[k - 1], 2 * (step[k - 1] + step[k]), step[k]
-        right[k] = 6 * ((y[k + 1] - y[k]) / step[k] - (y[k] - y[k - 1]) / step[k - 1])
-    return np.asarray(np.linalg.solve(A, right))
-
-
-def _piecewise(x: Array, y: Array, bend: Array) -> Function:
-    """Return the cubic spline with second derivatives ``bend`` at its points, straight beyond its ends."""
-
-    def function(at: Array) -> tuple[Array, Array, Array]:
-        inside = np.clip(at, x[0], x[-1])
-        k = np.clip(np.searchsorted(x, inside) - 1, 0, len(x) - 2)
-        h = x[k + 1] - x[k]
-        a, b = (x[k + 1] - inside) / h, (inside - x[k]) / h
-        value = a * y[k] + b * y[k + 1] + ((a**3 - a) * bend[k] + (b**3 - b) * bend[k + 1]) * h**2 / 6
-        slope = (y[k + 1] - y[k]) / h + ((3 * b**2 - 1) * bend[k + 1] - (3 * a**2 - 1) * bend[k]) * h / 6
-        return value + slope * (at - inside), slope, np.where(at == inside, a * bend[k] + b * bend[k + 1], 0.0)
-
-    return function
+def _curve(given: OsimAxis | OsimCoupling) -> Curve:
+    """Return the function of an axis or of a coupling."""
+    numbers = given.numbers
+    if given.function in ("LinearFunction", "PolynomialFunction", "Constant"):
+        return Curve(tuple((given.scale * numbers).tolist()))
+    x, y = numbers[::2], given.scale * numbers[1::2]
+    return broken_line(x, y) if given.function == "PiecewiseLinearFunction" else cubic_spline(x, y)

@@ -20,6 +20,7 @@ from torsor.human.body.loads import Box
 from torsor.human.body.person import person_of
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.support import Standing
+from torsor.human.tasks.weakness import explained
 from torsor.human.terms.feet import contacts
 from torsor.human.terms.forces import Balance, Effort, Torques
 from torsor.human.terms.habits import Habits, Posture
@@ -28,7 +29,7 @@ from torsor.human.terms.legs import LegPeaks
 from torsor.human.terms.problem import HumanProblem
 from torsor.human.terms.rails import rail_constraints
 from torsor.human.terms.trunk import LimbTorques, TrunkTorques
-from torsor.motion import MotionProblem, Phase, Positions
+from torsor.motion import MotionError, MotionProblem, MotionResult, Phase, Positions
 from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
@@ -87,6 +88,16 @@ class Task(HumanProblem):
         for phase_layout in program.layout.phases:
             fit(phase_layout, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
         return np.clip(x, program.lower, program.upper)
+
+    def solve(self, solver: str | None = None, **settings: Any) -> MotionResult:
+        """Return the motion that a solver finds, as ``MotionProblem.solve`` does.
+
+        If nobody of this strength can do the task, the ``MotionError`` names the joints that are too weak.
+        """
+        try:
+            return super().solve(solver, **settings)
+        except MotionError as error:
+            raise explained(error) or error from None
 
 
 @dataclass(frozen=True)

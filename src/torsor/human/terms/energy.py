@@ -9,10 +9,9 @@ import casadi as ca
 import numpy as np
 
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.body.passive import torques_by_coordinate
 from torsor.human.contact.of_node import contact_forces
-from torsor.human.contact.sharing import SPEED
 from torsor.human.terms.forces import Driven, Grounded
+from torsor.human.terms.muscles import metres, muscle_torques
 from torsor.human.terms.sharing import shared_contact
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Rows
@@ -24,21 +23,15 @@ SLIPPING = 0.005  # W/kg: above this power of the ground at slipping feet, a bit
 ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
 
 
-def muscle_torques(node: Node) -> ca.SX:
-    """Return the torques of the muscles at all joints, without the six global coordinates."""
-    passive = torques_by_coordinate(node.robot.coordinate_names, node.q, node.v)
-    found: ca.SX = contact_forces(node).torques - ca.vertcat(*passive)
-    return found
-
-
-def _size(P: ca.SX) -> ca.SX:
+def smooth_size(P: ca.SX) -> ca.SX:
     """Return |P|, smooth at 0."""
     return ca.sqrt(P**2 + SMOOTH**2) - SMOOTH
 
 
-def _metres(node: Node) -> ca.SX:
-    """Return the way of the phase (m)."""
-    return node.shared[SPEED] * node.T
+def slipping(node: Node, mass: ca.SX) -> ca.SX:
+    """Return a column whose squares charge the ground's power at feet that slip: P^2 / (2 SLIPPING DRIVING)."""
+    P: ca.SX = ca.vertcat(*(contact_forces(node).ground_power(side) for side in SIDES)) / mass
+    return P / ca.sqrt(2 * SLIPPING * DRIVING * metres(node))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,19 +53,22 @@ class MetabolicEnergy(Driven, Cost):
     squared power of the ground at feet that slip a little is added, so that slipping does not pay.
     """
 
+    def velocities(self, node: Node) -> ca.SX:
+        """Return the velocities at which muscles do work: those of the joints that move."""
+        found: ca.SX = node.v[len(GLOBAL) :][contact_forces(node).moving]
+        return found
+
     def integrand(self, node: Node) -> ca.SX:
         """Return the power, divided by mass and way."""
         contact = shared_contact(node)
-        joints = muscle_torques(node)[contact.moving] * node.v[len(GLOBAL) :][contact.moving]
+        joints = muscle_torques(node)[contact.moving] * self.velocities(node)
         P = joints / contact.mass
-        driving, braking = ca.sum1(_size(P) + P) / 2, ca.sum1(_size(P) - P) / 2
-        return (driving / DRIVING + braking / BRAKING + BASAL) / _metres(node)
+        driving, braking = ca.sum1(smooth_size(P) + P) / 2, ca.sum1(smooth_size(P) - P) / 2
+        return (driving / DRIVING + braking / BRAKING + BASAL) / metres(node)
 
     def squares(self, node: Node) -> ca.SX:
-        """Return the powers of the ground, scaled: P^2 / (2 SLIPPING DRIVING)."""
-        contact = shared_contact(node)
-        P = ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / contact.mass
-        return P / ca.sqrt(2 * SLIPPING * DRIVING * _metres(node))
+        """Return the powers of the ground at feet that slip, scaled."""
+        return slipping(node, shared_contact(node).mass)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,7 +83,7 @@ class MuscleEffort(Driven, Cost):
         """Return the relative torques."""
         moving = contact_forces(node).moving
         relative: ca.SX = muscle_torques(node)[moving] / node.data("strengths", len(moving))
-        return relative / ca.sqrt(_metres(node))
+        return relative / ca.sqrt(metres(node))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,4 +96,4 @@ class Accelerations(Grounded, Cost):
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum of the squares."""
         joints = node.model.names[len(GLOBAL) : node.model.names.moving]
-        return ca.sumsqr(ca.vertcat(*(node.profile(name, 2) for name in joints)) / 100) / _metres(node)
+        return ca.sumsqr(ca.vertcat(*(node.profile(name, 2) for name in joints)) / 100) / metres(node)

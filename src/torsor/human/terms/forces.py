@@ -13,6 +13,7 @@ from torsor.human.contact.contact_forces import REACTIONS, ground_data
 from torsor.human.contact.hand_node import KNUCKLES, WEIGHT
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.support import SharedSupport, Support
+from torsor.human.terms.muscles import metres, muscle_torques
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Rows, Term
@@ -90,11 +91,10 @@ class Torques(Driven, Constraint):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Strengths(Grounded, Constraint):
-    """Torques of hips, knees and ankles within strength curves, times the factors of ``strength``.
+class Curved(Grounded):
+    """A grounded term with the strength curves of hips, knees and ankles, times the factors of ``strength``.
 
-    Rows are the margins to the limits, divided by the peak torque of the direction. The curves are data, so that one
-    kernel serves all people. The constraint ``Torques`` holds as well.
+    The curves are data, so that one kernel serves all people.
     """
 
     curves: StrengthCurves
@@ -108,15 +108,30 @@ class Strengths(Grounded, Constraint):
                 parts[f"{name} {way}"] = np.array(scaled)
         return {**super().data(s), "strength curves": CURVES.pack(len(s), **parts)}
 
+    def joints(self, node: Node) -> dict[str, JointStrength]:
+        """Return the curves of the coordinates that move, by name, in symbols."""
+        given, found = CURVES.unpack(node.data("strength curves", CURVES.size)), dict[str, JointStrength]()
+        for name in CURVED:
+            if name in node.model.names:
+                ways = (Curve(*ca.vertsplit(given[f"{name} {way}"])) for way in JointStrength._fields)
+                found[name] = JointStrength(*ways)
+        return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Strengths(Curved, Constraint):
+    """Torques of the muscles of hips, knees and ankles within strength curves, times the factors of ``strength``.
+
+    Rows are the margins to the limits, divided by the peak torque of the direction. The constraint ``Torques`` holds as
+    well.
+    """
+
     def rows(self, node: Node) -> Rows:
         """Return the margins of the joints that move, in both directions."""
-        given, torques = CURVES.unpack(node.data("strength curves", CURVES.size)), contact_forces(node).torques
+        torques = muscle_torques(node)
         rows, labels = list[ca.SX](), list[str]()
-        for name in CURVED:
-            if name not in node.model.names:
-                continue
+        for name, joint in self.joints(node).items():
             k = node.robot.coordinate_names.index(name)
-            joint = JointStrength(*(Curve(*ca.vertsplit(given[f"{name} {way}"])) for way in JointStrength._fields))
             lower, upper = joint.limits(node.q[k], node.v[k])
             torque = torques[k - len(GLOBAL)]
             rows += [(torque - lower) / joint.extend.peak, (upper - torque) / joint.flex.peak]
@@ -171,7 +186,10 @@ class Unbalance(Grounded, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JointReactions(Grounded, Cost):
-    """The integral of the squared forces in joints of the legs ("hip", "knee", "ankle"), divided by the weight."""
+    """The integral of the squared forces in joints of the legs ("hip", "knee", "ankle"), divided by the weight (s).
+
+    With free steps it is that for each metre (s/m). Forces are those between the links, without those of muscles.
+    """
 
     joints: tuple[str, ...] = tuple(REACTIONS)
 
@@ -183,4 +201,4 @@ class JointReactions(Grounded, Cost):
         """Return the forces of both sides."""
         contact = contact_forces(node)
         forces: ca.SX = ca.vertcat(*(contact.reaction(side, joint) for joint in self.joints for side in SIDES))
-        return forces / contact.weight
+        return forces / (contact.weight * ca.sqrt(metres(node)))

@@ -1,0 +1,142 @@
+"""``torsor measure``: angles, moments and powers of a recorded person, from markers, force plates and the mass."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from torsor.cli.command import Command
+from torsor.cli.outputs import add_json, check_output, check_plot, check_report, print_paths, write_json
+from torsor.errors import ModelError, describe, warn
+from torsor.recordings import GroundForces, Markers, load, overground, read_osim
+from torsor.results.documents import plain
+
+KINDS = "a .trc or .c3d file with markers, and a .mot, .sto or .c3d file with ground forces"
+TABLES = (".csv", ".mot", ".sto")
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help=KINDS)
+    parser.add_argument("--mass", type=float, metavar="KG", help="mass of the person; not with --model")
+    parser.add_argument(
+        "--height", type=float, default=1.741, metavar="M", help="height of the person (default: 1.741)"
+    )
+    parser.add_argument("--sex", choices=("male", "female"), default="male", help="tables of segments (default: male)")
+    parser.add_argument(
+        "--standing", type=Path, metavar="FILE", help="a standing trial: it sets the zero of all angles"
+    )
+    parser.add_argument(
+        "--model",
+        type=Path,
+        metavar="FILE",
+        help="a scaled skeleton of OpenSim (.osim), with its own joints and markers",
+    )
+    parser.add_argument(
+        "--axes", metavar="WORDS", help='axes of the files, such as "forward left up", for files that differ'
+    )
+    parser.add_argument("--unit", choices=("m", "cm", "mm"), help="unit of the markers, if the file says another one")
+    parser.add_argument("--treadmill", type=float, metavar="M/S", help="speed of the belt, which is added")
+    parser.add_argument(
+        "--cutoff", type=float, default=6.0, metavar="HZ", help="of the filter of the motion (default: 6)"
+    )
+    parser.add_argument("--force-cutoff", type=float, metavar="HZ", help="filter the ground forces too (default: no)")
+    parser.add_argument(
+        "--csv", type=Path, metavar="FILE", help="write angles, moments, powers and forces to this table"
+    )
+    parser.add_argument("--mot", type=Path, metavar="FILE", help="write the angles to this .mot or .sto file")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a figure to this file: .png, .pdf or .svg")
+    text = "write a report to this .html file: tables, the figure, likely mistakes, the motion in 3D; it opens offline"
+    parser.add_argument("--report", type=Path, metavar="FILE", help=text)
+    add_json(parser)
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    from torsor.human.measured import measured_gait  # other commands do not need it
+
+    check_output(arguments.csv, [".csv"])
+    check_output(arguments.mot, [".mot", ".sto"])
+    check_plot(arguments.plot)
+    check_report(arguments.report)
+    markers, forces = _recordings(arguments)
+    standing = None
+    if arguments.standing is not None:
+        standing = load(arguments.standing, unit=_unit(arguments, arguments.standing), axes=arguments.axes).markers
+    gait = measured_gait(
+        markers,
+        forces,
+        mass=arguments.mass,
+        height=arguments.height,
+        sex=arguments.sex,
+        standing=standing,
+        model=None if arguments.model is None else read_osim(arguments.model),
+        cutoff=arguments.cutoff,
+        force_cutoff=arguments.force_cutoff,
+    )
+    for table in gait.tables():
+        console.print(table)
+    write_json(arguments, console, _as_dict(gait))
+    for path in (arguments.csv, arguments.mot):
+        if path is not None:
+            gait.save(path)
+    if arguments.plot is not None:
+        gait.plot(arguments.plot)
+    if arguments.report is not None:
+        from torsor.view.report import write_measured_report
+
+        write_measured_report(arguments.report, gait)
+    print_paths(console, arguments.csv, arguments.mot, arguments.plot, arguments.report)
+
+
+def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:
+    """Return the markers and the forces of the files; what all of them show together is inspected later."""
+    markers, forces = list[Markers](), list[GroundForces]()
+    for name in arguments.files:
+        found = load(name, unit=_unit(arguments, name), axes=arguments.axes, check=False)
+        markers += [found.markers] if found.has("markers") else []
+        forces += [found.forces] if found.has("forces") else []
+        if not (found.has("markers") or found.has("forces")):
+            raise ModelError(describe("it holds no markers and no ground forces", where=found.source, allowed=KINDS))
+    if len(markers) != 1 or len(forces) > 1:
+        text = f"{len(markers)} files with markers and {len(forces)} with ground forces"
+        raise ModelError(
+            describe(text, where=", ".join(arguments.files), allowed="one with markers, at most one with forces")
+        )
+    if not forces:
+        warn(describe("no ground forces: there are angles, but no moments", where=markers[0].source, fix=KINDS))
+    ground = forces[0] if forces else None
+    if arguments.treadmill is None:
+        return markers[0], ground
+    moved = overground(markers[0], arguments.treadmill)
+    return moved, None if ground is None else overground(ground, arguments.treadmill)
+
+
+def _unit(arguments: Namespace, name: Any) -> str | None:
+    """Return the unit that is given, for files with markers alone."""
+    unit: str | None = arguments.unit
+    return unit if Path(name).suffix.lower() in (".trc", ".c3d", ".csv") else None
+
+
+def _as_dict(gait: Any) -> dict[str, Any]:
+    """Return facts, findings and curves as plain values; heads of the curves have their units."""
+    return {
+        "file": gait.source,
+        "mass": gait.mass,
+        "facts": gait.facts,
+        "findings": [each._asdict() for each in gait.findings],
+        "curves": {each.head: plain(each.values) for each in gait.columns()},
+    }
+
+
+_EXAMPLES = (
+    "torsor measure walk.trc forces.mot --mass 80 --height 1.8 --plot walk.png --csv walk.csv",
+    "torsor measure walk.c3d --mass 62 --sex female --standing static.c3d --report walk.html",
+    "torsor measure walk.trc forces.mot --model subject.osim --mot angles.mot",
+)
+MEASURE = Command(
+    "measure",
+    "joint angles, moments and powers of a recorded person, from markers and ground forces",
+    _add_arguments,
+    _run,
+    examples=_EXAMPLES,
+)

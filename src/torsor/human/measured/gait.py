@@ -1,0 +1,220 @@
+"""A recording analysed as a whole: from markers and ground forces to angles, moments and powers of the legs."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import RenderableType
+
+from torsor.arrays import Array
+from torsor.checks import instance_of
+from torsor.errors import ModelError, describe, warn
+from torsor.human.body.coordinates import SIDES
+from torsor.human.measured.gait_curves import JOINTS, WHERE, GaitCurves
+from torsor.human.measured.gait_figure import plot
+from torsor.human.measured.inverse_dynamics import CUTOFF, inverse_dynamics
+from torsor.human.measured.inverse_kinematics import inverse_kinematics
+from torsor.human.measured.person import Person, scaled_person
+from torsor.human.measured.skeleton import Skeleton, skeleton
+from torsor.motion.results.report import titled_table
+from torsor.recordings import GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
+from torsor.recordings import smooth as smoothed
+from torsor.recordings.axes import HUMAN, OPENSIM
+from torsor.recordings.forces import LOADED
+from torsor.recordings.markers import runs
+from torsor.results.tables import Column, write_table
+from torsor.robot.robot import Robot
+from torsor.simulation import Trajectory
+
+SLIDES = ("tx", "ty", "tz")  # ends of the names of coordinates in m
+
+
+class MeasuredGait(GaitCurves):
+    """What was found of a recording; made by ``measured_gait``.
+
+    ``motion`` is the result of inverse kinematics, ``dynamics`` that of inverse dynamics and ``ground`` the forces on
+    the feet (both None without ground forces), ``person`` the scaled body (None with a skeleton of OpenSim),
+    ``findings`` are likely mistakes of the recording. Angles are in degrees, moments and powers are divided by the mass
+    (kg). Moments are those of the muscles, positive as the angles are: hip and knee flexion, ankle dorsiflexion.
+    """
+
+    def tables(self) -> list[RenderableType]:
+        """Return tables for the terminal: what was measured, and extremes of angles, moments and powers."""
+        facts = titled_table(f"Recording {self.source}", "what", "value")
+        for name, value in self.facts.items():
+            facts.add_row(name, value)
+        head = ["joint", "angle, deg"] + ([] if self.dynamics is None else ["moment, N m/kg", "power, W/kg"])
+        shown = titled_table("Least and most, while motion and forces agree", *head)
+        for side in SIDES:
+            for joint in JOINTS:
+                kinds = [self.angle] if self.dynamics is None else [self.angle, self.moment, self.power]
+                curves = [kind(side, joint)[self.valid] for kind in kinds]
+                digits = (1, 2, 2)
+                cells = [
+                    f"{each.min():.{n}f} to {each.max():.{n}f}" if len(each) else "-"
+                    for each, n in zip(curves, digits, strict=False)
+                ]
+                shown.add_row(f"{side} {joint.replace('_', ' ')}", *cells)
+        return [facts, shown]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What was measured, in words."""
+        whole = float(np.sqrt(np.nanmean(self.motion.errors**2)))
+        frame, marker, worst = self.motion.worst
+        found = {
+            "frames": f"{len(self.motion.times)}, {self.motion.times[0]:g} to {self.motion.times[-1]:g} s",
+            "mass": f"{self.mass:.4g} kg",
+            "markers, RMS": f"{1000 * whole:.1f} mm of {len(self.motion.markers.names)}",
+            "worst marker": f"{marker}, {1000 * worst:.0f} mm at frame {frame + 1}",
+        }
+        if self.person is not None:
+            lengths = ", ".join(f"{name} {1000 * each:.0f}" for name, each in self.person.lengths.items())
+            found["lengths, mm"] = lengths
+        if self.dynamics is not None:
+            kept = self.dynamics.only(self.valid) if self.valid.any() else self.dynamics
+            force, moment = kept.residual
+            spans = ", ".join(f"{self.times[a]:.2f} to {self.times[b]:.2f}" for a, b in runs(self.valid))
+            found["motion and forces agree, s"] = spans or "never"
+            found["residual then, RMS"] = f"{100 * force:.1f} % of the weight, {moment * kept.weight:.1f} N m"
+        return found
+
+    def columns(self) -> list[Column]:
+        """Return the columns of a .csv file: angles, moments and powers of all coordinates, forces on the feet."""
+        names = self.motion.body.coordinate_names
+        q = self.motion.q if self.dynamics is None else self.dynamics.q
+        found = [Column("time", "s", self.times)]
+        for k, name in enumerate(names):
+            slide = name.endswith(SLIDES)
+            found.append(Column(f"q {name}", "m" if slide else "deg", q[:, k] if slide else np.degrees(q[:, k])))
+        if self.dynamics is None:
+            return found
+        for k, name in enumerate(names):
+            unit = "N" if name.endswith(SLIDES) else "N m"
+            found.append(Column(f"tau {name}", unit, self.dynamics.forces[:, k]))
+        for k, name in enumerate(names):
+            found.append(Column(f"power {name}", "W", self.dynamics.forces[:, k] * self.dynamics.v[:, k]))
+        for side in SIDES:
+            force = self.force(side) * self.dynamics.weight
+            ways = zip(("right", "up", "forward"), force.T, strict=True)
+            found += [Column(f"force {side} foot {way}", "N", each) for way, each in ways]
+        parts = (("force", "N", self.dynamics.residual_force), ("moment", "N m", self.dynamics.residual_moment))
+        return found + [
+            Column(f"residual {part} {axis}", unit, values[:, k])
+            for part, unit, values in parts
+            for k, axis in enumerate("xyz")
+        ]
+
+    def table(self) -> MotionTable:
+        """Return the angles (degrees, m) with the names of the coordinates, for a .mot file."""
+        names = self.motion.body.coordinate_names
+        values = self.motion.q.copy()
+        turns = [k for k, name in enumerate(names) if not name.endswith(SLIDES)]
+        values[:, turns] = np.degrees(values[:, turns])
+        return MotionTable(names, self.motion.times, values, in_degrees=True, title=self.source)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything as .csv, or the angles as .mot or .sto."""
+        path = Path(path)
+        if path.suffix.lower() == ".csv":
+            write_table(path, self.columns())
+        else:
+            save(self.table(), path)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Return a figure of angles, moments, powers and ground forces over time, and write it to a path."""
+        return plot(self, path)
+
+    def _carrying(self) -> Array | None:
+        """Return the wrenches of the ground on links, without those of feet that hardly touch it: they act anywhere."""
+        external = None if self.dynamics is None else self.dynamics.external
+        if external is None:
+            return None
+        on = np.linalg.norm(external[..., 3:], axis=2, keepdims=True) > LOADED
+        return np.where(on, external, 0.0)
+
+    def trajectory(self) -> Trajectory:
+        """Return the motion as a trajectory, for pages and viewers."""
+        body = self.motion.body
+        if self.dynamics is None:
+            q = self.motion.q
+            v = a = tau = np.zeros_like(q)
+            external = None
+        else:
+            q, v, a, tau = (getattr(self.dynamics, name) for name in ("q", "v", "a", "forces"))
+            external = self._carrying()
+        if isinstance(body, Robot):
+            return Trajectory(body, self.times, q, v, a, tau, external=external)
+        x, xd, xdd = body.states(q, v, a)
+        return Trajectory(body.tree, self.times, x, xd, xdd, np.zeros_like(x), external=external)
+
+
+def measured_gait(
+    markers: Markers,
+    forces: GroundForces | None = None,
+    *,
+    mass: float | None = None,
+    height: float = 1.741,
+    sex: str = "male",
+    standing: Markers | None = None,
+    model: OsimModel | None = None,
+    frozen: Mapping[str, float] | None = None,
+    cutoff: float = CUTOFF,
+    force_cutoff: float | None = None,
+    smooth: float = 0.0,
+) -> MeasuredGait:
+    """Return angles, moments and powers of a recorded person, from markers and ground forces.
+
+    Without a ``model`` the body is ``library.human``, scaled to the markers and to the ``mass`` (kg), ``height`` (m)
+    and ``sex`` (``scaled_person``); ``standing`` is a standing trial. With a ``model`` (``recordings.read_osim``),
+    scaled to the person, its own joints, masses and markers are used; ``frozen`` {coordinate: value} fixes coordinates.
+    Plates are assigned to feet by the markers. ``cutoff`` (Hz) and ``smooth`` are those of ``inverse_dynamics`` and
+    ``inverse_kinematics``; ``force_cutoff`` (Hz) filters the ground forces too (SciPy): with the same cutoff as the
+    motion, moments have no peaks at heel strikes that come from the difference of both.
+
+    Likely mistakes of the recording are given as warnings, and kept as ``findings``.
+    """
+    instance_of(markers, Markers, WHERE, "markers", allowed="Markers, such as torsor.recordings.load(path).markers")
+    parts: list[Any] = [markers] if forces is None else [markers, forces]
+    findings = tuple(inspect(*parts))
+    for each in findings:
+        warn(str(each))
+    person, body, used, own = _who(markers, mass, height, sex, standing, model)
+    motion = inverse_kinematics(body, used, own, frozen=frozen, smooth=smooth)
+    weight = float(body.mass)
+    if forces is None:
+        return MeasuredGait(motion, weight, None, None, person, findings, markers.source)
+    ground = forces.in_axes(own.axes) if own.axes and forces.axes else forces
+    if not set(SIDES) <= set(ground.names):
+        ground = by_foot(ground, own)
+    if force_cutoff is not None:
+        ground = smoothed(ground.without_unloaded(), force_cutoff)
+    kept = (motion.times >= ground.times[0] - 1e-9) & (motion.times <= ground.times[-1] + 1e-9)
+    if kept.sum() < 2:
+        fix = "load files of the same trial"
+        raise ModelError(describe("markers and forces have no time in common", where=markers.source, fix=fix))
+    dynamics = inverse_dynamics(body, motion.times[kept], motion.q[kept], ground, cutoff=cutoff)
+    return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source)
+
+
+def _who(
+    markers: Markers, mass: float | None, height: float, sex: str, standing: Markers | None, model: OsimModel | None
+) -> tuple[Person | None, Robot | Skeleton, Any, Markers]:
+    """Return the person (None for a skeleton), the body, the markers on it, and the recording in its axes."""
+    if model is not None:
+        given: Sequence[tuple[str, object]] = (("mass", mass), ("standing", standing))
+        for name, value in given:
+            if value is not None:
+                fix = "scale the model first: torsor.human.measured.scaled_skeleton(model, standing, ...)"
+                raise ModelError(describe(f"{name} is given with a model, which has its own", where=WHERE, fix=fix))
+        bones = skeleton(model)
+        return None, bones, bones.markers, markers.in_axes(OPENSIM) if markers.axes else markers
+    if mass is None:
+        raise ModelError(
+            describe("the mass is not given", where=WHERE, fix="give it in kg, as in mass=80, or give a model")
+        )
+    own = markers.in_axes(HUMAN) if markers.axes else markers
+    still = standing.in_axes(HUMAN) if standing is not None and standing.axes else standing
+    person = scaled_person(own, mass, height, sex, standing=still)
+    return person, person.body, person.markers, own

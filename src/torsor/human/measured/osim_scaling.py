@@ -1,0 +1,167 @@
+"""Skeletons of OpenSim scaled to a person: factors of bodies from distances of markers, masses, and places of markers.
+
+A measurement compares the mean distance of pairs of markers of a standing trial with that of the same markers on the
+skeleton. With S the diagonal matrix of the factors of a body, its points, its joints and its centre of mass move to
+S x, and with m'/m the ratio of its masses the second moment of its mass, E = trace(I)/2 - I, becomes
+
+    E' = m'/m S E S        I' = trace(E') - E'
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import finite_vector, instance_of, number, table
+from torsor.errors import ModelError, describe, listing
+from torsor.human.measured.inverse_kinematics import inverse_kinematics
+from torsor.human.measured.marker_set import MarkerSet
+from torsor.human.measured.skeleton import Skeleton, skeleton
+from torsor.recordings import Markers, OsimModel
+from torsor.recordings.osim import OsimBody, OsimJoint
+from torsor.spatial import inverse_pose
+
+WHERE = "scaled skeleton"
+LEAST, MOST = 0.3, 3.0  # factors of people, from a small child to a giant beside an adult skeleton
+ANCHORS = 1000.0  # weight of fixed markers beside movable ones, when these are put where they were measured
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A length: ``pairs`` of markers, and the ``bodies`` {body: axes} that its factor scales along "x", "y", "z".
+
+    Example:
+        >>> Measurement([("R.Knee", "R.Ankle")], {"tibia_r": "xyz"}).bodies
+        {'tibia_r': 'xyz'}
+    """
+
+    pairs: Sequence[tuple[str, str]]
+    bodies: Mapping[str, str]
+
+
+def scale_factors(model: OsimModel, standing: Markers, measurements: Sequence[Measurement]) -> dict[str, Array]:
+    """Return the factors (3,) along x, y and z of the bodies that measurements scale.
+
+    Each measurement is the mean, over its pairs, of the measured distance (its mean over the frames) by the distance on
+    the skeleton in its default posture.
+    """
+    body, found = skeleton(model), dict[str, Array]()
+    places = _places(body)
+    for given in measurements:
+        ratios = []
+        for pair in given.pairs:
+            for name in pair:
+                if name not in places or name not in standing.names:
+                    where = f"{WHERE}: the pair {pair[0]!r}, {pair[1]!r}"
+                    place, names = ("skeleton", places) if name not in places else ("standing trial", standing.names)
+                    allowed = listing(names, like=name)
+                    raise ModelError(describe(f"the {place} has no marker {name!r}", where=where, allowed=allowed))
+            apart = np.linalg.norm(standing.position(pair[0]) - standing.position(pair[1]), axis=1)
+            own = float(np.linalg.norm(places[pair[0]] - places[pair[1]]))
+            if not np.isfinite(apart).any() or own == 0.0:
+                text = f"{pair[0]!r} and {pair[1]!r} are never seen together, or at one place of the skeleton"
+                raise ModelError(describe(text, where=standing.source, fix="choose another pair"))
+            ratios.append(float(np.nanmean(apart)) / own)
+        for name, axes in given.bodies.items():
+            if set(axes) - set("xyz") or not axes:
+                raise ModelError(describe(f"axes of {name} are {axes!r}", where=WHERE, allowed='"x", "xy", "xyz"'))
+            factors = found.setdefault(name, np.ones(3))
+            factors[["xyz".index(each) for each in axes]] = np.mean(ratios)
+    return found
+
+
+def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float | None = None) -> OsimModel:
+    """Return a skeleton whose bodies are longer by ``factors`` {body: factor or (x, y, z)}, with a ``mass`` in kg.
+
+    Joints, centres of mass, inertias and markers follow. Bodies keep their fractions of the mass.
+
+    Example:
+        >>> origin, one = np.zeros(6), np.ones(3)
+        >>> bodies = {"foot": OsimBody("foot", 1.0, 0.1 * one, np.eye(3), one)}
+        >>> model = OsimModel("block", bodies, {}, {}, np.zeros(3))
+        >>> scaled_model(model, {"foot": 2.0}, 3.0).bodies["foot"].inertia[0, 0]
+        np.float64(12.0)
+    """
+    instance_of(model, OsimModel, WHERE, "model", allowed="a skeleton of torsor.recordings.read_osim")
+    by_body = {name: np.ones(3) for name in model.bodies}
+    for name, each in table(factors, WHERE, "factors").items():
+        if name not in by_body:
+            allowed = listing(by_body, like=name)
+            raise ModelError(describe(f"no body {name!r}", where=f"{model.source}: factors", allowed=allowed))
+        given = finite_vector(np.broadcast_to(np.asarray(each, dtype=float), (3,)) if np.ndim(each) == 0 else each)
+        if given is None or given.shape != (3,) or given.min() < LEAST or given.max() > MOST:
+            text = f"the factor of {name} is {each}"
+            fix = "check the pairs of markers and their unit"
+            raise ModelError(describe(text, where=WHERE, allowed=f"{LEAST:g} to {MOST:g}, or three of them", fix=fix))
+        by_body[name] = given
+    ratio = 1.0 if mass is None else number(mass, WHERE, "mass (kg)", above=0.0) / model.mass
+    bodies = {name: _scaled_body(body, by_body[name], ratio) for name, body in model.bodies.items()}
+    joints = {name: _scaled_joint(joint, by_body) for name, joint in model.joints.items()}
+    markers = {
+        name: each._replace(location=by_body.get(each.body, np.ones(3)) * each.location)
+        for name, each in model.markers.items()
+    }
+    return replace(model, bodies=bodies, joints=joints, markers=markers)
+
+
+def scaled_skeleton(
+    model: OsimModel, standing: Markers, measurements: Sequence[Measurement], mass: float | None = None
+) -> OsimModel:
+    """Return a skeleton scaled to a person who stands: sizes, ``mass`` (kg), and places of movable markers.
+
+    The skeleton takes the posture that fits its fixed markers; those that the file calls movable (clusters on thighs
+    and shanks) are then put where they were measured.
+    """
+    instance_of(standing, Markers, WHERE, "standing", allowed="Markers, such as torsor.recordings.load(path).markers")
+    scaled = scaled_model(model, scale_factors(model, standing, measurements), mass)
+    body = skeleton(scaled)
+    known = [name for name in body.markers.names if name in standing.names]
+    movable = [name for name in known if name in body.markers.free]
+    mean = standing.only(known).with_positions(np.nanmean(standing.only(known).positions, axis=0)[None], [0.0])
+    weights = {name: 1.0 if name in movable else ANCHORS for name in known}
+    used = MarkerSet(body.markers.only(known).places, weights, body.markers.free & set(known))
+    q = inverse_kinematics(body, used, mean).q
+    x = body.states(q, 0 * q, 0 * q)[0][0]
+    found = dict(scaled.markers)
+    for name in movable:
+        pose = body.tree.pose(x, found[name].body)
+        place = mean.position(name)[0]
+        if np.isfinite(place).all():
+            back = inverse_pose(pose)
+            found[name] = found[name]._replace(location=back[:3, :3] @ place + back[:3, 3])
+    return replace(scaled, markers=found)
+
+
+def _places(body: Skeleton) -> dict[str, Array]:
+    """Return the places (3,) of the markers of a skeleton in its default posture."""
+    q = body.completed(np.array([[body.coordinates[name].default for name in body.names]]))
+    poses = body.tree.poses(body.states(q, 0 * q, 0 * q)[0][0])
+    links = body.markers.links(body.tree)
+    local = zip(body.markers.names, links, body.markers.local, strict=True)
+    return {name: poses[link, :3, :3] @ at + poses[link, :3, 3] for name, link, at in local}
+
+
+def _scaled_body(body: OsimBody, factors: Array, ratio: float) -> OsimBody:
+    second = np.trace(body.inertia) / 2 * np.eye(3) - body.inertia
+    second = ratio * factors[:, None] * second * factors
+    inertia = np.trace(second) * np.eye(3) - second
+    return OsimBody(body.name, ratio * body.mass, factors * body.com, inertia, factors * body.scale)
+
+
+def _scaled_joint(joint: OsimJoint, factors: Mapping[str, Array]) -> OsimJoint:
+    """Return a joint whose frames, and whose slides on the parent, are scaled with their bodies."""
+    parent, child = (factors.get(name, np.ones(3)) for name in (joint.parent, joint.child))
+    places = (
+        np.concatenate([by * place[:3], place[3:]])
+        for by, place in ((parent, joint.parent_place), (child, joint.child_place))
+    )
+    axes = tuple(
+        each._replace(scale=each.scale * float(each.axis @ (parent * each.axis) / (each.axis @ each.axis)))
+        if each.name.startswith("translation")
+        else each
+        for each in joint.axes
+    )
+    before, after = places
+    return joint._replace(parent_place=before, child_place=after, axes=axes)

@@ -1,0 +1,261 @@
+"""The search for weights: a trust-region Gauss-Newton method whose residuals are those of re-solved optima.
+
+The weights are positive and only their ratios matter, so the search is over their logarithms t, with the sum fixed.
+Since x does not change with a common factor, dr/dt_k = w_k dr/dx dx/dw_k: exact sensitivities of the optimum
+(``optimisation.optimum``) give the whole Jacobian from one factorisation. Each step is the least-squares step within
+the trust region; the optimum is solved again from where the sensitivities say that it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from torsor.arrays import Array
+from torsor.checks import number, one_of, positive, table, whole_number
+from torsor.errors import ModelError, describe, warn
+from torsor.motion.inverse.measured import Residuals
+from torsor.motion.inverse.optima import TOLERANCE, Optima, Solved
+from torsor.motion.inverse.single_level import balancing_weights, nearest_motion
+from torsor.motion.inverse.weight_fit import WeightFit
+from torsor.motion.inverse.weighted import WeightedProgram, cost_groups
+from torsor.motion.problem import MotionProblem, MotionResult
+from torsor.motion.starts import read_start
+from torsor.optimisation import SOLVERS, Iteration, Settings, Watch
+
+SEARCHED = 500  # iterations of the solver for each optimum
+SMALLEST = 1e-6  # least weight, relative to their sum: a weight that the data want to be 0 ends here
+FIRST, MOST, SHORTEST = 1.0, 3.0, 1e-10  # trust radius of the logarithms: first, largest, and that of the end
+BETTER, GOOD = 1e-4, 0.75  # ratio of actual to predicted reduction: accepted from the first, wider from the second
+SETTLED = 1e-9  # largest change of a logarithm in the last step
+NOTHING = 1e-12  # relative size of singular values that count as 0
+ENOUGH, SMALL = 2.0, 1e-4  # times the distance of the nearest motion, plus this: no second start would do better
+EXPLAINED = 0.5  # explained part of the data below which a warning says so
+
+
+class Step(NamedTuple):
+    """One accepted step: the sum of squared distances, and the weights (k,)."""
+
+    misfit: float
+    weights: Array
+
+
+def fit_weights(
+    problem: MotionProblem,
+    data: Any,
+    weights: Mapping[str, float] | None = None,
+    *,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    start: Any = None,
+    solver: str = "condensed",
+    iterations: int = 50,
+    seconds: float = np.inf,
+    progress: bool | None = None,
+) -> WeightFit:
+    """Return the weights of the objective with which the problem predicts data best (inverse optimal control).
+
+    ``data`` are one or more ``motion.Measured`` or named ``motion.Reference``. The objective is sum_k w_k f_k, where
+    each f_k is a term with its own weight, which sets its unit; terms of one of the ``groups`` {name: titles} share a
+    w_k. The w_k are positive; their sum is that of ``weights``, from which the search starts, or 1. Without
+    ``weights`` it starts from those that leave the least gradient at the motion nearest to the data, and from equal
+    ones, unless the first search already ends near the data. Its optimum is a local one: start it from others too.
+
+    ``start`` is the initial guess of the first optimum (see ``MotionProblem.solve``), by default the motion nearest to
+    the data; ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C ends too: the
+    result has the best weights so far. ``progress`` shows its iterations on stderr.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
+        >>> aims = [motion.Effort(weight=0.01), motion.Jerk(weight=1e-5)]
+        >>> robot, phase = torsor.library.planar_chain(1), motion.Phase(1.0, points=7)
+        >>> made = [replace(each, weight=w * each.weight) for each, w in zip(aims, (0.3, 0.7))]
+        >>> truth = motion.MotionProblem(robot, phase, made, ends).solve(tolerance=1e-9)
+        >>> seen = motion.Measured(name="made", values=truth.at(np.linspace(0.0, 1.0, 9)).q)
+        >>> found = motion.fit_weights(motion.MotionProblem(robot, phase, aims, ends), seen)
+        >>> {name: round(value, 4) for name, value in found.weights.items()}
+        {'Effort': 0.3, 'Jerk': 0.7}
+    """
+    began, where = perf_counter(), f"{problem.name}: weights"
+    shared = cost_groups(problem, groups)
+    given = None if weights is None else _checked(weights, tuple(shared), where)
+    one_of(solver, list(SOLVERS), where, "solver")
+    whole_number(iterations, where, "iterations")
+    number(seconds, where, "seconds", above=0.0, finite=False)
+    residuals = Residuals(problem, data)
+    with threadpool_limits(1):
+        program = WeightedProgram(problem, shared, np.full(len(shared), 1.0 / len(shared)))
+        x = read_start(problem, start)
+        program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0), residuals.jacobian(x)  # compiled here
+        setup = perf_counter() - began
+        with Watch(progress, where) as watch:
+            optima = Optima(program, solver, SEARCHED, watch, began + seconds)
+            limits = Settings(iterations=SEARCHED, watch=optima.check)
+            nearest = nearest_motion(program, residuals, x, solver, limits)
+            even = np.full(len(shared), 1.0 / len(shared))
+            candidates = [given] if given is not None else [balancing_weights(program, nearest), even]
+            starts = [nearest, x] if start is None else [x]
+            firsts = _first_optima(optima, residuals, candidates, starts)
+            if not firsts:
+                raise _no_optimum(optima, where)
+            enough = ENOUGH * np.sqrt(np.mean(residuals.value(nearest) ** 2)) + SMALL
+            search = _best_search([_Search(optima, residuals, each, iterations) for each in firsts], enough)
+    best, r = search.at, search.r
+    found = WeightFit(
+        motion=_motion(problem, shared, best, optima, (setup, perf_counter() - began - setup)),
+        names=tuple(shared),
+        values=best.weights,
+        data=residuals.names,
+        distances=tuple(residuals.root_mean_squares(r).values()),
+        nearest=float(np.sqrt(np.mean(residuals.value(nearest) ** 2))),
+        explained=1.0 - float(r @ r) / max(residuals.spread, np.finfo(float).tiny),
+        x_by_weights=optima.by_weights(best),
+        data_by_weights=search.by_weights,
+        history=np.array([[each.misfit, *each.weights] for each in search.steps]),
+        residuals=r,
+        status=search.status,
+        flat=best.optimum.flat,
+        weak=best.optimum.weak,
+    )
+    if found.explained < EXPLAINED:
+        what = f"the best weights explain {100 * max(found.explained, 0.0):.0f} % of the data"
+        fix = "other terms in the objective; the result's 'nearest' says what the constraints allow"
+        warn(describe(what, where=where, fix=fix))
+    return found
+
+
+def _checked(weights: Mapping[str, float], names: tuple[str, ...], where: str) -> Array:
+    """Return the given weights (k,); raise ModelError if one is missing, unknown, or not above 0."""
+    own = table(weights, where, "weights")
+    for name in own:
+        one_of(name, names, where, "weights")
+    missing = [name for name in names if name not in own]
+    if missing:
+        raise ModelError(describe(f"no weight of {missing[0]!r}", where=where, allowed=", ".join(names)))
+    return np.array([positive(own[name], where, f"weight of {name!r}") for name in names])
+
+
+def _first_optima(
+    optima: Optima, residuals: Residuals, candidates: Sequence[Array], starts: Sequence[Array]
+) -> list[Solved]:
+    """Return optima for some weights, each from the first start that leads to one; that nearest to the data first."""
+    solved = (next((each for each in (optima.solved(w, x) for x in starts) if each), None) for w in candidates)
+    found = [each for each in solved if each is not None]
+    return sorted(found, key=lambda each: float(np.sum(residuals.value(each.optimum.x) ** 2)))
+
+
+def _best_search(searches: Sequence["_Search"], enough: float) -> "_Search":
+    """Run searches until one ends within a root mean square distance; return the best.
+
+    Fits have local optima: weights from gradients at the data may lead to one where the data leave the motion open.
+    """
+    for k, search in enumerate(searches):
+        search.run()
+        if search.distance <= enough or not search.status.startswith("optimal"):
+            return min(searches[: k + 1], key=lambda each: each.distance)
+    return min(searches, key=lambda each: each.distance)
+
+
+def _no_optimum(optima: Optima, where: str) -> BaseException:
+    if optima.watch.interrupted:
+        return KeyboardInterrupt()
+    if perf_counter() > optima.until:
+        return ModelError(describe("the time ended before the first optimum", where=where, fix="give more seconds"))
+    fix = "solve the problem first, and give the result as start=...; or give other weights"
+    return ModelError(describe("no optimum was found for the first weights", where=where, fix=fix))
+
+
+def _motion(
+    problem: MotionProblem,
+    groups: Mapping[str, Sequence[Any]],
+    at: Solved,
+    optima: Optima,
+    seconds: tuple[float, float],
+) -> MotionResult:
+    """Return the optimum as the result of the problem with its weights; ``seconds`` are those of setup and search."""
+    factor = {each.title: w for w, own in zip(at.weights, groups.values(), strict=True) for each in own}
+    costs = [replace(each, weight=float(factor[each.title]) * each.weight) for each in problem.costs]
+    objective = float(at.weights @ optima.program.parts(at.optimum.x))
+    outcome = replace(at.outcome, objective=objective)
+    return MotionResult(replace(problem, objective=costs), outcome, optima.solver, TOLERANCE, *seconds)
+
+
+@dataclass(eq=False)
+class _Search:
+    """The state of the search: the best optimum so far, and the accepted steps."""
+
+    optima: Optima
+    residuals: Residuals
+    at: Solved
+    iterations: int
+
+    def __post_init__(self) -> None:
+        self.total = float(self.at.weights.sum())
+        self.steps, self.radius, self.status = list[Step](), FIRST, ""
+        self._arrive(self.at, self.residuals.value(self.at.optimum.x))
+
+    def _arrive(self, at: Solved, r: Array) -> None:
+        self.at, self.r = at, r
+        self.by_weights = self.residuals.jacobian(at.optimum.x) @ self.optima.by_weights(at)
+        self.steps.append(Step(float(r @ r), at.weights))
+
+    @property
+    def distance(self) -> float:
+        """The root mean square distance from the data."""
+        return float(np.sqrt(np.mean(self.r**2)))
+
+    def run(self) -> None:
+        """Search until the weights settle; ``status`` then says how it ended."""
+        self.status = self._run()
+
+    def _run(self) -> str:
+        for k in range(self.iterations):
+            change, predicted = self._step()
+            size = float(np.abs(change).max())
+            if size <= SETTLED or predicted <= NOTHING**2 * self.steps[-1].misfit:
+                return "optimal" if self.at.is_exact else "optimal; constraints are degenerate"
+            note = Iteration(k, self.distance, 0.0, size)
+            if self.optima.is_over(note):
+                return "stopped by Ctrl-C" if self.optima.watch.interrupted else "stopped at the time limit"
+            if not self._try(change, predicted) and self.radius < SHORTEST:
+                return "no better weights were found nearby"
+        return "stopped at the iteration limit"
+
+    def _step(self) -> tuple[Array, float]:
+        """Return the change of the logarithms (k,) within the trust region, and the reduction that it promises."""
+        w = self.at.weights
+        J = self.by_weights * w
+        gradient = J.T @ self.r
+        kept = ~(
+            (w <= 1.01 * SMALLEST * self.total) & (gradient > 0)
+        )  # at the end of their range, and pushing outwards
+        u, s, vt = np.linalg.svd(J[:, kept], full_matrices=False)
+        good = s > NOTHING * max(s.max(initial=0.0), np.finfo(float).tiny)
+        s, v, along = s[good], vt[good].T, (u.T @ self.r)[good]
+        damping = 0.0
+        change = -v @ (along / s)
+        while np.linalg.norm(change) > self.radius:
+            damping = max(2 * damping, 1e-6 * float(s.max() ** 2))
+            change = -v @ (along * s / (s**2 + damping))
+        whole = np.zeros(len(w))
+        whole[kept] = change
+        return whole, float(self.r @ self.r - np.sum((self.r + J @ whole) ** 2))
+
+    def _try(self, change: Array, predicted: float) -> bool:
+        """Solve for the weights after a change; return whether they are better."""
+        wanted = np.maximum(self.at.weights * np.exp(change), SMALLEST * self.total)
+        found = self.optima.moved(self.at, wanted * (self.total / wanted.sum()))
+        size = float(np.linalg.norm(change))
+        if found is not None:
+            r = self.residuals.value(found.optimum.x)
+            ratio = (self.steps[-1].misfit - float(r @ r)) / predicted
+            if ratio > BETTER:
+                if ratio > GOOD:
+                    self.radius = min(max(self.radius, 2 * size), MOST)
+                self._arrive(found, r)
+                return True
+        self.radius = size / 4
+        return False

@@ -1,0 +1,196 @@
+"""Measured data of a motion, and how far a predicted motion is from them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.checks import by_name, finite_vector, indices_of, real_array, several
+from torsor.errors import ModelError, describe
+from torsor.motion.statement import ProblemStatement
+from torsor.motion.terms.references import Reference
+from torsor.motion.terms.term import Constraint, Rows
+from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.node import Node
+from torsor.motion.transcription.phase import is_phase
+
+QUANTITIES = ("q", "v", "a", "tau")
+DISTINCT = 1e-9  # least distance of two moments of data
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Measured:
+    """Measured data with a ``name`` that says what they are, such as "walk 3 of person 12".
+
+    ``values`` (K, n) are given at the fractions ``shares`` (K,) of the duration of a ``phase`` (its index or name; a
+    motion of one phase needs none), equidistant from 0 to 1 by default. ``of`` says of what: "q", "v", "a" or "tau" of
+    the coordinates ``names`` (all by default), in SI units, or a function of a ``motion.Node`` that returns a column
+    (n x 1). Distances are divided by ``scale``, such as a standard deviation: a number, one for each, or
+    {name: number}.
+
+    Example:
+        >>> Measured(name="reach 1", values=np.zeros((5, 2)), names=["joint1", "joint2"], scale=0.01).moments.tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+
+    name: str
+    values: Any
+    names: Sequence[str] | None = None
+    of: str | Callable[[Node], ca.SX] = "q"
+    shares: Any = None
+    scale: Any = 1.0
+    phase: int | str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            allowed = "the name of the data, which the result repeats"
+            raise ModelError(describe(f"name is {self.name!r}", where="measured data", allowed=allowed))
+        if not callable(self.of) and self.of not in QUANTITIES:
+            allowed = f"{', '.join(QUANTITIES)}, or a function of a node"
+            raise ModelError(describe(f"of is {self.of!r}", where=self.name, allowed=allowed))
+        values = self.table
+        if values.ndim != 2 or not values.size or not np.isfinite(values).all():
+            found = f"values of shape {values.shape}" if np.isfinite(values).all() else "values that are not finite"
+            raise ModelError(describe(found, where=self.name, allowed="finite numbers (moments, quantities)"))
+        moments = self.moments
+        is_wrong = len(moments) != len(values) or moments.min(initial=0.0) < 0 or moments.max(initial=0.0) > 1
+        if is_wrong or (np.diff(moments) < DISTINCT).any():
+            allowed = f"{len(values)} rising fractions from 0 to 1, one for each row of values"
+            raise ModelError(describe(f"shares is {self.shares!r}", where=self.name, allowed=allowed))
+
+    @classmethod
+    def of_reference(cls, given: Reference) -> "Measured":
+        """Return the data of a ``motion.Reference``, whose name says what they are."""
+        own: dict[str, Any] = {"values": given.values, "names": given.names, "shares": given.shares}
+        return cls(name=given.name, scale=given.scale, phase=given.phase, **own)
+
+    @cached_property
+    def table(self) -> Array:
+        """The values as an array."""
+        return real_array(self.values, self.name, "values")
+
+    @cached_property
+    def moments(self) -> Array:
+        """The fractions (K,) of the duration."""
+        if self.shares is None:
+            return np.linspace(0.0, 1.0, len(self.table))
+        found = finite_vector(self.shares)
+        return np.full(1, np.nan) if found is None else found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Distances(Constraint):
+    """The distances from measured data, as rows without bounds."""
+
+    data_set: Measured
+    key: str  # of the data of nodes
+
+    def moments(self, phase: Any) -> Array:
+        """Return the moments of the data."""
+        return self.data_set.moments
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the values at the moments s (K,), which are those of the data."""
+        return {self.key: self.data_set.table}
+
+    def rows(self, node: Node) -> Rows:
+        """Return the distances, divided by their scales."""
+        given, names = self.data_set, node.robot.position_names if self.data_set.of == "q" else node.force_names
+        if callable(given.of):
+            quantity = ca.densify(ca.SX(given.of(node)))
+            labels = list(given.names or (str(k) for k in range(quantity.numel())))
+        else:
+            if given.of in "va":
+                names = node.robot.coordinate_names
+            kept = indices_of(given.names, names, given.name)
+            quantity, labels = getattr(node, given.of)[kept], [names[k] for k in kept]
+        count = given.table.shape[1]
+        if quantity.numel() != count or len(labels) != count:
+            found = f"values of {count} quantities"
+            raise ModelError(describe(found, where=given.name, allowed=f"{quantity.numel()}: {', '.join(labels)}"))
+        scale = by_name(given.scale, labels, np.inf, f"{given.name}: scale")
+        if not (scale > 0).all():
+            raise ModelError(describe(f"scale is {given.scale!r}", where=given.name, allowed="above 0"))
+        free = np.full(count, np.inf)
+        return Rows((quantity - node.data(self.key, count)) / ca.SX(scale), -free, free, tuple(labels))
+
+
+def _phase_of(data: Measured, problem: ProblemStatement) -> int:
+    """Return the index of the phase that data belong to."""
+    stages = list(enumerate(problem.stages))
+    if data.phase is None and len(stages) == 1:
+        return 0
+    for index, phase in stages:
+        if data.phase is not None and is_phase(data.phase, index, phase):
+            return index
+    allowed = ", ".join(repr(phase.name or index) for index, phase in stages)
+    raise ModelError(describe(f"data of phase {data.phase!r}", where=data.name, allowed=allowed))
+
+
+class Residuals:
+    """The distances of a motion from all data, one vector (R,), and their derivatives by the variables of a problem."""
+
+    def __init__(self, problem: ProblemStatement, data: Any):
+        self.sets = tuple(
+            Measured.of_reference(each) if isinstance(each, Reference) else each for each in several(data)
+        )
+        self._check(problem)
+        layout, self._batches, self._parts = problem.program.layout, list[Batch](), list[slice]()
+        first = 0
+        for index, each in enumerate(self.sets):
+            key, moments = f"measured {index} ({each.table.shape[1]})", each.moments
+            kernels = problem.kernels_of([Distances(data_set=each, key=key, name=each.name)])
+            batch = Batch(kernels, layout, _phase_of(each, problem), moments, np.zeros(len(moments)))
+            self._batches.append(batch)
+            self._parts.append(slice(first, first + batch.m))
+            first += batch.m
+        self.n, self.count = layout.size, first
+
+    def _check(self, problem: ProblemStatement) -> None:
+        """Raise ModelError for data that are none, or that a problem cannot predict."""
+        allowed = "motion.Measured, motion.Reference, or a list of them"
+        if not self.sets:
+            raise ModelError(describe("no data", where=problem.name, allowed=allowed))
+        for each in self.sets:
+            if not isinstance(each, Measured):
+                raise ModelError(describe(f"data has {each!r}", where=problem.name, allowed=allowed))
+            if problem.stages[_phase_of(each, problem)].timing.harmonics:
+                found = "a phase whose clock runs unevenly: moments of the data are fractions of its duration"
+                raise ModelError(describe(found, where=problem.name, fix="give the times of contacts (timing='given')"))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the data."""
+        return tuple(each.name for each in self.sets)
+
+    def value(self, x: Array) -> Array:
+        """Return the distances (R,), divided by their scales."""
+        return np.concatenate([each.value(x)[0] for each in self._batches])
+
+    def jacobian(self, x: Array) -> Array:
+        """Return the derivatives (R, n)."""
+        found = np.zeros((self.count, self.n))
+        for part, batch in zip(self._parts, self._batches, strict=True):
+            rows, columns = batch.structure
+            kept = columns >= 0
+            np.add.at(found[part], (rows[kept], columns[kept]), batch.jacobian(x)[0][kept])
+        return found
+
+    def root_mean_squares(self, distances: Array) -> dict[str, float]:
+        """Return the root mean square distance from each set of data, in its scales."""
+        parts = zip(self.names, self._parts, strict=True)
+        return {name: float(np.sqrt(np.mean(distances[part] ** 2))) for name, part in parts}
+
+    @property
+    def spread(self) -> float:
+        """The sum of squares of the data about their means over time, in their scales: what a fit can explain."""
+        total = 0.0
+        for each, batch in zip(self.sets, self._batches, strict=True):
+            labels = batch.kernels.rows[0].labels
+            scale = by_name(each.scale, labels, np.inf, each.name)
+            total += float((((each.table - each.table.mean(axis=0)) / scale) ** 2).sum())
+        return total

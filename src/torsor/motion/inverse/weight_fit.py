@@ -1,0 +1,236 @@
+"""The result of a fit of weights: the weights, the motion, and what the data tell about them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torsor.arrays import Array, Flags
+from torsor.files import check_array
+from torsor.motion.problem import MotionProblem, MotionResult, load_problem
+from torsor.motion.results import files
+from torsor.results.archive import Archive, reading_archive
+from torsor.results.documents import plain, robot_facts
+from torsor.results.figures import label_of_title, new_figure, saved, styled
+from torsor.results.result import Result
+from torsor.results.tables import Column
+from torsor.summary import Summary
+
+UNCLEAR = 1.0  # standard deviation of a logarithm above which a combination is unclear: a factor of e
+UNSEEN = 1e-6  # of their scales: data that change less if a combination changes by a factor of e do not see it
+TEXTS = ("names", "data", "status")
+
+
+class Combination(NamedTuple):
+    """A combination of weights, {name: exponent} of their product, and the standard deviation of its logarithm."""
+
+    exponents: dict[str, float]
+    deviation: float
+
+    def __str__(self) -> str:
+        parts = (f"{name}^{power:.2g}" for name, power in self.exponents.items() if abs(power) > 0.05)
+        return " ".join(parts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightFit(Result):
+    """The weights that ``motion.fit_weights`` found.
+
+    ``motion`` is the predicted motion, of the problem with these weights. ``names`` and ``values`` (k,) are those of
+    the weights, ``data`` the names of the data and ``distances`` the root mean square distances from them, in their
+    scales; ``nearest`` is that of the nearest motion that the constraints allow, all data together, and ``explained``
+    the part of their variance over time that the prediction explains. ``x_by_weights`` (n, k) and ``data_by_weights``
+    (R, k) are the exact derivatives of variables and distances by the weights, ``residuals`` (R,) the distances, and
+    ``history`` (steps, 1 + k) the sum of their squares and the weights after each step. ``flat`` and ``weak`` are as in
+    ``WeightSensitivities``.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
+        >>> aims = [motion.Effort(weight=0.01), motion.Jerk(weight=1e-5)]
+        >>> robot, phase = torsor.library.planar_chain(1), motion.Phase(1.0, points=7)
+        >>> problem = motion.MotionProblem(robot, phase, aims, ends, name="reach")
+        >>> seen = motion.Measured(name="made", values=problem.solve(tolerance=1e-9).at(np.linspace(0, 1, 9)).q)
+        >>> found = motion.fit_weights(problem, seen)
+        >>> found, found.is_solved, found.unclear
+        (<WeightFit of 'reach' to made: optimal, Effort 0.5, Jerk 0.5>, True, ())
+    """
+
+    motion: MotionResult
+    names: tuple[str, ...]
+    values: Array
+    data: tuple[str, ...]
+    distances: tuple[float, ...]
+    nearest: float
+    explained: float
+    x_by_weights: Array
+    data_by_weights: Array
+    residuals: Array
+    history: Array
+    status: str
+    flat: int = 0
+    weak: int = 0
+
+    kind = "weights"
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{name} {value:.4g}" for name, value in self.weights.items())
+        return f"<WeightFit of {self.problem.name!r} to {', '.join(self.data)}: {self.status}, {found}>"
+
+    @property
+    def problem(self) -> MotionProblem:
+        """The problem with the fitted weights."""
+        return self.motion.problem
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights by name; each multiplies the own weights of its terms."""
+        return dict(zip(self.names, self.values.tolist(), strict=True))
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the search reached a local optimum."""
+        return self.status.startswith("optimal")
+
+    @property
+    def iterations(self) -> int:
+        """The number of steps that improved the weights."""
+        return len(self.history) - 1
+
+    @cached_property
+    def _modes(self) -> tuple[Array, Array]:
+        """Singular values (k - 1,) and directions (k, k - 1) of the data by logarithms of weights, their sum fixed."""
+        J, k = self.data_by_weights * self.values, len(self.names)
+        basis = np.linalg.svd(np.ones((1, k)))[2][1:].T  # a common factor changes nothing: it is left out
+        _, s, vt = np.linalg.svd(J @ basis, full_matrices=False)
+        return s, basis @ vt.T
+
+    @property
+    def _unseen(self) -> Flags:
+        """Which of the combinations (k - 1,) the data do not see at all."""
+        s = self._modes[0]
+        return np.asarray(s <= UNSEEN * max(s.max(initial=0.0), np.sqrt(len(self.residuals))))
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of the distances, with the fitted weights taken into account."""
+        free = max(len(self.residuals) - len(self.names) + 1, 1)
+        return float(np.sqrt(self.residuals @ self.residuals / free))
+
+    @property
+    def log_covariance(self) -> Array:
+        """The covariance (k, k) of the logarithms of the weights, infinite along what the data do not see."""
+        (s, v), unseen = self._modes, self._unseen
+        seen = v[:, ~unseen] / np.where(unseen, 1.0, s)[~unseen]
+        found = self.noise**2 * seen @ seen.T
+        return np.asarray(np.where(np.abs(v[:, unseen]).sum(axis=1)[:, None] > 1e-6, np.inf, found))
+
+    @property
+    def deviations(self) -> dict[str, float]:
+        """Standard deviations of the logarithms of the weights: relative errors, where they are small."""
+        return dict(zip(self.names, np.sqrt(np.diag(self.log_covariance)).tolist(), strict=True))
+
+    @property
+    def unclear(self) -> tuple[Combination, ...]:
+        """Combinations of weights that the data cannot tell, the worst first."""
+        s, v = self._modes
+        found, unseen = list[Combination](), self._unseen
+        for k in np.argsort(s).tolist():
+            size, way, is_unseen = s[k], v[:, k], unseen[k]
+            deviation = np.inf if is_unseen else self.noise / float(size)
+            if deviation > UNCLEAR:
+                sign = 1.0 if way[np.argmax(np.abs(way))] > 0 else -1.0
+                exponents = dict(zip(self.names, (sign * way).tolist(), strict=True))
+                found.append(Combination(exponents, float(deviation)))
+        return tuple(found)
+
+    def report(self) -> str:
+        """Return the fit as text: weights with their errors, distances from the data, and what they cannot tell."""
+        return self._summary().text()
+
+    @classmethod
+    def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "WeightFit":
+        """Return the fit in a .npz file; ``problem``, with the fitted weights, is needed if the file lacks it."""
+        with reading_archive(Path(path), cls.kind) as found:
+            motion = MotionResult.of(files.of_archive(found.part("motion/"), problem, load_problem))
+            texts, arrays = {name: found.settings[name] for name in TEXTS}, found.arrays
+            names, data = (tuple(str(each) for each in texts[key]) for key in ("names", "data"))
+            k, n, count = len(names), motion.program.n, len(arrays["residuals"])
+            shapes: dict[str, tuple[int, ...]] = {"values": (k,), "distances": (len(data),), "figures": (4,)}
+            shapes |= {"x_by_weights": (n, k), "data_by_weights": (count, k), "residuals": (count,)}
+            shapes["history"] = (len(arrays["history"]), 1 + k)
+            for name, shape in shapes.items():
+                check_array(arrays[name], shape, name)
+            nearest, explained, flat, weak = arrays["figures"].tolist()
+            own = {name: arrays[name] for name in shapes if name not in ("distances", "figures")}
+            status, distances = str(texts["status"]), tuple(arrays["distances"].tolist())
+            counts = {"flat": int(flat), "weak": int(weak), "nearest": nearest, "explained": explained}
+            return cls(motion, names=names, data=data, distances=distances, status=status, **own, **counts)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw weights and distances over the steps of the search, and return the figure; ``path`` saves it too."""
+        figure = new_figure(9.0, 4.0)
+        left, right = figure.subplots(1, 2)
+        for name, column in zip(self.names, self.history[:, 1:].T, strict=True):
+            left.semilogy(column, "o-", label=name)
+        left.legend(frameon=False)
+        right.semilogy(np.sqrt(np.maximum(self.history[:, 0], 1e-300) / len(self.residuals)), "o-", color="C0")
+        for axes, what in ((left, "weight"), (right, "rms distance (scales)")):
+            styled(axes, "", what)
+            axes.set_xlabel("step")
+        figure.suptitle(label_of_title(f"{self.problem.name}: weights fitted to {', '.join(self.data)}"))
+        return saved(figure, path)
+
+    def _archive(self) -> Archive:
+        motion = files.archive(self.motion)
+        arrays = {
+            name: getattr(self, name)
+            for name in ("values", "x_by_weights", "data_by_weights", "residuals", "history", "distances")
+        }
+        arrays["figures"] = [self.nearest, self.explained, self.flat, self.weak]
+        settings = {name: plain(getattr(self, name)) for name in TEXTS}
+        units = {"values": "1", "residuals": "scales of the data", "motion/": "as in a motion"}
+        return Archive(self.kind, arrays | motion.within("motion/"), settings, units)
+
+    def _columns(self) -> list[Column]:
+        history = [Column(f"weight {name}", "1", self.history[:, 1 + k]) for k, name in enumerate(self.names)]
+        return [
+            Column("step", "1", list(range(len(self.history)))),
+            Column("squared distances", "1", self.history[:, 0]),
+            *history,
+        ]
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "units": {"distances": "scales of the data"},
+            "robot": robot_facts(self.motion.robot),
+            "name": self.problem.name,
+            "weights": self.weights,
+            "deviations": plain(self.deviations),
+            "distances": dict(zip(self.data, plain(self.distances), strict=True)),
+            "nearest": self.nearest,
+            "explained": self.explained,
+            "unclear": [{"exponents": each.exponents, "deviation": plain(each.deviation)} for each in self.unclear],
+            "iterations": self.iterations,
+            "is_solved": self.is_solved,
+            "status": self.status,
+        }
+
+    def _summary(self) -> Summary:
+        facts = {
+            "data": "; ".join(
+                f"{name}: rms {each:.3g} of the scale" for name, each in zip(self.data, self.distances, strict=True)
+            ),
+            "nearest motion": f"rms {self.nearest:.3g}",
+            "explained": f"{100 * self.explained:.1f} % of the variance",
+            "status": f"{self.status}, {self.iterations} steps",
+        }
+        if self.unclear:
+            facts["the data cannot tell"] = "; ".join(f"{each} (+-{each.deviation:.2g})" for each in self.unclear)
+        if self.flat or self.weak:
+            facts["degenerate"] = f"{self.flat} flat directions, {self.weak} weak constraints"
+        errors = self.deviations
+        rows = [(name, f"{value:.6g}", f"{errors[name]:.2g}") for name, value in self.weights.items()]
+        return Summary(repr(self).strip("<>"), facts, ("weight", "value", "relative error"), rows)

@@ -1,0 +1,125 @@
+"""A nonlinear program whose objective is a weighted sum, with weights that are inputs: nothing is compiled again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from torsor.arrays import Array, Indices
+from torsor.checks import several, table
+from torsor.errors import ModelError, describe
+from torsor.motion.statement import ProblemStatement
+from torsor.motion.terms.objectives import Rates
+from torsor.motion.terms.term import Cost
+from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.groups import grouped
+from torsor.motion.transcription.linear_rows import Linear
+from torsor.motion.transcription.program import Program
+
+
+class WeightedProgram:
+    """Minimise sum_k w_k f_k(x) subject to the constraints of a problem, whose order of rows it keeps.
+
+    ``groups`` has the terms of each f_k, with their own weights. ``weights`` (k,) may be replaced at any time.
+    """
+
+    def __init__(self, problem: ProblemStatement, groups: Mapping[str, Sequence[Cost]], weights: Array):
+        whole = problem.program
+        self.problem, self.weights = problem, weights
+        batches = [
+            replace(each, kernels=problem.kernels_of(each.kernels.constraints))
+            for each in whole.batches
+            if each.kernels.m
+        ]
+        self._rows = replace(whole, batches=tuple(batches), rates=())
+        self._costs = [self._cost(each) for each in groups.values()]
+        self.n, self.m = whole.n, whole.m
+        self.lower, self.upper = whole.lower, whole.upper
+        self.row_lower, self.row_upper, self.scales = whole.row_lower, whole.row_upper, whole.scales
+        self.structure = self._rows.structure
+
+    def _cost(self, terms: Sequence[Cost]) -> Program:
+        """Return the program of some terms of the objective; the rows that it may have are those of rates."""
+        problem, layout = self.problem, self._rows.layout
+        batches = [
+            Batch(problem.kernels_of(own), layout, phase, np.array(moments), np.array(weights))
+            for (phase, moments, weights, _), own in grouped(problem.stages, terms, problem.model).items()
+        ]
+        rates = tuple(problem.rates_of(each, self._rows.batches) for each in terms if isinstance(each, Rates))
+        batches += list({id(each.batch): each.batch for each in rates}.values())
+        return replace(self._rows, batches=tuple(batches), linear=Linear((), layout), rates=rates)
+
+    @cached_property
+    def hessian_structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the entries of the Hessian's upper triangle, in column-major order."""
+        pattern = np.zeros((self.n, self.n), dtype=bool)
+        for each in (self._rows, *self._costs):
+            pattern[each.hessian_structure] = True
+        columns, rows = np.nonzero(pattern.T)
+        return rows, columns
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Return the objective and the rows (m,)."""
+        return float(self.weights @ self.parts(x)), self._rows.value(x)[1]
+
+    def parts(self, x: Array) -> Array:
+        """Return the values f_k (k,)."""
+        return np.array([each.value(x)[0] for each in self._costs])
+
+    def gradients(self, x: Array) -> Array:
+        """Return the gradients (n, k) of f_k."""
+        return np.stack([each.jacobian(x)[0] for each in self._costs], axis=1)
+
+    def jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Return the gradient (n,) of the objective, and the entries of the rows' Jacobian."""
+        return np.asarray(self.gradients(x) @ self.weights), self._rows.jacobian(x)[1]
+
+    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
+        """Return the Hessian (n, n) of weight . objective + multipliers . rows."""
+        found = self._rows.hessian(x, multipliers, 0.0)
+        for own, cost in zip(weight * self.weights, self._costs, strict=True):
+            if own:
+                found = found + cost.hessian(x, np.zeros(cost.m), own)
+        return found
+
+
+def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[Cost]]:
+    """Return the terms of the objective that share a weight, by the name of the weight.
+
+    ``groups`` has {name of a weight: titles of its terms}; without it each term has its own. Raises ModelError for
+    terms that are in no group or in two, and for a problem with fewer than two weights.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
+        >>> aims = [motion.Effort(), motion.Jerk(), motion.TorqueRate()]
+        >>> problem = motion.MotionProblem(torsor.library.two_link(), motion.Phase(1.0), aims, ends)
+        >>> smooth = cost_groups(problem, {"effort": ["Effort"], "smooth": ["Jerk", "TorqueRate"]})
+        >>> {name: len(terms) for name, terms in smooth.items()}
+        {'effort': 1, 'smooth': 2}
+    """
+    where, titles = f"{problem.name}: weights", [each.title for each in problem.costs]
+    twice = next((each for each in titles if titles.count(each) > 1), None)
+    if twice is not None:
+        fix = "give each term a name of its own (name=...)"
+        raise ModelError(describe(f"two terms of the objective are called {twice!r}", where=where, fix=fix))
+    wanted = {title: [title] for title in titles} if groups is None else table(groups, where, "groups")
+    found, left = dict[str, list[Cost]](), dict(zip(titles, problem.costs, strict=True))
+    for name, own in wanted.items():
+        found[name] = []
+        for title in several(own):
+            if title not in left:
+                allowed = f"each of these once: {', '.join(titles)}"
+                raise ModelError(describe(f"group {name!r} has {title!r}", where=where, allowed=allowed))
+            found[name].append(left.pop(title))
+        if not found[name] or not all(each.weight > 0 for each in found[name]):
+            allowed = "one term or more, each with a weight above 0"
+            raise ModelError(describe(f"group {name!r}", where=where, allowed=allowed))
+    if left:
+        fix = f"add {next(iter(left))!r} to a group"
+        raise ModelError(describe("groups leave out a term of the objective", where=where, fix=fix))
+    if len(found) < 2:
+        fix = "give the objective two terms or more: only their ratios matter"
+        raise ModelError(describe(f"{len(found)} weight", where=where, fix=fix))
+    return found

@@ -1,0 +1,224 @@
+"""An optimum to rounding, and its exact sensitivity to the objective (the implicit function theorem).
+
+At an optimum the active rows (equations, and inequalities at their bounds) and the variables at bounds stay where they
+are while the objective changes a little. With A the Jacobian of the active rows by the free variables, Z a basis of its
+null space, and H the Hessian of the Lagrangian, the optimum of f + e g moves by
+
+    dx/de = -Z (Z^T H Z)^-1 Z^T grad g
+
+The same matrices give Newton steps to the optimum. Where the reduced Hessian Z^T H Z is singular, the optimum is not
+unique: directions without curvature are left out of the derivative and counted as ``flat``. An inequality at its bound
+whose multiplier is nearly 0 is counted as ``weak``: the derivative then holds to one side only.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.arrays import Array, Flags
+from torsor.optimisation.newton import DEPENDENT
+from torsor.optimisation.outcome import Outcome
+from torsor.optimisation.program import NonlinearProgram
+
+FLAT = 1e-11  # relative curvature below which a direction is flat
+WEAK = 1e-6  # multiplier below which an active inequality is weak, relative to the largest one (at least 1)
+STEPS, CHANGES = 12, 40  # Newton steps for one active set, and changes of it
+LAST = 1e-13  # relative size of the last Newton step
+ACCEPTED = 1e-9  # largest violation, and largest multiplier of the wrong sign relative to the largest, of an optimum
+SAME = 1e-14  # distance of two bounds that are equal
+NEAR, FAR = 1e-7, 0.1  # distance from a bound that counts as none; largest relative length of a Newton step
+
+
+class Sides(NamedTuple):
+    """Which rows (m,) and variables (n,) are held at a bound: -1 at the lower, 1 at the upper one, 0 at none.
+
+    Equations, and variables with equal bounds, are 1.
+    """
+
+    rows: Array
+    variables: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """A point that satisfies the optimality conditions to rounding.
+
+    ``x`` (n,), ``multipliers`` (m,) and ``bound_multipliers`` (n,) are as in ``Outcome``. ``directions`` (n, d) are
+    those in which it can move, with the curvatures (d,) of the Lagrangian along them. ``flat`` and ``weak`` count
+    directions without curvature, and active inequalities with multipliers that are nearly 0.
+    """
+
+    x: Array
+    multipliers: Array
+    bound_multipliers: Array
+    directions: Array
+    curvatures: Array
+    flat: int
+    weak: int
+
+    def moved_by(self, gradients: Array) -> Array:
+        """Return dx/de (n, k) for objectives f + e g_k, from the gradients (n, k) of g_k.
+
+        Example:
+            >>> from torsor.optimisation import Settings, solve_condensed
+            >>> from torsor.optimisation.formula import Formula
+            >>> bowl = Formula(lambda x: x[0] ** 2 + 2 * x[1] ** 2, lambda x: x[0] + x[1], n=2, row_lower=3.0)
+            >>> best = polished(bowl, solve_condensed(bowl, [0.0, 0.0], Settings()))
+            >>> best.x.round(12).tolist(), best.moved_by(np.array([[1.0], [0.0]])).round(12).tolist()
+            ([2.0, 1.0], [[-0.166666666667], [0.166666666667]])
+        """
+        curved = self.curvatures > 0
+        Z = self.directions[:, curved]
+        return np.asarray(-Z @ ((Z.T @ gradients) / self.curvatures[curved][:, None]))
+
+
+def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
+    """Return the optimum near an outcome, by Newton steps on its active set; None if there is none nearby.
+
+    The active set is corrected: an inequality with a multiplier of the wrong sign is released, a violated one is held.
+    """
+    x, sides = outcome.x.copy(), _active_sides(program, outcome)
+    for _ in range(CHANGES):
+        found = _newton(program, x, sides)
+        if found is None:
+            return None
+        x = found.x
+        changed = _changed_sides(program, found, sides)
+        if changed is None:
+            return found if (found.curvatures >= 0).all() else None
+        sides = changed
+    return None
+
+
+def free_directions(program: NonlinearProgram, x: Array, near: float) -> Array:
+    """Return an orthonormal basis (n, d) of the directions along which rows within ``near`` of a bound do not change.
+
+    Example:
+        >>> from torsor.optimisation.formula import Formula
+        >>> line = Formula(lambda x: x[0], lambda x: x[0] + x[1], n=2, row_lower=0.0)
+        >>> abs(free_directions(line, np.zeros(2), 1e-6)).round(6).tolist()
+        [[0.707107], [0.707107]]
+    """
+    values, (lower, upper) = np.concatenate([program.value(x)[1], x]), _bounds(program)
+    is_near = np.minimum(values - lower, upper - values) < near
+    rows, free = np.flatnonzero(is_near[: program.m]), np.flatnonzero(~is_near[program.m :])
+    _, Z = _inverse_and_null_space(_first_derivatives(program, x)[1][np.ix_(rows, free)])
+    found = np.zeros((program.n, Z.shape[1]))
+    found[free] = Z
+    return found
+
+
+def _bounds(program: NonlinearProgram) -> tuple[Array, Array]:
+    """Return lower and upper bounds of rows, then variables."""
+    lower = np.concatenate([program.row_lower, program.lower])
+    return lower, np.concatenate([program.row_upper, program.upper])
+
+
+def _active_sides(program: NonlinearProgram, outcome: Outcome) -> Sides:
+    """Return what is active at an outcome: an inequality whose multiplier exceeds its distance from the bound."""
+    values = np.concatenate([program.value(outcome.x)[1], outcome.x])
+    lower, upper = _bounds(program)
+    z = np.concatenate([outcome.multipliers, outcome.bound_multipliers])
+    size = np.abs(z) / max(1.0, np.abs(z).max(initial=0.0))
+    below, above = values - lower, upper - values
+    side = np.where(below < above, -1.0, 1.0)
+    near = np.minimum(below, above)
+    active = (near < NEAR) | ((near < size) & (side * z > 0))
+    sides = np.where(upper - lower <= SAME, 1.0, np.where(active, side, 0.0))
+    return Sides(sides[: program.m], sides[program.m :])
+
+
+def estimated(program: NonlinearProgram, outcome: Outcome) -> Optimum:
+    """Return an outcome as an optimum without Newton steps: as exact as the solver's tolerance, for degenerate ones.
+
+    Example:
+        >>> from torsor.optimisation import Settings, solve_condensed
+        >>> from torsor.optimisation.formula import Formula
+        >>> valley = Formula(lambda x: x[0] ** 2, n=2)
+        >>> estimated(valley, solve_condensed(valley, [1.0, 1.0], Settings())).flat
+        1
+    """
+    found, _ = _linearised(program, outcome.x, _active_sides(program, outcome))
+    return found
+
+
+def _newton(program: NonlinearProgram, x: Array, sides: Sides) -> Optimum | None:
+    """Return the stationary point with these sides held, by Newton steps from x."""
+    at = np.where(sides.variables < 0, program.lower, program.upper)
+    x = np.where(sides.variables != 0, at, x)
+    for _ in range(STEPS):
+        found, step = _linearised(program, x, sides)
+        size = float(np.abs(step).max(initial=0.0)) / (1.0 + float(np.abs(x).max(initial=0.0)))
+        if not np.isfinite(size) or size > FAR:
+            return None
+        if size <= LAST:
+            return found
+        x = x + step
+    return found if size <= ACCEPTED else None  # rounding may keep it from LAST
+
+
+def _linearised(program: NonlinearProgram, x: Array, sides: Sides) -> tuple[Optimum, Array]:
+    """Return the optimality conditions at x with these sides held, and the Newton step (n,) to the optimum."""
+    held, rows = sides.variables != 0, np.flatnonzero(sides.rows)
+    free, target = np.flatnonzero(~held), np.where(sides.rows < 0, program.row_lower, program.row_upper)[rows]
+    gradient, J = _first_derivatives(program, x)
+    inverse, Z = _inverse_and_null_space(J[np.ix_(rows, free)])
+    y = np.zeros(program.m)
+    y[rows] = -inverse.T @ gradient[free]
+    H = _hessian(program, x, y)[np.ix_(free, free)]
+    curvatures, turn = np.linalg.eigh(Z.T @ H @ Z)
+    Z = Z @ turn
+    curved = np.abs(curvatures) > FLAT * max(np.abs(curvatures).max(initial=0.0), 1e-300)
+    step, directions = np.zeros(program.n), np.zeros((program.n, Z.shape[1]))
+    back = -inverse @ (program.value(x)[1][rows] - target)
+    slope = Z.T @ (gradient[free] + H @ back)
+    step[free] = back - Z[:, curved] @ (slope[curved] / curvatures[curved])
+    directions[free] = Z
+    bound = np.where(held, -(gradient + y @ J), 0.0)
+    z, (lower, upper) = np.concatenate([y, bound]), _bounds(program)
+    is_inequality = (np.concatenate(sides) != 0) & (upper - lower > SAME)
+    weak = np.abs(z[is_inequality]) <= WEAK * max(1.0, np.abs(z).max(initial=0.0))
+    curvatures = np.where(curved, curvatures, 0.0)
+    return Optimum(x, y, bound, directions, curvatures, int((~curved).sum()), int(np.sum(weak))), step
+
+
+def _inverse_and_null_space(A: Array) -> tuple[Array, Array]:
+    """Return the pseudo-inverse of a matrix, and an orthonormal basis of its null space."""
+    if not A.size:
+        return np.zeros(A.shape[::-1]), np.eye(A.shape[1])
+    u, s, vt = np.linalg.svd(A, full_matrices=True)
+    rank = int((s > DEPENDENT * max(s.max(), 1e-300)).sum())
+    return vt[:rank].T / s[:rank] @ u[:, :rank].T, vt[rank:].T
+
+
+def _first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Array]:
+    """Return the gradient (n,) and the dense Jacobian (m, n) of the rows."""
+    gradient, entries = program.jacobian(x)
+    J = np.zeros((program.m, program.n))
+    np.add.at(J, program.structure, entries)
+    return gradient, J
+
+
+def _hessian(program: NonlinearProgram, x: Array, multipliers: Array) -> Array:
+    """Return the Hessian (n, n) of the Lagrangian."""
+    found = program.hessian(x, multipliers, 1.0)
+    return np.pad(found, (0, program.n - len(found))) if len(found) < program.n else found
+
+
+def _changed_sides(program: NonlinearProgram, found: Optimum, sides: Sides) -> Sides | None:
+    """Return the sides with the worst one changed: a violated bound held, or one that pushes outwards released."""
+    values = np.concatenate([program.value(found.x)[1], found.x])
+    lower, upper = _bounds(program)
+    z, own = np.concatenate([found.multipliers, found.bound_multipliers]), np.concatenate(sides)
+    violation = np.where(own == 0, np.maximum(lower - values, values - upper), 0.0)
+    is_fixed: Flags = upper - lower <= SAME
+    wrong = np.where((own != 0) & ~is_fixed, -own * z, 0.0) / max(1.0, np.abs(z).max(initial=0.0))
+    worst, most = int(np.argmax(violation)), int(np.argmax(wrong))
+    if violation[worst] > ACCEPTED:
+        own[worst] = -1.0 if values[worst] < lower[worst] else 1.0
+    elif wrong[most] > ACCEPTED:
+        own[most] = 0.0
+    else:
+        return None
+    return Sides(own[: program.m], own[program.m :])
