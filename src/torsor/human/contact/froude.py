@@ -94,5 +94,5 @@ def warn_of_running(body: Robot, speed: float) -> None:
             f"the speed is {speed:.3g} m/s, a Froude number of {number:.2f}: people of this size run from "
             f"{walking_limit(body):.3g} m/s on"
         )
-        fix = "a lower speed, or a run; a walk at this speed, if there is one, is none that people choose"
+        fix = "a lower speed, or torsor.human.running; people do not choose a walk at this speed, if there is one"
         warn(describe(found, where="walk", fix=fix))
