@@ -51,7 +51,9 @@ def stride() -> Stride:
         forces[:, k, 2] = np.where(up > 0, smooth("forward", side)[0], 0.0) * stride.weight / 100
     empty = np.zeros((len(s), 2, 3, 3))
     stride.__dict__["energy"] = Energy(0.6, body.mass, {}, 0.0, 0.0)
-    stride.__dict__["samples"] = Samples(q, v, 0 * v, torques, forces, 0 * forces, empty, s, s, np.zeros((len(s), 2)))
+    stride.__dict__["samples"] = Samples(
+        q, v, 0 * v, torques, forces, 0 * forces, empty, s, s, *np.zeros((2, len(s), 2))
+    )
     return stride
 
 

@@ -99,7 +99,7 @@ def test_people_outside_of_the_tables() -> None:
         scaled_person(seen(), 80.0, 18.0)
     with refused("factor of thigh is 4"):
         resized(torsor.library.human(), {"thigh": 4.0})
-    with refused("segment is 'tail'"):
+    with refused("no segment 'tail'"):
         resized(torsor.library.human(), {"tail": 1.0})
 
 

@@ -19,6 +19,7 @@ from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.comparison.table import CurveLikeness, LikenessTable
 from torsor.human.contact.balance import GroundReaction, ground_reaction
 from torsor.human.contact.froude import froude_number, leg_length, similar_step, walking_limit
+from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standing, Support
 from torsor.human.gait.animation import animate
@@ -69,6 +70,7 @@ __all__ = [
     "Person",
     "PrintedGait",
     "QuantitySpread",
+    "Rails",
     "RecordedWalk",
     "Reference",
     "Sitting",

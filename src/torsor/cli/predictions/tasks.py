@@ -17,11 +17,25 @@ from torsor.cli.predictions.prediction import (
     chosen,
     movies,
 )
-from torsor.human import Box, joint_torques, lifting, plot_task, pulling, pushing, reaching, sitting_down, standing_up
+from torsor.human import (
+    Box,
+    Rails,
+    joint_torques,
+    lifting,
+    plot_task,
+    pulling,
+    pushing,
+    reaching,
+    sitting_down,
+    standing_up,
+)
 from torsor.human.body.coordinates import SIDES
 from torsor.motion import MotionProblem, MotionResult
 
 SEAT = Option("--seat", type=float, metavar="M", help="height of the seat (default: 0.45)")
+ARMRESTS = Option(
+    "--armrests", type=float, metavar="M", help="height of armrests that the hands push on (default: none)"
+)
 TARGET = Option(
     "--target",
     type=float,
@@ -57,7 +71,8 @@ def _handle(make: Callable[..., MotionProblem], given: Mapping[str, Any]) -> Mot
 
 def _seat(make: Callable[..., MotionProblem], given: Mapping[str, Any]) -> MotionProblem:
     """Return the problem of standing up or sitting down."""
-    return make(body_of(given), **chosen(given, "seat"))
+    rails = {"rails": Rails(height=given["armrests"])} if "armrests" in given else {}
+    return make(body_of(given), **chosen(given, "seat"), **rails)
 
 
 def _reach(given: Mapping[str, Any]) -> MotionProblem:
@@ -67,6 +82,6 @@ def _reach(given: Mapping[str, Any]) -> MotionProblem:
 LIFT = Prediction("lift", _lift, (*BODY, BOX, TURN, ERGONOMICS), _report, MOVIES)
 PUSH = Prediction("push", partial(_handle, pushing), (*BODY, FORCE, HANDLE, ERGONOMICS), _report, MOVIES)
 PULL = Prediction("pull", partial(_handle, pulling), (*BODY, FORCE, HANDLE, ERGONOMICS), _report, MOVIES)
-STAND_UP = Prediction("stand-up", partial(_seat, standing_up), (*BODY, SEAT, ERGONOMICS), _report, MOVIES)
-SIT_DOWN = Prediction("sit-down", partial(_seat, sitting_down), (*BODY, SEAT, ERGONOMICS), _report, MOVIES)
+STAND_UP = Prediction("stand-up", partial(_seat, standing_up), (*BODY, SEAT, ARMRESTS, ERGONOMICS), _report, MOVIES)
+SIT_DOWN = Prediction("sit-down", partial(_seat, sitting_down), (*BODY, SEAT, ARMRESTS, ERGONOMICS), _report, MOVIES)
 REACH = Prediction("reach", _reach, (*BODY, TARGET, HAND, ERGONOMICS), _report, MOVIES)

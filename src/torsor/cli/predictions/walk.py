@@ -1,5 +1,6 @@
 """``torsor predict walk``: one step of a human, or a stride, and its report."""
 
+import argparse
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -31,6 +32,7 @@ from torsor.human.comparison.given import given_references
 from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.gait.settings import VERSIONS
+from torsor.human.terms.habits import METRES
 from torsor.human.terms.samples import walk_of
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
@@ -39,7 +41,24 @@ ONE_START = (
     "Found from one start, the initial guess: a local minimum. Other starts may end at other walks that are nearly as "
     "good; --starts 4 shows how far they are apart."
 )
+TREAD, CLIMB = 0.29, 0.5  # m, m/s: stairs without --length and --speed
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    """Return (name, (least, most)) from the text NAME=LEAST:MOST.
+
+    Example:
+        >>> _range("knee_flexion=30:120")
+        ('knee_flexion', (30.0, 120.0))
+    """
+    name, _, ends = text.partition("=")
+    low, _, high = ends.partition(":")
+    try:
+        return name, (float(low), float(high))
+    except ValueError:
+        allowed = "NAME=LEAST:MOST, as in knee_flexion=30:120"
+        raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
 
 
 def _words(names: Iterable[str]) -> str:
@@ -77,12 +96,26 @@ OPTIONS = (
     LENGTH,
     WIDTH,
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
+    Option(
+        "--rise",
+        type=float,
+        metavar="M",
+        help="stairs: rise of each step, negative downstairs; --length is the tread (then default: 0.29 m at 0.5 m/s), "
+        "the version is free",
+    ),
     Option("--backpack", type=float, metavar="KG", help="mass of a backpack"),
     BOX,
     Option("--version", choices=tuple(VERSIONS), help=_VERSIONS),
     Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
     PLANAR,
     FROZEN,
+    Option(
+        "--range",
+        type=_range,
+        nargs="+",
+        metavar="NAME=LEAST:MOST",
+        help="ranges of joints in degrees (tx, ty, tz in m), as in knee_flexion=30:120 for crouched walking",
+    ),
     ERGONOMICS,
     Option(
         "--compare",
@@ -125,6 +158,7 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         load=load,
         slope=math.radians(slope),
         **joints_and_weights(body, given, "walk"),
+        ranges={name: _in_radians(name, ends) for name, ends in given.get("range", ())},
         **chosen(given, "version", "steps", "planar"),
     )
 
@@ -143,13 +177,21 @@ def _objective(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def _step(given: Mapping[str, Any]) -> Step:
-    """Return the step; what is not given is free with --version free, and with a speed alone."""
+    """Return the step; what is not given is free on stairs, with --version free, and with a speed alone."""
     is_alone = (
         "speed" in given and not {"length", "version", "box", "planar"} & given.keys() and given.get("steps") != 2
     )
-    is_free = given.get("version") == "free" or is_alone
-    free = {"length": "free", "width": "free", "timing": "free"} if is_free else {}
-    return Step(**(free | chosen(given, "speed", "length", "width")))
+    free: dict[str, Any] = {}
+    if "rise" in given:
+        free = {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"}
+    elif given.get("version") == "free" or is_alone:
+        free = {"length": "free", "width": "free", "timing": "free"}
+    return Step(**(free | chosen(given, "speed", "length", "width", "rise")))
+
+
+def _in_radians(name: str, ends: tuple[float, float]) -> tuple[float, float]:
+    """Return a range in rad; the slides of the pelvis are in m."""
+    return ends if name in METRES else (math.radians(ends[0]), math.radians(ends[1]))
 
 
 def _frozen(body: Robot, degrees: Mapping[str, float], where: str) -> dict[str, float]:

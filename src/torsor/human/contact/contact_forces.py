@@ -12,6 +12,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.balance import Wrench, moment_about, required
+from torsor.human.contact.hand_node import has_rails, rail_power
 from torsor.human.contact.support import Foot, Support
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
@@ -106,11 +107,14 @@ class ContactForces:
         return ca.vertcat(*found[len(GLOBAL) :])
 
     def ground_power(self, side: str) -> ca.SX:
-        """Return the power of the ground at a foot: zero while it neither slips nor is lifted."""
+        """Return the power of the ground at a foot, and of a rail at the hand of that side.
+
+        It is zero while the foot neither slips nor is lifted, and the hand does not slip.
+        """
         wrench, toes = self.feet[side], self.toes[side]
         foot, tip = (_power(self.node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
         total: ca.SX = (1 - toes) * foot + toes * tip
-        return total
+        return total + rail_power(self.node, side) if has_rails(self.node) else total
 
     def reaction(self, side: str, joint: str) -> ca.SX:
         """Return the force (3 x 1, base axes) on the link below a joint of a leg: "hip", "knee" or "ankle"."""

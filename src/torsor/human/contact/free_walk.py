@@ -12,6 +12,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.human.contact.schedule import FOREFOOT, MEET, PRESSED, TIP, Step, Walk
 from torsor.human.contact.sharing import PROFILES, SPEED, WIDTH, shared_data
+from torsor.human.contact.stairs import tread
 from torsor.human.contact.support import FLAT_ENDS, FORE_ENDS, Foot, SharedSupport, Stance
 from torsor.motion.terms.term import TOUCHING
 from torsor.motion.transcription.splines import Spline
@@ -35,27 +36,29 @@ class FreeWalk(Walk, SharedSupport):
     def shared(self, s: Array, body: Robot, friction: float) -> Array:
         """Return the nominal sharing and the soles (K, ``SHARED.size``) at s (K,)."""
         step, foot, count = self.step, Foot.of(body), len(s)
-        is_heel, is_flat, is_tip = (
-            s < step.flat - TOUCHING,
-            s <= step.heel_off + TOUCHING,
-            s > step.ball_off + TOUCHING,
-        )
+        is_landing, is_tip = s < step.flat - TOUCHING, s > step.ball_off + TOUCHING
+        is_heel, is_fore = is_landing & (step.first_contact == "heel"), step.on_forefoot(s)
         right = (
-            np.where(is_flat, 0.0, FORE_ENDS[0]),
-            np.where(is_heel, HEEL, np.where(is_flat, FLAT_ENDS[1], FORE_ENDS[1])),
+            np.where(is_fore, FORE_ENDS[0], 0.0),
+            np.where(is_heel, HEEL, np.where(is_fore, FORE_ENDS[1], FLAT_ENDS[1])),
         )
         left = np.where(is_tip, TOES, FORE_ENDS[0]), np.ones(count)
         sides = [np.full(count, -foot.half), np.full(count, foot.half)]
-        soles = [np.stack([*sides, *(foot.length * each for each in ends)], axis=1) for ends in (right, left)]
+        on = tread(step, foot) if step.rise else (-np.inf, np.inf)
+        soles = [
+            np.stack([*sides, *(np.clip(foot.length * each, *on) for each in ends)], axis=1) for ends in (right, left)
+        ]
         loaded = (s < step.toe_off - TOUCHING)[:, None]
-        ahead = PRESSED * np.minimum(s / step.toe_off, 1.0)
+        first = FORE_ENDS[0] if step.first_contact == "forefoot" else 0.0
+        ahead = first + (PRESSED - first) * np.minimum(s / step.toe_off, 1.0)
         behind = FOREFOOT + (TIP - FOREFOOT) * np.minimum(s / step.ball_off, 1.0)
         return shared_data(
             left_fraction=1 - step.leading_fraction(s),
             right=np.outer(ahead, [0.0, foot.length]),
             left=np.outer(behind, [0.0, foot.length]),
+            height=np.full(count, -step.rise),
             push=np.full(count, -step.push / (MEET * foot.length)),
-            toes=np.stack([~is_flat, np.ones(count)], axis=1).astype(float),
+            toes=np.stack([is_fore, np.ones(count)], axis=1).astype(float),
             right_box=soles[0],
             left_box=np.where(loaded, soles[1], [-BEYOND, BEYOND, -BEYOND, BEYOND]),
             mass=np.full(count, body.mass),

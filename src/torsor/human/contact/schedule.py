@@ -40,11 +40,17 @@ class Step:
     optimisation, and so are the times with ``timing="free"``, the default for a free length; "given" keeps them. At a
     given speed, a free length is a free duration.
 
+    On stairs each foot lands a ``rise`` (m) higher than the other one, and lower if it is negative; the length is then
+    that of a tread. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", which is
+    the default on stairs (McFadyen and Winter 1988), where the leading foot stands on ball and toes until ``flat``.
+
     Example:
         >>> Step().duration
         0.5
         >>> Step(length="free", width=(0.05, 0.2), timing="free").is_free
         True
+        >>> Step(length=0.29, rise=0.17, speed=0.5).first_contact
+        'forefoot'
         >>> Step().leading_fraction(np.array([0.0, 0.12, 0.24, 1.0])).tolist()
         [0.0, 0.5, 1.0, 1.0]
     """
@@ -59,6 +65,8 @@ class Step:
     ball_off: float = 0.06
     push: float = 1.0
     timing: str | None = None
+    rise: float = 0.0
+    landing: str | None = None
     share = renamed_attribute("Step", "share", "leading_fraction")
 
     def __post_init__(self) -> None:
@@ -84,11 +92,22 @@ class Step:
             raise ModelError(describe(found, where="step", allowed="numbers that rise from 0 to 1"))
         number(self.ball_off, "step", "ball_off", above=0.0, below=self.toe_off)
         number(self.knee, "step", "knee", above=self.toe_off, below=1.0)
+        number(self.rise, "step", "rise")
+        if self.landing is not None:
+            one_of(self.landing, ("heel", "forefoot"), "step", "landing")
+        if self.rise and not isinstance(self.length, int | float):
+            found, fix = f"rise is {self.rise:g} and length is {self.length!r}", "give the length of the treads (m)"
+            raise ModelError(describe(found, where="step", allowed="a length that is a number", fix=fix))
 
     @property
     def is_free(self) -> bool:
         """Whether any of its quantities is a result of the optimisation."""
         return self.timing == "free" or any(not isinstance(getattr(self, name), int | float) for name in FREE)
+
+    @property
+    def first_contact(self) -> str:
+        """The part of the foot that lands first: "heel" or "forefoot"."""
+        return self.landing or ("forefoot" if self.rise else "heel")
 
     def bounds(self, name: str) -> tuple[float, float]:
         """Return least and most of "length", "width" or "speed"; they are equal if it is given.
@@ -135,16 +154,22 @@ class Step:
         """Return the fraction (K,) of the ground's force on the leading foot: smooth, 1 from toe-off on."""
         return smoothstep(s / self.toe_off)
 
+    def on_forefoot(self, s: Array) -> Array:
+        """Return whether (K,) only ball and toes of the leading foot are in contact at times s (K,)."""
+        after = s > self.heel_off + TOUCHING
+        return np.asarray(after | (s < self.flat - TOUCHING) if self.first_contact == "forefoot" else after)
+
     @property
     def stances(self) -> tuple[Stance, ...]:
         """All stances of the step."""
         right, left = (-self.width / 2, 0.0), (self.width / 2, -self.length)
+        landing = FORE if self.first_contact == "forefoot" else (("heel", "xyz"),)
         return (
-            Stance("right", 0.0, self.flat, (("heel", "xyz"),), right),
+            Stance("right", 0.0, self.flat, landing, right),
             Stance("right", self.flat, self.heel_off, WHOLE, right),
             Stance("right", self.heel_off, 1.0, FORE, right),
-            Stance("left", 0.0, self.ball_off, FORE, left),
-            Stance("left", self.ball_off, self.toe_off, (("toe", "xyz"),), left),
+            Stance("left", 0.0, self.ball_off, FORE, left, -self.rise),
+            Stance("left", self.ball_off, self.toe_off, (("toe", "xyz"),), left, -self.rise),
         )
 
     def carried(self, s: Array, foot: Foot) -> Carried:
@@ -154,7 +179,7 @@ class Step:
         behind = (FOREFOOT + (TIP - FOREFOOT) * np.minimum(s / self.ball_off, 1.0)) * long - self.length
         right, left = (np.stack([np.full(len(s), at), z], axis=1) for at, z in ((-x, ahead), (x, behind)))
         both, flat_foot = s <= self.toe_off + TOUCHING, s <= self.heel_off + TOUCHING
-        toes = np.stack([~flat_foot, np.ones(len(s))], axis=1).astype(float)
+        toes = np.stack([self.on_forefoot(s), np.ones(len(s))], axis=1).astype(float)
         middle = fraction[:, None] * right + (1 - fraction)[:, None] * left
         aside = np.where(both, WIDE, 1.0) * foot.half
         centre = np.where(both, middle[:, 0], -x)
@@ -164,6 +189,17 @@ class Step:
         ]
         meet = MEET * long / self.push if self.push else np.inf
         return Carried(fraction, right, left, toes, np.stack([centre - aside, centre + aside, *ends], axis=1), meet)
+
+
+def described(step: Step) -> str:
+    """Return speed, length and rise of a step in words, for titles.
+
+    Example:
+        >>> described(Step(length=0.29, rise=-0.17, speed=0.5))
+        '0.5 m/s, steps of 0.29 m, 0.17 m down'
+    """
+    way = f", {abs(step.rise):.3g} m {'up' if step.rise > 0 else 'down'}" if step.rise else ""
+    return f"{step.speed:g} m/s, steps of {step.length:.3g} m{way}"
 
 
 @dataclass(frozen=True)
@@ -203,6 +239,16 @@ class Walk(Support):
     def whole_s(self, index: int, s: float) -> float:
         """Return s of the whole walk, from s of the step with an index."""
         return (index + s) / self.steps
+
+    def heights(self, s: Array) -> Array:
+        """Return the heights (K, 2) (m) of the treads under the right and the left foot; in swing, of the next one."""
+        found = np.empty((len(s), 2))
+        within = np.minimum(s * self.steps, self.steps)
+        index = np.minimum(np.ceil(within - TOUCHING) - 1, self.steps - 1).clip(0)
+        trailing = index + np.where(within - index <= self.step.toe_off + TOUCHING, -1, 1)
+        is_even = index % 2 == 0
+        found[:, 0], found[:, 1] = np.where(is_even, (index, trailing), (trailing, index)) * self.step.rise
+        return found
 
     def carried(self, s: Array, foot: Foot) -> Carried:
         """Return how feet of a size carry the body at times s (K,) of the walk."""

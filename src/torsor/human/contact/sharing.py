@@ -9,7 +9,8 @@ carries in double support
 where l is the fraction of the vertical force, d the way from the right to the left centre of pressure, and k (1/m) the
 inclination of both forces against each other along d: every sum is exact, and no equation divides by a force. l, d and
 k are profiles of the motion problem, as deviations from nominal values, by which the feet carry when these are zero.
-Places are relative to the heels, so that length and width of the step may be variables.
+Places are relative to the heels, so that length and width of the step may be variables. On stairs the left foot stands
+higher or lower by h: d has this height, and Z is at l h, so that both centres of pressure are on their treads.
 """
 
 from functools import cached_property
@@ -30,7 +31,7 @@ SPEED, WIDTH = "speed", "step width"  # shared numbers of the problem
 
 # Data of a node: nominal values, and for each foot the sides of its sole, from the heel (m).
 SHARED = VectorLayout(
-    left_fraction=1, right=2, left=2, push=1, toes=2, right_box=4, left_box=4, mass=1, weight=1, friction=1
+    left_fraction=1, right=2, left=2, height=1, push=1, toes=2, right_box=4, left_box=4, mass=1, weight=1, friction=1
 )
 
 
@@ -51,10 +52,11 @@ class SharedContact(ContactForces):
         apart = heels["left"] - heels["right"] + given["left"] - given["right"]
         apart = apart + ca.vertcat(node.profile(APART), node.profile(AHEAD))
         push = given["push"] + node.profile(PUSH)
-        d = ca.vertcat(apart[0], 0, apart[1])
+        d = ca.vertcat(apart[0], given["height"], apart[1])
+        level = part * given["height"]
         pushed = part * (1 - part) * push * f[1] * d
         # f_y Z, without a division
-        pressed = ca.vertcat(n[2], 0, -n[0])
+        pressed = ca.vertcat(n[2] + level * f[0], level * f[1], -n[0] + level * f[2])
         left = Wrench(
             part * f + pushed,
             part * (n + (1 - part) * ca.cross(d, f)) + part * (1 - part) * push * ca.cross(pressed, d),

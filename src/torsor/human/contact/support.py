@@ -4,7 +4,7 @@ x points to the left, y up from the ground, z forward. Times s are fractions of 
 from 0 to 1.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from torsor.checks import number, positive
 from torsor.deprecation import warn_deprecated
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
+from torsor.human.contact.rails import Rails
 from torsor.robot.robot import Robot
 
 # Points of a foot, each with the axes along which it is fixed: six rows that fix a whole foot, or its toes.
@@ -35,7 +36,7 @@ class Stance(NamedTuple):
     """Stance of a foot from the time ``first`` to ``last``, fractions of the motion.
 
     ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is fixed;
-    ``heel`` (x, z) is the position of the heel while the whole foot stands (m).
+    ``heel`` (x, z) is the position of the heel while the whole foot stands (m), ``height`` (m) that of the ground.
     """
 
     side: str
@@ -43,6 +44,7 @@ class Stance(NamedTuple):
     last: float
     points: tuple[tuple[str, str], ...]
     heel: tuple[float, float]
+    height: float = 0.0
 
 
 class Foot(NamedTuple):
@@ -126,7 +128,9 @@ class Seat(NamedTuple):
 
 @dataclass(frozen=True)
 class Support:
-    """Base class of supports: the ``stances`` of the feet, and how the feet carry the body (``carried``)."""
+    """Base class of supports: the ``stances`` of the feet, how the feet carry the body (``carried``), and ``rails``."""
+
+    rails: Rails | None = field(default=None, kw_only=True)
 
     @property
     def stances(self) -> tuple[Stance, ...]:
@@ -140,6 +144,10 @@ class Support:
     def seated(self, s: Array) -> Seat:
         """Return the fraction of the force on a seat and its point of application at times s (K,)."""
         return Seat(np.zeros(len(s)), np.zeros((len(s), 3)))
+
+    def heights(self, s: Array) -> Array:
+        """Return the heights (K, 2) (m) of the ground under the right and the left foot at times s (K,)."""
+        return np.zeros((len(s), len(SIDES)))
 
     def free(self, side: str, point: str) -> list[tuple[float, float]]:
         """Return the intervals of s in which a point of a foot is not in stance.

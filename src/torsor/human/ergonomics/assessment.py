@@ -23,7 +23,7 @@ from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact
 from torsor.human.ergonomics.lumbar import COMPRESSION, SHEAR, LumbarLoads, LumbarModel, lumbar_loads
 from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, lifting_index
 from torsor.human.tasks.figures import draw_postures
-from torsor.human.terms.problem import hand_forces_of, load_of, who
+from torsor.human.terms.problem import hand_forces, load_of, who
 from torsor.human.terms.samples import JOINTS, grounded_term, sampled
 from torsor.motion import MotionResult
 from torsor.motion.results.report import titled_table
@@ -216,7 +216,7 @@ def assess(
     person.warn_outside_of_tables("ergonomics")
     times = result.times
     samples = sampled(result, times / result.T)
-    external = hand_wrenches(body, samples.q, hand_forces_of(result.problem, times))
+    external = hand_wrenches(body, samples.q, hand_forces(result, times / result.T))
     loads = lumbar_loads(body, samples.q, samples.v, samples.a, external=external, model=model, carried=carried)
     strengths = capabilities(body, person, samples.q, samples.torques, loads.extension, age)
     niosh: LiftingIndex | str = "it is for lifting with both hands"

@@ -9,8 +9,10 @@ from torsor.arrays import Array
 from torsor.checks import positive, whole_number
 from torsor.human.body.drawing import ARROW, LONG, VIEWS, landmarks, skeleton
 from torsor.human.contact.schedule import Walk
+from torsor.human.contact.stairs import stairs_of
 from torsor.human.contact.support import Sitting
 from torsor.human.gait.curves import COUNT, StrideCurves
+from torsor.human.gait.stairs_drawing import draw_stairs
 from torsor.human.tasks.seat_drawing import draw_seat
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.pressing import presses, pressure
@@ -20,6 +22,7 @@ from torsor.results.figures import new_figure
 from torsor.robot.robot import Robot
 from torsor.simulation.movie import movie_path, write_movie
 
+UP = np.array([0.0, 1.0, 0.0])
 MARKS = 0.2  # distance of the marks on the ground (m)
 
 
@@ -66,8 +69,9 @@ def animate(
     """Write a motion of a body as a .gif or .mp4, seen from the right side and the front, and return its path.
 
     A walk is shown as one stride, repeated without end; any other motion of a body is shown from start to end. Arrows
-    are the forces of the ground and of a seat. ``rate`` is the number of frames per second, ``slower`` the factor of
-    slow motion. An .mp4 needs the program ffmpeg. ``progress`` is True, False, or None for a bar on a terminal.
+    are the forces of the ground and of a seat. On stairs the picture climbs with the body. ``rate`` is the number of
+    frames per second, ``slower`` the factor of slow motion. An .mp4 needs the program ffmpeg. ``progress`` is True,
+    False, or None for a bar on a terminal.
     """
     target = movie_path(path)
     whole_number(rate, "animate", "rate")
@@ -80,9 +84,14 @@ def animate(
     term = next((each for each in solved.problem.terms if isinstance(each, Grounded)), None)
     seat = term.support if term is not None and isinstance(term.support, Sitting) else None
     panels = figure.subplots(1, 2, width_ratios=[1.5, 1.0])
+    stairs = None if term is None else stairs_of(term.support, term.body)
+    # On stairs the picture follows the climb.
+    lift = np.zeros(len(q)) if stairs is None else -stairs.rise / stairs.length * points["pelvis"][..., 2]
+    points = {name: each + np.multiply.outer(lift, UP) for name, each in points.items()}
     top = 1.08 * float(max(each[..., 1].max() for each in points.values()))
     for axes, title, half in zip(panels, ("right side", "front"), (0.9, 0.6), strict=True):
-        axes.set(title=title, aspect="equal", xlim=(-half, half), ylim=(-0.1, top))
+        low = -0.1 if stairs is None else -0.1 - 1.5 * abs(stairs.rise)
+        axes.set(title=title, aspect="equal", xlim=(-half, half), ylim=(low, top))
         axes.axis("off")
 
     def show(k: int) -> None:
@@ -95,8 +104,11 @@ def animate(
                 draw_seat(axes, seat, shift)
             skeleton(axes, here, view, shift, scale=0.9)
             for at, way in arrows(k, view):
-                foot = at + np.array([shift, 0.0])
+                foot = at + np.array([shift, lift[k]])
                 axes.annotate("", foot + way, foot, arrowprops=ARROW, zorder=9)
+            if stairs is not None:
+                draw_stairs(axes, stairs, view, shift, lift[k])
+                continue
             axes.plot([-2.0, 2.0], [0.0, 0.0], color="0.4", linewidth=1.2, zorder=0)
             if view == "side":  # marks on the ground show the progress
                 marks = MARKS * np.arange(np.ceil((-1.0 - shift) / MARKS), np.floor((1.0 - shift) / MARKS) + 1) + shift

@@ -18,7 +18,7 @@ from torsor.human.comparison.given import CURVES, Given, given_references
 from torsor.human.comparison.table import LikenessTable
 from torsor.human.contact.free_walk import solved_step
 from torsor.human.contact.run import RunningStep
-from torsor.human.contact.schedule import Step
+from torsor.human.contact.schedule import Step, Walk
 from torsor.human.gait.energy import Energy, energy, joint_of
 from torsor.human.gait.references import REFERENCES, Reference
 from torsor.human.terms.pressing import pressure
@@ -64,6 +64,11 @@ class StrideCurves(Playable):
         """The body, with its load, and gravity as on the slope."""
         return walk_of(self.result.problem)[0].body
 
+    @property
+    def walk(self) -> Walk:
+        """The walk as the problem has it, with what is free."""
+        return walk_of(self.result.problem)[1]
+
     @cached_property
     def step(self) -> Step:
         """The step; what was free is a number."""
@@ -95,15 +100,15 @@ class StrideCurves(Playable):
     def samples(self) -> Samples:
         """All quantities at the 401 instants; the own side is the first one, and is called "right" in names."""
         body, walk = self.body, walk_of(self.result.problem)[1]
-        length, half = self.step.length, COUNT // 2
+        (length, rise), half = (self.step.length, self.step.rise), COUNT // 2
         if walk.steps == 1:
             found = sampled_at(self.result, np.linspace(0.0, 1.0, half + 1))
-            return found.then(found.mirrored(body, length))
+            return found.then(found.mirrored(body, length, rise))
         found = sampled(self.result, self.s)
         if self.side == "right":
             return found
         later, first = found.part(half, COUNT - 1), found.part(0, half)
-        return later.mirrored(body, -length).then(first.mirrored(body, length))
+        return later.mirrored(body, -length, -rise).then(first.mirrored(body, length, rise))
 
     def _place(self, name: str, other: bool = False) -> int:
         names = self.body.coordinate_names
@@ -196,9 +201,10 @@ class StrideCurves(Playable):
     def references(self, references: Any = None) -> Given:
         """Return what ``likeness`` and ``plot`` compare with, as a list of ``Reference``, and notes about it.
 
-        The built-in references are people who walk: without others, a run is compared with none.
+        The built-in references are people who walk on level ground: without others, a run and a climb are compared
+        with none.
         """
-        if references is None and self.is_run:
+        if references is None and (self.is_run or self.step.rise):
             return Given([], [])
         return given_references(references, self.side, StrideCurves)
 

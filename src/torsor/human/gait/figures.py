@@ -11,9 +11,13 @@ from numpy.linalg import norm
 from torsor.arrays import Array
 from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
 from torsor.human.comparison.table import DIGITS, LikenessTable
+from torsor.human.contact.schedule import described
+from torsor.human.contact.stairs import Stairs, stairs_of
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.references import REFERENCES, SOURCES, Reference
 from torsor.human.gait.spread import CurveSpread
+from torsor.human.gait.stairs_drawing import FIRST, LAST, LINE
+from torsor.human.terms.pressing import pressure
 from torsor.human.terms.problem import load_of, who
 from torsor.human.terms.samples import JOINTS
 from torsor.results.figures import label_of_title, new_figure, saved
@@ -63,11 +67,11 @@ def plot(
     _postures(figure.add_subplot(grid[ROWS, :]), stride)
     step = stride.step
     result = stride.result
-    what = f"{who(result.problem)}: {stride.side} stride at {step.speed:g} m/s, steps of {step.length:.3g} m"
+    what = f"{who(result.problem)}: {stride.side} stride at {described(step)}"
     aims = " + ".join(part.title for part in result.problem.costs)
     how = f"minimise {aims}; {result.solver}: {result.status}"
     own = "blue: predicted" if spreads is None else "blue: the best walk, light blue: all near-optimal walks"
-    people = "" if stride.is_run else "; dashed and shaded: people, mean and standard deviation"
+    people = "" if not given else "; dashed and shaded: people, mean and standard deviation"
     people = f"{own}{people}; vertical line: toe-off"
     figure.suptitle(label_of_title(f"{what}\n{how}\n{people}"))
     return saved(figure, path, dpi=80)
@@ -165,18 +169,42 @@ def _energy(axes: Any, stride: StrideCurves) -> None:
 def _postures(axes: Any, stride: StrideCurves) -> None:
     """Draw postures of the stride from the right side, with the ground's forces."""
     places = np.linspace(0, len(stride.s) - 1, POSTURES).round().astype(int)
-    forces, pressure, load = stride.forces, stride.pressure, load_of(stride.result.problem)
-    points = landmarks(stride.body, stride.samples.q[places], load)
+    forces, load, stairs = stride.forces, load_of(stride.result.problem), stairs_of(stride.walk, stride.body)
+    points, pressed = landmarks(stride.body, stride.samples.q[places], load), pressure(stride.samples, stride.body)
+    if stairs is not None:
+        _on_stairs(axes, stairs, points, pressed[places], forces[places])
+        return
     for k, place in enumerate(places):
         here = {name: each[k] for name, each in points.items()}
         shift = APART * k - float(here["pelvis"][2])
         skeleton(axes, here, "side", shift, scale=0.6)
         for foot in range(2):
-            if np.isfinite(pressure[place, foot]).all():
-                at = np.array([pressure[place, foot, 1] + shift, 0.0])
+            if np.isfinite(pressed[place, foot]).all():
+                at = np.array([pressed[place, foot, 2] + shift, 0.0])
                 way = LONG * forces[place, foot, [2, 1]]
                 axes.annotate("", at + way, at, arrowprops=ARROW, zorder=9)
         axes.text(APART * k, -0.13, f"{100 * stride.s[place]:.0f} %", ha="center", fontsize=8)
     axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
     axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=(-0.2, 1.85))
+    axes.axis("off")
+
+
+def _on_stairs(axes: Any, stairs: Stairs, points: dict[str, Array], pressed: Array, forces: Array) -> None:
+    """Draw postures on their stairs from the right side, each with its own piece of them, and the forces."""
+    for k in range(len(forces)):
+        here = {name: each[k] for name, each in points.items()}
+        shift = APART * k - float(here["pelvis"][2])
+        lift = -stairs.rise / stairs.length * float(here["pelvis"][2])
+        skeleton(
+            axes, {name: each + np.array([0.0, lift, 0.0]) for name, each in here.items()}, "side", shift, scale=0.6
+        )
+        corners = stairs.profile(FIRST, LAST) + np.array([shift, lift])
+        near = corners[abs(corners[:, 0] - APART * k) < APART / 2]
+        ends = [[APART * (k - 0.48), near[0, 1]], *near, [APART * (k + 0.48), near[-1, 1]]]
+        axes.plot(*np.array(ends).T, **LINE)
+        for at, force in zip(pressed[k], forces[k], strict=True):
+            if np.isfinite(at).all():
+                foot = np.array([at[2] + shift, at[1] + lift])
+                axes.annotate("", foot + LONG * force[[2, 1]], foot, arrowprops=ARROW, zorder=9)
+    axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=(-0.45, 1.95))
     axes.axis("off")

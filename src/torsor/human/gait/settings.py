@@ -8,15 +8,19 @@ from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
-from torsor.checks import indices_of, instance_of, number, one_of, positive, table, whole_number
+from torsor.checks import indices_of, instance_of, interval, number, one_of, positive, table, whole_number
 from torsor.errors import ModelError, describe, shortened
 from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_side
 from torsor.human.body.loads import Backpack, Box
+from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.contact.froude import warn_of_running
+from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Walk
+from torsor.human.contact.stairs import check_stairs
 from torsor.human.terms.habits import Habits
+from torsor.human.terms.rails import check_reach
 from torsor.motion import Phase
 from torsor.motion.transcription.phase import POINTS
 from torsor.robot.robot import Robot
@@ -127,6 +131,7 @@ class WalkSettings:
     objective: Mapping[str, float] | None
     given_habits: Habits | None
     friction: float
+    ranges: Mapping[str, tuple[float, float]] | None = None
 
     def check(self, objectives: Sequence[str]) -> None:
         """Raise ModelError for settings that are invalid, with the fix."""
@@ -154,10 +159,12 @@ class WalkSettings:
         if not any(self.weights.values()):
             allowed = "a weight of one of the objectives"
             raise ModelError(describe("no weight is above 0", where=self.where, allowed=allowed))
-        held = self.held  # raises for invalid angles
+        held, _ = self.held, self.narrowed  # they raise for invalid angles and ranges
         if self.walk.steps == 1:
             strengths = dict(zip(joints, self.body.effort_limit[len(GLOBAL) :].tolist(), strict=True))
-            self._check_symmetry({"frozen": held, "strength": factors, "effort_limit": strengths})
+            self._check_symmetry(
+                {"frozen": held, "strength": factors, "effort_limit": strengths} | {"ranges": self.narrowed}
+            )
         self._warn_of_speed()
 
     def _warn_of_speed(self) -> None:
@@ -186,6 +193,10 @@ class WalkSettings:
         if self.walk.step.is_free and not self.version.is_free:
             found = "a step with a free length, width, speed or timing"
             raise ModelError(describe(found, where=self.where, fix='walking(version="free"), or numbers'))
+        if self.walk.step.rise:
+            self._check_stairs()
+        if self.walk.rails is not None:
+            self._check_rails(self.walk.rails)
         step, given = self.walk.step, {"steps=2": self.walk.steps == 2}
         given[f"points={self.version.points}"] = self.version.points < FEWEST
         is_planar = self.planar and bool(self.weights.get("balance"))
@@ -196,6 +207,27 @@ class WalkSettings:
                 fix = f"leave it out, or choose another version (points: {FEWEST} or more)"
                 raise ModelError(describe(f"{name} with the version 'free'", where=self.where, fix=fix))
 
+    def _check_stairs(self) -> None:
+        """Raise ModelError for stairs that a body cannot climb, and for what cannot be together with them."""
+        if not self.version.is_free:
+            found = f"stairs (rise is {self.walk.step.rise:g} m) with a version that has habits of level walking"
+            raise ModelError(describe(found, where="walk", fix='walking(version="free")'))
+        if self.slope:
+            found = f"rise is {self.walk.step.rise:g} m and slope is {self.slope:g} rad"
+            raise ModelError(describe(found, where="walk", allowed="one of them"))
+        check_stairs(self.walk.step, self.body)
+
+    def _check_rails(self, rails: Rails) -> None:
+        """Raise ModelError for rails that the hands cannot hold."""
+        instance_of(rails, Rails, "walk", "rails", allowed="a torsor.human.Rails")
+        if not self.version.is_free:
+            found = "rails with a version whose arms have habits"
+            raise ModelError(describe(found, where="walk", fix='walking(version="free")'))
+        if self.box is not None:
+            raise ModelError(describe("rails and a box", where="walk", allowed="one of them in the hands"))
+        x, y, _ = landmark(self.body, "right_upper_arm").tolist()
+        check_reach(self.body, rails, (x, y, rails.ahead), "walk")
+
     @cached_property
     def habits(self) -> Habits:
         """The habits: those given, or the default ones; printed problems and free steps have none."""
@@ -205,7 +237,7 @@ class WalkSettings:
             return replace(Habits.none(), knee=None, clearance=CLEARANCE)
         return Habits.none() if self.version.is_printed else Habits()
 
-    def _check_symmetry(self, tables: Mapping[str, Mapping[str, float]]) -> None:
+    def _check_symmetry(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         """Raise ModelError if the sides differ, since the second step is the mirror image of the first."""
         links = {link.name: link for link in self.loaded.links}
         for name, link in links.items():
@@ -252,6 +284,34 @@ class WalkSettings:
         return sideways | frozen_joints(self.body, self.frozen, self.where)
 
     @cached_property
+    def narrowed(self) -> dict[str, tuple[float, float]]:
+        """The coordinates with given ranges (rad; m): those whose names end with a key of ``ranges``."""
+        found, names = dict[str, tuple[float, float]](), self.body.coordinate_names
+        for key, given in table(self.ranges, "walk", "ranges").items():
+            low, high = interval(given, "walk", f"the range of {key}")
+            own = [name for name in names if name == key or name.endswith(f"_{key}")]
+            if not own:
+                raise ModelError(describe(f"ranges name {key!r}", where="walk", allowed=", ".join(names)))
+            for name in own:
+                k = names.index(name)
+                ends = max(low, float(self.body.lower[k])), min(high, float(self.body.upper[k]))
+                if name in self.held or ends[0] > ends[1]:
+                    what = "it is frozen" if name in self.held else f"its range is {_span(self.body, k)}"
+                    fix = "leave it out, or choose other numbers (rad; m)"
+                    raise ModelError(
+                        describe(f"range of {name}: {low:g} to {high:g}", where="walk", allowed=what, fix=fix)
+                    )
+                found[name] = ends
+        return found
+
+    def bounds(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Return lower and upper bounds of the coordinates that move: given ranges, or those of habits and joints."""
+        lower, upper = self.habits.bounds(self.loaded, list(self.moving), self.slope, self.box is not None)
+        for name, (low, high) in self.narrowed.items():
+            lower[name], upper[name] = low, high
+        return lower, upper
+
+    @cached_property
     def moving(self) -> tuple[str, ...]:
         """The coordinates that move."""
         return tuple(name for name in self.body.coordinate_names if name not in self.held)
@@ -261,3 +321,8 @@ class WalkSettings:
         """Arguments of all terms with contact forces."""
         strength = dict(self.strength or {})
         return {"body": self.loaded, "support": self.walk, "friction": self.friction, "strength": strength}
+
+
+def _span(body: Robot, k: int) -> str:
+    """Return the range of a coordinate in words."""
+    return f"{body.lower[k]:.3g} to {body.upper[k]:.3g}"

@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.table import Table
 
 from torsor.human.body.coordinates import GLOBAL
+from torsor.human.contact.schedule import described
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
 from torsor.human.gait.free_fall import free_fall
@@ -32,6 +33,7 @@ UNITS = {
     "speed": "m/s",
     "step_length": "m",
     "step_width": "m",
+    "step_rise": "m",
     "duration": "s",
     "mass": "kg",
     "energy": "J; distance m; cost_of_transport J/(kg m)",
@@ -82,6 +84,7 @@ class Stride(Result, StrideCurves):
             "speed": step.speed,
             "step_length": step.length,
             "step_width": step.width,
+            "step_rise": step.rise,
             "duration": self.duration,
             "mass": self.body.mass,
             "objective": {part.title: part.weighted for part in self.result.parts},
@@ -124,7 +127,7 @@ class Stride(Result, StrideCurves):
         facts = {
             "who": who(self.result.problem),
             "status": self.result.status,
-            "speed": f"{step.speed:g} m/s, steps of {step.length:.3g} m",
+            "speed": described(step),
             "duration": f"{self.duration:.4g} s, a foot is on the ground for {100 * step.duty_factor:.0f} % of it",
             "vertical force": ", ".join(f"{name} {100 * each:.0f} %" for name, each in vertical.items()) + " of weight",
             "positive work": f"{self.energy.cost_of_transport:.3f} J/(kg m)",
@@ -138,8 +141,8 @@ class Stride(Result, StrideCurves):
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:
-        tables = _objective(self), _peaks(self), _energy(self)
-        return Group(*tables) if self.is_run else Group(*tables, self.likeness())
+        people = [each for each in [self.likeness()] if each]
+        return Group(_objective(self), _peaks(self), _energy(self), *people)
 
     def plot(self, path: str | Path | None = None, references: Any = None) -> Any:
         """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it.
@@ -195,7 +198,7 @@ def _objective(stride: StrideCurves) -> Table:
 
 def _peaks(stride: StrideCurves) -> Table:
     found, step = peaks(stride), stride.step
-    walk = f"{step.speed:g} m/s, steps of {step.length:.3g} m, {stride.body.mass:.1f} kg"
+    walk = f"{described(step)}, {stride.body.mass:.1f} kg"
     title = f"{stride.side.capitalize()} stride: {walk}"
     if not stride.result.is_feasible:
         title += f"; it violates its constraints: {stride.result.status}"

@@ -18,8 +18,10 @@ from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.free_walk import FreeWalk
+from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.sharing import SPEED, WIDTH
+from torsor.human.gait.climbing import StairProblem
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES, weighted_terms
 from torsor.human.gait.printed_set import PrintedWalk, printed_constraints
 from torsor.human.gait.settings import Version, VersionChanges, WalkSettings, changed_version
@@ -28,7 +30,9 @@ from torsor.human.terms.feet import Clears, Stands, contacts
 from torsor.human.terms.forces import Balance, Strengths, Torques
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.problem import HumanProblem
+from torsor.human.terms.rails import rail_constraints
 from torsor.human.terms.sharing import BothPress, SharedBalance, sharing_bounds
+from torsor.human.terms.stairs import stair_clearance
 from torsor.motion import MotionProblem, Number, Periodic, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint
@@ -52,6 +56,8 @@ def walking(
     objective: Mapping[str, float] | None = None,
     habits: Habits | None = None,
     friction: float = 0.8,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    rails: Rails | None = None,
     **changes: Unpack[VersionChanges],
 ) -> MotionProblem:
     """Return the problem of one step of walking with least effort.
@@ -60,22 +66,26 @@ def walking(
     that are frozen by default (clavicles, wrists, neck, head and the upper spine, so that 38 of the 55 coordinates
     move); ``planar`` freezes all motion out of the sagittal plane. ``strength`` has {coordinate: factor} of strengths.
     ``curves`` bounds hips, knees and ankles by their strength at the angle and velocity, times these factors.
+    ``ranges`` has {coordinate: (least, most)} (rad; m) in place of the ranges of habits and joints; a name without a
+    side is for both. {"knee_flexion": (0.5, 2.0)} walks crouched.
 
-    How: ``step`` has length, width, speed and contacts; ``slope`` (rad) is uphill if positive. With ``steps=2``, left
-    and right may differ, ``frozen`` and ``strength`` may be one-sided, and accelerations are continuous. ``objective``
-    has weights of "effort", "balance" (moments about the centre of the support), "joint loads" (forces in hips, knees
-    and ankles; "reaction" is its older name), "heat" and "strength" (docs/objectives.md); the default is
-    {"effort": 1.0}. ``habits`` keep the walk like that of people. ``friction`` is the coefficient of friction.
+    How: ``step`` has length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is uphill if positive.
+    With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
+    different lengths, and accelerations are continuous. ``objective`` has weights of "effort", "balance" (moments about
+    the centre of the support), "joint loads" (forces in hips, knees and ankles; "reaction" is its older name), "heat"
+    and "strength" (docs/objectives.md); the default is {"effort": 1.0}. ``habits`` keep the walk like that of people.
+    ``friction`` is the coefficient of friction.
 
-    Discretisation: ``version`` is "free" for a free step, and otherwise "thesis", with 6 cubic control points for each
-    coordinate, or "clean", with 8, accelerations that are continuous from step to step, and feet that hardly slip.
-    ``changes`` replace fields of the
-    version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
+    Discretisation: ``version`` is "free" for a free step and on stairs; otherwise it is "thesis", with 6 cubic control
+    points for each coordinate, or "clean", with 8, accelerations that are continuous from step to step, and feet that
+    hardly slip. ``changes`` replace fields of the version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m),
+    ``slip`` (m/s) and ``order``.
 
     Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
     free (all of them by default), has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} for
     each metre; "heat", "strength", "balance" (the margin of stability) and "joint loads" may be added or take their
-    place (docs/free_steps.md, docs/objectives.md). It takes no ``steps=2``.
+    place (docs/free_steps.md, docs/objectives.md). The hands may hold ``rails`` in turn, and stairs
+    are possible (docs/stairs_and_rails.md). It takes no ``steps=2``.
 
     As printed: the version "printed" has the objective and the constraints that Barman 2020 prints (eqs. 5.1 to 5.10),
     and no others; no motion is known that satisfies it. "nearest" has bands for heights (2 mm) and velocities (2 mm/s)
@@ -89,11 +99,11 @@ def walking(
         (228, 38)
     """
     if version is None:
-        version = "free" if isinstance(step, Step) and step.is_free else "thesis"
+        version = "free" if isinstance(step, Step) and (step.is_free or step.rise) else "thesis"
     chosen = changed_version(version, changes)
     settings = WalkSettings(
         body=checked_body(body, "walk"),
-        walk=_walk(step, steps, chosen),
+        walk=_walk(step, steps, chosen, rails),
         version=chosen,
         load=load,
         slope=slope,
@@ -104,12 +114,13 @@ def walking(
         objective=objective,
         given_habits=habits,
         friction=friction,
+        ranges=ranges,
     )
     settings.check(tuple(FREE_OBJECTIVES if chosen.is_free else OBJECTIVES))
     constraints = _constraints(settings)
     model, numbers = shared_model(settings.loaded)
     order = _relaxation_order(settings, constraints)
-    kind = PrintedWalk if settings.version.is_printed else HumanProblem
+    kind = PrintedWalk if chosen.is_printed else StairProblem if settings.walk.step.rise else HumanProblem
     return kind(
         model,
         settings.version.phase(settings.walk),
@@ -124,11 +135,11 @@ def walking(
     )
 
 
-def _walk(step: Step | None, steps: int, version: Version) -> Walk:
+def _walk(step: Step | None, steps: int, version: Version, rails: Rails | None) -> Walk:
     """Return the walk of a step; without one, that of the version."""
     if not version.is_free:
-        return Walk(Step() if step is None else step, steps)
-    return FreeWalk(Step(length="free", width="free", timing="free") if step is None else step, steps)
+        return Walk(Step() if step is None else step, steps, rails=rails)
+    return FreeWalk(Step(length="free", width="free", timing="free") if step is None else step, steps, rails=rails)
 
 
 def _relaxation_order(settings: WalkSettings, constraints: list[Constraint | Ends]) -> tuple[list[str], ...]:
@@ -148,7 +159,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         ]
     if version.is_free:
         return _free_constraints(settings)
-    lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
+    lower, upper = settings.bounds()
     return [
         repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
@@ -164,7 +175,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
 def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     """Return the constraints of a step whose lengths and times may be free."""
     version, habits, body, step = settings.version, settings.habits, settings.loaded, settings.walk.step
-    lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
+    lower, upper = settings.bounds()
     ends = {SPEED: step.bounds("speed"), WIDTH: step.bounds("width")}
     nominal = {SPEED: step.nominal.speed, WIDTH: step.nominal.width}
     variables = {name: Number(nominal[name], *ends[name]) for name in ends}
@@ -177,10 +188,22 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         SharedBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
         BothPress(**settings.ground, name="both feet press"),
         *sharing_bounds(step.toe_off),
-        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True),
+        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True, floor=_floor(step)),
         *_swing(settings),
+        *_rails(settings),
         *habits.constraints(body, settings.box, clear=not settings.planar),
     ]
+
+
+def _rails(settings: WalkSettings) -> list[Constraint]:
+    """Return the constraints of the left hand, whose foot swings, on its rail."""
+    rails = settings.walk.rails
+    return [] if rails is None else rail_constraints(settings.ground, rails, sides=("left",), is_released=True)
+
+
+def _floor(step: Step) -> dict[str, float]:
+    """Return the lowest ground under each foot: the left one swings from a tread to another."""
+    return {"right": 0.0, "left": -abs(step.rise)}
 
 
 def _curves(settings: WalkSettings) -> list[Constraint]:
@@ -198,6 +221,8 @@ def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symm
         pace = {"paces": {"tz": least}} if least == most else {"paces": {"tz": 1.0}, "paced_by": SPEED}
     else:
         ahead = {"tz": walk.steps * walk.step.length}
+    if walk.step.rise:
+        ahead["ty"] = walk.steps * walk.step.rise
     if walk.steps == 2:
         return Periodic(shifts=ahead, order=order, name="the next stride is the same")
     others, signs = mirror(names)
@@ -216,7 +241,9 @@ def _swing(settings: WalkSettings) -> list[Constraint]:
             low, high = (math.radians(each) for each in habits.knee)
             at = walk.whole_s(index, step.knee)
             found.append(Positions(only=[knee], lower=low, upper=high, at=at, name=f"knee bent in swing{which}"))
-        if habits.clearance:
+        if step.rise:
+            found += stair_clearance(settings.loaded, step, side, habits.clearance, settings.version.slack, SWING)
+        elif habits.clearance:
             during = walk.whole_s(index, step.toe_off + SWING), walk.whole_s(index, 1.0 - SWING)
             clear: dict[str, Any] = {"body": settings.loaded, "side": side, "height": habits.clearance}
             for point in ("heel", "ball", "toe"):

@@ -9,8 +9,9 @@ from torsor.arrays import Array
 from torsor.checks import number, positive
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.postures import BUTTOCKS, both, hips_apart, sitting, standing
+from torsor.human.contact.rails import Rails
 from torsor.human.contact.support import Seat, Sitting, smoothstep
-from torsor.human.tasks.standing_up import LAP
+from torsor.human.tasks.standing_up import LAP, seated
 from torsor.human.tasks.task import IDLE, RANGES, TaskSettings
 from torsor.human.terms.places import Placed
 from torsor.motion import End, MotionProblem, Start
@@ -40,6 +41,7 @@ def sitting_down(
     on: float = 0.6,
     share: float = 0.8,
     peak: float = 1.0,
+    rails: Rails | None = None,
     symmetric: bool = True,
     frozen: Mapping[str, float] | None = None,
     points: int = 12,
@@ -48,7 +50,8 @@ def sitting_down(
     """Return the problem of sitting down on a seat of a height (m), from standing to sitting upright at rest.
 
     From the fraction ``on`` of the duration the hips are on the seat, which carries smoothly more until it has the
-    fraction ``share`` of the whole force at the end. ``peak`` and the other arguments are those of ``standing_up``.
+    fraction ``share`` of the whole force at the end. The hands are on ``rails`` at the end. ``peak`` and the other
+    arguments are those of ``standing_up``.
 
     Example:
         >>> sitting_down(seat=0.5).name
@@ -59,9 +62,10 @@ def sitting_down(
     legs = sitting(task.body, positive(seat, "sit-down", "seat"), "sit-down")
     first, last = task.posture(standing(task.body)), task.posture(both(LAP) | legs)
     back = -legs["tz"]
-    support = SittingDown(hips_apart(task.body), height=seat, back=back, share=share, off=1 - touch)
+    support = SittingDown(hips_apart(task.body), height=seat, back=back, share=share, off=1 - touch, rails=rails)
     place = (0.0, seat + BUTTOCKS, -back)
     during = (touch, 1.0)
     aims = [Placed(body=task.body, frame="pelvis", place=place, near=0.015, during=during, name="hips on the seat")]
-    ends = [Start(q=first, v=0.0, a=0.0), End(q=last, v=0.0, a=0.0)]
-    return task.problem(support, aims, ends, (first, last), ranges={**RANGES, **IDLE}, peak=weight)
+    ends = [Start(q=first, v=0.0, a=0.0), End(q=seated(task, last, place, rails), v=0.0, a=0.0)]
+    arms, since = ({**RANGES, **IDLE}, 0.0) if rails is None else (RANGES, 1.0 - rails.until)
+    return task.problem(support, aims, ends, (first, last), ranges=arms, peak=weight, on_rails=(since, 1.0))

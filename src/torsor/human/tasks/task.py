@@ -27,6 +27,7 @@ from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.hands import HandBalance, HandEffort, HandTorques, HandTrunk
 from torsor.human.terms.legs import LegPeaks
 from torsor.human.terms.problem import HumanProblem
+from torsor.human.terms.rails import rail_constraints
 from torsor.human.terms.trunk import LimbTorques, TrunkTorques
 from torsor.motion import MotionError, MotionProblem, MotionResult, Phase, Positions
 from torsor.motion.starts import fit
@@ -155,14 +156,16 @@ class TaskSettings:
         peak: float = 0.0,
         ranges: Ranges = RANGES,
         posture: float = POSTURE,
+        on_rails: tuple[float, float] = (0.0, 1.0),
         relax_aims_first: bool = False,
     ) -> MotionProblem:
         """Return the problem of least effort on flat feet, within ranges and strengths, in balance.
 
         ``aims`` are the constraints of the task itself, ``body`` is that with the ``load``, and ``guess`` are the first
         and last posture of the initial guess. ``trunk`` replaces the strengths of the spine's flexions, ``hands`` are
-        forces on the hands, ``peak`` is the weight of the peaks of hip and knee moments. If the problem is infeasible,
-        torques are relaxed before balance and aims, or after the aims.
+        forces on the hands, ``peak`` is the weight of the peaks of hip and knee moments. The hands hold the support's
+        rails within the times ``on_rails``. If the problem is infeasible, torques are relaxed before balance and aims,
+        or after the aims.
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
@@ -175,6 +178,7 @@ class TaskSettings:
             *torques,
             balance,
             *contacts(body, support, SLACK, SLIP),
+            *([] if support.rails is None else rail_constraints(ground, support.rails, on_rails)),
             *aims,
         ]
         titles, forces = [each.title for each in aims], ([each.title for each in torques], ["balance"])

@@ -48,7 +48,7 @@ class Stands(Constraint):
         side, (x, z) = self.stance.side, self.stance.heel
         heel = landmark(self.body, f"{side}_heel")
         at = [landmark(self.body, f"{side}_{point}") - heel for point, _ in self.stance.points]
-        return np.asarray(np.array(at) + np.array([x, 0.0, z]))
+        return np.asarray(np.array(at) + np.array([x, self.stance.height, z]))
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return for each point its position on the link and its place on the ground (K, 6)."""
@@ -110,11 +110,13 @@ def contacts(
     below: float | None = None,
     prefix: str = "",
     is_relative: bool = False,
+    floor: Mapping[str, float] | None = None,
 ) -> list[Constraint]:
     """Return the constraints of all stances, and of heels, balls and toes that stay above the ground otherwise.
 
     Points are fixed along these ``axes`` only, and bounded in position along those of them that are ``placed``. Free
-    points are at most ``below`` (m) under the ground, by default ``slack``. Names begin with the ``prefix``.
+    points are at most ``below`` (m) under the ground, by default ``slack``; ``floor`` has {side: height (m)} of the
+    ground, 0 by default. Names begin with the ``prefix``.
     """
     found: list[Constraint] = []
     names = list[str]()
@@ -132,5 +134,6 @@ def contacts(
         for point in ("heel", "ball", "toe"):
             for k, during in enumerate(support.free(side, point)):
                 name = f"{prefix}{side} {point} above the ground" + (f", {k + 1}" if k else "")
-                found.append(Clears(body=body, side=side, point=point, height=height, during=during, name=name))
+                own = height + (floor or {}).get(side, 0.0)
+                found.append(Clears(body=body, side=side, point=point, height=own, during=during, name=name))
     return found

@@ -10,6 +10,7 @@ from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import JOINTS, Curve, JointStrength, StrengthCurves
 from torsor.human.contact.contact_forces import REACTIONS, ground_data
+from torsor.human.contact.hand_node import KNUCKLES, WEIGHT
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.support import SharedSupport, Support
 from torsor.human.terms.muscles import metres, muscle_torques
@@ -22,6 +23,12 @@ LEAST = 0.05  # lower bound of the vertical force, as a fraction of the weight
 ARM = 0.1  # lever arm that makes moments dimensionless, with the weight (m)
 CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in JOINTS)  # coordinates with strength curves
 CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in CURVED for way in JointStrength._fields})
+
+
+def hand_data(body: Robot, s: Array) -> dict[str, Array]:
+    """Return where forces act on the hands (K, 3), and the weight (K, 1) that is the unit of the forces of rails."""
+    at, weight = body.place("left_knuckles").pose[:3, 3], body.mass * float(np.linalg.norm(body.gravity))
+    return {KNUCKLES: np.tile(at, (len(s), 1)), WEIGHT: np.full((len(s), 1), weight)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,9 +46,10 @@ class Grounded(Term):
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the contact data (K, ``GROUND.size``) at times s (K,)."""
+        hands = {} if self.support.rails is None else hand_data(self.body, s)
         if isinstance(self.support, SharedSupport):
-            return {"shared ground": self.support.shared(s, self.body, self.friction)}
-        return {"ground": ground_data(self.body, self.support, self.friction, s)}
+            return {"shared ground": self.support.shared(s, self.body, self.friction), **hands}
+        return {"ground": ground_data(self.body, self.support, self.friction, s), **hands}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

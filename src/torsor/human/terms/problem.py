@@ -10,6 +10,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.hand_forces import hand_wrenches
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.contact.balance import ground_reaction
+from torsor.human.contact.hand_node import RAILS
 from torsor.human.contact.support import Foot
 from torsor.human.terms.hands import Handled
 from torsor.human.terms.samples import grounded_term, sampled
@@ -48,7 +49,7 @@ class HumanProblem(MotionProblem):
             for link, part in ((f"{side}_foot", 1 - toes[:, k]), (f"{side}_toes", toes[:, k])):
                 own = part[:, None] * found.forces[:, k], part[:, None] * found.moments[:, k]
                 external[:, body.link_names.index(link)] = _at_link(body, found.q, link, *own)
-        hands = hand_forces_of(self, solution.times)
+        hands = hand_forces(solution, s)
         external += hand_wrenches(body, found.q, hands)
         places = np.stack([body.pose(found.q, f"{side}_knuckles")[:, :3, 3] for side in SIDES], axis=1)
         others = found.forces + hands, found.moments + np.cross(places, hands)
@@ -67,6 +68,17 @@ def hand_forces_of(problem: MotionProblem, times: Array) -> Array:
     """
     term = grounded_term(problem)
     return term.hands.at(times) if isinstance(term, Handled) else np.zeros((len(times), len(SIDES), 3))
+
+
+def hand_forces(solution: Any, s: Array) -> Array:
+    """Return the forces (K, 2, 3) (N) on the right and the left hand at times s (K,): given ones and those of rails."""
+    problem, body = solution.problem, solution.robot
+    phase_layout, names = solution.program.layout.phases[0], problem.model.names
+    found = hand_forces_of(problem, phase_layout.times(solution.x, s))
+    if RAILS[0] in names:
+        profiles, weight = phase_layout.profiles(solution.x, s, 1)[0], body.mass * float(np.linalg.norm(body.gravity))
+        found = found + weight * profiles[:, [names.index(name) for name in RAILS]].reshape(len(s), len(SIDES), 3)
+    return found
 
 
 def load_of(problem: MotionProblem) -> Backpack | Box | None:

@@ -13,10 +13,11 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
 from torsor.human.contact.contact_forces import REACTIONS
+from torsor.human.contact.hand_node import loaded
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.forces import Grounded
-from torsor.human.terms.hands import Handled, loaded
+from torsor.human.terms.hands import Handled
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import MotionProblem, MotionResult, Node
 from torsor.motion.terms.term import Constraint, Rows
@@ -33,7 +34,7 @@ class Samples:
     ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), zero for the six global coordinates; ``forces`` and ``moments``
     (K, 2, 3) of the ground on the feet, moments about the origin; ``reactions`` (K, 2, 3, 3) on the links below hip,
     knee and ankle; ``kinetic`` and ``potential`` (K,) energy (J); ``ground`` (K, 2), the power of the ground at the
-    feet (W). Vectors are in base axes.
+    feet (W); ``heights`` (K, 2) (m) of the ground under the feet. Vectors are in base axes.
     """
 
     q: Array
@@ -46,17 +47,21 @@ class Samples:
     kinetic: Array
     potential: Array
     ground: Array
+    heights: Array
 
-    def mirrored(self, body: Robot, ahead: float = 0.0) -> "Samples":
-        """Return the mirror image, with left and right exchanged, moved forward along the slope by ``ahead`` (m)."""
-        names, rise = body.coordinate_names, -body.mass * float(body.gravity[2]) * ahead
+    def mirrored(self, body: Robot, ahead: float = 0.0, up: float = 0.0) -> "Samples":
+        """Return the mirror image, with left and right exchanged, moved forward by ``ahead`` and ``up`` (m)."""
+        way = np.array([0.0, up, ahead])
+        names, lifted = body.coordinate_names, -body.mass * float(body.gravity @ way)
         order, signs = mirror(names)
         q, v, a, torques = (each[:, order] * signs for each in (self.q, self.v, self.a, self.torques))
         q[:, names.index("tz")] += ahead
+        q[:, names.index("ty")] += up
         forces = self.forces[:, ::-1] * FLIP
-        moments = self.moments[:, ::-1] * TURN + np.cross([0.0, 0.0, ahead], forces)
+        moments = self.moments[:, ::-1] * TURN + np.cross(way, forces)
         reactions, ground = self.reactions[:, ::-1] * FLIP, self.ground[:, ::-1]
-        return Samples(q, v, a, torques, forces, moments, reactions, self.kinetic, self.potential + rise, ground)
+        energies, heights = (self.kinetic, self.potential + lifted), self.heights[:, ::-1] + up
+        return Samples(q, v, a, torques, forces, moments, reactions, *energies, ground, heights)
 
     def then(self, later: "Samples") -> "Samples":
         """Return these samples followed by later ones, whose first instant is the last one here and is left out."""
@@ -167,6 +172,7 @@ def sampled(result: MotionResult, s: Array) -> Samples:
         kinetic=parts["kinetic"][:, 0],
         potential=parts["potential"][:, 0],
         ground=np.hstack([parts[f"ground {side}"] for side in SIDES]),
+        heights=term.support.heights(s),
     )
 
 

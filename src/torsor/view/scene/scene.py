@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
-from torsor.human import Sitting
 from torsor.mechanism import Visual
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -19,7 +18,7 @@ from torsor.view.scene.bodies import bones, ellipsoid_solid, joint_mark, size_of
 from torsor.view.scene.mesh_files import Painted, read_painted
 from torsor.view.scene.proportions import bone_radius
 from torsor.view.scene.solids import Solid, ball, surface_of
-from torsor.view.scene.things import BROWN, WOOD, Carried, Thing, seat_solids
+from torsor.view.scene.things import BROWN, FIXED, WOOD, Carried, Thing, fixed_solids
 from torsor.view.scene.triangles import Triangles, capsule, joined
 
 Color = tuple[float, float, float, float]
@@ -86,12 +85,13 @@ class Scene:
     def of(cls, robot: Robot | ParallelRobot, meshes: bool = True, things: Sequence[Thing] = ()) -> "Scene":
         """Return the scene of a robot; ``meshes=False`` draws links with meshes as if they had no shapes.
 
-        ``things`` are what a human carries or sits on.
+        ``things`` are what a human carries, sits or walks on.
         """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
         bent = tuple(beams(tree))
-        loads = tuple(Carried(tree, each) for each in things if not isinstance(each, Sitting))
-        seats = [_drawn("seat", -1, WOOD, "visual", seat_solids(each)) for each in things if isinstance(each, Sitting)]
+        loads = tuple(Carried(tree, each) for each in things if not isinstance(each, FIXED))
+        fixed = [fixed_solids(each) for each in things if isinstance(each, FIXED)]
+        seats = [_drawn(name, -1, WOOD, "visual", solids) for name, solids in fixed]
         moved = _moved(tree, bent, loads)
         return cls(tree, (*_shown(tree, meshes), *moved, *seats), (*bent, *loads))
 

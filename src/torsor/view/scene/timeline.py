@@ -11,12 +11,13 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.schedule import Walk
+from torsor.human.contact.stairs import stairs_of
 from torsor.human.contact.support import Sitting, Support
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.pressing import feet_and_seat, pressure
 from torsor.human.terms.problem import HumanProblem, load_of, who
-from torsor.human.terms.samples import sampled, walk_of
+from torsor.human.terms.samples import grounded_term, sampled, walk_of
 from torsor.identification import Identified
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
@@ -156,7 +157,8 @@ def _of_task(result: MotionResult, term: Grounded) -> Timeline:
 def _things(problem: MotionProblem, support: Support) -> tuple[Thing, ...]:
     """Return what the body of a problem carries and sits on."""
     load, seats = load_of(problem), [support] if isinstance(support, Sitting) else []
-    return (*([] if load is None else [load]), *seats)
+    found = stairs_of(support, grounded_term(problem).body), support.rails, load
+    return (*(each for each in found if each is not None), *seats)
 
 
 def _of_stride(stride: StrideCurves) -> Timeline:
