@@ -23,10 +23,7 @@ FAR, OFF = 10.0, 0.3  # largest growth of the residual in a step, or largest mea
 SOFT = 0.9999  # factor of the error below which a step is accepted although the filter rejects it
 RESTARTS, RESTART_MU = 5, 1e-4
 STILL, STILLS = 1e-14, 20  # relative step that counts as 0, and how many of them in a row are accepted
-SHARE, LESS = (
-    0.25,
-    0.1,
-)  # first gap of the barrier problem relative to the objective, and the factor by which it shrinks
+SHARE, LESS = 0.25, 0.1  # first gap of the barrier problem relative to the objective, and the factor that shrinks it
 SETTLED = 0.3  # predicted decrease, relative to the gap, below which the gap shrinks
 CLOSE = 3e-3  # mean residual below which the gap shrinks, and all curvature of the constraints counts
 SHORT, SHORTS = 1e-2, 4  # step length that counts as short, and how many of them in a row count as stuck
