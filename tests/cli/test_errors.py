@@ -135,7 +135,7 @@ LOCKED = Path("/proc")  # a folder in which nobody can write, not even root
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_computed(
     arguments: list[str], place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for work in ("predict._prediction", "simulate.simulate", "reproduce._computed"):
+    for work in ("predict._options_of", "simulate.simulate", "reproduce._computed"):
         monkeypatch.setattr(f"torsor.cli.{work}", lambda *_, **__: pytest.fail("it is computed"))
     path = LOCKED / place
     assert main([*arguments, str(path)]) == 1

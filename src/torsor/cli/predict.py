@@ -52,16 +52,16 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    prediction = _prediction(arguments.problem)
     for path in (arguments.csv, arguments.samples):
         check_output(path, [".csv"])
+    check_plot(arguments.plot)
+    check_report(arguments.report)
+    check_report(arguments.ergonomics)
+    prediction = _prediction(arguments.problem)
     for path in arguments.save or ():
         check_output(path, [".npz", *prediction.saves])
         if path.suffix.lower() in KINDS:
             movie_path(path, "predict")
-    check_plot(arguments.plot)
-    check_report(arguments.report)
-    check_report(arguments.ergonomics)
     given = _options_of(prediction, arguments)
     problem = prediction.problem(given)
     try:

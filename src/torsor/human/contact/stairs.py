@@ -89,7 +89,7 @@ def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
     (back, front), rise, length = tread(step, foot), step.rise, float(step.length)
     if rise > 0:
         return tuple(Edge(round(back + k * length, 12), k * rise, 1.0) for k in range(3))
-    return tuple(Edge(round(front + k * length, 12), k * rise, -1.0) for k in (-1, 0))
+    return tuple(Edge(round(front + k * length, 12), k * rise + 0.0, -1.0) for k in (-1, 0))
 
 
 def highest_rise(body: Robot) -> float:
@@ -97,7 +97,7 @@ def highest_rise(body: Robot) -> float:
 
     Example:
         >>> round(highest_rise(torsor.library.human()), 2)
-        0.55
+        0.53
     """
     hip, knee, ankle = (landmark(body, f"right_{name}") for name in ("thigh", "shank", "foot"))
     thigh, shank = float(hip[1] - knee[1]), float(knee[1] - ankle[1])

@@ -83,7 +83,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Distances(Constraint):
+class _Distances(Constraint):
     """The distances from measured data, as rows without bounds."""
 
     data_set: Measured
@@ -143,7 +143,7 @@ class Residuals:
         first = 0
         for index, each in enumerate(self.sets):
             key, moments = f"measured {index} ({each.table.shape[1]})", each.moments
-            kernels = problem.kernels_of([Distances(data_set=each, key=key, name=each.name)])
+            kernels = problem.kernels_of([_Distances(data_set=each, key=key, name=each.name)])
             batch = Batch(kernels, layout, _phase_of(each, problem), moments, np.zeros(len(moments)))
             self._batches.append(batch)
             self._parts.append(slice(first, first + batch.m))
