@@ -68,7 +68,8 @@ def _words(names: Iterable[str]) -> str:
 
 _VERSIONS = (
     "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
-    "thesis: 6 control points (default otherwise); clean: 8, tighter contact; "
+    "clean: 8 control points, forces that do not jump, feet that do not slip (default otherwise); "
+    "thesis: 6 control points, looser contact; "
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
