@@ -30,6 +30,7 @@ from torsor.human import Backpack, Box, Step, Stride, near_optimal_walks, record
 from torsor.human.comparison.files import SUFFIXES
 from torsor.human.comparison.given import given_references
 from torsor.human.contact.free_walk import FreeWalk
+from torsor.human.gait.near_optimal import MOST_STARTS
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.gait.settings import VERSIONS
 from torsor.human.terms.habits import METRES
@@ -55,7 +56,10 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     name, _, ends = text.partition("=")
     low, _, high = ends.partition(":")
     try:
-        return name, (float(low), float(high))
+        least, most = float(low), float(high)
+        if not least <= most:
+            raise ValueError
+        return name, (least, most)
     except ValueError:
         allowed = "NAME=LEAST:MOST, as in knee_flexion=30:120"
         raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
@@ -183,6 +187,10 @@ def _step(given: Mapping[str, Any]) -> Step:
         "speed" in given and not {"length", "version", "box", "planar"} & given.keys() and given.get("steps") != 2
     )
     free: dict[str, Any] = {}
+    if given.get("rise") == 0:
+        raise ModelError(
+            describe("--rise is 0", where="walk", allowed="another number", fix="leave it out: level ground")
+        )
     if "rise" in given:
         free = {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"}
     elif given.get("version") == "free" or is_alone:
@@ -222,7 +230,7 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
 
 def _check_starts(given: Mapping[str, Any]) -> None:
     for name in chosen(given, "starts", "workers"):
-        whole_number(given[name], "walk", name)
+        whole_number(given[name], "walk", name, most=MOST_STARTS)
     if "workers" in given and given.get("starts", 1) == 1:
         raise ModelError(describe("--workers without several starts", where="walk", fix="--starts 4"))
 
@@ -245,6 +253,7 @@ def _search(
         plot=partial(found.plot, references=_references(given)),
         tables=(*report.tables, found),
         figures={**report.figures, "near_optimal": found.to_dict()},
+        is_stopped=len(found) < found.starts,
     )
 
 

@@ -91,8 +91,11 @@ class Step:
             if isinstance(given, tuple | list):
                 object.__setattr__(self, name, interval(given, "step", name))
                 positive(given[0], "step", f"the least {name}")
-            elif given != "free":
-                positive(given, "step", name)
+            elif isinstance(given, str) and given != "free":
+                allowed = "a number above 0, two of them (least, most), or 'free'"
+                raise ModelError(describe(f"{name} is {given!r}", where="step", allowed=allowed))
+            elif not isinstance(given, str):
+                object.__setattr__(self, name, positive(given, "step", name))  # numbers of NumPy are numbers too
         if self.timing is None:
             object.__setattr__(self, "timing", "given" if isinstance(self.length, int | float) else "free")
         one_of(self.timing, ("given", "free"), "step", "timing")

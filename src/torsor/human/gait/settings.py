@@ -18,6 +18,7 @@ from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.contact.froude import warn_of_running
 from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Walk
+from torsor.human.contact.sizes import check_step
 from torsor.human.contact.stairs import check_stairs
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.rails import check_reach
@@ -171,7 +172,8 @@ class WalkSettings:
         self._warn_of_speed()
 
     def _warn_of_speed(self) -> None:
-        """Warn of a speed at which people run."""
+        """Warn of a speed at which people run; raise ModelError for steps that nobody can take."""
+        check_step(self.walk.step, self.body, self.where)
         warn_of_running(self.body, self.walk.step.bounds("speed")[0])
 
     def _check_printed(self) -> None:
