@@ -33,6 +33,7 @@ from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.gait.near_optimal import MOST_STARTS
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.gait.settings import VERSIONS
+from torsor.human.gait.stride import peaks_table
 from torsor.human.terms.habits import METRES
 from torsor.human.terms.samples import walk_of
 from torsor.motion import MotionProblem, MotionResult
@@ -264,6 +265,10 @@ def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     stride = Stride(result)
     tables: tuple[RenderableType, ...] = (stride,)
     figures = {"stride": stride.to_dict()}
+    if stride.walk.steps == 2:  # the sides may differ
+        left = Stride(result, "left")
+        tables += (peaks_table(left),)
+        figures["left_stride"] = left.to_dict()
     references = _references(given)
     if references is not None:
         compared = stride.likeness(references)

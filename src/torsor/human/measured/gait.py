@@ -218,7 +218,7 @@ def _who(
         given: Sequence[tuple[str, object]] = (("mass", mass), ("standing", standing))
         for name, value in given:
             if value is not None:
-                fix = "scale the model first: torsor.human.measured.scaled_skeleton(model, standing, ...)"
+                fix = f"leave out {name}, or scale the model first: torsor.human.measured.scaled_skeleton(model, ...)"
                 raise ModelError(describe(f"{name} is given with a model, which has its own", where=WHERE, fix=fix))
         bones = skeleton(model)
         return None, bones, bones.markers, markers.in_axes(OPENSIM) if markers.axes else markers
