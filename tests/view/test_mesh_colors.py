@@ -7,7 +7,7 @@ import pytest
 
 import torsor
 from torsor.view.scene import Scene
-from torsor.view.scene.mesh_files import read_mesh, read_painted
+from torsor.meshes.mesh_files import read_mesh, read_painted
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed (extra: view)")
 

@@ -21,7 +21,7 @@ from torsor.view.page.sliders import controls
 from torsor.view.scene import Scene, Timeline, home
 from torsor.view.scene.detail import detailed, level
 from torsor.view.scene.simplify import simplified, within
-from torsor.view.scene.triangles import box, sphere
+from torsor.meshes.triangles import box, sphere
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> @NUMBERS@ \u2028 \"'&"
