@@ -43,8 +43,8 @@ def axis_ends(shape: str, pose: ca.SX, size: Size) -> list[ca.SX]:
     """Return the centre of a sphere, or both ends of the axis of a capsule or cylinder (3 x 1 each).
 
     Example:
-        >>> axis_ends("capsule", ca.SX(np.eye(4)), (0.1, 2.0))
-        [SX([0, 0, -1]), SX([0, 0, 1])]
+        >>> [ca.DM(end).full().ravel().tolist() for end in axis_ends("capsule", ca.SX(np.eye(4)), (0.1, 2.0))]
+        [[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]]
     """
     center = _column(pose, 3)
     if shape == "sphere":
@@ -68,8 +68,8 @@ def _perpendicular(a: ca.SX, b: ca.SX) -> ca.SX:
     length = ca.sqrt(ca.sumsqr(across))
     small = ca.fabs(a[0]) < 0.6  # some component of a unit vector is small: that axis is not parallel to it
     other = ca.cross(a, ca.if_else(small, ca.SX([1, 0, 0]), ca.SX([0, 1, 0])))
-    found = ca.if_else(length > TINY, across / ca.if_else(length > TINY, length, 1), other / ca.sqrt(ca.sumsqr(other)))
-    return found
+    apart = length > TINY
+    return ca.if_else(apart, across / ca.if_else(apart, length, 1), other / ca.sqrt(ca.sumsqr(other)))
 
 
 def _round_pair(kinds: tuple[str, str]) -> Callable[..., Closest]:
@@ -85,7 +85,7 @@ def _round_pair(kinds: tuple[str, str]) -> Callable[..., Closest]:
     return pair
 
 
-def _on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
+def on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
     """Return the distance of a point from the plane z = 0 of a pose; the normal is the plane's."""
     normal = _column(A, 2)
     height = ca.dot(normal, lowest - _column(A, 3))
@@ -98,8 +98,8 @@ def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
     Where several points are, it is one of them. Shapes: sphere, capsule, cylinder, box, ellipsoid.
 
     Example:
-        >>> lowest_point("box", ca.SX(np.eye(4)), (2.0, 2.0, 4.0), ca.SX([0.6, 0, 0.8]))
-        SX([-1, 1, -2])
+        >>> ca.DM(lowest_point("box", ca.SX(np.eye(4)), (2.0, 2.0, 4.0), ca.SX([0.6, 0, 0.8])))
+        DM([-1, 1, -2])
     """
     center, R = _column(pose, 3), pose[:3, :3]
     down = -(R.T @ up)
@@ -128,7 +128,7 @@ def _plane_pair(kind: str) -> Callable[..., Closest]:
     """Return the function of a plane and a shape of another kind."""
 
     def pair(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
-        return _on_plane(A, lowest_point(kind, B, b, _column(A, 2)))
+        return on_plane(A, lowest_point(kind, B, b, _column(A, 2)))
 
     return pair
 

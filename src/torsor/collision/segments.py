@@ -15,8 +15,8 @@ def on_segment(point: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
     """Return the point (3 x 1) of a segment that is nearest to a point; the ends may be one point.
 
     Example:
-        >>> on_segment(ca.SX([0.25, 1, 0]), ca.SX([0, 0, 0]), ca.SX([1, 0, 0]))
-        SX([0.25, 0, 0])
+        >>> ca.DM(on_segment(ca.SX([0.25, 1, 0]), ca.SX([0, 0, 0]), ca.SX([1, 0, 0])))
+        DM([0.25, 0, 0])
     """
     along = end - start
     square = ca.sumsqr(along)
@@ -29,8 +29,8 @@ def nearest_points(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.
 
     Example:
         >>> across = [ca.SX([0, -1, 2]), ca.SX([0, 1, 2])]
-        >>> nearest_points([ca.SX([-1, 0, 0]), ca.SX([1, 0, 0])], across)
-        (SX([0, 0, 0]), SX([0, 0, 2]))
+        >>> [ca.DM(each) for each in nearest_points([ca.SX([-1, 0, 0]), ca.SX([1, 0, 0])], across)]
+        [DM([0, 0, 0]), DM([0, 0, 2])]
     """
     if len(first) == 1:
         return first[0], second[0] if len(second) == 1 else on_segment(first[0], *second)
