@@ -4,6 +4,7 @@ from torsor.collision.allowed import AllowedCollisions, read_srdf
 from torsor.collision.closed_forms import Closest, closest, is_closed
 from torsor.collision.contacts import contact_points, has_contact_points
 from torsor.collision.distances import DistanceModel, Distances
+from torsor.collision.enclosing import enclosing_capsule
 from torsor.collision.overlaps import overlapping, refuse_overlap
 from torsor.collision.pairs import distance_model
 from torsor.collision.placed import Placed, placed_shapes
@@ -19,6 +20,7 @@ __all__ = [
     "contact_points",
     "default_matrix",
     "distance_model",
+    "enclosing_capsule",
     "has_contact_points",
     "is_closed",
     "overlapping",

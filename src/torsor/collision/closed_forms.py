@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from torsor.arrays import Array
 from torsor.collision.segments import nearest_points
 
 TINY = 1e-12  # m: below it, the direction between two points is rounding
@@ -104,7 +105,7 @@ def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
     center, R = _column(pose, 3), pose[:3, :3]
     down = -(R.T @ up)
     if shape == "sphere":
-        return center - size[0] * up
+        return ca.SX(center - size[0] * up)
     if shape == "ellipsoid":
         squares = ca.vertcat(*(each**2 for each in ca.vertsplit(_stack(size))))
         scaled = squares * down
@@ -113,15 +114,15 @@ def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
     if shape == "box":
         return center + R @ (signs * _stack(size) / 2)
     if shape == "capsule":
-        return center + signs[2] * size[1] / 2 * _column(pose, 2) - size[0] * up
+        return ca.SX(center + signs[2] * size[1] / 2 * _column(pose, 2) - size[0] * up)
     across = ca.sqrt(down[0] ** 2 + down[1] ** 2)
     tilted = across > TINY  # else all points of the disc are equally low
     rim = ca.if_else(tilted, down[:2] / ca.if_else(tilted, across, 1), ca.SX([1, 0]))
-    return center + R @ ca.vertcat(size[0] * rim, signs[2] * size[1] / 2)
+    return ca.SX(center + R @ ca.vertcat(size[0] * rim, signs[2] * size[1] / 2))
 
 
 def _stack(size: Size) -> ca.SX:
-    return ca.vertcat(*size) if isinstance(size, Sequence) else ca.SX(size)
+    return ca.SX(ca.vertcat(*size)) if isinstance(size, Sequence) else ca.SX(size)
 
 
 def _plane_pair(kind: str) -> Callable[..., Closest]:
@@ -218,7 +219,7 @@ def closest(a: str, A: ca.SX, size_a: Size, b: str, B: ca.SX, size_b: Size) -> C
     return CLOSED[b, a](B, size_b, A, size_a).flipped
 
 
-def box_corners(size: Sequence[float]) -> np.ndarray:
+def box_corners(size: Sequence[float]) -> Array:
     """Return the corners (8, 3) of a box in its own axes.
 
     Example:
@@ -226,4 +227,4 @@ def box_corners(size: Sequence[float]) -> np.ndarray:
         [-1.0, -2.0, -3.0]
     """
     signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1], indexing="ij")).reshape(3, -1).T
-    return signs * np.asarray(size, dtype=float) / 2
+    return np.asarray(signs * np.asarray(size, dtype=float) / 2)

@@ -120,9 +120,9 @@ class DistanceModel:
         flipped = kind not in CLOSED
         ends = np.array([self.pairs[column] for column in columns], dtype=np.int64)
         first, second = ends[:, 1 if flipped else 0], ends[:, 0 if flipped else 1]
-        sizes = [np.array([self.shapes[index].shape.size for index in side]) for side in (first, second)]
+        sizes_a, sizes_b = (np.array([self.shapes[index].shape.size for index in side]) for side in (first, second))
         kernel = pair_kernel(*(kind[::-1] if flipped else kind))
-        return _Group(kernel, np.array(columns, dtype=np.int64), first, second, *sizes, flipped)
+        return _Group(kernel, np.array(columns, dtype=np.int64), first, second, sizes_a, sizes_b, flipped)
 
     def __call__(self, q: ArrayLike, gradient: bool = False, among: NDArray[np.bool_] | None = None) -> Distances:
         """Return the distances at the postures q (..., nq).
@@ -144,9 +144,9 @@ class DistanceModel:
             line = np.concatenate([np.cross(first, normal), normal], axis=-1)
             slopes = (line @ twists.reshape(states, -1, 6).swapaxes(-1, -2)) * self._signs
             slopes = slopes if self._gather is None else slopes @ self._gather
-            slopes = slopes.reshape(*lead, count, self.robot.nv)
-        shaped = (each.reshape(*lead, *each.shape[1:]) for each in (distance, normal, points))
-        return Distances(self.names, *shaped, slopes)
+            slopes = slopes.reshape(*lead, count, self.robot.nv) + 0.0  # no negative zeros
+        distance, normal, points = (each.reshape(*lead, *each.shape[1:]) for each in (distance, normal, points))
+        return Distances(self.names, distance, normal, points, slopes)
 
     def _closed(self, group: _Group, poses: Array, distance: Array, normal: Array, first: Array) -> None:
         sides = ((poses[:, group.a], group.sizes_a), (poses[:, group.b], group.sizes_b))
@@ -164,13 +164,14 @@ class DistanceModel:
         wanted = None
         if self.within is not None:
             ends = np.array(self._convex.pairs, dtype=np.int64)
-            apart = poses[:, ends[:, 1], :, 3] - poses[:, ends[:, 0], :, 3]
+            origins = poses[..., 3]
+            apart = origins[:, ends[:, 1]] - origins[:, ends[:, 0]]
             length = np.linalg.norm(apart, axis=-1)
             bound = length - self._radii.sum(axis=-1)
             wanted = ~(bound > self.within)  # planes have an infinite radius: always wanted
             wanted = wanted if among is None else wanted & among[self._open]
             n[:] = apart / np.where(length > 0, length, 1.0)[..., None]
             radii = np.where(np.isfinite(self._radii[:, :1]), self._radii[:, :1], 0.0)
-            found[:], point[:] = bound, poses[:, ends[:, 0], :, 3] + radii * n
+            found[:], point[:] = bound, origins[:, ends[:, 0]] + radii * n
         self._convex(poses, found, n, point, wanted)
         distance[:, self._open], normal[:, self._open], first[:, self._open] = found, n, point

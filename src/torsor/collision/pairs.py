@@ -63,7 +63,7 @@ def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceMode
         return DistanceModel(robot, shapes, shape_pairs(shapes, known), within)
     found = dict[tuple[int, int], None]()
     for a, b in _frozen(pairs, robot.name):
-        both = [(i, j) for i in _named(robot, shapes, a) for j in _named(robot, shapes, b)]
+        both = [(i, j) for i in named_shapes(robot, shapes, a) for j in named_shapes(robot, shapes, b)]
         moving = [(i, j) for i, j in both if shapes[i].link != shapes[j].link]
         if not moving:
             text = f"{a!r} and {b!r} move together: their distance does not change"
@@ -72,7 +72,7 @@ def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceMode
     return DistanceModel(robot, shapes, list(found), within)
 
 
-def _named(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[int]:
+def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[int]:
     """Return the indices of the shape with a name, or of the shapes of a link or frame."""
     exact = [k for k, each in enumerate(shapes) if each.name == name]
     found = exact or [k for k, each in enumerate(shapes) if each.part == name]

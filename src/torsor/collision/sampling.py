@@ -79,7 +79,8 @@ def _sampled(
             break
         overlap = model(random_postures(robot, min(CHUNK, samples - start), rng), among=among).distance < 0
         together = np.zeros((len(overlap), len(group)), dtype=bool)
-        np.logical_or.at(together, (slice(None), of_pair), overlap)
+        for column, k in enumerate(of_pair.tolist()):
+            together[:, k] |= overlap[:, column]
         touched |= together.any(axis=0)
         apart |= (~together).any(axis=0)
     return [(*name, "always" if touched[k] else "never") for name, k in group.items() if not (touched[k] and apart[k])]

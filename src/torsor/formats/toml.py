@@ -120,8 +120,8 @@ class _Reader:
                 raise error(at, "the name is used twice", "each name once")
             postures[entry["name"]] = entry["positions"]
         settings["posture_table"] = postures
-        allowed = [each for _, each in entries("allowed_collision", data, self.source)]
-        settings["allowed_collisions"] = [(each["a"], each["b"], each.get("reason", "user")) for each in allowed]
+        touching = [each for _, each in entries("allowed_collision", data, self.source)]
+        settings["allowed_collisions"] = [(each["a"], each["b"], each.get("reason", "user")) for each in touching]
         made = build(links=links, joints=joints, frames=frames, source=self.source, base=base, **settings)
         for name, positions in postures.items():
             unknown = [key for key in positions if key not in made.position_names]
@@ -176,7 +176,7 @@ class _Reader:
         return Visual(**self._geometry(where, entry, VISUAL_SIZES), color=color)
 
     def _shape(self, where: str, entry: Table) -> Shape:
-        masks = dict[str, int]()
+        masks: Table = {}
         for key in some(entry, "contype", "conaffinity"):
             masks[key] = whole_number(_whole(entry[key]), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         try:
