@@ -59,7 +59,8 @@ def test_distances_are_those_of_mujoco() -> None:
     for a, b in (("capsule", "capsule"), ("sphere", "box"), ("sphere", "cylinder")):
         geoms = []
         for kind in (a, b):
-            size = {"box": np.array(SIZES["box"]) / 2}.get(kind, np.array(SIZES[kind]) / ([1, 2][: len(SIZES[kind])]))
+            halves = [2, 2, 2] if kind == "box" else [1, 2][: len(SIZES[kind])]
+            size = np.array(SIZES[kind]) / halves
             geoms.append(f'<body mocap="true"><geom type="{kind}" size="{" ".join(map(str, size))}"/></body>')
         model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{''.join(geoms)}</worldbody></mujoco>")
         data, f = mujoco.MjData(model), function(a, b)

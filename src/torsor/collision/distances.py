@@ -110,7 +110,7 @@ class DistanceModel:
         movement, ends = self._movement, np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         signs = movement.carries[ends[:, 1]].astype(float) - movement.carries[ends[:, 0]]
         self._signs = signs
-        plain = np.array_equal(movement.gather, np.eye(*movement.gather.shape))
+        plain = np.array_equal(movement.gather, np.eye(self.robot.nv))  # no followers, no coordinates of motors
         self._gather = None if plain else movement.gather
         if self.within is not None and self._convex is not None:
             radii = [radius_about_origin(each.shape, f"{where}: shape {each.name!r}") for each in self.shapes]
@@ -142,7 +142,7 @@ class DistanceModel:
         slopes = None
         if gradient:
             line = np.concatenate([np.cross(first, normal), normal], axis=-1)
-            slopes = (line @ twists.reshape(states, -1, 6).swapaxes(-1, -2)) * self._signs
+            slopes = (line @ twists.reshape(states, *twists.shape[-2:]).swapaxes(-1, -2)) * self._signs
             slopes = slopes if self._gather is None else slopes @ self._gather
             slopes = slopes.reshape(*lead, count, self.robot.nv) + 0.0  # no negative zeros
         distance, normal, points = (each.reshape(*lead, *each.shape[1:]) for each in (distance, normal, points))
