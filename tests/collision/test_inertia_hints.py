@@ -24,7 +24,7 @@ def test_uniform_bodies_are_those_of_coal(kind: str) -> None:
 
 def test_the_inertia_of_a_hull_is_that_of_the_box_that_it_is() -> None:
     corners = np.array(np.meshgrid([-0.15, 0.15], [-0.25, 0.25], [-0.35, 0.35])).reshape(3, -1).T
-    volume, center, inertia = _of_hull(hull_of_points(corners + [1.0, 2.0, 3.0], "mesh"))
+    volume, center, inertia = _of_hull(hull_of_points(corners + np.array([1.0, 2.0, 3.0]), "mesh"))
     box = uniform_body(Shape("box", SIZES["box"]), "link")
     assert box is not None
     assert abs(volume - box[0]) < 1e-12

@@ -7,7 +7,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.collision.hulls import Hull, hull_of
 from torsor.errors import ModelError
-from torsor.mechanism import Link, Mechanism, Shape
+from torsor.mechanism import Link, Mechanism, Shape, Visual
 from torsor.spatial import composite, move_inertia
 
 FACTOR = 10.0  # between principal moments of a link and of a uniform body of its shape: more is suspicious
@@ -127,6 +127,7 @@ def missing_meshes(robot: Mechanism) -> list[str]:
         >>> missing_meshes(torsor.library.two_link().with_shapes("link2", [lost]))
         ['package://lost/hand.stl']
     """
-    links = (robot.base, *robot.links)
-    parts = [part for link in links for part in (*link.visuals, *link.shapes) if part.shape == "mesh"]
-    return list(dict.fromkeys(part.mesh or part.name for part in parts if part.path is None))
+    parts = list[Visual | Shape]()
+    for link in (robot.base, *robot.links):
+        parts += [*link.visuals, *link.shapes]
+    return list(dict.fromkeys(each.mesh or each.name for each in parts if each.shape == "mesh" and each.path is None))
