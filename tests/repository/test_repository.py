@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "torsor"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Layers that make kernels of their own.
-COMPILING = ["robot", "autodiff", "parallel", "simulation", "control", "identification", "motion", "human"]
+COMPILING = ["collision", "robot", "autodiff", "parallel", "simulation", "control", "identification", "motion", "human"]
 
 # A module may import from its own layer and from those before it. ``compiler`` stands alone.
 LAYERS = [
@@ -39,8 +39,10 @@ LAYERS = [
     "spatial",
     "mechanism",
     "formats",
+    "meshes",
     "recordings",
     "dynamics",
+    "collision",
     "robot",
     "results",
     "flexible",

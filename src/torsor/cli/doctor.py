@@ -31,6 +31,7 @@ EXTRAS = {
     "matplotlib": ("figures", "plot"),
     "yaml": ("closures in YAML", "yaml"),
     "scipy": ("the integrator LSODA, filters of recordings", "simulate"),
+    "coal": ("distances of meshes", "collision"),
     "c3d": ("recordings in C3D files", "mocap"),
     "viser": ("the viewer", "view"),
     "trimesh": ("meshes", "view"),
