@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array, Shape
+from torsor.checks import flag, one_of
 from torsor.compiler import (
     AnyKernel,
     CudaKernel,
@@ -29,8 +30,9 @@ from torsor.compiler import (
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.dynamics.recursions.axes import AXES
 from torsor.dynamics.requests.algorithms import NO_METHOD, algorithm_names
-from torsor.dynamics.requests.request import LOADS
+from torsor.dynamics.requests.request import LOADS, ROWS
 from torsor.errors import ModelError, describe, listing
 from torsor.interrupts import Stoppable
 from torsor.mechanism import Mechanism, Wheel
@@ -177,6 +179,7 @@ class RobotKernels(Kernels):
         self.mechanism, self._choice = mechanism, choice
         self._direct: dict[str, Callable[..., Array]] = {}  # fast path for algorithms without options
         self._plain: dict[str, AnyKernel] = {}  # the same with ``out=``
+        self._placed: dict[tuple[object, ...], AnyKernel] = {}  # the same for algorithms of a link or frame
         self._requests: dict[tuple[Any, ...], Request] = {}
         self._once: dict[Hashable, Any] = {}
 
@@ -214,6 +217,31 @@ class RobotKernels(Kernels):
         request = self.request(name, place, external is not None, loops=loops)
         found: Array = self.compiled(request)(*values, out=out)
         return found
+
+    def at_place(
+        self,
+        name: str,
+        values: tuple[ArrayLike, ...],
+        place: str | int | None,
+        axes: str = "local",
+        point: ArrayLike | None = None,
+        out: Out = None,
+        rows: str = "all",
+    ) -> Array:
+        """Evaluate an algorithm of a link or frame; ``point`` (..., 3) is a point fixed to it, in its axes.
+
+        Algorithms with several results return a tuple, although the type does not show it.
+        """
+        given = values if point is None else (*values, point)
+        try:
+            kernel = self._placed[name, place, axes, point is None, rows]
+            return kernel.direct(*given) if out is None else kernel(*given, out=out)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            pass  # the first call, or the kernel raises an error with the reason
+        kernel = self.compiled(self.request(name, place, axes=axes, point=point is not None, rows=rows))
+        if type(place) is str:  # 1, 1.0 and True are one key, but not one place
+            self._placed[name, place, axes, point is None, rows] = kernel
+        return kernel(*given, out=out)
 
     def compiled(self, request: Request) -> AnyKernel:
         """Return the compiled function of a request."""
@@ -294,7 +322,8 @@ class RobotKernels(Kernels):
         unknown = options.keys() - {each.name for each in fields(Request)}
         if unknown:
             found = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
-            raise ModelError(describe(found, where=where, allowed="place, external, forced, order, loops"))
+            allowed = "place, axes, point, rows, external, forced, order, loops"
+            raise ModelError(describe(found, where=where, allowed=allowed))
         _check_loops(mechanism, name, loops)
         if not isinstance(external, (bool, str)):
             found, fix = f"external of {name} is of type {type(external).__name__}", "give wrenches as the last input"
@@ -318,13 +347,26 @@ class RobotKernels(Kernels):
         if algorithm.closed and "choice" not in options:
             options = options | {"choice": self._choice(algorithm)}
         driven = None if forced is None else _indices(mechanism, forced)
-        request = Request(name, loads, place, driven, **options)
+        request = Request(name, loads, place, forced=driven, **options)
+        _check_axes(algorithm, request, where)
         most = MOST_RATES if algorithm.rates else 1
         if type(request.order) is not int or not 1 <= request.order <= most:
             allowed = f"1 to {most}" if algorithm.rates else "1"
             found = f"order of {name} is {reprlib.repr(request.order)}"
             raise ModelError(describe(found, where=where, allowed=allowed))
         return request
+
+
+def _check_axes(algorithm: Algorithm, request: Request, where: str) -> None:
+    """Raise ModelError for axes, a point or rows that an algorithm does not have."""
+    one_of(request.axes, AXES if algorithm.in_axes else ("local",), where, f"axes of {request.name}")
+    one_of(request.rows, tuple(ROWS) if algorithm.by_rows else ("all",), where, f"rows of {request.name}")
+    flag(request.point, where, f"point of {request.name}")
+    if request.point and not algorithm.at_point:
+        raise ModelError(describe(f"{request.name} takes no point", where=where))
+    if request.point and request.axes == "world":
+        found = f"{request.name} with axes='world' and a point: the twist at the base's origin is that of all points"
+        raise ModelError(describe(found, where=where, fix="leave the point out, or use axes='aligned'"))
 
 
 def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:

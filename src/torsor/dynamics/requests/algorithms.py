@@ -33,7 +33,15 @@ from torsor.dynamics.recursions import (
 )
 from torsor.mechanism import Coupling, Mechanism
 
-_OPTIONS = {"tree", "place", "forced", "choice", "in_world"}  # parameters of rules that are no arrays of the caller
+_OPTIONS = {
+    "tree",
+    "place",
+    "axes",
+    "rows",
+    "forced",
+    "choice",
+    "in_world",
+}  # parameters of rules that are no arrays of the caller
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,21 @@ class Algorithm:
     def at_place(self) -> bool:
         """Whether the result is that of one link or frame."""
         return "place" in self._parameters
+
+    @cached_property
+    def in_axes(self) -> bool:
+        """Whether the axes of the result are an option."""
+        return "axes" in self._parameters
+
+    @cached_property
+    def at_point(self) -> bool:
+        """Whether a point of the link or frame is an optional input."""
+        return "point" in self._parameters
+
+    @cached_property
+    def by_rows(self) -> bool:
+        """Whether the velocities of the link or frame that count, angular or linear, are an option."""
+        return "rows" in self._parameters
 
     @cached_property
     def hybrid(self) -> bool:

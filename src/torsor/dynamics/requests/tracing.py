@@ -23,6 +23,10 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     arguments: dict[str, Any] = {name: symbol for name, symbol in symbols.items() if name != "p"}
     if algorithm.at_place:
         arguments["place"] = mechanism.place(request.place)  # type: ignore[arg-type]
+    if algorithm.in_axes:
+        arguments["axes"] = request.axes
+    if algorithm.by_rows:
+        arguments["rows"] = request.rows
     if algorithm.hybrid:
         arguments["forced"] = request.forced
     if algorithm.closed:
