@@ -30,6 +30,7 @@ from torsor.robot.inertial import BaseParameters, base_parameters, with_paramete
 from torsor.robot.kernels import Out, RobotKernels
 from torsor.robot.parametric import Parametric
 from torsor.robot.target import Target
+from torsor.robot.wrenches import wrench_at
 from torsor.viewable import Viewable
 
 Two = tuple[Array, Array]
@@ -594,6 +595,32 @@ class Robot(Mechanism, Viewable):
         found: Any = self.kernels.at_place("jerk_derivatives", (q, v, a, j), place, axes, point, out)
         return found[0], found[1], found[2], found[3]
 
+    def wrench_at(
+        self,
+        q: ArrayLike,
+        place: str | int,
+        moment: Maybe = None,
+        force: Maybe = None,
+        axes: str = "world",
+        point: Maybe = None,
+    ) -> Array:
+        """Return ``external`` (..., L, 6) of a force (..., 3), N, and a moment (..., 3), N m, of the environment.
+
+        The force acts at the origin of the place, or at ``point`` (..., 3) in the place's axes, whatever the axes are;
+        ``axes`` says only in which axes the components are: those of the base ("world", and "aligned", which is the
+        same here), or those of the place ("local"). So the moment is about that point, not about the base's origin, and
+        J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised forces. Results add up.
+
+        Example:
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
+            >>> external = robot.wrench_at([0.3], "link1", force=[0, -9.81 * 3, 0], point=[1.0, 0, 0])  # a weight
+            >>> float(robot.inverse_dynamics([0.3], [0.0], [0.0], external)[0].round(6)) == round(
+            ...     float(29.43 * np.cos(0.3)), 6
+            ... )
+            True
+        """
+        return wrench_at(self.kernels, q, place, moment, force, axes, point)
+
     # Energy, momentum, centre of mass
 
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
@@ -632,6 +659,84 @@ class Robot(Mechanism, Viewable):
             [0.0, 0.0, 0.24, 0.0, 0.4, 0.0]
         """
         return self.kernels.call("momentum", q, v, out=out)
+
+    def centroidal_momentum_matrix(self, q: ArrayLike, out: Out = None) -> Array:
+        """Return A (..., 6, nv) with A v = ``momentum``: angular about the centre of mass, then linear, in base axes.
+
+        Example:
+            >>> (torsor.library.two_link().centroidal_momentum_matrix([0.0, 0.0]).round(9) + 0.0)[[2, 4]].tolist()
+            [[0.24, 0.12], [0.4, 0.1]]
+        """
+        return self.kernels.call("centroidal_momentum_matrix", q, out=out)
+
+    def centroidal_momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
+        """Return the rate (..., 6, nv) of ``centroidal_momentum_matrix``: momentum changes at A a + A' v.
+
+        Example:
+            >>> robot, q, v = torsor.library.two_link(), [0.3, 0.5], [1.0, 2.0]
+            >>> bias = robot.centroidal_momentum_matrix_rate(q, v) @ v
+            >>> bool(np.allclose(bias, robot.centroidal_momentum_bias(q, v)))
+            True
+        """
+        return self.kernels.call("centroidal_momentum_matrix_rate", q, v, out=out)
+
+    def centroidal_momentum_bias(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
+        """Return A' v (..., 6), the rate of ``momentum`` at zero acceleration: moment (N m), then force (N).
+
+        Example:
+            >>> (torsor.library.two_link().centroidal_momentum_bias([0.0, 0.0], [1.0, 0.0]).round(9) + 0.0).tolist()
+            [0.0, 0.0, 0.0, -0.4, 0.0, 0.0]
+        """
+        return self.kernels.call("centroidal_momentum_bias", q, v, out=out)
+
+    def composite_inertia(self, q: ArrayLike, out: Out = None) -> Array:
+        """Return the locked inertia (..., 6, 6) of the moving links about the centre of mass, in base axes.
+
+        All joints locked, the robot is one rigid body: rotational inertia (kg m^2) in the first block, mass (kg) in the
+        second; rotors that spin are not in it.
+
+        Example:
+            >>> torsor.library.two_link().composite_inertia([0.0, 0.0]).diagonal().round(9).tolist()
+            [0.0, 0.08, 0.08, 1.0, 1.0, 1.0]
+        """
+        return self.kernels.call("composite_inertia", q, out=out)
+
+    def center_of_mass_jacobian(self, q: ArrayLike, out: Out = None) -> Array:
+        """Return J (..., 3, nv): J v is the velocity of the centre of mass, in base axes.
+
+        Example:
+            >>> torsor.library.two_link().center_of_mass_jacobian([0.0, 0.0])[1].round(9).tolist()
+            [0.4, 0.1]
+        """
+        return self.kernels.call("center_of_mass_jacobian", q, out=out)
+
+    def center_of_mass_jacobian_rate(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
+        """Return the rate (..., 3, nv) of ``center_of_mass_jacobian``.
+
+        Example:
+            >>> torsor.library.two_link().center_of_mass_jacobian_rate([0.0, 0.0], [1.0, 0.0])[0].round(9).tolist()
+            [-0.4, -0.1]
+        """
+        return self.kernels.call("center_of_mass_jacobian_rate", q, v, out=out)
+
+    def center_of_mass_velocity(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
+        """Return the velocity (..., 3) of the centre of mass, m/s in base axes.
+
+        Example:
+            >>> torsor.library.two_link().center_of_mass_velocity([0.0, 0.0], [1.0, 0.0])[1].round(9).tolist()
+            0.4
+        """
+        return self.kernels.call("center_of_mass_velocity", q, v, out=out)
+
+    def center_of_mass_acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
+        """Return the acceleration (..., 3) of the centre of mass, m/s^2 in base axes, without gravity.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> robot.center_of_mass_acceleration([0.0, 0.0], [1.0, 0.0], [0.0, 0.0])[0].round(9).tolist()
+            -0.4
+        """
+        return self.kernels.call("center_of_mass_acceleration", q, v, a, out=out)
 
     # Positions
 

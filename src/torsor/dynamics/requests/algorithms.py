@@ -21,6 +21,7 @@ from torsor.dynamics.loops import (
     wrenches,
 )
 from torsor.dynamics.recursions import (
+    centroidal,
     composite,
     configuration,
     energy,
@@ -215,6 +216,14 @@ ALGORITHMS: dict[str, Algorithm] = {
     "potential_energy": Algorithm(energy.potential_energy, ()),
     "center_of_mass": Algorithm(energy.center_of_mass, (3,)),
     "momentum": Algorithm(energy.momentum, _TWIST),
+    "centroidal_momentum_matrix": Algorithm(centroidal.centroidal_momentum_matrix, _COLUMNS),
+    "centroidal_momentum_matrix_rate": Algorithm(centroidal.centroidal_momentum_matrix_rate, _COLUMNS),
+    "centroidal_momentum_bias": Algorithm(centroidal.centroidal_momentum_bias, _TWIST),
+    "composite_inertia": Algorithm(centroidal.composite_inertia, (6, 6)),
+    "center_of_mass_jacobian": Algorithm(centroidal.center_of_mass_jacobian, (3, "n")),
+    "center_of_mass_jacobian_rate": Algorithm(centroidal.center_of_mass_jacobian_rate, (3, "n")),
+    "center_of_mass_velocity": Algorithm(centroidal.center_of_mass_velocity, (3,)),
+    "center_of_mass_acceleration": Algorithm(centroidal.center_of_mass_acceleration, (3,)),
     "integrate": Algorithm(configuration.integrate, ("nq",)),
     "difference": Algorithm(configuration.difference, _N),
     "closure_error": Algorithm(closure.closure_error, ("c",)),
