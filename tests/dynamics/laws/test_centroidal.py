@@ -11,6 +11,7 @@ ROBOTS = {
     "curved": lambda: torsor.library.random_tree(4, 4, CURVED),
     "every kind": lambda: torsor.library.random_tree(7, 9, branching=0.1),
     "motors": torsor.library.bevel_elastic_arm,
+    "floating": torsor.library.free_flying_arm,
 }
 
 

@@ -4,13 +4,15 @@ A unit rate of joint k gives the subtree that it carries, one rigid body (``comp
 column of A is that momentum in base axes about the centre of mass c. With the rates of S_k and of I as the base sees
 them,
 
-    F' = I S'_k + (B + B^T) S_k,    S'_k = V_k x S_k + dS_k/dt,    B as in the Coriolis matrix (``composite``)
+    F' = I S'_k + I' S_k,    S'_k = V_k x S_k + dS_k/dt
 
-and about a point that moves with c', the angular rows of A' have in addition -c' x (linear rows of A). A rotor has the
-column R h, whose rate is R (w x h). Momentum, and so A v, is that of ``energy.momentum``: rotors are included, their
-armature is not, since the spin that it stands for is about an axis that the model does not know. The velocity terms of
-the momentum's rate, A' v, are the sum of the bodies' inertial wrenches at zero acceleration. Orin and Goswami 2008;
-Wensing and Orin 2016.
+The rate I' of a body with twist (w, v) has the second moments D + D^T, D = v ms^T + [w] Sigma, the first moments
+m v + w x ms and no mass, and is transformed and summed like I itself. About a point that moves with c', the angular
+rows of A' have in addition -c' x (linear rows of A). A rotor has the column R h, whose rate is R (w x h).
+
+Momentum, and so A v, is that of ``energy.momentum``: rotors are included, their armature is not, since the spin that it
+stands for is about an axis that the model does not know. The velocity terms of the momentum's rate, A' v, are the sum
+of the bodies' inertial wrenches at zero acceleration. Orin and Goswami 2008; Wensing and Orin 2016.
 """
 
 from dataclasses import dataclass
@@ -19,14 +21,11 @@ import casadi as ca
 
 from torsor.dynamics.recursions.composite import (
     Composite,
-    body_momenta,
-    carried_by_each,
     composites,
     coordinates,
     onto_coordinates,
     rotors,
-    times_B,
-    times_B_T,
+    summed,
 )
 from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.energy import center_of_mass, total_mass
@@ -97,24 +96,30 @@ def centroidal_momentum_matrix_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
         return _along(tree, centroidal_momentum_matrix(tree, q), q, v)
     columns, moved, each, poses, centre = _columns(tree, q)
     twist = twists(tree, moved, v)
-    # P is the momentum and D its moments about the origin of each composite; a rotor's spin cancels in B + B^T.
-    D, P = carried_by_each(tree, moved, *body_momenta(tree, twist, ca.SX.zeros(tree.nv, 1)))
+    rates = summed(tree, moved, [_inertia_rate(move, V) for move, V in zip(moved, twist, strict=True)])
     changes = []
     for k, (move, composite) in enumerate(zip(moved, each, strict=True)):
         S_rate = ad(twist[k]) @ move.S + move.S_rate(move.body.rate(v))
-        F_rate = ca.vertcat(*composite.momentum(S_rate)) + times_B(D[k], P[k], move.S) + times_B_T(D[k], P[k], move.S)
+        F_rate = ca.vertcat(*composite.momentum(S_rate)) + ca.vertcat(*rates[k].momentum(move.S))
         changes.append(_about(poses[k], centre, F_rate))
     for k, rotor in rotors(moved):
         turned = cross(twist[k][:3], rotor.momentum[0])
         changes.append(_about(poses[k], centre, ca.vertcat(turned, ca.SX.zeros(3, 1))))
     roots = (k for k, body in enumerate(tree.bodies) if body.parent < 0)
-    momentum = sum((poses[k][0] @ P[k] for k in roots), start=ca.SX.zeros(3, 1))
+    momentum = sum((poses[k][0] @ rates[k].ms for k in roots), start=ca.SX.zeros(3, 1))
     mass = total_mass(tree)
     if not mass.is_zero():
         moving = skew(momentum / mass)
         for k, column in enumerate(columns.parts):
             changes[k] = ca.vertcat(changes[k][:3, :] - moving @ column[3:, :], changes[k][3:, :])
     return _Columns(changes, columns.of).gathered(tree.nv)
+
+
+def _inertia_rate(move: Move, V: ca.SX) -> Composite:
+    """Return the rate of the inertia of a body with the twist V, as the base sees it, in the body's axes."""
+    body, w, v = move.body, V[:3], V[3:]
+    D = v @ body.ms.T + skew(w) @ body.Sigma
+    return Composite(ca.triu2symm(ca.triu(D + D.T)), body.mass * v + cross(w, body.ms), 0.0)
 
 
 def _along(tree: Tree, result: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:

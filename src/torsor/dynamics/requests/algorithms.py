@@ -51,7 +51,8 @@ class Algorithm:
 
     ``output`` is the shape of the result for one state, with the names of ``size`` for axes that depend on the
     mechanism; where there are several results, all of that shape, ``results`` names them. ``lean``: the result depends
-    on the coordinates only, so that the tree may be simplified. ``shared``: the rule computes nothing twice, so that no
+    on the coordinates only, so that the tree may be simplified; ``lean_afloat``: if its base floats, since all inertia
+    stays in the tree then, and moves as before. ``shared``: the rule computes nothing twice, so that no
     search for common subexpressions is needed. ``multipliers``: the loops are closed by Lagrange multipliers.
     ``instead``: the result is that of the tree whose loops are cut open; these methods give the closed mechanism's.
     """
@@ -60,6 +61,7 @@ class Algorithm:
     output: tuple[str | int, ...]
     results: tuple[str, ...] = ()
     lean: bool = False
+    lean_afloat: bool = False
     shared: bool = False
     multipliers: bool = False
     instead: str = ""
@@ -216,14 +218,16 @@ ALGORITHMS: dict[str, Algorithm] = {
     "potential_energy": Algorithm(energy.potential_energy, ()),
     "center_of_mass": Algorithm(energy.center_of_mass, (3,)),
     "momentum": Algorithm(energy.momentum, _TWIST),
-    "centroidal_momentum_matrix": Algorithm(centroidal.centroidal_momentum_matrix, _COLUMNS),
-    "centroidal_momentum_matrix_rate": Algorithm(centroidal.centroidal_momentum_matrix_rate, _COLUMNS),
-    "centroidal_momentum_bias": Algorithm(centroidal.centroidal_momentum_bias, _TWIST),
+    "centroidal_momentum_matrix": Algorithm(centroidal.centroidal_momentum_matrix, _COLUMNS, lean_afloat=True),
+    "centroidal_momentum_matrix_rate": Algorithm(
+        centroidal.centroidal_momentum_matrix_rate, _COLUMNS, lean_afloat=True
+    ),
+    "centroidal_momentum_bias": Algorithm(centroidal.centroidal_momentum_bias, _TWIST, lean_afloat=True),
     "composite_inertia": Algorithm(centroidal.composite_inertia, (6, 6)),
-    "center_of_mass_jacobian": Algorithm(centroidal.center_of_mass_jacobian, (3, "n")),
-    "center_of_mass_jacobian_rate": Algorithm(centroidal.center_of_mass_jacobian_rate, (3, "n")),
-    "center_of_mass_velocity": Algorithm(centroidal.center_of_mass_velocity, (3,)),
-    "center_of_mass_acceleration": Algorithm(centroidal.center_of_mass_acceleration, (3,)),
+    "center_of_mass_jacobian": Algorithm(centroidal.center_of_mass_jacobian, (3, "n"), lean_afloat=True),
+    "center_of_mass_jacobian_rate": Algorithm(centroidal.center_of_mass_jacobian_rate, (3, "n"), lean_afloat=True),
+    "center_of_mass_velocity": Algorithm(centroidal.center_of_mass_velocity, (3,), lean_afloat=True),
+    "center_of_mass_acceleration": Algorithm(centroidal.center_of_mass_acceleration, (3,), lean_afloat=True),
     "integrate": Algorithm(configuration.integrate, ("nq",)),
     "difference": Algorithm(configuration.difference, _N),
     "closure_error": Algorithm(closure.closure_error, ("c",)),

@@ -34,7 +34,7 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     if algorithm.keeps:
         arguments["in_world"] = request.loads in ("world", "point")
     tree = Tree.of(mechanism)
-    if algorithm.lean:
+    if algorithm.lean or (algorithm.lean_afloat and tree.floats):
         tree = lean(tree, touched(mechanism, request.free)) if request.free else lean(tree)
     if request.free:
         tree = impose(tree, mechanism, request.free, symbols["p"])
