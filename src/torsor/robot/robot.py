@@ -595,6 +595,79 @@ class Robot(Mechanism, Viewable):
         found: Any = self.kernels.at_place("jerk_derivatives", (q, v, a, j), place, axes, point, out)
         return found[0], found[1], found[2], found[3]
 
+    def manipulability(
+        self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return the manipulability (...) of a link or frame: sqrt(det(J J^T)), Yoshikawa 1985; 0 where J loses rank.
+
+        ``rows`` are the velocities that count: "all" six, "angular" or "linear" (those of the origin, or of ``point``
+        in the place's axes). It is the same in all axes. A robot with fewer coordinates than rows has sqrt(det(J^T J)).
+
+        Example:
+            >>> arm = torsor.library.two_link()  # 0.4 m x 0.4 m x sin(elbow)
+            >>> float(arm.manipulability([0.0, np.pi / 2], "link2", rows="linear").round(9))
+            0.16
+        """
+        return self.kernels.at_place("manipulability", (q,), place, "local", point, out, rows)
+
+    def manipulability_gradient(
+        self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return the derivative (..., nv) of ``manipulability`` by q, along ``integrate``; NaN where J loses rank.
+
+        Example:
+            >>> arm = torsor.library.two_link()
+            >>> (arm.manipulability_gradient([0.3, np.pi / 3], "link2", "linear").round(9) + 0.0).tolist()
+            [0.0, 0.08]
+        """
+        return self.kernels.at_place("manipulability_gradient", (q,), place, "local", point, out, rows)
+
+    def cartesian_mass_matrix(
+        self,
+        q: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        rows: str = "all",
+        out: Out = None,
+    ) -> Array:
+        """Return (J M^-1 J^T)^-1 (..., 6, 6), or (..., 3, 3) of the "angular" or "linear" ``rows``; Khatib 1987.
+
+        J is ``jacobian(q, place, axes, point)``. Where J loses rank some directions have infinite mass: entries are
+        infinite, NaN or, near such a place, very large. So are all entries of a robot that can never move in all rows.
+
+        Example:
+            >>> arm = torsor.library.free_flying_arm()
+            >>> arm.cartesian_mass_matrix(arm.neutral(), arm.link_names[-1], rows="linear").shape
+            (3, 3)
+        """
+        return self.kernels.at_place("cartesian_mass_matrix", (q,), place, axes, point, out, rows)
+
+    def null_space(
+        self,
+        q: ArrayLike,
+        place: Place,
+        kind: str = "dynamic",
+        rows: str = "all",
+        point: Maybe = None,
+        out: Out = None,
+    ) -> Array:
+        """Return N (..., nv, nv): N v is the part of v that leaves a link or frame at rest, J N = 0 and N N = N.
+
+        ``kind`` is "dynamic", N = 1 - M^-1 J^T (J M^-1 J^T)^-1 J, whose transpose maps forces to those that do not
+        accelerate the place, or "kinematic", N = 1 - J^+ J, symmetric. ``rows`` and ``point`` as in ``manipulability``.
+        Rows of J that depend on the others to within 1e-9 are left out, so that N is right where J loses rank too.
+
+        Example:
+            >>> arm = torsor.library.panda()
+            >>> N = arm.null_space(arm.neutral() + 0.3, "panda_hand")
+            >>> bool(np.allclose(arm.jacobian(arm.neutral() + 0.3, "panda_hand") @ N, 0, atol=1e-10))
+            True
+        """
+        one_of(kind, ("dynamic", "kinematic"), self.name, "kind of null_space")
+        name = "null_space" if kind == "dynamic" else "kinematic_null_space"
+        return self.kernels.at_place(name, (q,), place, "local", point, out, rows)
+
     def wrench_at(
         self,
         q: ArrayLike,

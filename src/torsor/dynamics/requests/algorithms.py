@@ -31,6 +31,7 @@ from torsor.dynamics.recursions import (
     places,
     rates,
     regressor,
+    task_space,
 )
 from torsor.mechanism import Coupling, Mechanism
 
@@ -228,6 +229,11 @@ ALGORITHMS: dict[str, Algorithm] = {
     "center_of_mass_jacobian_rate": Algorithm(centroidal.center_of_mass_jacobian_rate, (3, "n"), lean_afloat=True),
     "center_of_mass_velocity": Algorithm(centroidal.center_of_mass_velocity, (3,), lean_afloat=True),
     "center_of_mass_acceleration": Algorithm(centroidal.center_of_mass_acceleration, (3,), lean_afloat=True),
+    "manipulability": Algorithm(task_space.manipulability, (), instead=NO_METHOD),
+    "manipulability_gradient": Algorithm(task_space.manipulability_gradient, _N, instead=NO_METHOD),
+    "cartesian_mass_matrix": Algorithm(task_space.cartesian_mass_matrix, ("rows", "rows"), instead=NO_METHOD),
+    "null_space": Algorithm(task_space.null_space, _NN, instead=NO_METHOD),
+    "kinematic_null_space": Algorithm(task_space.kinematic_null_space, _NN, instead=NO_METHOD),
     "integrate": Algorithm(configuration.integrate, ("nq",)),
     "difference": Algorithm(configuration.difference, _N),
     "closure_error": Algorithm(closure.closure_error, ("c",)),
