@@ -23,6 +23,10 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     arguments: dict[str, Any] = {name: symbol for name, symbol in symbols.items() if name != "p"}
     if algorithm.at_place:
         arguments["place"] = mechanism.place(request.place)  # type: ignore[arg-type]
+    if algorithm.in_axes:
+        arguments["axes"] = request.axes
+    if algorithm.by_rows:
+        arguments["rows"] = request.rows
     if algorithm.hybrid:
         arguments["forced"] = request.forced
     if algorithm.closed:
@@ -30,7 +34,7 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     if algorithm.keeps:
         arguments["in_world"] = request.loads in ("world", "point")
     tree = Tree.of(mechanism)
-    if algorithm.lean:
+    if algorithm.lean or (algorithm.lean_afloat and tree.floats):
         tree = lean(tree, touched(mechanism, request.free)) if request.free else lean(tree)
     if request.free:
         tree = impose(tree, mechanism, request.free, symbols["p"])
