@@ -22,6 +22,7 @@ from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained, driven, driven_derivatives
+from torsor.robot.closed_loops.contacts import with_contacts
 from torsor.robot.closed_loops.mobility import Mobility
 from torsor.robot.closed_loops.multipliers import active_accelerations, by_multipliers
 from torsor.robot.derivatives import Loads, Results, Sparse, derivatives, jvp, rates, sparse, vjp
@@ -2003,6 +2004,25 @@ class Robot(Mechanism, Viewable):
             [0.2]
         """
         return edit_loops.with_coupling(self, name, coefficients, offset, shares)
+
+    def with_contacts(
+        self, places: Sequence[str] | Mapping[str, str], q: ArrayLike | None = None, kind: str = "point"
+    ) -> Self:
+        """Return the robot with links or frames held on the ground where they are at positions ``q`` (nq,).
+
+        ``kind`` is "point" (3 equations: the origin of the place stays) or "surface" (6: it does not turn either), for
+        all places, or {place: kind}. Each contact is a loop "PLACE/contact". ``closed_forward_dynamics`` is the motion
+        with the contacts kept, ``closed_loop_forces`` are the forces (N), then moments (N m), of the ground on each
+        place at its origin in base axes, in the order of ``places``, and ``closed_velocities`` are the velocities after
+        an impact without rebound. Contacts hold both ways: whether the ground would have to pull is the user's to see.
+
+        Example:
+            >>> walker = torsor.library.quadruped()
+            >>> q = walker.neutral()
+            >>> walker.with_contacts(["fl_foot"], q).closure_error(q).round(9).tolist()
+            [0.0, 0.0, 0.0]
+        """
+        return with_contacts(self, self.kernels, places, q, kind)
 
     def without_loop(self, name: str) -> Self:
         """Return the robot with a loop or coupling opened.

@@ -1,0 +1,57 @@
+"""Contacts that are given: places of a robot held where they are, each by a loop with the ground."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.checks import one_of, vectors
+from torsor.errors import ModelError, describe
+from torsor.mechanism import Mechanism, edit, edit_loops
+from torsor.mechanism.mechanism import carrier
+from torsor.robot.kernels import RobotKernels
+from torsor.spatial import make_pose
+
+M = TypeVar("M", bound=Mechanism)
+
+CONTACTS = {"point": "spherical", "surface": "weld"}
+"""The kinds of contacts, and the cut joint of each: 3 or 6 equations."""
+
+
+def with_contacts(
+    robot: M, kernels: RobotKernels, places: Sequence[str] | Mapping[str, str], q: ArrayLike | None, kind: str
+) -> M:
+    """Return the robot with a loop "PLACE/contact" between each place and the ground, closed at the positions q.
+
+    Both ends have the axes of the base at q, so that forces along the equations are in these axes.
+    """
+    where = f"{robot.name}: with_contacts"
+    given = _kinds(places, kind, where)
+    at = robot.neutral() if q is None else vectors(q, robot.nq, where, "q")
+    if at.ndim > 1:
+        raise ModelError(describe(f"q has shape {at.shape}", where=where, allowed=f"({robot.nq},)"))
+    touched = robot
+    for place, each in given.items():
+        found = robot.place(place)  # an unknown name is refused here
+        if found.link < 0:
+            text = f"{place!r} does not move: it is part of the base"
+            raise ModelError(describe(text, where=where, allowed="links and frames of moving links"))
+        T = np.asarray(kernels.exact.call("pose", at, place=place))
+        upright = found.pose @ make_pose(T[:3, :3].T)
+        foot, ground, link = f"{place}/contact_foot", f"{place}/contact_ground", carrier(robot, found).name
+        touched = edit.with_frame(touched, foot, link, upright)
+        touched = edit.with_frame(touched, ground, robot.base.name, make_pose(p=T[:3, 3]))
+        touched = edit_loops.with_loop(touched, f"{place}/contact", ground, foot, CONTACTS[each])
+    return touched
+
+
+def _kinds(places: object, kind: str, where: str) -> dict[str, str]:
+    """Return the kind of contact of each place."""
+    if isinstance(places, str) or not isinstance(places, Sequence | Mapping) or not places:
+        allowed = "names of links and frames, or {name: 'point' or 'surface'}"
+        raise ModelError(describe(f"places are {places!r}", where=where, allowed=allowed))
+    kinds = dict(places) if isinstance(places, Mapping) else dict.fromkeys(places, kind)
+    if len(kinds) < len(places):
+        raise ModelError(describe("a place is named twice", where=where, allowed="one contact for each place"))
+    return {place: one_of(each, tuple(CONTACTS), where, f"contact of {place!r}") for place, each in kinds.items()}
