@@ -9,13 +9,37 @@ from torsor.control.references import Reference, reference
 from torsor.control.rigid import computed_torque
 from torsor.control.scaling import OnlineScaling, Timing
 from torsor.control.task import operational_space
+from torsor.control.whole_body import (
+    AngularMomentum,
+    CenterOfMass,
+    FrameDirection,
+    FrameOrientation,
+    FramePose,
+    FramePosition,
+    PointContact,
+    Posture,
+    SurfaceContact,
+    WholeBody,
+    WholeBodyResult,
+)
 
 __all__ = [
+    "AngularMomentum",
+    "CenterOfMass",
     "Controller",
+    "FrameDirection",
+    "FrameOrientation",
+    "FramePose",
+    "FramePosition",
     "MomentumObserver",
     "OnlineScaling",
+    "PointContact",
+    "Posture",
     "Reference",
+    "SurfaceContact",
     "Timing",
+    "WholeBody",
+    "WholeBodyResult",
     "computed_torque",
     "feedback_linearization",
     "gravity_compensation",

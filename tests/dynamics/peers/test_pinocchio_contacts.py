@@ -4,13 +4,15 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-import torsor
 from robots import robot_file
 
 from .test_pinocchio import Peer
 from .test_pinocchio_loops import accelerations
 
-TALOS = ("talos_reduced.urdf", {"leg_left_6_link": "surface", "leg_right_6_link": "surface", "arm_left_7_link": "point"})
+TALOS = (
+    "talos_reduced.urdf",
+    {"leg_left_6_link": "surface", "leg_right_6_link": "surface", "arm_left_7_link": "point"},
+)
 CASES = [
     ("solo12.urdf", {"FL_FOOT": "point", "FR_FOOT": "point", "HL_FOOT": "point", "HR_FOOT": "surface"}),
     pytest.param(*TALOS, marks=pytest.mark.slow),

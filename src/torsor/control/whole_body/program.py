@@ -1,0 +1,183 @@
+"""The quadratic program of whole-body control over symbols: all its matrices from one function of (t, q, v, targets).
+
+The variables are the accelerations a (nv) and the forces of the contacts f. With the tasks J_i a = b_i, their weights
+w_i, and the Jacobians J_c of the contacts,
+
+    minimise    sum w_i |J_i a - b_i|^2 + r_a |a|^2 + r_f |f|^2
+    subject to  M a + h - J_c^T f = 0         rows of coordinates without a drive
+                J_c a = -J_c' v - d J_c v      contacts stay
+                J_i a = b_i                    hard tasks
+                |M a + h - J_c^T f| <= effort limits
+                C f >= 0, normal force <= most
+                limits of positions and velocities at the end of a horizon, as bounds on a
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.control.whole_body.contacts import PointContact, SurfaceContact
+from torsor.control.whole_body.symbols import Symbols
+from torsor.control.whole_body.tasks import Posture, Task
+from torsor.robot.robot import Robot
+
+INFINITE = 1e30  # a bound that is none, for the solver
+# Length of what is left of a row, below which an equation of a contact depends on the others: rounding leaves 1e-14.
+DEPENDENT = 1e-9
+
+Contact = PointContact | SurfaceContact
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Coordinates without a drive, weights r_a and r_f, the horizon of joint limits (s), and which limits hold."""
+
+    passive: tuple[int, ...]
+    regularisation: tuple[float, float]
+    horizon: float
+    effort_limits: bool
+    joint_limits: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """``function`` gives H, g, A, lower, upper, F and h: the program, and tau = F x + h (nv) of its solution x.
+
+    The first ``bounds`` entries of lower and upper are bounds of the first variables, the others those of A x.
+    ``kinds`` are 5 for equations and 0 for inequalities. ``groups`` are the entries by the name of what they are.
+    """
+
+    function: ca.Function
+    bounds: int
+    kinds: Array
+    groups: dict[str, Array]
+    forces: dict[str, slice]
+
+
+class _Rows:
+    """Rows of A with their bounds, in groups."""
+
+    def __init__(self, first: int):
+        self.A, self.lower, self.upper = list[ca.SX](), list[ca.SX](), list[ca.SX]()
+        self.kinds, self.groups = [0] * first, dict[str, list[int]]()
+
+    def add(self, group: str, A: ca.SX, lower: ca.SX, upper: ca.SX) -> None:
+        count = A.size1()
+        self.groups.setdefault(group, []).extend(range(len(self.kinds), len(self.kinds) + count))
+        self.kinds += [5 if lower is upper else 0] * count
+        self.A.append(A)
+        self.lower.append(lower)
+        self.upper.append(upper)
+
+
+def program(
+    robot: Robot, tasks: Sequence[Task], contacts: Sequence[Contact], given: Sequence[int], settings: Settings
+) -> Program:
+    """Return the program of a robot; the targets of the tasks at ``given`` are inputs, one after the other."""
+    at, nv = Symbols(robot), robot.nv
+    driven = [k for k in range(nv) if k not in settings.passive]
+    count = sum(each.size for each in contacts)
+    targets = {k: ca.SX.sym(f"target{k}", *_matrix(tasks[k].shape(robot))) for k in given}
+
+    J_c = ca.vertcat(ca.SX(0, nv), *(each.moved(at) for each in contacts))
+    F, h = ca.horzcat(at.of("mass_matrix"), -J_c.T), at.of("bias_force", at.v)
+    lower, upper = _joint_limits(at, settings)
+    rows = _Rows(lower.size1())
+    if rows.kinds:
+        rows.groups["joint limits"] = list(range(len(rows.kinds)))
+    if settings.passive:
+        balance = -h[list(settings.passive)]
+        rows.add("equations of motion", F[list(settings.passive), :], balance, balance)
+    for place, J, b in _motions(at, contacts):
+        rows.add(f"contact {place!r} stays", ca.horzcat(J, ca.SX(J.size1(), count)), b, b)
+
+    H = ca.diag(ca.SX([settings.regularisation[0]] * nv + [settings.regularisation[1]] * count))
+    g = ca.SX(nv + count, 1)
+    for k, task in enumerate(tasks):
+        J, b = task.wanted(at, targets.get(k))
+        if isinstance(task, Posture):
+            J, b = J[driven, :], b[driven]
+        if task.hard:
+            rows.add(f"task {task.label!r}", ca.horzcat(J, ca.SX(J.size1(), count)), b, b)
+            continue
+        H[:nv, :nv] += task.weight * (J.T @ J)
+        g[:nv] -= task.weight * (J.T @ b)
+
+    limited = [k for k in driven if np.isfinite(robot.effort_limit[k])] if settings.effort_limits else []
+    if limited:
+        limit = ca.SX(ca.DM(robot.effort_limit[limited]))
+        rows.add("torque limits", F[limited, :], -limit - h[limited], limit - h[limited])
+    forces, first = dict[str, slice](), nv
+    for each in contacts:
+        forces[each.place] = slice(first, first + each.size)
+        C = np.vstack([each.cone(), each.normal_row()])[: None if each.most < INFINITE else -1]
+        spread = ca.SX(C.shape[0], nv + count)
+        spread[:, first : first + each.size] = ca.sparsify(ca.SX(ca.DM(C)))
+        least, most = ca.SX.zeros(C.shape[0], 1), ca.SX.ones(C.shape[0], 1) * INFINITE
+        if each.most < INFINITE:
+            most[-1] = each.most
+        rows.add(f"friction of {each.place!r}", spread, least, most)
+        first += each.size
+
+    A = ca.vertcat(ca.SX(0, nv + count), *rows.A)
+    results = [H, g, A, ca.vertcat(lower, *rows.lower), ca.vertcat(upper, *rows.upper), F, h]
+    inputs = {"t": at.t, "q": at.q, "v": at.v}
+    if targets:
+        inputs["targets"] = ca.vertcat(*(ca.vec(each.T) for each in targets.values()))
+    dense, names = ca.cse([ca.densify(each) for each in results]), ["H", "g", "A", "lower", "upper", "F", "h"]
+    traced = ca.Function("whole_body", list(inputs.values()), dense, list(inputs), names)
+    groups = {name: np.array(each) for name, each in rows.groups.items()}
+    return Program(traced, lower.size1(), np.array(rows.kinds, dtype=np.int32), groups, forces)
+
+
+def _matrix(shape: tuple[int, ...]) -> tuple[int, int]:
+    rows, columns = (*shape, 1)[:2]
+    return rows, columns
+
+
+def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:
+    """Return place, J and wanted acceleration of each contact: equations that do not depend on those before them.
+
+    Points of one body depend on each other, in the axes of the body by constant factors: one configuration shows it.
+    """
+    found, kept = list[tuple[str, ca.SX, ca.SX]](), np.zeros((0, at.robot.nv))
+    rng = np.random.default_rng(0)
+    q = at.robot.integrate(at.robot.neutral(), rng.uniform(-0.6, 0.6, at.robot.nv))
+    for each in contacts:
+        J, b = each.motion(at)
+        number = ca.Function("J", [at.q], [ca.densify(J)])(q).full()
+        rows = list[int]()
+        for k, row in enumerate(number):
+            left = row - kept.T @ (kept @ row)
+            left = left - kept.T @ (kept @ left)
+            if np.linalg.norm(left) > DEPENDENT * max(1.0, float(np.linalg.norm(row))):
+                kept = np.vstack([kept, left / np.linalg.norm(left)])
+                rows.append(k)
+        if rows:
+            found.append((each.place, J[rows, :], b[rows]))
+    return found
+
+
+def _joint_limits(at: Symbols, settings: Settings) -> tuple[ca.SX, ca.SX]:
+    """Return bounds on a (nv x 1, or 0 x 1 without any): positions and velocities are allowed one horizon later."""
+    robot, step = at.robot, settings.horizon
+    lower, upper = [ca.SX(-INFINITE)] * robot.nv, [ca.SX(INFINITE)] * robot.nv
+    rates = [k for k in range(robot.nv) if np.isfinite(robot.velocity_limit[k])]
+    places = dict[int, int]()
+    for joint, (q, v) in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.nq == joint.nv:
+            places |= dict(zip(range(v.start, v.stop), range(q.start, q.stop), strict=True))
+    for k in rates if settings.joint_limits else []:
+        limit = float(robot.velocity_limit[k])
+        lower[k], upper[k] = (-limit - at.v[k]) / step, (limit - at.v[k]) / step
+    for k, i in places.items() if settings.joint_limits else []:
+        ahead = at.q[i] + at.v[k] * step
+        if np.isfinite(robot.lower[i]):
+            lower[k] = ca.fmax(lower[k], 2 * (float(robot.lower[i]) - ahead) / step**2)
+        if np.isfinite(robot.upper[i]):
+            upper[k] = ca.fmin(upper[k], 2 * (float(robot.upper[i]) - ahead) / step**2)
+    free = all(each.is_constant() for each in (*lower, *upper))
+    return (ca.SX(0, 1), ca.SX(0, 1)) if free else (ca.vertcat(*lower), ca.vertcat(*upper))

@@ -1,0 +1,303 @@
+"""Tasks of a whole-body controller: what a frame, the centre of mass, the posture or the momentum shall do.
+
+Each task asks for an acceleration that is linear in those of the coordinates, J a = wanted: with the error e between
+target and value, e'' + 2 d w e' + w^2 e = 0 for the bandwidth w (rad/s) and the damping d.
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import direction, frozen_pose, name_of, number, positive, real_array
+from torsor.control.references import Law, Reference, law_function
+from torsor.control.whole_body.symbols import Symbols
+from torsor.errors import ModelError, describe
+from torsor.mechanism.loops import CUTS
+from torsor.robot.robot import Robot
+from torsor.spatial import cross, skew
+
+Wanted = tuple[ca.SX, ca.SX]  # J (k x nv) and the acceleration (k x 1) of J a = wanted
+# Cosine of half the angle between two directions, below which they are opposite: no way to turn is the shortest.
+OPPOSITE = 1e-6
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Task:
+    """What all tasks share: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``."""
+
+    weight: float = 1.0
+    bandwidth: float = 10.0
+    damping: float = 1.0
+    name: str = ""
+    needs_place: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        where = self.label
+        if self.weight != inf:
+            positive(self.weight, where, "weight")
+        positive(self.bandwidth, where, "bandwidth")
+        number(self.damping, where, "damping")
+        if self.name:
+            name_of(self.name, "task")
+
+    @property
+    def target(self) -> Law | None:
+        """The target, a function of a CasADi time or numbers; None if it is given at each call."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str:
+        """The name that messages and targets use."""
+        return self.name or getattr(self, "place", "") or type(self).__name__
+
+    @property
+    def hard(self) -> bool:
+        """Whether the task is a constraint."""
+        return self.weight == inf
+
+    def shape(self, robot: Robot) -> tuple[int, ...]:
+        """Return the shape of the target."""
+        return (3,)
+
+    def check(self, robot: Robot) -> None:
+        """Raise ModelError for a place that the robot does not have, or a target that is none."""
+        if self.needs_place:
+            robot.place(self.place)  # type: ignore[attr-defined]
+        if self.target is not None and not callable(self.target):
+            self.checked(robot, self.target)
+
+    def checked(self, robot: Robot, target: ArrayLike) -> Array:
+        """Return a constant target as an array, after a check of its shape and its numbers."""
+        where, found = f"{robot.name}: task {self.label!r}", real_array(target, robot.name, f"target of {self.label!r}")
+        if found.shape != self.shape(robot) or not np.isfinite(found).all():
+            text = f"target has shape {found.shape}" if found.shape != self.shape(robot) else "target is not finite"
+            raise ModelError(describe(text, where=where, allowed=f"finite numbers {self.shape(robot)}"))
+        return found
+
+    def rates(self, at: Symbols, given: ca.SX | None) -> list[ca.SX]:
+        """Return target, rate and second rate over symbols; a target that is ``given`` at each call is at rest."""
+        if given is not None:
+            return [given, ca.SX(*given.shape), ca.SX(*given.shape)]
+        where = f"{at.robot.name}: task {self.label!r}"
+        return Reference(law_function(self.target, self.shape(at.robot), where)).rates(at.t, 2)  # type: ignore[arg-type]
+
+    def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
+        """Return J and the wanted acceleration."""
+        raise NotImplementedError
+
+    def pulled(self, error: ca.SX, rate: ca.SX) -> ca.SX:
+        """Return 2 d w rate + w^2 error."""
+        return 2 * self.damping * self.bandwidth * rate + self.bandwidth**2 * error
+
+
+@dataclass(frozen=True, eq=False)
+class FramePosition(Task):
+    """The origin of a link or frame goes to ``position`` (3), m in base axes: numbers or a function of time.
+
+    Example:
+        >>> FramePosition("hand", [0.4, 0.0, 1.0], weight=10.0).label
+        'hand'
+    """
+
+    place: str
+    position: Law | None = None
+    needs_place: ClassVar[bool] = True
+
+    @property
+    def target(self) -> Law | None:
+        """The position."""
+        return self.position
+
+    def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
+        """Return J and the wanted acceleration."""
+        x, v, a = self.rates(at, given)
+        pull = self.pulled(x - at.pose(self.place)[:3, 3], v - at.velocity(self.place)[3:])
+        return at.jacobian(self.place)[3:, :], a + pull - at.drift(self.place)[3:]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameOrientation(Task):
+    """A link or frame turns to ``rotation`` (3 x 3), its axes in base axes as columns: numbers or a function of time.
+
+    The error is 2 sin(angle / 2) along the axis of the rotation that is left.
+    """
+
+    place: str
+    rotation: Law | None = None
+    needs_place: ClassVar[bool] = True
+
+    @property
+    def target(self) -> Law | None:
+        """The rotation."""
+        return self.rotation
+
+    def shape(self, robot: Robot) -> tuple[int, ...]:
+        """Return the shape of the target."""
+        return (3, 3)
+
+    def checked(self, robot: Robot, target: ArrayLike) -> Array:
+        """Return the rotation, which must be one."""
+        R, T = super().checked(robot, target), np.eye(4)
+        T[:3, :3] = R
+        return frozen_pose(T, f"{robot.name}: task {self.label!r}", "rotation")[:3, :3]
+
+    def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
+        """Return J and the wanted acceleration."""
+        turn = _turned(self, at, self.place, self.rates(at, given))
+        return at.jacobian(self.place)[:3, :], turn - at.drift(self.place)[:3]
+
+
+@dataclass(frozen=True, eq=False)
+class FramePose(Task):
+    """A link or frame goes to ``pose`` (4 x 4) in base axes: numbers or a function of time.
+
+    ``angular`` is the weight of its orientation beside that of its position (rad beside m).
+    """
+
+    place: str
+    pose: Law | None = None
+    angular: float = 1.0
+    needs_place: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive(self.angular, self.label, "angular")
+
+    @property
+    def target(self) -> Law | None:
+        """The pose."""
+        return self.pose
+
+    def shape(self, robot: Robot) -> tuple[int, ...]:
+        """Return the shape of the target."""
+        return (4, 4)
+
+    def checked(self, robot: Robot, target: ArrayLike) -> Array:
+        """Return the pose, which must be one."""
+        return frozen_pose(super().checked(robot, target), f"{robot.name}: task {self.label!r}", "pose")
+
+    def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
+        """Return J and the wanted acceleration."""
+        x, v, a = self.rates(at, given)
+        turn = _turned(self, at, self.place, [each[:3, :3] for each in (x, v, a)])
+        twist, scale = at.velocity(self.place), ca.SX([self.angular**0.5] * 3 + [1.0] * 3)
+        pull = self.pulled(x[:3, 3] - at.pose(self.place)[:3, 3], v[:3, 3] - twist[3:])
+        wanted = ca.vertcat(turn, a[:3, 3] + pull) - at.drift(self.place)
+        return ca.diag(scale) @ at.jacobian(self.place), scale * wanted
+
+
+@dataclass(frozen=True, eq=False)
+class FrameDirection(Task):
+    """The ``axis`` (3) of a link or frame, in its own axes, points along ``direction`` (3) in base axes.
+
+    The turn about the axis is free. Where the axis points the opposite way, no turn is the shortest, and none is asked.
+    """
+
+    place: str
+    axis: ArrayLike
+    direction: Law | None = None
+    needs_place: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "axis", direction(self.axis, self.label, "axis"))
+
+    @property
+    def target(self) -> Law | None:
+        """The direction."""
+        return self.direction
+
+    def checked(self, robot: Robot, target: ArrayLike) -> Array:
+        """Return the direction as a unit vector."""
+        return direction(super().checked(robot, target), f"{robot.name}: task {self.label!r}", "direction")
+
+    def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
+        """Return J and the wanted acceleration."""
+        along, n = self.rates(at, given)[0], at.pose(self.place)[:3, :3] @ ca.SX(ca.DM(np.asarray(self.axis)))
+        along = along / ca.norm_2(along)
+        across = ca.SX.eye(3) - n @ n.T
+        half = ca.sqrt(ca.fmax((1 + ca.dot(n, along)) / 2, OPPOSITE**2))
+        pull = self.pulled(cross(n, along) / half, -across @ at.velocity(self.place)[:3])
+        return across @ at.jacobian(self.place)[:3, :], pull - across @ at.drift(self.place)[:3]
+
+
+@dataclass(frozen=True, eq=False)
+class CenterOfMass(Task):
+    """The centre of mass goes to ``position`` (3), m in base axes: numbers or a function of time."""
+
+    position: Law | None = None
+
+    @property
+    def target(self) -> Law | None:
+        """The position."""
+        return self.position
+
+    def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
+        """Return J and the wanted acceleration."""
+        x, v, a = self.rates(at, given)
+        J = at.of("center_of_mass_jacobian")
+        drift = at.of("center_of_mass_acceleration", at.v, ca.SX.zeros(at.robot.nv, 1))
+        return J, a + self.pulled(x - at.of("center_of_mass"), v - J @ at.v) - drift
+
+
+@dataclass(frozen=True, eq=False)
+class Posture(Task):
+    """All coordinates that have a drive go to those of ``q`` (nq): numbers or a function of time."""
+
+    q: Law | None = None
+
+    @property
+    def target(self) -> Law | None:
+        """The positions."""
+        return self.q
+
+    def shape(self, robot: Robot) -> tuple[int, ...]:
+        """Return the shape of the target."""
+        return (robot.nq,)
+
+    def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
+        """Return J and the wanted acceleration, for all coordinates: the controller keeps those with a drive."""
+        error = at.of("difference", self.rates(at, given)[0])
+        rate = ca.jtimes(error, at.t, ca.SX(1))  # of the target: q is another symbol
+        second = ca.jtimes(rate, at.t, ca.SX(1))
+        return ca.SX.eye(at.robot.nv), second + self.pulled(error, rate - at.v)
+
+
+@dataclass(frozen=True, eq=False)
+class AngularMomentum(Task):
+    """The angular momentum about the centre of mass becomes ``momentum`` (3), kg m^2/s in base axes.
+
+    Its error decays at the rate ``bandwidth`` (1/s).
+    """
+
+    momentum: Law | None = (0.0, 0.0, 0.0)
+
+    @property
+    def target(self) -> Law | None:
+        """The momentum."""
+        return self.momentum
+
+    def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
+        """Return J and the wanted rate of the momentum."""
+        h, rate, _ = self.rates(at, given)
+        A = at.of("centroidal_momentum_matrix")[:3, :]
+        return A, rate + self.bandwidth * (h - A @ at.v) - at.of("centroidal_momentum_bias", at.v)[:3]
+
+
+def _turned(task: Task, at: Symbols, place: str, desired: list[ca.SX]) -> ca.SX:
+    """Return the angular acceleration (3 x 1) that turns a place to the rotations of ``desired`` and their rates."""
+    R, w = at.pose(place)[:3, :3], at.velocity(place)[:3]
+    R_d, R_d1, R_d2 = desired
+    spin = _axial(R_d1 @ R_d.T)
+    rate = _axial(R_d2 @ R_d.T - skew(spin) @ skew(spin))
+    return rate + task.pulled(ca.vertcat(*CUTS["weld"][1].chords(R_d @ R.T)), spin - w)
+
+
+def _axial(S: ca.SX) -> ca.SX:
+    """Return the vector of the skew-symmetric part of a matrix."""
+    return ca.vertcat(S[2, 1] - S[1, 2], S[0, 2] - S[2, 0], S[1, 0] - S[0, 1]) / 2
