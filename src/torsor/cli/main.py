@@ -22,6 +22,7 @@ from torsor.cli.count import COUNT
 from torsor.cli.demo import DEMO
 from torsor.cli.doctor import DOCTOR
 from torsor.cli.dynamics import DYNAMICS
+from torsor.cli.equations import EQUATIONS
 from torsor.cli.examples import EXAMPLES
 from torsor.cli.export import EXPORT
 from torsor.cli.identify import IDENTIFY
@@ -43,7 +44,7 @@ from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 
 COMMANDS: tuple[Command, ...] = (
-    *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, MEASURE, SWEEP, IDENTIFY, REPRODUCE, EXPORT),
+    *(INFO, DYNAMICS, KINEMATICS, COUNT, EQUATIONS, SIMULATE, PREDICT, MEASURE, SWEEP, IDENTIFY, REPRODUCE, EXPORT),
     *(VIEW, BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
 )
 

@@ -203,6 +203,39 @@ class Robot(Mechanism, Viewable):
         """
         return count_operations(self.function(name, place, external, forced, order, loops))
 
+    def equations(
+        self,
+        name: str,
+        form: str = "latex",
+        symbols: bool | Sequence[str] | Mapping[str, Any] = False,
+        simplify: bool = True,
+        place: str | int | None = None,
+        forced: Sequence[str] | None = None,
+        loops: str | None = None,
+        digits: int = 6,
+    ) -> Any:
+        r"""Return the equations of a method, as LaTeX or as SymPy expressions (``Equations``); needs ``symbolic``.
+
+        They are those of the traced function, expanded exactly and written in the shortest of several forms: c_12 is
+        cos(q_1 + q_2), v is written as the rate of q. ``symbols`` writes the robot's numbers as symbols: True for all
+        (m mass, r centre of mass, I inertia, l length, g), or paths as in ``parametric``, with names in a mapping.
+        ``simplify=False`` gives the operations as they are computed, with names for what is used more than once: of
+        robots of any size. ``digits`` are those of numbers in LaTeX; ``place``, ``forced``, ``loops`` as in
+        ``function``.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(1)
+            >>> print(arm.equations("gravity_force", symbols=True))
+            \begin{aligned}
+            G_{1} &= c_{1} g m_{1} r_{1} \\
+            c_{1} &= \cos{\left(q_{1} \right)}
+            \end{aligned}
+        """
+        from torsor.robot.equations.equations import equations
+
+        request = self.kernels.request(name, place, forced=forced, loops=loops)
+        return equations(self, request, form, symbols, simplify, digits)
+
     # Forces
 
     def inverse_dynamics(
