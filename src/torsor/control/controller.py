@@ -1,5 +1,7 @@
 """A controller: a pure function (t, q, v) -> tau over CasADi symbols, which also runs as machine code; PD gains."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,5 +1,7 @@
 """PD feedback with compensation of gravity and springs."""
 
+from __future__ import annotations
+
 import casadi as ca
 from numpy.typing import ArrayLike
 

@@ -1,5 +1,7 @@
 """Robot: every public method with its docstring. The work is in the functions that the methods call."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -836,7 +838,7 @@ class Robot(Mechanism, Viewable):
 
     # Parameters
 
-    def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> "Parametric[Self]":
+    def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> Parametric[Self]:
         """Return the robot with some of its numbers as inputs of its methods, with derivatives by them.
 
         Paths are "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
@@ -1545,17 +1547,20 @@ class Robot(Mechanism, Viewable):
         return edit.subtree(self, link)
 
     def with_friction(
-        self, joint: str, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
+        self, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
     ) -> Self:
         """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
-        Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth);
+        Without a joint, at all of them: a number for all, or one for each velocity of the joints (motors of elastic
+        joints are not among them, joints that follow others keep what they have). Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth);
         0 is Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of the gear.
 
         Example:
             >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
             >>> robot.friction_force([3.0, 0.0]).tolist()
             [3.5, 0.0]
+            >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
+            [1.0, 0.5]
         """
         return edit_drives.with_friction(self, joint, coulomb, viscous, smooth)
 

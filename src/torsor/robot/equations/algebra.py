@@ -23,7 +23,7 @@ MOST_TERMS = 1500  # of one polynomial: nobody reads a longer sum, and its simpl
 TINY = 1e-14  # coefficients below this part of the largest are what rounding left of zero
 
 
-class TooLong(Exception):
+class TooLongError(Exception):
     """A polynomial has more than MOST_TERMS terms."""
 
 
@@ -67,7 +67,7 @@ class Algebra:
             else:
                 values.append(self.operation(code, *(values[k] for k in arguments)))
             if len(values[-1]) > MOST_TERMS:
-                raise TooLong
+                raise TooLongError
         zero = self.ring.zero
         return [[zero if k is None else tidy(values[k]) for k in entries] for entries in program.results]
 
@@ -97,7 +97,7 @@ class Algebra:
     def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
         """Return the product."""
         if len(a) * len(b) > 40 * MOST_TERMS:
-            raise TooLong
+            raise TooLongError
         return self.reduced(a * b)
 
     def power(self, a: Polynomial, count: int) -> Polynomial:
@@ -152,10 +152,10 @@ class Algebra:
                 return None
             else:
                 k = where[used[0]]
-                multiple = value / self.angle.setdefault(k, abs(value))
-                if multiple.denominator != 1 or abs(multiple) > 8:
+                ratio = value / self.angle.setdefault(k, abs(value))
+                if ratio.denominator != 1 or abs(ratio) > 8:
                     return None
-                multiples[k] = int(multiple)
+                multiples[k] = int(ratio)
         quarters = offset / (math.pi / 2)
         if abs(quarters - round(quarters)) < 1e-14:
             turns = [(1, 0), (0, 1), (-1, 0), (0, -1)][round(quarters) % 4]
@@ -164,8 +164,8 @@ class Algebra:
             c, s = self.constant(exact(math.cos(offset))), self.constant(exact(math.sin(offset)))
         for k, multiple in multiples.items():
             cos, sin = (self.ring.gens[each] for each in self.pairs[k])
+            step = sin if multiple > 0 else -sin
             for _ in range(abs(multiple)):
-                step = sin if multiple > 0 else -sin
                 c, s = self.reduced(c * cos - s * step), self.reduced(s * cos + c * step)
         return c, s
 

@@ -14,7 +14,7 @@ from torsor.compiler.program import Program, read_program
 from torsor.dynamics import Request, trace
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
-from torsor.robot.equations.algebra import MOST_TERMS, Algebra, Polynomial, TooLong, non_polynomial
+from torsor.robot.equations.algebra import MOST_TERMS, Algebra, Polynomial, TooLongError, non_polynomial
 from torsor.robot.equations.letters import Letters, Parameters, parameters
 from torsor.robot.equations.naming import Definitions, direct, inserted, ordered, shared
 from torsor.robot.equations.readable import Chain, Writer
@@ -146,7 +146,7 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
     program = read_program(function)
     try:
         entries, made = (_simplified if simplify else _direct)(robot, program, inputs, letters, given)
-    except TooLong:
+    except TooLongError:
         found = f"{words}, and when they are expanded one has more than {MOST_TERMS:,} terms"
         raise ModelError(describe(found, where=robot.name, fix=fix)) from None
     sizes = request.results(robot)

@@ -166,7 +166,7 @@ def _all(robot: Mechanism, letters: Letters) -> Parameters:
             continue
     if not numbers:
         return Parameters()
-    chosen = free_numbers(robot, list(paths_of(robot, numbers).values()))
+    chosen = free_numbers(robot, [str(path) for path in paths_of(robot, numbers).values()])
     made, values = list[Expression](), dict[Any, float]()
     lengths: dict[tuple[int, int], Any] = {}
     for free in chosen:

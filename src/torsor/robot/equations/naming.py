@@ -26,8 +26,9 @@ def direct(
         for each in () if code in (ca.OP_INPUT, ca.OP_CONST) else arguments:
             uses[each] += 1
     for entries in program.results:
-        for each in entries:
-            uses[each if each is not None else 0] += each is not None
+        for entry in entries:
+            if entry is not None:
+                uses[entry] += 1
     values: list[Expression] = []
     lengths: list[int] = []
     made: Definitions = {}

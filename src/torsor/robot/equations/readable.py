@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import sympy as sp
 
-from torsor.robot.equations.algebra import Algebra, Polynomial, TooLong
+from torsor.robot.equations.algebra import Algebra, Polynomial, TooLongError
 from torsor.robot.equations.rules import RULES, Expression, number
 
 Monomial = tuple[tuple[Any, int], ...]  # SymPy symbols with their exponents, in the order of their names
@@ -57,7 +57,7 @@ class Writer:
         for form in (self._plain, self._sums, self._harmonics):
             try:
                 found.append(self._collected(form(polynomial)))
-            except TooLong:  # this form is no short one
+            except TooLongError:  # this form is no short one
                 continue
             if not self.chains and form == self._plain and len(polynomial) == 1:
                 break
