@@ -35,7 +35,7 @@ def read_log(
     delimiter: str | None = None,
     rate: float | None = None,
 ) -> dict[str, Array]:
-    """Return the quantities of a text file: time (N,), q (N, nq), v, a, tau (N, nv), those that ``columns`` has.
+    r"""Return the quantities of a text file: time (N,), q (N, nq), v, a, tau (N, nv), those that ``columns`` has.
 
     ``columns`` maps "time", "q", "v", "a" and "tau" to heads, or to numbers of columns from 0, in the order of the
     coordinates. ``units`` maps them to units (SI and radians by default); a sequence has one for each column. The
@@ -46,7 +46,7 @@ def read_log(
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     log = Path(folder, "log.csv")
-        ...     _ = log.write_text("ms;elbow\\n0;0\\n10;90\\n", encoding="utf-8")
+        ...     _ = log.write_text("ms;elbow\n0;0\n10;90\n", encoding="utf-8")
         ...     found = read_log(
         ...         log, torsor.library.planar_chain(1), {"time": "ms", "q": ["elbow"]}, {"time": "ms", "q": "deg"}
         ...     )
@@ -56,8 +56,8 @@ def read_log(
     where = str(path)
     wanted = _wanted(columns, robot, where)
     if (rate is None) == ("time" not in wanted):
-        found = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
-        raise ModelError(describe(found, where=where, allowed="columns={'time': ...} or rate=, in Hz"))
+        what = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
+        raise ModelError(describe(what, where=where, allowed="columns={'time': ...} or rate=, in Hz"))
     lines = _lines(path)
     separator = _delimiter(lines[0][1], delimiter, where)
     heads, rows = _split(lines, separator, wanted)
