@@ -1,9 +1,10 @@
 """Solving a motion problem: a list of strategies, each a function of the state of the solve.
 
-In order: reject constraints that no motion can satisfy; find a feasible motion first, if that is wanted; solve from the
-initial guess; if the result is infeasible, relax groups of constraints in their order, minimise the sum of violations,
-solve again from there, and diagnose the conflict; if it is feasible, refine the nodes, and choose among equally fast
-motions. At last a motion that is optimal but violates rows between the nodes is marked.
+In order: reject constraints that no motion can satisfy; find a feasible motion first, if that is wanted; solve with
+smoother costs first, if the objective has such; solve from there; if the result is infeasible, relax groups of
+constraints in their order, minimise the sum of violations, solve again from there, and diagnose the conflict; if it is
+feasible, refine the nodes, and choose among equally fast motions. At last a motion that is optimal but violates rows
+between the nodes is marked.
 """
 
 from collections.abc import Callable
@@ -37,6 +38,7 @@ from torsor.optimisation import (
     row_violations,
 )
 
+LOOSE = 1e-2  # tolerance of the problem with smoother costs
 RELAXING = 200  # largest number of iterations that relax one group of constraints
 CTRL_C = "stopped by Ctrl-C"
 GRACE = 1.0  # s after ``seconds`` in which functions may still be loaded or compiled, so that there is a result
@@ -168,12 +170,31 @@ def find_feasible_first(state: SolveState) -> SolveState:
     return replace(state, x=feasible.x, result=feasible)
 
 
+def solve_smoother_first(state: SolveState) -> SolveState:
+    """Solve with smoother costs to a loose tolerance, if the objective has such, and start from there.
+
+    Costs with kinks, as of positive and negative work, take short steps from one kink to the next otherwise.
+    """
+    costs = [each.smoother() for each in state.problem.costs]
+    is_same = all(one is other for one, other in zip(costs, state.problem.costs, strict=True))
+    if state.diagnosis is not None or state.warm is not None or is_same:
+        return state
+    problem, given = replace(state.problem, objective=costs), state.settings
+    loose = replace(given, tolerance=max(LOOSE, given.tolerance), iterations=max(1, given.iterations // 2))
+    found = _solve_from(replace(state, problem=problem, settings=loose), state.x)
+    objective = float(state.problem.program.value(found.x)[0])
+    result = replace(found, problem=state.problem, outcome=replace(found.outcome, objective=objective))
+    warm = found.outcome if found.is_solved and found.is_feasible else None
+    left = replace(given, iterations=max(1, given.iterations - found.iterations))
+    return replace(state, settings=left, x=found.x, result=result, warm=warm)
+
+
 def solve_from_start(state: SolveState) -> SolveState:
-    """Solve the problem from the initial guess, or from the feasible motion that was found first."""
-    if state.diagnosis is not None:
+    """Solve the problem from the initial guess, or from the motion that was found first."""
+    if state.diagnosis is not None or (state.result is not None and state.result.is_stopped):
         return state
     result = _solve_from(state, state.x, warm=state.warm)
-    if state.result is not None:  # count the iterations of the feasible motion too
+    if state.result is not None:  # count the iterations of the first motion too
         log = [*state.result.outcome.log, *result.outcome.log]
         count = state.result.outcome.iterations + result.outcome.iterations
         result = replace(result, outcome=replace(result.outcome, iterations=count, log=log))
@@ -276,6 +297,7 @@ def mark_between_nodes(state: SolveState) -> SolveState:
 STRATEGIES: tuple[Strategy, ...] = (
     reject_constant_violations,
     find_feasible_first,
+    solve_smoother_first,
     solve_from_start,
     relax_groups,
     minimise_violations,
