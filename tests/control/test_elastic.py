@@ -114,6 +114,12 @@ def test_saturation_clips_and_keeps_the_law_within_limits() -> None:
             law.saturated(limit)
 
 
+def test_forces_are_written_to_a_given_array() -> None:
+    law, tau = control.gravity_compensation(torsor.library.planar_chain(2)), np.full((3, 2), np.nan)
+    assert law(0.0, np.zeros((3, 2)), np.zeros(2), out=tau) is tau
+    assert np.array_equal(tau, law(0.0, np.zeros((3, 2)), np.zeros(2)))
+
+
 def test_c_code_of_a_controller_in_discrete_time(tmp_path) -> None:
     law = control.computed_torque(torsor.library.two_link(), lambda t: [ca.sin(t), 0.1], bandwidth=10.0).saturated(8.0)
     paths = law.export_c(tmp_path, period=1e-3, name="law", prefix="arm_")

@@ -48,9 +48,12 @@ class Controller:
     def _kernel(self) -> AnyKernel:
         return compile(self.function, **vars(self.robot.target))
 
-    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
-        """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv)."""
-        tau: Array = self._kernel(t, q, v)
+    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, out: Array | None = None) -> Array:
+        """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv).
+
+        ``out`` is an array for them, which is written and returned.
+        """
+        tau: Array = self._kernel(t, q, v, out=out)
         return tau
 
     def saturated(self, limit: ArrayLike | None = None) -> Controller:
