@@ -147,6 +147,7 @@ def test_latex_is_drawn_by_mathtext() -> None:
         ({"symbols": ["links.nose.mass"]}, "no such link"),
         ({"symbols": {"2m": "links.link2.mass"}}, "the symbol '2m'"),
         ({"symbols": {"q_1": "links.link2.mass"}}, "q_1"),
+        ({"symbols": {"c_2": "links.link2.mass"}}, "c_2 and s_2 are cosine and sine"),
         ({"symbols": "all"}, "paths is 'all'"),
         ({"digits": 0}, "digits"),
         ({"simplify": "no"}, "simplify"),
@@ -180,6 +181,8 @@ def test_every_operation_has_a_rule_with_its_value() -> None:
 def test_the_command_prints_and_writes(tmp_path, capsys) -> None:
     assert main(["equations", "two_link", "mass_matrix"]) == 0
     assert r"M_{12} = M_{21} &= 0.04 c_{2} + 0.12" in capsys.readouterr().out
+    assert main(["equations", "six_axis_arm", "forward_dynamics"]) == 1
+    assert "operations" in (words := capsys.readouterr().err) and "--no-simplify" in words
     path = tmp_path / "mass.py"
     assert main(["equations", "two_link", "mass_matrix", "--form", "sympy", "--symbols", "-o", str(path)]) == 0
     space = {name: getattr(sp, name) for name in ("Matrix", "cos", "sin")} | {"q_2": 0.3}

@@ -48,8 +48,9 @@ COMMANDS: tuple[Command, ...] = (
     *(VIEW, BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
 )
 
-# Advice that has no option: by the words of the library, those of the command line.
+# Advice that has no option, or one of another name: by the words of the library, those of the command line.
 IN_PYTHON = {
+    r"\bsimplify=False\b": "--no-simplify",
     r" \(start=, \w+\)": " (in Python: solve(start=...))",
     r"robot\.open_tree\(\), or loops='open' where it is an argument,": "in Python, robot.open_tree()",
 }

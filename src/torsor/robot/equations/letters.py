@@ -37,6 +37,7 @@ _RESULTS = {
     "momentum": "L",
     "regressor": "Y",
 }
+_OWN = re.compile(r"[cswfd]_[m\d_]+")  # cosines, sines, subexpressions, functions and denominators
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 
 
@@ -110,20 +111,26 @@ def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str]
     if symbols is True:
         return _all(robot, letters)
     free = free_numbers(robot, symbols)
-    found: dict[Any, float] = {}
+    values: dict[Any, float] = {}
     for each in free:
         if isinstance(symbols, Mapping):
             if not _NAME.fullmatch(each.name):
                 allowed = "a letter, then letters and digits, parts after _: m_2, l_1, I_2_zz"
                 raise ModelError(describe(f"the symbol {each.name!r}", where=robot.name, allowed=allowed))
+            if _OWN.fullmatch(each.name):
+                found, fix = f"the symbol {each.name!r}", "choose another"
+                allowed = (
+                    "names that the equations do not use: c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions"
+                )
+                raise ModelError(describe(found, where=robot.name, allowed=allowed, fix=fix))
             symbol = letters.symbol(each.name)
         else:
             symbol = _named(robot, letters, each)
-        found[symbol] = each.value
-    if len(found) < len(free):
+        values[symbol] = each.value
+    if len(values) < len(free):
         fix = "give names, {'m_2': path, ...}"
         raise ModelError(describe("two numbers would have the same symbol", where=robot.name, fix=fix))
-    return Parameters(free, tuple(found), found)
+    return Parameters(free, tuple(values), values)
 
 
 def _named(robot: Mechanism, letters: Letters, free: Free) -> Any:
