@@ -1,5 +1,7 @@
 """Printed equations: equal to the traced functions, equal to textbook formulas, in LaTeX that compiles."""
 
+import importlib
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -122,6 +124,12 @@ def test_the_square_of_a_length_is_a_square() -> None:
     )
     found = robot.equations("mass_matrix", form="sympy", symbols=True)
     assert str(found.result[0, 0]) == "m_3*(c_2*l_2 + c_23*r_3)**2"
+
+
+def test_without_sympy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r'need SymPy; fix: pip install "torsor\[symbolic\]"'):
+        importlib.reload(torsor.robot.equations)
 
 
 def test_named_symbols_and_paths() -> None:

@@ -6,13 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import casadi as ca
+import sympy as sp
 
-from torsor.errors import missing
-
-try:
-    import sympy as sp
-except ImportError:  # pragma: no cover - the error is tested in a process without SymPy
-    raise missing("printed equations need SymPy", "symbolic") from None
 
 Expression = Any  # SymPy has no types
 ROUNDING = 4e-16  # a number this near to a short one is the short one with the rounding of a sum or product
