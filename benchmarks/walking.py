@@ -28,8 +28,8 @@ from torsor.motion import MotionProblem, MotionResult
 from torsor.optimisation.ipopt import ipopt_options
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "default (thesis)": {},
-    "clean": {"version": "clean"},
+    "default (clean)": {},
+    "thesis": {"version": "thesis"},
     "1.62 m, 58 kg, female": {"body": library.human(1.62, 58.0, "female")},
     "1.90 m, 95 kg": {"body": library.human(1.90, 95.0)},
     "0.9 m/s, 0.5 m": {"step": Step(length=0.5, speed=0.9)},
@@ -123,7 +123,7 @@ def peer(problem: MotionProblem) -> None:
         row = ca.MX(0)
         for part in equation.parts:
             basis = phase.splines[part.profile].matrix([part.s], part.order) / T**part.order
-            row += part.share * (ca.DM(basis) @ points[:, part.profile])
+            row += part.coefficient * (ca.DM(basis) @ points[:, part.profile])
         rows.append(row)
     begin = time.perf_counter()
     nlp = {"x": x, "f": f, "g": ca.vertcat(*rows) / ca.DM(program.scales)}
@@ -205,7 +205,7 @@ def main() -> None:
             flush=True,
         )
     print()
-    likeness({"six points": result, "clean": walking(version="clean").solve()})
+    likeness({"clean": result, "thesis": walking(version="thesis").solve()})
     if options.peer:
         print()
         peer(problem)

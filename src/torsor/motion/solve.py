@@ -22,7 +22,7 @@ from torsor.motion.diagnosis import Diagnosis, constant_violation, diagnose_conf
 from torsor.motion.refine import refined
 from torsor.motion.results.solution import HELD, Solution
 from torsor.motion.settings import SolveSettings
-from torsor.motion.starts import is_same_program, read_start
+from torsor.motion.starts import check_start, is_same_program, read_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.tie_break import check_tie_break, least_effort_problem
 from torsor.motion.transcription.program import Program
@@ -331,7 +331,7 @@ def _solve_from(
         if not program.n:
             fix = "give phases more points, or bounds (least, most) of a duration"
             raise ModelError(describe("no variables: all control points are known", where=problem.name, fix=fix))
-        _check_start(problem, x)
+        check_start(problem, x)
         program.jacobian(x)
         program.hessian(x, np.zeros(program.m), 1.0)
     is_first = state.result is None or state.result.problem is not problem
@@ -344,24 +344,6 @@ def _solve_from(
     if watch.interrupted and not outcome.is_solved:
         outcome = replace(outcome, status=CTRL_C)
     return Solution(problem, outcome, settings.solver, settings.tolerance, setup, perf_counter() - since - setup)
-
-
-def _check_start(problem: ProblemStatement, x: Array) -> None:
-    """Raise ModelError where a row or the objective is not a number at the start."""
-    with np.errstate(all="ignore"):
-        f, rows = problem.program.value(x)
-    fix = "give another initial guess (start=, random_start)"
-    wrong = np.flatnonzero(~np.isfinite(rows))
-    if wrong.size:
-        row = problem.program.rows[wrong[0]]
-        where = f"{problem.name}: {row.title}: {row.label}"
-        found = "not a number at the start"
-        found += "" if row.s is None else f" (s = {row.s:.3g} of phase {row.phase})"
-        if problem.model.is_closed:
-            found += ": loops that cannot be closed?"
-        raise ModelError(describe(found, where=where, fix=fix))
-    if not np.isfinite(f):
-        raise ModelError(describe("the objective is not a number at the start", where=problem.name, fix=fix))
 
 
 def _relax_group(state: SolveState, index: int) -> SolveState:
