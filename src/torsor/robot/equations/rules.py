@@ -8,7 +8,6 @@ from typing import Any
 import casadi as ca
 import sympy as sp
 
-
 Expression = Any  # SymPy has no types
 ROUNDING = 4e-16  # a number this near to a short one is the short one with the rounding of a sum or product
 
