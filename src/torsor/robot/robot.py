@@ -1,5 +1,7 @@
 """Robot: every public method with its docstring. The work is in the functions that the methods call."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -202,6 +204,39 @@ class Robot(Mechanism, Viewable):
             1
         """
         return count_operations(self.function(name, place, external, forced, order, loops))
+
+    def equations(
+        self,
+        name: str,
+        form: str = "latex",
+        symbols: bool | Sequence[str] | Mapping[str, Any] = False,
+        simplify: bool = True,
+        place: str | int | None = None,
+        forced: Sequence[str] | None = None,
+        loops: str | None = None,
+        digits: int = 6,
+    ) -> Any:
+        r"""Return the equations of a method, as LaTeX or as SymPy expressions (``Equations``); needs ``symbolic``.
+
+        They are those of the traced function, expanded exactly and written in the shortest of several forms: c_12 is
+        cos(q_1 + q_2), v is written as the rate of q. ``symbols`` writes the robot's numbers as symbols: True for all
+        (m mass, r centre of mass, I inertia, l length, g), or paths as in ``parametric``, with names in a mapping.
+        ``simplify=False`` gives the operations as they are computed, with names for what is used more than once: of
+        robots of any size. ``digits`` are those of numbers in LaTeX; ``place``, ``forced``, ``loops`` as in
+        ``function``.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(1)
+            >>> print(arm.equations("gravity_force", symbols=True))
+            \begin{aligned}
+            G_{1} &= c_{1} g m_{1} r_{1} \\
+            c_{1} &= \cos{\left(q_{1} \right)}
+            \end{aligned}
+        """
+        from torsor.robot.equations.equations import equations
+
+        request = self.kernels.request(name, place, forced=forced, loops=loops)
+        return equations(self, request, form, symbols, simplify, digits)
 
     # Forces
 
@@ -803,7 +838,7 @@ class Robot(Mechanism, Viewable):
 
     # Parameters
 
-    def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> "Parametric[Self]":
+    def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> Parametric[Self]:
         """Return the robot with some of its numbers as inputs of its methods, with derivatives by them.
 
         Paths are "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
@@ -1512,17 +1547,21 @@ class Robot(Mechanism, Viewable):
         return edit.subtree(self, link)
 
     def with_friction(
-        self, joint: str, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
+        self, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
     ) -> Self:
         """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
-        Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth);
-        0 is Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of the gear.
+        Without a joint, at all of them: a number for all, or one for each velocity of the joints (motors of elastic
+        joints are not among them, joints that follow others keep what they have). Arguments that are not given keep
+        their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb's law. "joint/motor"
+        means the friction of the joint's motor, at the output of the gear.
 
         Example:
             >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
             >>> robot.friction_force([3.0, 0.0]).tolist()
             [3.5, 0.0]
+            >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
+            [1.0, 0.5]
         """
         return edit_drives.with_friction(self, joint, coulomb, viscous, smooth)
 
