@@ -59,8 +59,10 @@ class Posture:
 
     def center_of_mass(self) -> Rows:
         """Return the centre of mass (3 x 1) in base axes, and its Jacobian (3 x nv); the tree must not be lean."""
-        c = center_of_mass(self.tree, self.q)
-        return c, ca.jacobian(c, self.q) @ steps(self.tree, self.q)
+        q = ca.SX.sym("q", self.tree.nq)  # derivatives are taken by symbols: the positions may be expressions
+        c = center_of_mass(self.tree, q)
+        at, J = ca.Function("c", [q], [c, ca.jacobian(c, q) @ steps(self.tree, q)]).call([self.q])
+        return at, J
 
 
 def coordinates_of(mechanism: Mechanism, place: Place) -> set[int]:

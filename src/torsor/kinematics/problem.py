@@ -22,7 +22,7 @@ from torsor.robot.robot import Robot
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """Residuals over symbols, at the positions ``x`` (nq x 1): weighted rows r with J, and rows c that must be 0 with A.
+    """Residuals over symbols at the positions ``x`` (nq x 1): weighted rows r with J, rows c to be 0 with A.
 
     Columns are the free coordinates. ``plain`` are the residuals of all targets without weights, and of closure.
     """
@@ -79,7 +79,7 @@ class Problem:
     @cached_property
     def places_in_q(self) -> list[int]:
         """The index in q of each free coordinate, -1 where it is none alone: those of rotations by quaternions."""
-        own = {k: -1 for k in range(self.robot.nv)}
+        own = dict.fromkeys(range(self.robot.nv), -1)
         for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
             if joint.kind.nq == joint.kind.nv:
                 own |= dict(zip(range(at.v.start, at.v.stop), range(at.q.start, at.q.stop), strict=True))

@@ -5,8 +5,8 @@ With the objective f (gradient g, Hessian H), rows c that must be zero and their
     [H   A^T] [step]   [-g]
     [A   -e ] [ nu ] = [-c]            e: far below the entries of A H^-1 A^T, so that dependent rows do no harm
 
-(Nocedal and Wright 2006, section 18.1). Steps are judged by f + W |c|, with W above the multipliers nu, and shortened where
-that does not fall. Damping is added to H.
+(Nocedal and Wright 2006, section 18.1). Steps are judged by f + W |c|, with W above the multipliers nu, and shortened
+where that does not fall. Damping is added to H.
 """
 
 from dataclasses import dataclass

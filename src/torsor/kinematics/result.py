@@ -25,7 +25,7 @@ class Miss(NamedTuple):
     @property
     def largest(self) -> Array:
         """The larger one of both (...)."""
-        return np.max([each for each in self if each is not None], axis=0)
+        return np.asarray(np.max([each for each in self if each is not None], axis=0))
 
     def said(self, index: tuple[int, ...]) -> str:
         """Return one of the misses in words."""
@@ -74,8 +74,9 @@ class InverseKinematicsResult:
         Where several targets are missed, each is tried alone: those that can be met contradict the others.
         """
         at = tuple(int(k) for k in several(index)) if all(map(is_whole, several(index))) else None
-        if at is None or len(at) != self.solved.ndim or not all(-n <= k < n for k, n in zip(at, self.solved.shape)):
-            allowed = f"an index of the batch {self.solved.shape}"
+        shape = self.solved.shape
+        if at is None or len(at) != len(shape) or not all(-n <= k < n for k, n in zip(at, shape, strict=True)):
+            allowed = f"an index of the batch {shape}"
             raise ModelError(describe(f"index is {index!r}", where=self.robot.name, allowed=allowed))
         if self.solved[at]:
             return ""

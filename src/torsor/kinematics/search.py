@@ -104,7 +104,7 @@ def chosen_starts(problem: Problem, base: Array, data: Array) -> Array:
         key = "kinematics table", problem.targets[0].form, problem.limited
         table = problem.robot.kernels.exact.once(key, lambda: PoseTable(problem))
         found = base.copy()
-        at = [k for k in problem.places_in_q]
+        at = list(problem.places_in_q)
         for first in range(0, len(data), CHUNK):
             some = slice(first, first + CHUNK)
             found[some, at] = table.near(data[some])[:, at]

@@ -12,7 +12,7 @@ from torsor.checks import arrays, common_shape, flag, positive, whole_number
 from torsor.errors import ModelError, describe
 from torsor.kinematics.problem import Problem
 from torsor.kinematics.refine import refined
-from torsor.kinematics.result import InverseKinematicsResult, Miss
+from torsor.kinematics.result import InverseKinematicsResult, Mask, Miss
 from torsor.kinematics.search import LAST_STEPS, chased, search
 from torsor.kinematics.targets import Target, made
 from torsor.robot.robot import Robot
@@ -78,7 +78,7 @@ def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
     return q
 
 
-def _chosen(problem: Problem, q: Array, data: Array, wanted: Array | None, solved: Array, enough: float) -> Array:
+def _chosen(problem: Problem, q: Array, data: Array, wanted: Array | None, solved: Mask, enough: float) -> Array:
     """Return positions that meet the targets where q does, near ``wanted`` or with the most manipulability."""
     todo = np.flatnonzero(solved)
     if not len(todo):
@@ -93,7 +93,7 @@ def _chosen(problem: Problem, q: Array, data: Array, wanted: Array | None, solve
     return q
 
 
-def _kept(problem: Problem, q: Array, data: Array, solved: Array) -> Array:
+def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
     """Return the positions with hard targets met and loops closed, and the least misses of the others."""
     todo = np.flatnonzero(~solved)
     if not len(todo) or all(each.hard for each in problem.targets):

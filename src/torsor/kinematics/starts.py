@@ -1,6 +1,5 @@
 """Where searches start: postures that fill the limits evenly, and for one pose a table of postures by their pose."""
 
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +8,9 @@ from torsor.kinematics.problem import Problem
 from torsor.kinematics.targets import Pose
 from torsor.spatial import to_quaternion
 
-MARGIN = 0.1  # of the range of a joint that postures keep from its limits: searches that start there get stuck less often
+MARGIN = (
+    0.1  # of the range of a joint that postures keep from its limits: searches that start there get stuck less often
+)
 TURN, SLIDE = np.pi, 1.0  # rad, m: range to either side of coordinates without limits
 POSTURES = 1 << 17  # in a table by poses
 CANDIDATES = 256  # postures of which a search takes the nearest, where there is no table
@@ -49,7 +50,9 @@ def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> 
         if joint.kind.nq != joint.kind.nv:
             found[:, at.q.stop - 4 : at.q.stop] = _rotations(unit[:, at.v.start : at.v.start + 3])
             continue
-        for i, k, turns in zip(range(at.q.start, at.q.stop), range(at.v.start, at.v.stop), joint.kind.turns, strict=True):
+        for i, k, turns in zip(
+            range(at.q.start, at.q.stop), range(at.v.start, at.v.stop), joint.kind.turns, strict=True
+        ):
             half = TURN if turns else SLIDE
             low = lower[i] if np.isfinite(lower[i]) else (upper[i] - 2 * half if np.isfinite(upper[i]) else -half)
             high = upper[i] if np.isfinite(upper[i]) else low + 2 * half
@@ -129,7 +132,7 @@ class PoseTable:
         for parts, cells in zip(LEVELS, self._levels, strict=True):
             todo = np.flatnonzero(found < 0)
             found[todo] = cells[self._cells(data[todo, 9:12], turns[todo], parts)]
-        return self.postures[found]  # -1, of an empty cell, is any posture
+        return np.asarray(self.postures[found])  # -1, of an empty cell, is any posture
 
     @staticmethod
     def serves(problem: Problem) -> bool:

@@ -1,13 +1,13 @@
-"""One step of Levenberg-Marquardt as a compiled kernel: a trial is evaluated, accepted or shortened, and the next one made.
+"""One step of Levenberg-Marquardt as a compiled kernel: a trial is evaluated, accepted or shortened; then the next one.
 
 All rows are squares to minimise. With residuals r, their Jacobian J and the diagonal scaling D of the coordinates,
 
     step = -D J^T (J D J^T + l 1)^-1 r        l = m |r|^2 + smallest damping
 
-(Levenberg 1944, Marquardt 1963; damping by the error itself: Sugihara 2011), or its equal in the n x n matrix, whichever
-is smaller. Where the gradient drives a coordinate to its limit, D is the room that is left (Coleman and Li 1996), so that
-a redundant robot turns other joints; at the limit it is zero. Steps end at limits. A step that does not reduce the cost is
-shortened, and damping grows.
+(Levenberg 1944, Marquardt 1963; damping by the error itself: Sugihara 2011), or its equal in the n x n matrix,
+whichever is smaller. Where the gradient drives a coordinate to its limit, D is the room that is left (Coleman and Li
+1996), so that a redundant robot turns other joints; at the limit it is zero. Steps end at limits. A step that does not
+reduce the cost is shortened, and damping grows.
 """
 
 import casadi as ca
@@ -44,7 +44,9 @@ def chase(problem: Problem) -> AnyKernel:
         chosen = zip((x, step, new, LIGHTER * damping), (q, SHORTER * dv, cost, HEAVIER * damping), strict=True)
         outputs = ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in chosen])
         names = ["q", "dv", "cost", "damping"]
-        return ca.Function("chase", [q, dv, cost, damping, data], outputs, [*names, "data"], [f"{x}_next" for x in names])
+        return ca.Function(
+            "chase", [q, dv, cost, damping, data], outputs, [*names, "data"], [f"{x}_next" for x in names]
+        )
 
     return problem.kernel("chase", (), make)
 

@@ -315,7 +315,8 @@ def _flat(R: Array) -> Array:
 
 def _turn(R: ca.SX, flat: ca.SX) -> ca.SX:
     """Return the rotation vector (3 x 1) from the rotation of nine numbers, column after column, to R."""
-    return log_rotation(to_quaternion(R @ ca.reshape(flat, 3, 3).T))
+    turn: ca.SX = log_rotation(to_quaternion(R @ ca.reshape(flat, 3, 3).T))
+    return turn
 
 
 def made(targets: Any, where: str) -> tuple[Target, ...]:

@@ -98,8 +98,8 @@ class Robot(Mechanism, Viewable):
 
         ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``torsor.kinematics``
         (Pose, Position, Orientation, Direction, LookAt, CenterOfMass), with weights and hard ones; in base axes, m and
-        rad. Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and begins
-        up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed. With a
+        rad. Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
+        begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed. With a
         ``posture`` (..., nq), the result is the one nearest to it, with ``manipulability`` a posture with the most of
         it. What cannot be reached gets the nearest posture, with ``solved`` False; ``result.cause(index)`` says why.
 
