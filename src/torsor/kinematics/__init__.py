@@ -1,5 +1,6 @@
 """Inverse kinematics: postures that meet targets, by search for any robot and in closed form for common arms."""
 
+from torsor.kinematics.analytic import analytic_inverse_kinematics
 from torsor.kinematics.result import InverseKinematicsResult, Miss
 from torsor.kinematics.solve import inverse_kinematics
 from torsor.kinematics.targets import CenterOfMass, Direction, LookAt, Orientation, Pose, Position, Target
@@ -14,5 +15,6 @@ __all__ = [
     "Pose",
     "Position",
     "Target",
+    "analytic_inverse_kinematics",
     "inverse_kinematics",
 ]

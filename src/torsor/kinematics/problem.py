@@ -8,8 +8,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.compiler import AnyKernel
+from torsor.arrays import Array, Shape
+from torsor.checks import common_shape
+from torsor.compiler import AnyKernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.closure import closure_error, closure_jacobian, velocity_rows
@@ -18,6 +19,14 @@ from torsor.kinematics.posture import Posture, coordinates_of
 from torsor.kinematics.targets import CenterOfMass, Target
 from torsor.mechanism import Coupling, ends_of
 from torsor.robot.robot import Robot
+
+SCALARS = (
+    "cost",
+    "damping",
+    "f",
+    "c",
+    "W",
+)  # inputs and outputs of kernels that are one number; all others are vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +124,9 @@ class Problem:
             if self.weighted:
                 own = each.weights() if weights is None else weights[k]
                 parts.append(np.broadcast_to(own, (*given.shape[:-1], len(each.kinds))))
-        shape = np.broadcast_shapes(*(each.shape[:-1] for each in parts))
+        labels = [each.label for each in self.targets for _ in range(1 + self.weighted)]
+        batches = {f"{k}: {label}": each.shape[:-1] for k, (label, each) in enumerate(zip(labels, parts, strict=True))}
+        shape = common_shape(self.robot.name, **batches)
         return np.concatenate([np.broadcast_to(each, (*shape, each.shape[-1])) for each in parts], axis=-1)
 
     def traced(self, x: ca.SX, data: ca.SX, soft: bool) -> Traced:
@@ -156,7 +167,12 @@ class Problem:
         forms = tuple((each.form, each.hard) for each in self.targets)
         bounds = tuple(map(tuple, (each.tolist() for each in self.bounds)))
         key = "kinematics", name, options, forms, bounds, self.weighted, source_hash("kinematics")
-        return self.robot.kernels.exact.kernel(key, make)
+
+        def shapes(signature: Signature) -> tuple[list[Shape], list[Shape]]:
+            inputs = map(_shape, signature.names_in, signature.sizes_in)
+            return list(inputs), list(map(_shape, signature.names_out, signature.sizes_out))
+
+        return self.robot.kernels.exact.kernel(key, make, shapes)
 
     @property
     def check(self) -> AnyKernel:
@@ -172,3 +188,8 @@ class Problem:
             return ca.Function("check", [q, data], outputs, ["q", "data"], ["plain", "gradient"])
 
         return self.kernel("check", (), make)
+
+
+def _shape(name: str, size: tuple[int, int]) -> Shape:
+    """Return the shape of an input or output: vectors are vectors also where they have one entry."""
+    return () if name.removesuffix("_next") in SCALARS else (size[0],)

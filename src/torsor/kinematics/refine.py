@@ -24,6 +24,7 @@ from torsor.kinematics.problem import Problem
 from torsor.kinematics.step import HEAVIER, LIGHTER, SHORTER, limit_scaling, within
 
 DEPENDENT = 1e-10  # e, as a fraction of the mean diagonal entry
+CORRECTIONS = 3  # solutions of what e leaves of the hard rows
 LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-6, 1e-3, 1e12
 ROUNDING = 1e-14  # by which rounding may raise the merit
 MOST_STEPS = 300
@@ -99,8 +100,12 @@ def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca
     S = symmetric(A @ across)
     count = max(1, at.c.numel())
     S = S + (DEPENDENT * ca.trace(S) / count + 1e-300) * ca.SX.eye(at.c.numel())
-    nu = Squares(S).solve(A @ down + at.c)
-    return root * (down - across @ nu), nu
+    factors, nu = Squares(S), ca.SX.zeros(at.c.numel(), 1)
+    u = down
+    for _ in range(CORRECTIONS):
+        more = factors.solve(A @ u + at.c)
+        nu, u = nu + more, u - across @ more
+    return root * u, nu
 
 
 def refined(problem: Problem, name: str, q: Array, data: Array, wanted: Array) -> tuple[Array, NDArray[np.bool_]]:

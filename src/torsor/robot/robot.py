@@ -99,9 +99,10 @@ class Robot(Mechanism, Viewable):
         ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``torsor.kinematics``
         (Pose, Position, Orientation, Direction, LookAt, CenterOfMass), with weights and hard ones; in base axes, m and
         rad. Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
-        begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed. With a
-        ``posture`` (..., nq), the result is the one nearest to it, with ``manipulability`` a posture with the most of
-        it. What cannot be reached gets the nearest posture, with ``solved`` False; ``result.cause(index)`` says why.
+        begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed.
+        With a ``posture`` (..., nq), the search goes on to the nearest solution to it, with ``manipulability`` to one
+        with more of it. What cannot be reached gets the nearest posture that was found, with ``solved`` False;
+        ``result.cause(index)`` says why.
 
         Example:
             >>> arm = torsor.library.ur5()
@@ -112,6 +113,22 @@ class Robot(Mechanism, Viewable):
         """
         options = {"tolerance": tolerance, "restarts": restarts, "posture": posture, "manipulability": manipulability}
         return import_module("torsor.kinematics").inverse_kinematics(self, targets, q0, limits, **options)
+
+    def analytic_inverse_kinematics(self, pose: ArrayLike, place: str | int, limits: bool = True) -> Array:
+        """Return all postures (K, nq) of a six-axis arm with one pose (4, 4) of a place in base axes, in closed form.
+
+        For six revolute joints of which the first or the last three axes meet (a spherical wrist), or of which axes 2,
+        3 and 4 are parallel and 5 and 6 meet, from either end; a ModelError otherwise. Postures that differ by whole
+        turns are one; with ``limits``, those within the limits. Where a wrist is singular, one posture stands for all.
+
+        Example:
+            >>> arm = torsor.library.ur5()
+            >>> there = arm.pose([0.3, -1.0, 1.2, 0.4, 0.9, -0.2], "ee_link")
+            >>> arm.analytic_inverse_kinematics(there, "ee_link").shape
+            (8, 6)
+        """
+        found: Array = import_module("torsor.kinematics").analytic_inverse_kinematics(self, pose, place, limits)
+        return found
 
     # Target, files and functions
 
