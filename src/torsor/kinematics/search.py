@@ -14,6 +14,8 @@ CHUNK = 2048  # states whose arrays fit the second cache of a core
 FIRST_DAMPING = 0.01  # times the squared error, at the start
 SURE = 4  # steps that every search takes: none is done before
 WINDOW, PROGRESS = 6, 0.25  # a search whose cost is above this fraction of that some steps before is stuck
+TOGETHER = 256  # searches that restarts of few states make at once: one call of a kernel takes as long for one
+FEW = 24  # postures of which a restart takes the nearest
 EAGER = 8  # restarts that give up soon; later ones are for slow searches, as near singular postures
 MOST_STEPS = 60  # of one search from one start
 LAST_STEPS = 400  # of the search for the nearest posture, where none meets the targets
@@ -78,24 +80,35 @@ def search(problem: Problem, q0: Array | None, data: Array, enough: float, resta
     base = np.tile(neutral, (count, 1)) if q0 is None else q0
     start = chosen_starts(problem, base, data) if q0 is None else problem.clipped(q0)
     found = chased(problem, start, data, enough, MOST_STEPS)
-    for again in range(restarts):
+    used = 0
+    while used < restarts:
         todo = np.flatnonzero(~(found.cost <= enough))
         if not len(todo):
             break
-        few = np.take(base, todo, axis=0)
-        if again % 2 == 0:
-            begin = nearest(problem, few, data[todo], CANDIDATES * (1 + again))
-        else:
-            begin = postures(problem, few, again * (count + 1), margin=0.0)  # solutions may be at the very limits
-        tried = chased(problem, problem.clipped(begin), data[todo], enough, MOST_STEPS, patient=again >= EAGER)
-        better = ~(found.cost[todo] <= tried.cost)
-        found.q[todo[better]], found.cost[todo[better]] = tried.q[better], tried.cost[better]
-        found.starts[todo] += 1
+        again = min(restarts - used, max(1, TOGETHER // len(todo)))  # several at once where few are left
+        _restart(problem, found, np.tile(todo, again), base, data, enough, used)
+        found.starts[todo] += again
+        used += again
     todo = np.flatnonzero(~(found.cost <= enough))
     if len(todo):  # to the nearest posture, from the best one
         last = chased(problem, found.q[todo], data[todo], enough, LAST_STEPS, patient=True)
         found.q[todo], found.cost[todo] = last.q, last.cost
     return found
+
+
+def _restart(
+    problem: Problem, found: Found, todo: Indices, base: Array, data: Array, enough: float, used: int
+) -> None:
+    """Search again from other postures for the states ``todo``, each maybe several times, and keep what is better."""
+    few = base[todo]
+    if used % 2 == 0 and len(todo) > TOGETHER:
+        begin = nearest(problem, few, data[todo], CANDIDATES + FEW * used, FEW)
+    else:
+        begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits
+    tried = chased(problem, problem.clipped(begin), data[todo], enough, MOST_STEPS, patient=used >= EAGER)
+    for k in np.argsort(-tried.cost, kind="stable"):  # the best of a state comes last
+        if tried.cost[k] < found.cost[todo[k]]:
+            found.q[todo[k]], found.cost[todo[k]] = tried.q[k], tried.cost[k]
 
 
 def chosen_starts(problem: Problem, base: Array, data: Array) -> Array:

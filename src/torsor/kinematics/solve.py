@@ -28,7 +28,7 @@ def inverse_kinematics(
     q0: ArrayLike | None = None,
     limits: bool = True,
     tolerance: float = 1e-9,
-    restarts: int = 30,
+    restarts: int = 100,
     posture: ArrayLike | None = None,
     manipulability: bool = False,
 ) -> InverseKinematicsResult:

@@ -90,7 +90,7 @@ class Robot(Mechanism, Viewable):
         q0: ArrayLike | None = None,
         limits: bool = True,
         tolerance: float = 1e-9,
-        restarts: int = 30,
+        restarts: int = 100,
         posture: ArrayLike | None = None,
         manipulability: bool = False,
     ) -> Any:
