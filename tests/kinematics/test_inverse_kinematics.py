@@ -127,6 +127,13 @@ def test_the_posture_is_a_stationary_point_of_the_distance() -> None:
     assert abs(still @ (found.q - wanted)) < 1e-6
 
 
+def test_a_search_that_stands_at_the_opposite_direction_does_not_claim_to_know() -> None:
+    opposite = Direction(HAND, (0, 0, 1), -ARM.pose(np.zeros(6), HAND)[:3, 2])
+    stuck = ARM.inverse_kinematics([opposite], q0=np.zeros(6), restarts=0)
+    assert not stuck.solved and "others may, with restarts" in stuck.cause()
+    assert ARM.inverse_kinematics([opposite], q0=np.zeros(6)).solved
+
+
 def test_center_of_mass() -> None:
     arm = torsor.library.planar_chain(3)
     q = np.array([0.2, 0.5, -0.4])
@@ -142,6 +149,7 @@ def test_center_of_mass() -> None:
         ({HAND: np.full(3, np.nan)}, "is nan"),
         ({HAND: np.eye(3)}, "of a rotation (3, 3) make an Orientation"),
         ({HAND: np.zeros(4)}, "has shape (4,)"),
+        ({HAND: [1e200, 0, 0]}, "a position is 1e+200 m away"),
         ({"base": np.eye(4)}, "no joint moves 'base'"),
         ({}, "targets is"),
         ([Pose(HAND, np.eye(4), weight=-1)], "weight is -1"),

@@ -99,6 +99,8 @@ class InverseKinematicsResult:
             return f"{text} (joint limits reached: {', '.join(held)})" if held else text
         if held:
             return f"joint limits hold it back: {', '.join(held)}"
+        if self.starts[at] == 1:
+            return "the search got no nearer from its one start; others may, with restarts"
         return "the loops do not let it get nearer" if self.robot.loops else "it is out of reach"
 
     def __repr__(self) -> str:

@@ -96,9 +96,7 @@ def search(problem: Problem, q0: Array | None, data: Array, enough: float, resta
     return found
 
 
-def _restart(
-    problem: Problem, found: Found, todo: Indices, base: Array, data: Array, enough: float, used: int
-) -> None:
+def _restart(problem: Problem, found: Found, todo: Indices, base: Array, data: Array, enough: float, used: int) -> None:
     """Search again from other postures for the states ``todo``, each maybe several times, and keep what is better."""
     few = base[todo]
     if used % 2 == 0 and len(todo) > TOGETHER:

@@ -25,6 +25,7 @@ from torsor.spatial import log_rotation, skew, to_quaternion
 WHERE = "inverse kinematics"
 # Distance (m) to the point that a frame looks at below which its direction is not defined.
 NO_DIRECTION = 1e-12
+FARTHEST = 1e6  # m: of a position, beyond which rounding is far above the tolerance
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,7 +115,7 @@ class Pose(Target):
         if last > ROTATION_TOLERANCE:
             allowed = "[[R, p], [0, 0, 0, 1]]"
             raise ModelError(describe("the last row is not [0, 0, 0, 1]", where=self.label, allowed=allowed))
-        return np.concatenate([_flat(T[..., :3, :3]), T[..., :3, 3]], axis=-1)
+        return np.concatenate([_flat(T[..., :3, :3]), _near(T[..., :3, 3], self.label)], axis=-1)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the rotation vector and the difference of positions, in base axes."""
@@ -148,7 +149,7 @@ class Position(Target):
 
     def given(self) -> Array:
         """Return the position (..., 3)."""
-        return arrays(self.position, (3,), self.label, "position")
+        return _near(arrays(self.position, (3,), self.label, "position"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of positions, in base axes."""
@@ -251,7 +252,7 @@ class LookAt(Target):
 
     def given(self) -> Array:
         """Return the point (..., 3)."""
-        return arrays(self.point, (3,), self.label, "point")
+        return _near(arrays(self.point, (3,), self.label, "point"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of the axis and the unit vector to the point, in base axes."""
@@ -287,12 +288,20 @@ class CenterOfMass(Target):
 
     def given(self) -> Array:
         """Return the position (..., 3)."""
-        return arrays(self.position, (3,), self.label, "position")
+        return _near(arrays(self.position, (3,), self.label, "position"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of positions."""
         c, J = posture.center_of_mass()
         return c - data, J
+
+
+def _near(positions: Array, where: str) -> Array:
+    """Return positions; ModelError for those whose distance cannot be computed with any use."""
+    far = float(np.abs(positions).max(initial=0.0))
+    if far > FARTHEST:
+        raise ModelError(describe(f"a position is {far:.3g} m away", where=where, allowed=f"up to {FARTHEST:g} m"))
+    return positions
 
 
 def _rotations(value: ArrayLike, size: int, where: str) -> Array:
