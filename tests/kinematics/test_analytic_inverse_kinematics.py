@@ -16,14 +16,14 @@ def wrist_arm(*first: DHLink) -> torsor.Robot:
     """Return an arm with three given links and a spherical wrist."""
     quarter = np.pi / 2
     wrist = link(alpha=-quarter, d=0.4), link(alpha=quarter), link(d=0.1)
-    return torsor.from_dh([*first, *wrist], gravity=(0, 0, -9.81))
+    return torsor.from_dh([*first, *wrist], gravity=(0, 0, -9.81)).to(device="casadi")
 
 
 ARMS = {
     "shoulder in one point": wrist_arm(link(alpha=1.5, d=0.3), link(a=0.4, alpha=0.2), link(a=0.05, alpha=1.4)),
     "skew": wrist_arm(link(alpha=1.2, a=0.1, d=0.3), link(a=0.4, alpha=0.5, d=0.1), link(a=0.1, alpha=1.4)),
     "parallel": wrist_arm(link(a=0.3), link(a=0.3, alpha=0.9), link(a=0.1, alpha=1.3, d=0.1)),
-    "ur5": torsor.library.ur5(),
+    "ur5": torsor.library.ur5().to(device="casadi"),
 }
 
 
@@ -46,7 +46,7 @@ def test_all_postures_have_the_pose_and_the_one_that_made_it_is_among_them(name:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_searches_from_many_starts_find_no_other_posture(name: str) -> None:
-    robot, rng = ARMS[name], np.random.default_rng(2)
+    robot, rng = ARMS[name].to(device="cpu"), np.random.default_rng(2)
     place = "ee_link" if name == "ur5" else robot.link_names[-1]
     pose = robot.pose(rng.uniform(-2, 2, 6), place)
     found = robot.analytic_inverse_kinematics(pose, place, limits=False)
@@ -62,7 +62,7 @@ def test_searches_from_many_starts_find_no_other_posture(name: str) -> None:
 def test_a_wrist_at_the_base_is_seen_from_the_tool() -> None:
     quarter = np.pi / 2
     first = link(alpha=-quarter), link(alpha=quarter), link(d=0.4, alpha=0.7, a=0.1)
-    robot = torsor.from_dh([*first, link(a=0.4, alpha=0.4), link(a=0.2, alpha=1.1), link(a=0.1)])
+    robot = torsor.from_dh([*first, link(a=0.4, alpha=0.4), link(a=0.2, alpha=1.1), link(a=0.1)]).to(device="casadi")
     q = np.array([0.3, 0.8, -0.5, 0.9, -1.1, 0.4])
     pose = robot.pose(q, "link6")
     found = robot.analytic_inverse_kinematics(pose, "link6", limits=False)
@@ -71,7 +71,7 @@ def test_a_wrist_at_the_base_is_seen_from_the_tool() -> None:
 
 
 def test_a_pose_out_of_reach_has_no_posture_and_limits_hold() -> None:
-    robot = torsor.library.six_axis_arm()
+    robot = torsor.library.six_axis_arm().to(device="casadi")
     far = np.eye(4)
     far[:3, 3] = 50.0
     assert robot.analytic_inverse_kinematics(far, "link6").shape == (0, 6)
