@@ -21,7 +21,17 @@ SOURCE = ROOT / "src" / "torsor"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Layers that make kernels of their own.
-COMPILING = ["robot", "autodiff", "parallel", "simulation", "control", "identification", "motion", "human"]
+COMPILING = [
+    "robot",
+    "autodiff",
+    "parallel",
+    "simulation",
+    "kinematics",
+    "control",
+    "identification",
+    "motion",
+    "human",
+]
 
 # A module may import from its own layer and from those before it. ``compiler`` stands alone.
 LAYERS = [
@@ -48,6 +58,7 @@ LAYERS = [
     "parallel",
     "library",
     "simulation",
+    "kinematics",
     "control",
     "identification",
     "optimisation",

@@ -27,6 +27,7 @@ from torsor.cli.examples import EXAMPLES
 from torsor.cli.export import EXPORT
 from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
+from torsor.cli.inverse_kinematics import INVERSE_KINEMATICS
 from torsor.cli.kinematics import KINEMATICS
 from torsor.cli.measure import MEASURE
 from torsor.cli.outputs import check_output
@@ -44,7 +45,21 @@ from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 
 COMMANDS: tuple[Command, ...] = (
-    *(INFO, DYNAMICS, KINEMATICS, COUNT, EQUATIONS, SIMULATE, PREDICT, MEASURE, SWEEP, IDENTIFY, REPRODUCE, EXPORT),
+    *(
+        INFO,
+        DYNAMICS,
+        KINEMATICS,
+        INVERSE_KINEMATICS,
+        COUNT,
+        EQUATIONS,
+        SIMULATE,
+        PREDICT,
+        MEASURE,
+        SWEEP,
+        IDENTIFY,
+        REPRODUCE,
+        EXPORT,
+    ),
     *(VIEW, BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
 )
 

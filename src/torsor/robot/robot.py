@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -82,6 +83,54 @@ class Robot(Mechanism, Viewable):
     def closure(self) -> LoopClosure:
         """Scales, a reference configuration and independent equations of the loops."""
         return LoopClosure(self.kernels)
+
+    # Inverse kinematics
+
+    def inverse_kinematics(
+        self,
+        targets: Any,
+        q0: ArrayLike | None = None,
+        limits: bool = True,
+        tolerance: float = 1e-9,
+        restarts: int = 100,
+        posture: ArrayLike | None = None,
+        manipulability: bool = False,
+    ) -> Any:
+        """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
+
+        ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``torsor.kinematics``
+        (Pose, Position, Orientation, Direction, LookAt, CenterOfMass), with weights and hard ones; in base axes, m and
+        rad. Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
+        begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed.
+        With a ``posture`` (..., nq), the search goes on to the nearest solution to it, with ``manipulability`` to one
+        with more of it. What cannot be reached gets the nearest posture that was found, with ``solved`` False;
+        ``result.cause(index)`` says why.
+
+        Example:
+            >>> arm = torsor.library.ur5()
+            >>> there = arm.pose([0.3, -1.0, 1.2, 0.4, 0.9, -0.2], "ee_link")
+            >>> found = arm.inverse_kinematics({"ee_link": there})
+            >>> bool(found.solved), bool(np.allclose(arm.pose(found.q, "ee_link"), there, rtol=0, atol=1e-8))
+            (True, True)
+        """
+        options = {"tolerance": tolerance, "restarts": restarts, "posture": posture, "manipulability": manipulability}
+        return import_module("torsor.kinematics").inverse_kinematics(self, targets, q0, limits, **options)
+
+    def analytic_inverse_kinematics(self, pose: ArrayLike, place: str | int, limits: bool = True) -> Array:
+        """Return all postures (K, nq) of a six-axis arm with one pose (4, 4) of a place in base axes, in closed form.
+
+        For six revolute joints of which the first or the last three axes meet (a spherical wrist), or of which axes 2,
+        3 and 4 are parallel and 5 and 6 meet, from either end; a ModelError otherwise. Postures that differ by whole
+        turns are one; with ``limits``, those within the limits. Where a wrist is singular, one posture stands for all.
+
+        Example:
+            >>> arm = torsor.library.ur5()
+            >>> there = arm.pose([0.3, -1.0, 1.2, 0.4, 0.9, -0.2], "ee_link")
+            >>> arm.analytic_inverse_kinematics(there, "ee_link").shape
+            (8, 6)
+        """
+        found: Array = import_module("torsor.kinematics").analytic_inverse_kinematics(self, pose, place, limits)
+        return found
 
     # Target, files and functions
 
