@@ -770,7 +770,7 @@ class Robot(Mechanism, Viewable):
 
         Example:
             >>> torsor.library.two_link().composite_inertia([0.0, 0.0]).diagonal().round(9).tolist()
-            [0.0, 0.08, 0.08, 1.0, 1.0, 1.0]
+            [0.2, 0.24, 0.24, 1.0, 1.0, 1.0]
         """
         return self.kernels.call("composite_inertia", q, out=out)
 
