@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array, Maybe
 from torsor.checks import one_of
 from torsor.compiler import OperationCount, count_operations
-from torsor.deprecation import renamed_argument
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
@@ -501,7 +500,7 @@ class Robot(Mechanism, Viewable):
         """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
         ``axes`` is "local", "aligned" or "world", ``point`` (..., 3) a point fixed to the place, both as in
-        ``velocity``: J v is that twist. ``link`` is the deprecated name of ``place``.
+        ``velocity``: J v is that twist. ``link`` is an older name of ``place``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -510,8 +509,7 @@ class Robot(Mechanism, Viewable):
             >>> robot.jacobian([np.pi / 2, 0.0], "link2", axes="aligned", point=[0.1, 0, 0])[3].round(9).tolist()
             [-0.9, -0.5]
         """
-        if link is not None:
-            place = renamed_argument("jacobian", "link", "place", link, place)
+        place = place if link is None else link
         return self.kernels.at_place("jacobian", (q,), place, axes, point, out)
 
     def jacobian_rate(
@@ -526,14 +524,13 @@ class Robot(Mechanism, Viewable):
     ) -> Array:
         """Return the rate (..., 6, nv) of the components of ``jacobian``, whose ``axes`` and ``point`` it has.
 
-        ``link`` is the deprecated name of ``place``.
+        ``link`` is an older name of ``place``.
 
         Example:
             >>> torsor.library.two_link().jacobian_rate([0.0, 0.0], [0.0, 1.0], "link2")[3].round(9).tolist()
             [0.4, 0.0]
         """
-        if link is not None:
-            place = renamed_argument("jacobian_rate", "link", "place", link, place)
+        place = place if link is None else link
         return self.kernels.at_place("jacobian_rate", (q, v), place, axes, point, out)
 
     def velocity_derivatives(
