@@ -272,7 +272,9 @@ def test_a_method_takes_what_its_algorithm_takes(name: str) -> None:
     assert ("external" in names) == algorithm.external
     assert ("points" in names) == algorithm.keeps
     assert ("forced" in names) == algorithm.hybrid
-    assert bool({"place", "link"} & set(names)) == algorithm.at_place
+    assert ("place" in names) == algorithm.at_place
+    assert ("axes" in names) == algorithm.in_axes
+    assert ("point" in names) == algorithm.at_point
     assert ("higher" in names) == algorithm.rates
 
 

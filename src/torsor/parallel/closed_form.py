@@ -15,8 +15,8 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.dynamics.recursions.axes import place_in_body
 from torsor.dynamics.recursions.kinematics import sx
-from torsor.dynamics.recursions.places import place_in_body
 from torsor.parallel.limbs import Limb
 from torsor.parallel.platforms import Platform
 from torsor.spatial.vectors import choose

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
+from torsor.dynamics.recursions.axes import place_in_body
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import motions, moves, sx
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
-from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import CUTS, Loop, Place
 from torsor.parallel.platforms import Platform

@@ -3,10 +3,11 @@
 import casadi as ca
 import numpy as np
 
+from torsor.dynamics.recursions.axes import place_in_body
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import motions, moves, sx, symmetric, twists, world_poses
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
-from torsor.dynamics.recursions.places import jacobian, place_in_body
+from torsor.dynamics.recursions.places import jacobian
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Place
 from torsor.spatial import cross, inverse_pose, skew

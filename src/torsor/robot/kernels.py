@@ -5,7 +5,7 @@ import json
 import pickle
 import reprlib
 import sys
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import cached_property
@@ -31,9 +31,10 @@ from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import NO_METHOD, algorithm_names
 from torsor.dynamics.requests.request import LOADS
-from torsor.errors import ModelError, describe, listing
+from torsor.errors import ModelError, describe
 from torsor.interrupts import Stoppable
 from torsor.mechanism import Mechanism, Wheel
+from torsor.robot.request_checks import check_axes, coordinate_indices
 from torsor.robot.single_precision import warn_of_condition
 from torsor.robot.target import Target
 
@@ -177,6 +178,7 @@ class RobotKernels(Kernels):
         self.mechanism, self._choice = mechanism, choice
         self._direct: dict[str, Callable[..., Array]] = {}  # fast path for algorithms without options
         self._plain: dict[str, AnyKernel] = {}  # the same with ``out=``
+        self._placed: dict[tuple[object, ...], AnyKernel] = {}  # the same for algorithms of a link or frame
         self._requests: dict[tuple[Any, ...], Request] = {}
         self._once: dict[Hashable, Any] = {}
 
@@ -214,6 +216,33 @@ class RobotKernels(Kernels):
         request = self.request(name, place, external is not None, loops=loops)
         found: Array = self.compiled(request)(*values, out=out)
         return found
+
+    def at_place(
+        self,
+        name: str,
+        values: tuple[ArrayLike, ...],
+        place: str | int | None,
+        axes: str = "local",
+        point: ArrayLike | None = None,
+        out: Out = None,
+        rows: str = "all",
+    ) -> Array:
+        """Evaluate an algorithm of a link or frame; ``point`` (..., 3) is a point fixed to it, in its axes.
+
+        Algorithms with several results return a tuple, although the type does not show it.
+        """
+        given = values if point is None else (*values, point)
+        try:
+            kernel = self._placed[name, place, axes, point is None, rows]
+            found: Array = kernel.direct(*given) if out is None else kernel(*given, out=out)
+            return found
+        except (KeyError, TypeError, ValueError, OverflowError):
+            pass  # the first call, or the kernel raises an error with the reason
+        kernel = self.compiled(self.request(name, place, axes=axes, point=point is not None, rows=rows))
+        if type(place) is str:  # 1, 1.0 and True are one key, but not one place
+            self._placed[name, place, axes, point is None, rows] = kernel
+        result: Array = kernel(*given, out=out)
+        return result
 
     def compiled(self, request: Request) -> AnyKernel:
         """Return the compiled function of a request."""
@@ -294,7 +323,8 @@ class RobotKernels(Kernels):
         unknown = options.keys() - {each.name for each in fields(Request)}
         if unknown:
             found = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
-            raise ModelError(describe(found, where=where, allowed="place, external, forced, order, loops"))
+            allowed = "place, axes, point, rows, external, forced, order, loops"
+            raise ModelError(describe(found, where=where, allowed=allowed))
         _check_loops(mechanism, name, loops)
         if not isinstance(external, (bool, str)):
             found, fix = f"external of {name} is of type {type(external).__name__}", "give wrenches as the last input"
@@ -317,8 +347,10 @@ class RobotKernels(Kernels):
             raise ModelError(describe(found, where=where))
         if algorithm.closed and "choice" not in options:
             options = options | {"choice": self._choice(algorithm)}
-        driven = None if forced is None else _indices(mechanism, forced)
-        request = Request(name, loads, place, driven, **options)
+        driven = None if forced is None else coordinate_indices(mechanism, forced)
+        request = Request(name, loads, place, forced=driven, **options)
+        if options.keys() & {"axes", "point", "rows"}:
+            check_axes(algorithm, request, where)
         most = MOST_RATES if algorithm.rates else 1
         if type(request.order) is not int or not 1 <= request.order <= most:
             allowed = f"1 to {most}" if algorithm.rates else "1"
@@ -345,24 +377,3 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
         own = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
         fix = f"{own} for closed loops; robot.open_tree(), or loops='open' where it is an argument, cuts them"
         raise ModelError(describe(found, where=where, fix=fix))
-
-
-def _indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
-    """Return the indices of coordinates; the name of a joint stands for all of its coordinates."""
-    if isinstance(names, str):
-        names = [names]
-    if not isinstance(names, Iterable):
-        raise ModelError(describe(f"forced is {names!r}", where=mechanism.name, allowed="names of coordinates"))
-    of_joints = {joint.name: slices.v for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True)}
-    found, coordinates = set[int](), mechanism.coordinate_names
-    for name in names:
-        if not isinstance(name, str):
-            raise ModelError(describe(f"forced has {name!r}", where=mechanism.name, allowed="names of coordinates"))
-        if name in coordinates:
-            found.add(coordinates.index(name))
-        elif name in of_joints:
-            found.update(range(of_joints[name].start, of_joints[name].stop))
-        else:
-            allowed = listing(coordinates, like=name)
-            raise ModelError(describe(f"no coordinate {name!r}", where=mechanism.name, allowed=allowed))
-    return frozenset(found)

@@ -32,10 +32,12 @@ from torsor.robot.inertial import BaseParameters, base_parameters, with_paramete
 from torsor.robot.kernels import Out, RobotKernels
 from torsor.robot.parametric import Parametric
 from torsor.robot.target import Target
+from torsor.robot.wrenches import wrench_at
 from torsor.viewable import Viewable
 
 Two = tuple[Array, Array]
 Three = tuple[Array, Array, Array]
+Place = str | int | None  # a link (by name or index) or a named frame
 Coefficients = Mapping[str, float | Sequence[float]] | None
 
 
@@ -223,6 +225,7 @@ class Robot(Mechanism, Viewable):
         forced: Sequence[str] | None = None,
         order: int = 1,
         loops: str | None = None,
+        **options: Any,
     ) -> ca.Function:
         """Return the CasADi function behind a method.
 
@@ -230,12 +233,13 @@ class Robot(Mechanism, Viewable):
         external wrenches as an input; for derivatives it is "link", "world" or "point", where they are fixed.
         ``forced`` names the coordinates driven by force in hybrid dynamics, ``order`` is the number of rates in
         ``force_rate``. ``loops="open"`` is for the dynamics of the tree that is left when the loops are cut.
+        ``options`` are ``axes``, ``point=True`` for a point as the last input, and ``rows``, where the method has them.
 
         Example:
             >>> torsor.library.two_link().function("inverse_dynamics")
             Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
         """
-        return self.kernels.traced(self.kernels.request(name, place, external, forced, loops, order=order))
+        return self.kernels.traced(self.kernels.request(name, place, external, forced, loops, order=order, **options))
 
     def operation_count(
         self,
@@ -245,6 +249,7 @@ class Robot(Mechanism, Viewable):
         forced: Sequence[str] | None = None,
         order: int = 1,
         loops: str | None = None,
+        **options: Any,
     ) -> OperationCount:
         """Return the scalar operations that a method takes for one state; arguments as in ``function``.
 
@@ -252,7 +257,7 @@ class Robot(Mechanism, Viewable):
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
             1
         """
-        return count_operations(self.function(name, place, external, forced, order, loops))
+        return count_operations(self.function(name, place, external, forced, order, loops, **options))
 
     def equations(
         self,
@@ -493,78 +498,151 @@ class Robot(Mechanism, Viewable):
             >>> torsor.library.two_link().pose([0.0, 0.0], "link2")[:3, 3].round(9).tolist()
             [0.8, 0.0, 0.0]
         """
-        return self.kernels.call("pose", q, place=place, out=out)
+        return self.kernels.at_place("pose", (q,), place, out=out)
 
-    def velocity(self, q: ArrayLike, v: ArrayLike, place: str | int, out: Out = None) -> Array:
-        """Return the twist (..., 6) of a link or named frame: (omega, v of its origin) in its own axes.
+    def forward_kinematics(self, q: ArrayLike, place: str | int, out: Out = None) -> Array:
+        """Return ``pose(q, place)``: the pose (..., 4, 4) of a link or named frame in base axes.
 
         Example:
-            >>> torsor.library.two_link().velocity([0.0, 0.0], [1.0, 0.0], "link1").round(9).tolist()
-            [0.0, 0.0, 1.0, 0.0, 0.4, 0.0]
+            >>> torsor.library.two_link().forward_kinematics([0.0, 0.0], "link2")[:3, 3].round(9).tolist()
+            [0.8, 0.0, 0.0]
         """
-        return self.kernels.call("velocity", q, v, place=place, out=out)
+        return self.pose(q, place, out)
 
-    def acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, place: str | int, out: Out = None) -> Array:
+    def velocity(
+        self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return the twist (..., 6) of a link or named frame: (omega, v of its origin) in its own axes.
+
+        With ``point`` (..., 3), in m in the axes of the place, v is that of this point, which is fixed to the place.
+        ``axes="aligned"`` gives the same vectors in base axes; ``axes="world"`` the twist at the base's origin in base
+        axes, (omega, v - omega x p) for any point p of the place. See docs/kinematics.md.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> robot.velocity([0.0, 0.0], [1.0, 0.0], "link1").round(9).tolist()
+            [0.0, 0.0, 1.0, 0.0, 0.4, 0.0]
+            >>> robot.velocity([np.pi / 2, 0.0], [1.0, 0.0], "link1", axes="aligned")[3:].round(9).tolist()
+            [-0.4, 0.0, 0.0]
+        """
+        return self.kernels.at_place("velocity", (q, v), place, axes, point, out)
+
+    def acceleration(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        out: Out = None,
+    ) -> Array:
         """Return (..., 6) of a link or named frame: (rate of omega, acceleration of its origin) in its own axes.
 
-        It equals J a + J' v + (0, omega x v), with the place's Jacobian J and twist (omega, v).
+        It equals J a + J' v + (0, omega x v), with the place's Jacobian J and twist (omega, v), and J a + J' v in
+        other axes. ``point`` and ``axes="aligned"`` as in ``velocity``; ``axes="world"`` is the rate of that twist,
+        whose linear part is not the acceleration of a point.
 
         Example:
             >>> torsor.library.two_link().acceleration([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], "link1").round(9).tolist()
             [0.0, 0.0, 0.0, -0.4, 0.0, 0.0]
         """
-        return self.kernels.call("acceleration", q, v, a, place=place, out=out)
+        return self.kernels.at_place("acceleration", (q, v, a), place, axes, point, out)
 
-    def jerk(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, place: str | int, out: Out = None) -> Array:
+    def jerk(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        j: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        out: Out = None,
+    ) -> Array:
         """Return (..., 6) of a link or named frame: (second rate of omega, jerk of its origin) in its own axes.
 
         ``j`` (..., nv) is the rate of a. They are the rates of the vectors of ``acceleration``, seen from the base
-        (Guarino Lo Bianco 2009, eqs. 5 and 8), for every joint.
+        (Guarino Lo Bianco 2009, eqs. 5 and 8), for every joint. ``axes`` and ``point`` as there.
 
         Example:
             >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
             >>> (robot.jerk(still, [1.0, 0.0], still, still, "link1").round(9) + 0.0).tolist()
             [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
         """
-        return self.kernels.call("jerk", q, v, a, j, place=place, out=out)
+        return self.kernels.at_place("jerk", (q, v, a, j), place, axes, point, out)
 
-    def jacobian(self, q: ArrayLike, link: str | int, out: Out = None) -> Array:
+    def jacobian(
+        self,
+        q: ArrayLike,
+        place: Place = None,
+        axes: str = "local",
+        point: Maybe = None,
+        out: Out = None,
+        link: Place = None,
+    ) -> Array:
         """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
-        Example:
-            >>> torsor.library.two_link().jacobian([0.0, 0.0], "link2")[4].round(9).tolist()
-            [0.8, 0.4]
-        """
-        return self.kernels.call("jacobian", q, place=link, out=out)
+        ``axes`` is "local", "aligned" or "world", ``point`` (..., 3) a point fixed to the place, both as in
+        ``velocity``: J v is that twist. ``link`` is an older name of ``place``.
 
-    def jacobian_rate(self, q: ArrayLike, v: ArrayLike, link: str | int, out: Out = None) -> Array:
-        """Return the rate (..., 6, nv) of the Jacobian's components, in the axes of the link or frame.
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> robot.jacobian([0.0, 0.0], "link2")[4].round(9).tolist()
+            [0.8, 0.4]
+            >>> robot.jacobian([np.pi / 2, 0.0], "link2", axes="aligned", point=[0.1, 0, 0])[3].round(9).tolist()
+            [-0.9, -0.5]
+        """
+        place = place if link is None else link
+        return self.kernels.at_place("jacobian", (q,), place, axes, point, out)
+
+    def jacobian_rate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        place: Place = None,
+        axes: str = "local",
+        point: Maybe = None,
+        out: Out = None,
+        link: Place = None,
+    ) -> Array:
+        """Return the rate (..., 6, nv) of the components of ``jacobian``, whose ``axes`` and ``point`` it has.
+
+        ``link`` is an older name of ``place``.
 
         Example:
             >>> torsor.library.two_link().jacobian_rate([0.0, 0.0], [0.0, 1.0], "link2")[3].round(9).tolist()
             [0.4, 0.0]
         """
-        return self.kernels.call("jacobian_rate", q, v, place=link, out=out)
+        place = place if link is None else link
+        return self.kernels.at_place("jacobian_rate", (q, v), place, axes, point, out)
 
     def velocity_derivatives(
-        self, q: ArrayLike, v: ArrayLike, place: str | int, out: Out = None
-    ) -> tuple[Array, Array]:
+        self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
+    ) -> Two:
         """Return the derivatives (dq, dv) of ``velocity``, each (..., 6, nv): row (omega, v), column variable.
 
-        They are those of its components in the axes of the link or frame; dq is along ``integrate``, dv the Jacobian,
-        which is the derivative of the pose too: a small step d moves it by the twist J d.
+        They are those of its components in the axes asked for; dq is along ``integrate``, dv the Jacobian, which in the
+        place's own axes is the derivative of the pose too: a small step d moves it by the twist J d.
 
         Example:
             >>> dq, dv = torsor.library.two_link().velocity_derivatives([0.0, 0.0], [1.0, 0.0], "link2")
             >>> dq[3].round(9).tolist(), dv[4].round(9).tolist()
             ([0.0, 0.4], [0.8, 0.4])
         """
-        found: Any = self.kernels.call("velocity_derivatives", q, v, place=place, out=out)
+        found: Any = self.kernels.at_place("velocity_derivatives", (q, v), place, axes, point, out)
         return found[0], found[1]
 
     def acceleration_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, place: str | int, out: Out = None
-    ) -> tuple[Array, Array, Array]:
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        out: Out = None,
+    ) -> Three:
         """Return the derivatives (dq, dv, da) of ``acceleration``, each (..., 6, nv), as in ``velocity_derivatives``.
 
         Example:
@@ -573,11 +651,19 @@ class Robot(Mechanism, Viewable):
             >>> dv[3].round(9).tolist()  # of the centripetal acceleration -0.4 v1^2 - 0.4 (v1 + v2)^2
             [-1.6, -0.8]
         """
-        found: Any = self.kernels.call("acceleration_derivatives", q, v, a, place=place, out=out)
+        found: Any = self.kernels.at_place("acceleration_derivatives", (q, v, a), place, axes, point, out)
         return found[0], found[1], found[2]
 
     def jerk_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, place: str | int, out: Out = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        j: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        out: Out = None,
     ) -> tuple[Array, Array, Array, Array]:
         """Return the derivatives (dq, dv, da, dj) of ``jerk``, each (..., 6, nv), as in ``velocity_derivatives``.
 
@@ -587,8 +673,107 @@ class Robot(Mechanism, Viewable):
             >>> bool(np.allclose(dj, robot.jacobian(still, "link1"))), da[3].round(9).tolist()
             (True, [-1.2, 0.0])
         """
-        found: Any = self.kernels.call("jerk_derivatives", q, v, a, j, place=place, out=out)
+        found: Any = self.kernels.at_place("jerk_derivatives", (q, v, a, j), place, axes, point, out)
         return found[0], found[1], found[2], found[3]
+
+    def manipulability(
+        self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return the manipulability (...) of a link or frame: sqrt(det(J J^T)), Yoshikawa 1985; 0 where J loses rank.
+
+        ``rows`` are the velocities that count: "all" six, "angular" or "linear" (those of the origin, or of ``point``
+        in the place's axes). It is the same in all axes. A robot with fewer coordinates than rows has sqrt(det(J^T J)).
+
+        Example:
+            >>> arm = torsor.library.two_link()  # 0.4 m x 0.4 m x sin(elbow)
+            >>> float(arm.manipulability([0.0, np.pi / 2], "link2", rows="linear").round(9))
+            0.16
+        """
+        return self.kernels.at_place("manipulability", (q,), place, "local", point, out, rows)
+
+    def manipulability_gradient(
+        self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return the derivative (..., nv) of ``manipulability`` by q, along ``integrate``; NaN where J loses rank.
+
+        Example:
+            >>> arm = torsor.library.two_link()
+            >>> (arm.manipulability_gradient([0.3, np.pi / 3], "link2", "linear").round(9) + 0.0).tolist()
+            [0.0, 0.08]
+        """
+        return self.kernels.at_place("manipulability_gradient", (q,), place, "local", point, out, rows)
+
+    def cartesian_mass_matrix(
+        self,
+        q: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        rows: str = "all",
+        out: Out = None,
+    ) -> Array:
+        """Return (J M^-1 J^T)^-1 (..., 6, 6), or (..., 3, 3) of the "angular" or "linear" ``rows``; Khatib 1987.
+
+        J is ``jacobian(q, place, axes, point)``. Where J loses rank some directions have infinite mass: entries are
+        infinite, NaN or, near such a place, very large. So are all entries of a robot that can never move in all rows.
+
+        Example:
+            >>> arm = torsor.library.free_flying_arm()
+            >>> arm.cartesian_mass_matrix(arm.neutral(), arm.link_names[-1], rows="linear").shape
+            (3, 3)
+        """
+        return self.kernels.at_place("cartesian_mass_matrix", (q,), place, axes, point, out, rows)
+
+    def null_space(
+        self,
+        q: ArrayLike,
+        place: Place,
+        kind: str = "dynamic",
+        rows: str = "all",
+        point: Maybe = None,
+        out: Out = None,
+    ) -> Array:
+        """Return N (..., nv, nv): N v is the part of v that leaves a link or frame at rest, J N = 0 and N N = N.
+
+        ``kind`` is "dynamic", N = 1 - M^-1 J^T (J M^-1 J^T)^-1 J, whose transpose maps forces to those that do not
+        accelerate the place, or "kinematic", N = 1 - J^+ J, symmetric. ``rows`` and ``point`` as in ``manipulability``.
+        Rows of J that depend on the others to within 1e-9 are left out, so that N is right where J loses rank too.
+
+        Example:
+            >>> arm = torsor.library.panda()
+            >>> N = arm.null_space(arm.neutral() + 0.3, "panda_hand")
+            >>> bool(np.allclose(arm.jacobian(arm.neutral() + 0.3, "panda_hand") @ N, 0, atol=1e-10))
+            True
+        """
+        one_of(kind, ("dynamic", "kinematic"), self.name, "kind of null_space")
+        name = "null_space" if kind == "dynamic" else "kinematic_null_space"
+        return self.kernels.at_place(name, (q,), place, "local", point, out, rows)
+
+    def wrench_at(
+        self,
+        q: ArrayLike,
+        place: str | int,
+        moment: Maybe = None,
+        force: Maybe = None,
+        axes: str = "world",
+        point: Maybe = None,
+    ) -> Array:
+        """Return ``external`` (..., L, 6) of a force (..., 3), N, and a moment (..., 3), N m, of the environment.
+
+        The force acts at the origin of the place, or at ``point`` (..., 3) in the place's axes, whatever the axes are;
+        ``axes`` says only in which axes the components are: those of the base ("world", and "aligned", which is the
+        same here), or those of the place ("local"). So the moment is about that point, not about the base's origin, and
+        J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised forces. Results add up.
+
+        Example:
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
+            >>> external = robot.wrench_at([0.3], "link1", force=[0, -9.81 * 3, 0], point=[1.0, 0, 0])  # a weight
+            >>> float(robot.inverse_dynamics([0.3], [0.0], [0.0], external)[0].round(6)) == round(
+            ...     float(29.43 * np.cos(0.3)), 6
+            ... )
+            True
+        """
+        return wrench_at(self.kernels, q, place, moment, force, axes, point)
 
     # Energy, momentum, centre of mass
 
@@ -628,6 +813,84 @@ class Robot(Mechanism, Viewable):
             [0.0, 0.0, 0.24, 0.0, 0.4, 0.0]
         """
         return self.kernels.call("momentum", q, v, out=out)
+
+    def centroidal_momentum_matrix(self, q: ArrayLike, out: Out = None) -> Array:
+        """Return A (..., 6, nv) with A v = ``momentum``: angular about the centre of mass, then linear, in base axes.
+
+        Example:
+            >>> (torsor.library.two_link().centroidal_momentum_matrix([0.0, 0.0]).round(9) + 0.0)[[2, 4]].tolist()
+            [[0.24, 0.12], [0.4, 0.1]]
+        """
+        return self.kernels.call("centroidal_momentum_matrix", q, out=out)
+
+    def centroidal_momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
+        """Return the rate (..., 6, nv) of ``centroidal_momentum_matrix``: momentum changes at A a + A' v.
+
+        Example:
+            >>> robot, q, v = torsor.library.two_link(), [0.3, 0.5], [1.0, 2.0]
+            >>> bias = robot.centroidal_momentum_matrix_rate(q, v) @ v
+            >>> bool(np.allclose(bias, robot.centroidal_momentum_bias(q, v)))
+            True
+        """
+        return self.kernels.call("centroidal_momentum_matrix_rate", q, v, out=out)
+
+    def centroidal_momentum_bias(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
+        """Return A' v (..., 6), the rate of ``momentum`` at zero acceleration: moment (N m), then force (N).
+
+        Example:
+            >>> (torsor.library.two_link().centroidal_momentum_bias([0.0, 0.0], [1.0, 0.0]).round(9) + 0.0).tolist()
+            [0.0, 0.0, 0.0, -0.4, 0.0, 0.0]
+        """
+        return self.kernels.call("centroidal_momentum_bias", q, v, out=out)
+
+    def composite_inertia(self, q: ArrayLike, out: Out = None) -> Array:
+        """Return the locked inertia (..., 6, 6) of the moving links about the centre of mass, in base axes.
+
+        All joints locked, the robot is one rigid body: rotational inertia (kg m^2) in the first block, mass (kg) in the
+        second; rotors that spin are not in it.
+
+        Example:
+            >>> torsor.library.two_link().composite_inertia([0.0, 0.0]).diagonal().round(9).tolist()
+            [0.2, 0.24, 0.24, 1.0, 1.0, 1.0]
+        """
+        return self.kernels.call("composite_inertia", q, out=out)
+
+    def center_of_mass_jacobian(self, q: ArrayLike, out: Out = None) -> Array:
+        """Return J (..., 3, nv): J v is the velocity of the centre of mass, in base axes.
+
+        Example:
+            >>> torsor.library.two_link().center_of_mass_jacobian([0.0, 0.0])[1].round(9).tolist()
+            [0.4, 0.1]
+        """
+        return self.kernels.call("center_of_mass_jacobian", q, out=out)
+
+    def center_of_mass_jacobian_rate(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
+        """Return the rate (..., 3, nv) of ``center_of_mass_jacobian``.
+
+        Example:
+            >>> torsor.library.two_link().center_of_mass_jacobian_rate([0.0, 0.0], [1.0, 0.0])[0].round(9).tolist()
+            [-0.4, -0.1]
+        """
+        return self.kernels.call("center_of_mass_jacobian_rate", q, v, out=out)
+
+    def center_of_mass_velocity(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
+        """Return the velocity (..., 3) of the centre of mass, m/s in base axes.
+
+        Example:
+            >>> torsor.library.two_link().center_of_mass_velocity([0.0, 0.0], [1.0, 0.0])[1].round(9).tolist()
+            0.4
+        """
+        return self.kernels.call("center_of_mass_velocity", q, v, out=out)
+
+    def center_of_mass_acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
+        """Return the acceleration (..., 3) of the centre of mass, m/s^2 in base axes, without gravity.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> robot.center_of_mass_acceleration([0.0, 0.0], [1.0, 0.0], [0.0, 0.0])[0].round(9).tolist()
+            -0.4
+        """
+        return self.kernels.call("center_of_mass_acceleration", q, v, a, out=out)
 
     # Positions
 
@@ -836,9 +1099,9 @@ class Robot(Mechanism, Viewable):
         """Return (value, derivative along the tangents) of the method ``name`` at its inputs.
 
         ``tangents`` are the directions of the inputs, None for zero. That of q is (..., nv), along ``integrate``, or
-        (..., nq) with ``components=True``. Methods with several results give tuples. External
-        wrenches are the last inputs where ``external=True`` is given; ``place``, ``forced``, ``order`` and ``loops``
-        are those of ``function``. Forward mode: about three times the operations of the method itself.
+        (..., nq) with ``components=True``. Methods with several results give tuples. External wrenches are the last
+        inputs where ``external=True`` is given; other ``options`` are those of ``function``. Forward mode: about three
+        times the operations of the method itself.
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -9,53 +9,33 @@ of the place, the joint contributes the columns
 transformed to the place as twists: a displacement of the joint moves the body before it the other way, seen from the
 place. Where S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of the origin is the
 linear part of the rate plus w x v: with its change, what (w, v) x (dw, dv) takes away becomes (w x dw, 2 v x dw).
-Components are in the axes of the place, which move with q, as those of ``velocity`` and ``acceleration`` do. Barman
-2020, chapter III; Singh, Russell and Wensing 2022.
+Components are in the axes of the place, which move with q, as those of ``velocity`` and ``acceleration`` do. In base
+axes, which do not, x becomes R x, whose change is R (dx + J_omega dq x x). Barman 2020, chapter III; Singh, Russell and
+Wensing 2022.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
 
 import casadi as ca
 
 from torsor.dynamics.recursions import rates
+from torsor.dynamics.recursions.axes import body_in_base, place_in_body, spatial_rate
 from torsor.dynamics.recursions.composite import Coordinates, coordinates, onto_coordinates
 from torsor.dynamics.recursions.configuration import steps
-from torsor.dynamics.recursions.kinematics import Move, moves
-from torsor.dynamics.recursions.places import place_in_body
-from torsor.dynamics.trees.tree import Body, Tree
+from torsor.dynamics.recursions.kinematics import moves
+from torsor.dynamics.recursions.places import acceleration, joints_above, velocity
+from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Place
 from torsor.spatial import ad, skew
 
 
-class _Joint(NamedTuple):
-    """A joint above a place, and the pose (R, p) of the place in the frame of its body."""
-
-    body: Body
-    move: Move
-    R: ca.SX
-    p: ca.SX
-
-    def seen(self, X: ca.SX) -> ca.SX:
-        """Return twists of the body (columns) as those of the place, in its axes."""
-        seen: ca.SX = ca.vertcat(self.R.T @ X[:3, :], self.R.T @ (X[3:, :] - skew(self.p) @ X[:3, :]))
-        return seen
-
-
-def _joints_above(tree: Tree, q: ca.SX, place: Place) -> list[_Joint]:
-    """Return the joints above a place, root to place."""
-    moved, (R, p), k = moves(tree, q), place_in_body(tree, place), place.link
-    found = list[_Joint]()
-    while k >= 0:
-        found.append(_Joint(tree.bodies[k], moved[k], R, p))
-        R, p, k = moved[k].up(R), moved[k].p + moved[k].up(p), tree.bodies[k].parent
-    return found[::-1]
-
-
-def _changes(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place) -> tuple[ca.SX, ...]:
-    """Return by coordinates (6 x nv): J, P1, and the derivatives of (omega', acceleration of the origin) by q and v."""
+def _changes(
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place, point: ca.SX | None
+) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Return by coordinates (6 x nv): J, P1, and the derivatives of (omega', acceleration) by q and v, in own axes."""
     V = A = ca.SX.zeros(6, 1)
     kinds, columns = [[ca.SX(6, 0)] for _ in range(4)], Coordinates()
-    above = _joints_above(tree, q, place)
+    above = joints_above(tree, moves(tree, q), place, point=point)
     for joint in above:
         move, S, rate, acceleration = joint.move, joint.move.S, joint.body.rate(v), joint.body.rate(a)
         V, A = move.down_twist(V), move.down_twist(A)
@@ -77,25 +57,68 @@ def _changes(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place) -> tuple[ca
     return J, P1, by_q - turning @ P1[:3, :], by_v - turning @ J[:3, :]
 
 
-def velocity_derivatives(tree: Tree, q: ca.SX, v: ca.SX, place: Place) -> tuple[ca.SX, ca.SX]:
+def _in_base_axes(
+    tree: Tree, q: ca.SX, place: Place, point: ca.SX | None, axes: str, J: ca.SX, rates: list[ca.SX]
+) -> Callable[..., ca.SX]:
+    """Return the function that maps changes (6 x nv) of the rates of a place, in its own axes, to those in base axes.
+
+    ``rates`` are the twist and its rates in the place's own axes. Its arguments are the changes of the rates, and
+    whether they are those by q, which turns and shifts the place by its Jacobian J.
+    """
+    body = body_in_base(tree, moves(tree, q), place.link)
+    R_place, p = place_in_body(tree, place, point)
+    R, x = body[0] @ R_place, body[1] + body[0] @ p
+    turn, shift, own = ca.SX.sym("turn", 3), ca.SX.sym("shift", 3), [ca.SX.sym("rate", 6) for _ in rates]
+    turned = R + R @ skew(turn)
+    w, linear = [turned @ each[:3] for each in own], [turned @ each[3:] for each in own]
+    result = ca.vertcat(w[-1], linear[-1]) if axes == "aligned" else spatial_rate(w, [x + R @ shift, *linear])
+    symbols = ca.vertcat(turn, shift, *own)
+    derivative = ca.substitute(ca.jacobian(result, symbols), symbols, ca.vertcat(ca.SX.zeros(6, 1), *rates))
+
+    def mapped(*changes: ca.SX, by_q: bool = False) -> ca.SX:
+        changed: ca.SX = derivative @ ca.vertcat(J if by_q else ca.SX(6, tree.nv), *changes)
+        return changed
+
+    return mapped
+
+
+def velocity_derivatives(
+    tree: Tree, q: ca.SX, v: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
+) -> tuple[ca.SX, ca.SX]:
     """Return the derivatives of the twist of a place by q (along ``integrate``) and v, each 6 x nv."""
-    J, P1, _, _ = _changes(tree, q, v, ca.SX.zeros(tree.nv, 1), place)
-    return P1, J
+    J, P1, _, _ = _changes(tree, q, v, ca.SX.zeros(tree.nv, 1), place, point)
+    if axes == "local" or place.link < 0:
+        return P1, J
+    mapped = _in_base_axes(tree, q, place, point, axes, J, [velocity(tree, q, v, place, point=point)])
+    return mapped(P1, by_q=True), mapped(J)
 
 
-def acceleration_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the derivatives of (omega', acceleration of the origin) of a place by q, v and a, each 6 x nv."""
-    J, _, by_q, by_v = _changes(tree, q, v, a, place)
-    return by_q, by_v, J
+def acceleration_derivatives(
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
+) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return the derivatives of ``acceleration`` of a place by q, v and a, each 6 x nv."""
+    J, P1, by_q, by_v = _changes(tree, q, v, a, place, point)
+    if axes == "local" or place.link < 0:
+        return by_q, by_v, J
+    rates = [velocity(tree, q, v, place, point=point), acceleration(tree, q, v, a, place, point=point)]
+    mapped = _in_base_axes(tree, q, place, point, axes, J, rates)
+    return mapped(P1, by_q, by_q=True), mapped(J, by_v), mapped(ca.SX(6, tree.nv), J)
 
 
 def jerk_derivatives(
-    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place
+    tree: Tree,
+    q: ca.SX,
+    v: ca.SX,
+    a: ca.SX,
+    j: ca.SX,
+    place: Place,
+    axes: str = "local",
+    point: ca.SX | None = None,
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the derivatives of (omega'', jerk of the origin) of a place by q, v, a and j, each 6 x nv.
+    """Return the derivatives of ``jerk`` of a place by q, v, a and j, each 6 x nv.
 
     They are those of the recursion over jets, by CasADi.
     """
-    jerk = rates.jerk(tree, q, v, a, j, place)
+    jerk = rates.jerk(tree, q, v, a, j, place, axes, point)
     by_q, by_v, by_a, by_j = (ca.jacobian(jerk, each) for each in (q, v, a, j))
     return by_q @ steps(tree, q), by_v, by_a, by_j

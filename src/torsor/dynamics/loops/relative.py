@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from torsor.dynamics.recursions.axes import place_in_body
 from torsor.dynamics.recursions.composite import coordinates, onto_coordinates
 from torsor.dynamics.recursions.kinematics import Move, sx
-from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Body, Cut, Tree
 from torsor.mechanism import CutJoint, Loop, Wheel
 from torsor.spatial import ad, cross, skew

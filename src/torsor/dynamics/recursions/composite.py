@@ -63,7 +63,11 @@ class Composite:
 
 def composites(tree: Tree, moved: list[Move]) -> list[Composite]:
     """Return the composite of each joint, in its body's frame, tips to root."""
-    total = [Composite(move.body.Sigma, move.body.ms, move.body.mass) for move in moved]
+    return summed(tree, moved, [Composite(move.body.Sigma, move.body.ms, move.body.mass) for move in moved])
+
+
+def summed(tree: Tree, moved: list[Move], total: list[Composite]) -> list[Composite]:
+    """Return the sums of bodies over what each joint carries, in its body's frame, tips to root."""
     for i in reversed(range(len(total))):
         parent = tree.bodies[i].parent
         if parent >= 0:

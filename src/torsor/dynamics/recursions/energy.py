@@ -51,7 +51,8 @@ def _first_moment(tree: Tree, q: ca.SX) -> ca.SX:
     return sum((_body_first_moment(move.body, pose) for move, pose in bodies), start=ca.SX.zeros(3, 1))
 
 
-def _mass(tree: Tree) -> ca.SX:
+def total_mass(tree: Tree) -> ca.SX:
+    """Return the mass (kg) of the moving links."""
     return ca.SX(sum(body.mass for body in tree.bodies))
 
 
@@ -67,7 +68,7 @@ def potential_energy(tree: Tree, q: ca.SX) -> ca.SX:
 
 def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the centre of mass (3 x 1) of the moving links, in base axes."""
-    mass = _mass(tree)
+    mass = total_mass(tree)
     return ca.SX.nan(3, 1) if mass.is_zero() else _first_moment(tree, q) / mass  # undefined without mass
 
 
@@ -83,5 +84,5 @@ def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
         p_world = R @ p_body
         h, p = h + R @ h_body + cross(origin, p_world), p + p_world
         first = first + _body_first_moment(move.body, (R, origin))
-    mass = _mass(tree)
+    mass = total_mass(tree)
     return ca.vertcat(h if mass.is_zero() else h - cross(first, p) / mass, p)

@@ -18,10 +18,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.dynamics.recursions.kinematics import Move, moves, sx, symmetric
+from torsor.dynamics.recursions.axes import in_axes, place_in_body
+from torsor.dynamics.recursions.kinematics import Move, moves, sx, symmetric, twists
 from torsor.dynamics.recursions.newton_euler import Load, to_body, to_link
 from torsor.dynamics.recursions.passive import gather, passive_force
-from torsor.dynamics.recursions.places import links, seen
+from torsor.dynamics.recursions.places import links, seen, twist_at
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Place
 from torsor.spatial import cross, moment, skew
@@ -228,22 +229,46 @@ def joint_wrench_rates(
     return tuple(ca.vertcat(ca.SX.zeros(0, 6), *(link[m] for link in links)) for m in recursion.orders)
 
 
-def _jerks(tree: Tree, q: ca.SX, rates: list[ca.SX], places: list[Place]) -> ca.SX:
-    # The rate of a vector x relative to the base has the components x' + w x x in axes that rotate with w.
-    recursion = _Recursion(replace(tree, gravity=np.zeros(3)), q, rates)
+class _Jerks:
+    """The rates of points of the bodies up to the jerk, relative to the base, in the axes of their bodies."""
 
-    def jerk_of(i: int, p: ca.SX) -> tuple[ca.SX, ca.SX]:
-        w, acceleration, rate = recursion.w[i], *(recursion.a[i][m] + recursion.U[i][m] @ p for m in (0, 1))
-        return w[2] + cross(w[0], w[1]), rate + cross(w[0], acceleration)
+    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX):
+        self.recursion = _Recursion(replace(tree, gravity=np.zeros(3)), q, [v, a, j])
 
-    return seen(tree, places, jerk_of)
+    def __call__(self, i: int, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return (omega'', jerk of the point p) of a body."""
+        # The rate of a vector x relative to the base has the components x' + w x x in axes that rotate with w.
+        w, rate = self.recursion.w[i], self.recursion.a[i][1] + self.recursion.U[i][1] @ p
+        return w[2] + cross(w[0], w[1]), rate + cross(w[0], self.acceleration(i, p))
+
+    def acceleration(self, i: int, p: ca.SX) -> ca.SX:
+        """Return the acceleration of the point p of a body."""
+        return self.recursion.a[i][0] + self.recursion.U[i][0] @ p
 
 
 def jerks(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX) -> ca.SX:
     """Return (omega'', jerk of the origin) of each link in its own axes (L x 6)."""
-    return _jerks(tree, q, [v, a, j], links(tree))
+    return seen(tree, links(tree), _Jerks(tree, q, v, a, j))
 
 
-def jerk(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place) -> ca.SX:
-    """Return (omega'', jerk of the origin) of a place in its own axes (6 x 1)."""
-    return _jerks(tree, q, [v, a, j], [place]).T
+def jerk(
+    tree: Tree,
+    q: ca.SX,
+    v: ca.SX,
+    a: ca.SX,
+    j: ca.SX,
+    place: Place,
+    axes: str = "local",
+    point: ca.SX | None = None,
+) -> ca.SX:
+    """Return (omega'', jerk of the point) of a place; "world": the second rate of the twist (6 x 1)."""
+    if place.link < 0:
+        return ca.SX.zeros(6, 1)
+    i, p, jerk_of = place.link, place_in_body(tree, place, point)[1], _Jerks(tree, q, v, a, j)
+    moved = jerk_of.recursion.moved
+    w, x = list[ca.SX](), list[ca.SX]()
+    if axes == "world":
+        w_here, x_rate = twist_at(twists(tree, moved, v)[i], p)
+        w, x = [w_here, jerk_of.recursion.w[i][1]], [x_rate, jerk_of.acceleration(i, p)]
+    w_second, x_third = jerk_of(i, p)
+    return in_axes(tree, moved, place, point, axes, [*w, w_second], [*x, x_third])

@@ -21,6 +21,7 @@ from torsor.dynamics.loops import (
     wrenches,
 )
 from torsor.dynamics.recursions import (
+    centroidal,
     composite,
     configuration,
     energy,
@@ -30,10 +31,19 @@ from torsor.dynamics.recursions import (
     places,
     rates,
     regressor,
+    task_space,
 )
 from torsor.mechanism import Coupling, Mechanism
 
-_OPTIONS = {"tree", "place", "forced", "choice", "in_world"}  # parameters of rules that are no arrays of the caller
+_OPTIONS = {
+    "tree",
+    "place",
+    "axes",
+    "rows",
+    "forced",
+    "choice",
+    "in_world",
+}  # parameters of rules that are no arrays of the caller
 
 
 @dataclass(frozen=True)
@@ -42,7 +52,8 @@ class Algorithm:
 
     ``output`` is the shape of the result for one state, with the names of ``size`` for axes that depend on the
     mechanism; where there are several results, all of that shape, ``results`` names them. ``lean``: the result depends
-    on the coordinates only, so that the tree may be simplified. ``shared``: the rule computes nothing twice, so that no
+    on the coordinates only, so that the tree may be simplified; ``lean_afloat``: if its base floats, since all inertia
+    stays in the tree then, and moves as before. ``shared``: the rule computes nothing twice, so that no
     search for common subexpressions is needed. ``multipliers``: the loops are closed by Lagrange multipliers.
     ``instead``: the result is that of the tree whose loops are cut open; these methods give the closed mechanism's.
     """
@@ -51,6 +62,7 @@ class Algorithm:
     output: tuple[str | int, ...]
     results: tuple[str, ...] = ()
     lean: bool = False
+    lean_afloat: bool = False
     shared: bool = False
     multipliers: bool = False
     instead: str = ""
@@ -79,6 +91,21 @@ class Algorithm:
     def at_place(self) -> bool:
         """Whether the result is that of one link or frame."""
         return "place" in self._parameters
+
+    @cached_property
+    def in_axes(self) -> bool:
+        """Whether the axes of the result are an option."""
+        return "axes" in self._parameters
+
+    @cached_property
+    def at_point(self) -> bool:
+        """Whether a point of the link or frame is an optional input."""
+        return "point" in self._parameters
+
+    @cached_property
+    def by_rows(self) -> bool:
+        """Whether the velocities of the link or frame that count, angular or linear, are an option."""
+        return "rows" in self._parameters
 
     @cached_property
     def hybrid(self) -> bool:
@@ -192,6 +219,21 @@ ALGORITHMS: dict[str, Algorithm] = {
     "potential_energy": Algorithm(energy.potential_energy, ()),
     "center_of_mass": Algorithm(energy.center_of_mass, (3,)),
     "momentum": Algorithm(energy.momentum, _TWIST),
+    "centroidal_momentum_matrix": Algorithm(centroidal.centroidal_momentum_matrix, _COLUMNS, lean_afloat=True),
+    "centroidal_momentum_matrix_rate": Algorithm(
+        centroidal.centroidal_momentum_matrix_rate, _COLUMNS, lean_afloat=True
+    ),
+    "centroidal_momentum_bias": Algorithm(centroidal.centroidal_momentum_bias, _TWIST, lean_afloat=True),
+    "composite_inertia": Algorithm(centroidal.composite_inertia, (6, 6)),
+    "center_of_mass_jacobian": Algorithm(centroidal.center_of_mass_jacobian, (3, "n"), lean_afloat=True),
+    "center_of_mass_jacobian_rate": Algorithm(centroidal.center_of_mass_jacobian_rate, (3, "n"), lean_afloat=True),
+    "center_of_mass_velocity": Algorithm(centroidal.center_of_mass_velocity, (3,), lean_afloat=True),
+    "center_of_mass_acceleration": Algorithm(centroidal.center_of_mass_acceleration, (3,), lean_afloat=True),
+    "manipulability": Algorithm(task_space.manipulability, (), instead=NO_METHOD),
+    "manipulability_gradient": Algorithm(task_space.manipulability_gradient, _N, instead=NO_METHOD),
+    "cartesian_mass_matrix": Algorithm(task_space.cartesian_mass_matrix, ("rows", "rows"), instead=NO_METHOD),
+    "null_space": Algorithm(task_space.null_space, _NN, instead=NO_METHOD),
+    "kinematic_null_space": Algorithm(task_space.kinematic_null_space, _NN, instead=NO_METHOD),
     "integrate": Algorithm(configuration.integrate, ("nq",)),
     "difference": Algorithm(configuration.difference, _N),
     "closure_error": Algorithm(closure.closure_error, ("c",)),

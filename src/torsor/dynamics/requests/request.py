@@ -16,15 +16,19 @@ LOADS = ("", "link", "world", "point")
 """External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world, with the force
 acting at a point of the link."""
 
+ROWS = {"all": 6, "angular": 3, "linear": 3}
+"""The velocities of a link or frame that count, and their number."""
+
 
 @dataclass(frozen=True)
 class Request:
     """One function of a mechanism: everything that it depends on besides the mechanism itself.
 
-    ``loads`` is one of ``LOADS``, ``place`` the name of a link or frame, ``forced`` are the coordinates driven by
-    force, ``choice`` are the closure equations and coordinates that close the loops, ``order`` counts the rates,
-    ``free`` are the numbers of the mechanism that are inputs. ``form`` is "value" for the results, "sparse" for their
-    structural nonzeros, "jvp" and "vjp" for directional derivatives and their transpose, "jacobian" for all
+    ``loads`` is one of ``LOADS``, ``place`` the name of a link or frame, ``axes`` one of ``AXES``, ``point`` whether a
+    point of that link or frame is an input, ``rows`` which of its velocities count, ``forced`` are the coordinates
+    driven by force, ``choice`` are the closure equations and coordinates that close the loops, ``order`` counts the
+    rates, ``free`` are the numbers of the mechanism that are inputs. ``form`` is "value" for the results, "sparse" for
+    their structural nonzeros, "jvp" and "vjp" for directional derivatives and their transpose, "jacobian" for all
     derivatives. Derivatives are taken ``by`` the inputs named (all, by default); by positions along ``integrate``, or
     by their ``components``.
     """
@@ -32,6 +36,9 @@ class Request:
     name: str
     loads: str = ""
     place: str | None = None
+    axes: str = "local"
+    point: bool = False
+    rows: str = "all"
     forced: frozenset[int] | None = None
     choice: ClosureChoice | None = None
     order: int = 1
@@ -59,12 +66,14 @@ class Request:
                 shapes["external_rate"] = links, 6
             if self.loads == "point":
                 shapes["points"] = links, 3
+        if self.point:
+            shapes["point"] = (3,)
         return shapes | ({"p": (len(self.free),)} if self.free else {})
 
     def results(self, mechanism: Mechanism) -> dict[str, Shape]:
         """Return the shape, for one state, of each result of the algorithm itself."""
         algorithm = ALGORITHMS[self.name]
-        shape = tuple(size(mechanism, axis) for axis in algorithm.output)
+        shape = tuple(size(mechanism, ROWS[self.rows] if axis == "rows" else axis) for axis in algorithm.output)
         names = algorithm.results
         if algorithm.rates:
             names = (*names, *(f"{names[-1]}_{k}" for k in range(1, self.order)))

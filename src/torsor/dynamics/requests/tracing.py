@@ -27,6 +27,10 @@ def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Fun
     arguments: dict[str, Any] = {name: symbol for name, symbol in symbols.items() if name != "p"}
     if algorithm.at_place:
         arguments["place"] = mechanism.place(request.place)  # type: ignore[arg-type]
+    if algorithm.in_axes:
+        arguments["axes"] = request.axes
+    if algorithm.by_rows:
+        arguments["rows"] = request.rows
     if algorithm.hybrid:
         arguments["forced"] = request.forced
     if algorithm.closed:
@@ -34,7 +38,7 @@ def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Fun
     if algorithm.keeps:
         arguments["in_world"] = request.loads in ("world", "point")
     tree = Tree.of(mechanism)
-    if algorithm.lean and not plain:
+    if (algorithm.lean or (algorithm.lean_afloat and tree.floats)) and not plain:
         tree = lean(tree, touched(mechanism, request.free)) if request.free else lean(tree)
     if request.free:
         tree = impose(tree, mechanism, request.free, symbols["p"], plain)

@@ -202,6 +202,11 @@ class Tree:
         return any(body.modal for body in self.bodies)
 
     @property
+    def floats(self) -> bool:
+        """Whether every joint to the base is free."""
+        return all(body.joint.type == "free" for body in self.bodies if body.parent < 0)
+
+    @property
     def motors(self) -> tuple[tuple[int, int], ...]:
         """The indices in q and v of the angle and the rate of each motor of an elastic joint."""
         first_q = max((body.q.stop for body in self.bodies), default=0)
