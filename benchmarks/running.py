@@ -14,7 +14,7 @@ from torsor.motion import MotionResult
 
 # Speed (m/s), and whether muscles of ankle and knee act through tendons.
 RUNS = {f"{speed}{name}": (speed, bool(name)) for name in ("", " tendons") for speed in (2.5, 3.0, 3.5, 4.0)}
-TOLERANCE, ITERATIONS = 1e-4, 400
+TOLERANCE, ITERATIONS = 1e-4, 500
 
 
 def main() -> None:

@@ -28,8 +28,8 @@ from torsor.motion import MotionProblem, MotionResult
 from torsor.optimisation.ipopt import ipopt_options
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "default (thesis)": {},
-    "clean": {"version": "clean"},
+    "default (clean)": {},
+    "thesis": {"version": "thesis"},
     "1.62 m, 58 kg, female": {"body": library.human(1.62, 58.0, "female")},
     "1.90 m, 95 kg": {"body": library.human(1.90, 95.0)},
     "0.9 m/s, 0.5 m": {"step": Step(length=0.5, speed=0.9)},

@@ -107,7 +107,7 @@ class Stoppable:
                 self._repeating = threading.Thread(target=self._repeat, daemon=True)
                 self._repeating.start()
         # Entering and leaving must not be left half done: the interrupt is repeated, or raised at the end.
-        if self._entered and (frame is None or frame.f_code not in (_ENTER, _EXIT)):
+        if self._entered and (frame is None or frame.f_code not in (_ENTER, _EXIT)) and not _is_deleting(frame):
             raise KeyboardInterrupt
 
     def _repeat(self, seconds: float = AGAIN) -> None:
@@ -121,6 +121,15 @@ class Stoppable:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             else:
                 _thread.interrupt_main()
+
+
+def _is_deleting(frame: FrameType | None) -> bool:
+    """Whether a frame is inside ``__del__``, where Python discards an exception and prints its traceback."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 _ENTER, _EXIT = Stoppable.__enter__.__code__, Stoppable.__exit__.__code__

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from recordings.damage import MASS, clean, on_plates, torques
+from recordings.test_osim import OSIM
 from torsor.cli import main
 from torsor.recordings import MotionTable, load, save
 
@@ -23,12 +24,14 @@ def written(folder: Path) -> list[str]:
 def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trc, mot = written(tmp_path)
     save(MotionTable(["knee_angle_r"], [0.0, 1.0], [[1.0], [2.0]], False), tmp_path / "angles.mot")
-    angles = str(tmp_path / "angles.mot")
+    (tmp_path / "leg.osim").write_text(OSIM)
+    angles, osim = str(tmp_path / "angles.mot"), str(tmp_path / "leg.osim")
     for given, words in (
         ([mot, "--mass", "80"], "0 files with markers and 1 with ground forces; allowed: one with markers"),
         ([trc, trc, "--mass", "80"], "2 files with markers"),
         ([trc, angles, "--mass", "80"], "angles.mot: it holds no markers and no ground forces; allowed: a .trc"),
         ([trc, mot], "the mass is not given; fix: give it in kg, as in --mass 80, or give a model"),
+        ([trc, "--model", osim, "--mass", "80"], "mass is given with a model, which has its own; fix: leave out mass"),
         ([trc, mot, "--mass", "80", "--csv", "x.txt"], "the suffix is '.txt'; allowed: .csv"),
     ):
         assert main(["measure", *given]) == 1

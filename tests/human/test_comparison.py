@@ -171,7 +171,7 @@ def test_references_are_given_by_name_mapping_file_and_list(stride: Stride, tmp_
 def test_the_table_prints_shows_and_becomes_json(stride: Stride) -> None:
     found = stride.likeness(["Schwartz 2008", {"vertical": np.ones(11)}])
     text, html = str(found), found._repr_html_()
-    for words in ("Schwartz 2008", "mean of 9 sagittal", "N m/kg", "vertical force"):
+    for words in ("Compared with Schwartz 2008 and", "mean of 9 sagittal", "hip extension moment", "vertical force"):
         assert words in text, words
         assert words in html, words
     plain = json.loads(found.to_json())
@@ -179,6 +179,8 @@ def test_the_table_prints_shows_and_becomes_json(stride: Stride) -> None:
     assert plain["means"]["Schwartz 2008"]["curves"] == 9
     odd = LikenessTable([(Reference("force", "vertical", "[red]x\x1b.csv", np.ones(3)), np.ones(3))])
     assert "[red]x" in str(odd) and "\x1b" not in str(odd)
+    assert stride.likeness().title == LikenessTable([]).title == "Compared with people"
+    assert stride.likeness("list")["list"].title == "pelvis list"
 
 
 def test_sagittal_curves_all_have_a_reference_and_legends_name_author_and_year() -> None:
@@ -198,6 +200,12 @@ def test_a_panel_shows_the_references_with_author_and_year(stride: Stride) -> No
         figures._compare(axes, stride, name, [each for each in given if each.curve == name], figures._colours(given))
         assert [each.get_text() for each in axes.get_legend().get_texts()] == labels
         assert len(axes.collections) == 1  # the band of the first reference that has one
+    axes = matplotlib.Figure().subplots()
+    built_in = stride.references().references
+    figures._legend(axes, stride, built_in, figures._colours(built_in))
+    styles = {str(line.get_label()).split(",")[0]: line.get_linestyle() for line in axes.get_lines()}
+    assert styles["Falisse 2019"] == ":"  # never the first of a panel
+    assert styles["Schwartz 2008"] == "--" and styles["predicted"] == "-"
 
 
 def _swapped() -> recordings.GroundForces:

@@ -45,7 +45,7 @@ def _vertical_impulse(result: MotionResult) -> float:
 
 
 def test_a_small_walk_is_solved() -> None:
-    problem = walking(planar=True, frozen=_stiff(), habits=Habits.none(), points=5, nodes=7, slip=0.5)
+    problem = walking(version="thesis", planar=True, frozen=_stiff(), habits=Habits.none(), points=5, nodes=7, slip=0.5)
     assert len(problem.model.names) == 11
     result = problem.solve(tolerance=TOLERANCE)
     _check_constraints(result)
@@ -79,7 +79,7 @@ def test_a_small_task_is_solved() -> None:
 def test_trajectories_have_the_torques_that_act_with_ground_and_seat(tmp_path: Path) -> None:
     """Newton-Euler with the trajectory's wrenches gives its torques; the six global coordinates have no force."""
     for problem in (
-        walking(planar=True, frozen=_stiff(), habits=Habits.none(), points=5, nodes=7, slip=0.5),
+        walking(version="thesis", planar=True, frozen=_stiff(), habits=Habits.none(), points=5, nodes=7, slip=0.5),
         standing_up(frozen=_stiff("toe"), nodes=13),
     ):
         result = problem.solve(tolerance=TOLERANCE)

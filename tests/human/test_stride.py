@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.cli.predictions.walk import stride_report
 from torsor.human import REFERENCES, Foot, JointLoads, Standing, Step, Stride, Walk, animate, draw, likeness, walking
 from torsor.human.body.coordinates import FROZEN, mirror
 from torsor.human.gait.energy import Energy, Work
@@ -17,6 +18,7 @@ from torsor.human.terms.samples import JOINTS, Samples
 from torsor.motion import MotionProblem, MotionResult, Phase, Positions
 from torsor.optimisation.outcome import Outcome
 from torsor.spatial import inverse_pose
+from torsor.summary import as_text
 
 # These problems have few nodes, so that they are solved fast; what happens between them is not the subject here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*between the nodes")
@@ -132,6 +134,14 @@ def test_the_left_stride_of_two_steps_is_that_of_the_left_side(left: Stride) -> 
     forces = right.forces[:, 1] * [-1.0, 1.0, 1.0]
     np.testing.assert_allclose(left.force, np.concatenate([forces[200:], forces[1:201]]), atol=1e-12)
     assert left.energy.joints == pytest.approx(right.energy.joints, rel=1e-12)
+
+
+def test_a_walk_of_two_steps_is_reported_with_both_sides(left: Stride, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MotionResult, "is_feasible", True)
+    report = stride_report(left.result, {})
+    tables = [as_text(each, width=100) for each in report.tables]
+    assert len(tables) == 2 and "Right stride" in tables[0] and "Left stride" in tables[1]
+    assert report.figures["left_stride"]["side"] == "left"
 
 
 def test_mirroring_twice_is_the_identity(one: Stride) -> None:

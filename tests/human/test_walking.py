@@ -10,6 +10,7 @@ import pytest
 import torsor
 from torsor.human import Backpack, Box, Foot, Habits, Standing, Step, Stride, Walk, bent_start, ground_reaction, walking
 from torsor.human.body.kernels import shared_model
+from torsor.human.contact.schedule import IN_SOLES
 from torsor.library import human
 from torsor.motion import MotionError, MotionResult
 
@@ -80,7 +81,7 @@ def test_the_shared_model_with_its_numbers_is_the_body() -> None:
 
 
 def test_the_problem_is_at_least_as_large_as_in_the_thesis() -> None:
-    problem = walking()
+    problem = walking(version="thesis")
     assert problem.program.n + 6 * len(problem.frozen) == 55 * 6 and problem.program.m >= 1726
 
 
@@ -145,14 +146,28 @@ def test_the_mean_vertical_force_is_the_weight_with_the_load(load: Backpack | Bo
     assert body.mass == pytest.approx(carried, rel=1e-12) and mean == pytest.approx(9.81 * carried, rel=1e-5)
 
 
+def test_the_pressure_of_each_foot_stays_within_its_sole() -> None:
+    """The motion may move the points where the forces act by the band of the box, and they stay in the sole."""
+    walk, foot, s = Walk(path=IN_SOLES), Foot.of(human()), np.linspace(0.0, Step().toe_off, 41)
+    carried, band = walk.carried(s, foot), IN_SOLES.band * foot.length
+    for points, heel in ((carried.right, 0.0), (carried.left, -Step().length)):
+        assert (points[:, 1] - heel >= band).all() and (points[:, 1] - heel <= foot.length - band).all()
+    middle = carried.right_fraction[:, None] * carried.right + (1 - carried.right_fraction)[:, None] * carried.left
+    np.testing.assert_allclose(carried.box[:, 2:] - middle[:, 1:], np.tile([-band, band], (len(s), 1)), atol=1e-12)
+
+
 @pytest.mark.slow
-def test_the_clean_version_neither_slips_nor_jumps() -> None:
-    result = walk(version="clean")
-    stride = Stride(result)
-    force = stride.force.sum(axis=1) if stride.force.ndim == 3 else stride.force
-    whole = ground_reaction(result.robot, result.q, result.v, result.a).force / (9.81 * result.robot.mass)
-    np.testing.assert_allclose(whole[-1], whole[0] * [-1, 1, 1], atol=1e-5)  # the next step begins as this one ends
-    assert np.isfinite(force).all()
+@pytest.mark.parametrize("options", [{}, {"slope": 0.08}, {"load": Backpack(20.0)}])
+def test_the_default_walk_neither_slips_nor_jumps(options: dict[str, object]) -> None:
+    result = walk(**options)
+    stride, whole = Stride(result), ground_reaction(result.robot, result.q, result.v, result.a).force
+    weight = 9.81 * result.robot.mass
+    np.testing.assert_allclose(whole[-1] / weight, whole[0] / weight * [-1, 1, 1], atol=1e-5)
+    hip = stride.moment("hip_extension") * stride.body.mass
+    assert abs(hip[-1] - hip[0]) < 1e-6  # N m
+    assert abs(stride.energy.ground) < 0.005 * stride.energy.positive
+    back, front = np.nanmin(stride.pressure[:, 0, 1]), np.nanmax(stride.pressure[:, 0, 1])
+    assert back > -0.001 and front < Foot.of(stride.body).length + 0.001
     held = [each for name, each in result.constraints.items() if " stands" in name]
     assert held and all(each.violation <= 1e-4 for each in held)
 
@@ -160,7 +175,10 @@ def test_the_clean_version_neither_slips_nor_jumps() -> None:
 @pytest.mark.slow
 def test_symmetric_bodies_take_symmetric_steps() -> None:
     """Two independent steps cost as much as one and its mirror image, and the legs move alike."""
-    result, one = walk(steps=2), walking(points=7, order=2).solve(feasible_first=True)
+    result, one = (
+        walk(steps=2, version="thesis"),
+        walking(version="thesis", points=7, order=2).solve(feasible_first=True),
+    )
     assert result.is_solved and result.objective == pytest.approx(2 * one.objective, rel=1e-3)
     names, q, half = result.robot.coordinate_names, result.q, 100
     for name in ("hip_flexion", "hip_adduction", "knee_flexion", "ankle_flexion"):

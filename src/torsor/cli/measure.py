@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_output, check_plot, check_report, print_paths, write_json
+from torsor.cli.outputs import add_json, check_apart, check_output, check_plot, check_report, print_paths, write_json
 from torsor.errors import ModelError, describe, warn
 from torsor.recordings import GroundForces, Markers, load, overground, read_osim
 from torsor.results.documents import plain
@@ -58,6 +58,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     check_output(arguments.mot, [".mot", ".sto"])
     check_plot(arguments.plot)
     check_report(arguments.report)
+    outputs = (arguments.csv, arguments.mot, arguments.plot, arguments.report, arguments.json)
+    check_apart(outputs, [*arguments.files, arguments.standing, arguments.model])
     markers, forces = _recordings(arguments)
     standing = None
     if arguments.standing is not None:

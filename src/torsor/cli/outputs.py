@@ -56,6 +56,25 @@ def check_folder(folder: Path | None) -> None:
         check_output(folder)
 
 
+def check_apart(outputs: Iterable[Path | None], inputs: Iterable[Any] = ()) -> None:
+    """Raise ModelError if two outputs are the same file, or if an output would replace a file that is read.
+
+    Example:
+        >>> check_apart([Path("walk.csv"), None, Path("./walk.csv")])
+        Traceback (most recent call last):
+        torsor.errors.ModelError: walk.csv: two outputs have this name; allowed: a file for each
+    """
+    read, written = {Path(each).resolve() for each in inputs if each is not None}, set[Path]()
+    for path in outputs:
+        if path is None or path == STANDARD_OUTPUT:
+            continue
+        if path.resolve() in read:
+            raise ModelError(describe("it is also read", where=str(path), fix="choose another name for the output"))
+        if path.resolve() in written:
+            raise ModelError(describe("two outputs have this name", where=str(path), allowed="a file for each"))
+        written.add(path.resolve())
+
+
 def _open_for_writing(path: Path, where: str) -> None:
     """Raise ModelError, in the words of the system, if a file cannot be opened for writing."""
     is_new = not path.exists()

@@ -7,7 +7,16 @@ from typing import Any
 from rich.console import Console
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, add_report, check_output, check_plot, check_report, print_paths, write_json
+from torsor.cli.outputs import (
+    add_json,
+    add_report,
+    check_apart,
+    check_output,
+    check_plot,
+    check_report,
+    print_paths,
+    write_json,
+)
 from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.measured import given_start
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
@@ -15,6 +24,7 @@ from torsor.cli.statuses import DONE, ONLY_AT_NODES, PREDICTED, status_of_motion
 from torsor.errors import ModelError, describe, warn
 from torsor.motion import SOLVERS, MotionError, MotionResult, load_problem
 from torsor.simulation.movie import KINDS, movie_path
+from torsor.startup import STOPPED
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -57,6 +67,8 @@ def _run(arguments: Namespace, console: Console) -> int:
     check_plot(arguments.plot)
     check_report(arguments.report)
     check_report(arguments.ergonomics)
+    outputs = (arguments.csv, arguments.samples, arguments.plot, arguments.report, arguments.ergonomics, arguments.json)
+    check_apart([*outputs, *(arguments.save or ())], [name for names in arguments.compare or () for name in names])
     prediction = _prediction(arguments.problem)
     for path in arguments.save or ():
         check_output(path, [".npz", *prediction.saves])
@@ -80,8 +92,10 @@ def _run(arguments: Namespace, console: Console) -> int:
     for table in report.tables:
         console.print(table)
     _write(arguments, result, report, console)
-    status = status_of_motion(result)
-    if status not in (DONE, ONLY_AT_NODES):  # a motion that is optimal at the nodes only has a warning of its own
+    status = STOPPED if report.is_stopped else status_of_motion(result)
+    if report.is_stopped:
+        warn(describe("stopped by Ctrl-C before all starts were searched", where=result.problem.name))
+    elif status not in (DONE, ONLY_AT_NODES):  # a motion that is optimal at the nodes only has a warning of its own
         violated = "" if result.is_feasible else f", and it violates constraints by {result.max_violation:.3g}"
         warn(describe(f"the motion is not optimal{violated}: {result.status}", where=result.problem.name))
     return status
@@ -129,7 +143,10 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
         from torsor.view.report import write_report
 
         write_report(arguments.report, result, tables=report.tables)
-    if arguments.ergonomics is not None and result.is_feasible:
+    if arguments.ergonomics is not None and not result.is_feasible:
+        found = f"{arguments.ergonomics.name} is not written: the motion violates its constraints"
+        warn(describe(found, where=result.problem.name))
+    elif arguments.ergonomics is not None:
         from torsor.view.report import write_ergonomic_report
 
         age = "young" if arguments.age is None else arguments.age

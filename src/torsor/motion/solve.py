@@ -1,9 +1,10 @@
 """Solving a motion problem: a list of strategies, each a function of the state of the solve.
 
-In order: reject constraints that no motion can satisfy; find a feasible motion first, if that is wanted; solve from the
-initial guess; if the result is infeasible, relax groups of constraints in their order, minimise the sum of violations,
-solve again from there, and diagnose the conflict; if it is feasible, refine the nodes, and choose among equally fast
-motions. At last a motion that is optimal but violates rows between the nodes is marked.
+In order: reject constraints that no motion can satisfy; find a feasible motion first, if that is wanted; solve with
+smoother costs first, if the objective has such; solve from there; if the result is infeasible, relax groups of
+constraints in their order, minimise the sum of violations, solve again from there, and diagnose the conflict; if it is
+feasible, refine the nodes, and choose among equally fast motions. At last a motion that is optimal but violates rows
+between the nodes is marked.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from torsor.motion.diagnosis import Diagnosis, constant_violation, diagnose_conf
 from torsor.motion.refine import refined
 from torsor.motion.results.solution import HELD, Solution
 from torsor.motion.settings import SolveSettings
-from torsor.motion.starts import is_same_program, read_start
+from torsor.motion.starts import check_start, is_same_program, read_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.tie_break import check_tie_break, least_effort_problem
 from torsor.motion.transcription.program import Program
@@ -37,6 +38,7 @@ from torsor.optimisation import (
     row_violations,
 )
 
+LOOSE = 1e-2  # tolerance of the problem with smoother costs
 RELAXING = 200  # largest number of iterations that relax one group of constraints
 CTRL_C = "stopped by Ctrl-C"
 GRACE = 1.0  # s after ``seconds`` in which functions may still be loaded or compiled, so that there is a result
@@ -168,12 +170,31 @@ def find_feasible_first(state: SolveState) -> SolveState:
     return replace(state, x=feasible.x, result=feasible)
 
 
+def solve_smoother_first(state: SolveState) -> SolveState:
+    """Solve with smoother costs to a loose tolerance, if the objective has such, and start from there.
+
+    Costs with kinks, as of positive and negative work, take short steps from one kink to the next otherwise.
+    """
+    costs = [each.smoother() for each in state.problem.costs]
+    is_same = all(one is other for one, other in zip(costs, state.problem.costs, strict=True))
+    if state.diagnosis is not None or state.warm is not None or is_same:
+        return state
+    problem, given = replace(state.problem, objective=costs), state.settings
+    loose = replace(given, tolerance=max(LOOSE, given.tolerance), iterations=max(1, given.iterations // 2))
+    found = _solve_from(replace(state, problem=problem, settings=loose), state.x)
+    objective = float(state.problem.program.value(found.x)[0])
+    result = replace(found, problem=state.problem, outcome=replace(found.outcome, objective=objective))
+    warm = found.outcome if found.is_solved and found.is_feasible else None
+    left = replace(given, iterations=max(1, given.iterations - found.iterations))
+    return replace(state, settings=left, x=found.x, result=result, warm=warm)
+
+
 def solve_from_start(state: SolveState) -> SolveState:
-    """Solve the problem from the initial guess, or from the feasible motion that was found first."""
-    if state.diagnosis is not None:
+    """Solve the problem from the initial guess, or from the motion that was found first."""
+    if state.diagnosis is not None or (state.result is not None and state.result.is_stopped):
         return state
     result = _solve_from(state, state.x, warm=state.warm)
-    if state.result is not None:  # count the iterations of the feasible motion too
+    if state.result is not None:  # count the iterations of the first motion too
         log = [*state.result.outcome.log, *result.outcome.log]
         count = state.result.outcome.iterations + result.outcome.iterations
         result = replace(result, outcome=replace(result.outcome, iterations=count, log=log))
@@ -276,6 +297,7 @@ def mark_between_nodes(state: SolveState) -> SolveState:
 STRATEGIES: tuple[Strategy, ...] = (
     reject_constant_violations,
     find_feasible_first,
+    solve_smoother_first,
     solve_from_start,
     relax_groups,
     minimise_violations,
@@ -309,7 +331,7 @@ def _solve_from(
         if not program.n:
             fix = "give phases more points, or bounds (least, most) of a duration"
             raise ModelError(describe("no variables: all control points are known", where=problem.name, fix=fix))
-        _check_start(problem, x)
+        check_start(problem, x)
         program.jacobian(x)
         program.hessian(x, np.zeros(program.m), 1.0)
     is_first = state.result is None or state.result.problem is not problem
@@ -322,24 +344,6 @@ def _solve_from(
     if watch.interrupted and not outcome.is_solved:
         outcome = replace(outcome, status=CTRL_C)
     return Solution(problem, outcome, settings.solver, settings.tolerance, setup, perf_counter() - since - setup)
-
-
-def _check_start(problem: ProblemStatement, x: Array) -> None:
-    """Raise ModelError where a row or the objective is not a number at the start."""
-    with np.errstate(all="ignore"):
-        f, rows = problem.program.value(x)
-    fix = "give another initial guess (start=, random_start)"
-    wrong = np.flatnonzero(~np.isfinite(rows))
-    if wrong.size:
-        row = problem.program.rows[wrong[0]]
-        where = f"{problem.name}: {row.title}: {row.label}"
-        found = "not a number at the start"
-        found += "" if row.s is None else f" (s = {row.s:.3g} of phase {row.phase})"
-        if problem.model.is_closed:
-            found += ": loops that cannot be closed?"
-        raise ModelError(describe(found, where=where, fix=fix))
-    if not np.isfinite(f):
-        raise ModelError(describe("the objective is not a number at the start", where=problem.name, fix=fix))
 
 
 def _relax_group(state: SolveState, index: int) -> SolveState:

@@ -169,3 +169,21 @@ def random_start(problem: ProblemStatement, seed: int, spread: float = 1.0) -> A
         width = own.upper - own.lower
         x[column] += spread * rng.normal() * (width / 4 if np.isfinite(width) else max(abs(own.start), 1e-3))
     return np.clip(x, program.lower, program.upper)
+
+
+def check_start(problem: ProblemStatement, x: Array) -> None:
+    """Raise ModelError where a row or the objective is not a number at the start."""
+    with np.errstate(all="ignore"):
+        f, rows = problem.program.value(x)
+    fix = "give another initial guess (start=, random_start)"
+    wrong = np.flatnonzero(~np.isfinite(rows))
+    if wrong.size:
+        row = problem.program.rows[wrong[0]]
+        where = f"{problem.name}: {row.title}: {row.label}"
+        found = "not a number at the start"
+        found += "" if row.s is None else f" (s = {row.s:.3g} of phase {row.phase})"
+        if problem.model.is_closed:
+            found += ": loops that cannot be closed?"
+        raise ModelError(describe(found, where=where, fix=fix))
+    if not np.isfinite(f):
+        raise ModelError(describe("the objective is not a number at the start", where=problem.name, fix=fix))

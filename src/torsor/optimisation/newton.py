@@ -13,7 +13,20 @@ import numpy as np
 
 from torsor.arrays import Array
 
+SMALL = 64  # rows of a triangular matrix that is inverted at once
 DEPENDENT = 1e-10  # relative singular value below which equations count as linearly dependent
+
+
+def _inverse(L: Array) -> Array:
+    """Return the inverse of a lower triangular matrix, by halves: mostly products of matrices."""
+    n = len(L)
+    if n <= SMALL:
+        return np.asarray(np.linalg.inv(L), dtype=float)
+    half, found = n // 2, np.zeros_like(L)
+    upper, lower = _inverse(L[:half, :half]), _inverse(L[half:, half:])
+    found[:half, :half], found[half:, half:] = upper, lower
+    found[half:, :half] = -lower @ (L[half:, :half] @ upper)
+    return found
 
 
 class Regularisation:
@@ -69,7 +82,8 @@ class Condensed:
         """Return the inverse of the Cholesky factor, and the shift of the diagonal."""
         for shift in regularisation.values(size):
             try:
-                inverse = np.linalg.inv(np.linalg.cholesky(reduced + shift * np.eye(len(reduced))))
+                L = np.linalg.cholesky(reduced + shift * np.eye(len(reduced)))
+                inverse = _inverse(np.asarray(L, dtype=float))
             except np.linalg.LinAlgError:
                 continue
             if np.isfinite(inverse).all():

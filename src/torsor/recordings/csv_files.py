@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import indices_of, one_of, positive
-from torsor.errors import ModelError, describe
+from torsor.checks import indices_of, one_of, positive, table
+from torsor.errors import ModelError, describe, warn
 from torsor.files import replacing
 from torsor.recordings.axes import OPENSIM
 from torsor.recordings.force_columns import forces_of
 from torsor.recordings.markers import UNITS, Markers
 from torsor.recordings.motion_table import MotionTable
 from torsor.recordings.recording import Recording
+from torsor.recordings.sampled import checked_names
 from torsor.recordings.text import at_line, check_size, check_width, lines_of, number_in, text_of, unique_names
 from torsor.recordings.trc import POWERS
 
@@ -42,11 +43,13 @@ def read_csv(
     lines = lines_of(path, KIND)
     separator = max(",;\t", key=lines[0].count)
     heads = [each.strip() for each in next(csv.reader([lines[0]], delimiter=separator))]
-    names, _ = unique_names([head or f"column {k + 1}" for k, head in enumerate(heads)], path, "column")
+    names, messages = unique_names([head or f"column {k + 1}" for k, head in enumerate(heads)], path, "column")
     # Checked before the unit of each column is known: a marker's numbers are converted without a rounding error.
-    wanted = {name: name for name in names} if columns is None else dict(columns)
+    for message in messages:
+        warn(message)
+    wanted = {name: name for name in names} if columns is None else table(columns, path.name, "columns")
     at = indices_of(list(wanted), names, path.name, "column")
-    new = list(wanted.values())
+    new = list(checked_names(list(wanted.values()), path.name, "column"))
     markers = _markers(new)
     if markers and unit is None:
         text, fix = f"columns of the marker {next(iter(markers))!r}, without a unit", 'say it: unit="mm"'
@@ -57,14 +60,14 @@ def read_csv(
     values = _values(path, lines, separator, at, powers, len(heads))
     times = _times(path, new, values, rate)
     kept = [k for k, name in enumerate(new) if k not in of_markers and name.lower() != "time"]
-    table = (
+    rest = (
         MotionTable(tuple(new[k] for k in kept), times, values[:, kept], None, path.stem, path.name) if kept else None
     )
     found = None
     if markers:
         positions = values[:, [k for triple in markers.values() for k in triple]].reshape(len(times), -1, 3)
         found = Markers(tuple(markers), times, positions, rate or 0.0, axes, unit or "m", path.name)
-    return Recording(path.name, found, None if table is None else forces_of(table, axes), table)
+    return Recording(path.name, found, None if rest is None else forces_of(rest, axes), rest)
 
 
 def write_csv(table: MotionTable, path: str | Path) -> None:

@@ -21,6 +21,8 @@ STEADY, EMPTY = 0.8, 0.02  # of forces in kN: how upright they are while loaded,
 TWIST = 100.0  # N m: the free moment of a foot stays below 30
 BOTH, APART = 0.15, 0.1  # part of a contact nearer to each foot, and m between them, from which both feet are on it
 
+_IN_NEWTONS = "give them in N: multiply those in kN by 1000, divide those in mN by 1000"
+
 
 def force_findings(forces: GroundForces) -> list[Finding]:
     """Return the likely mistakes in ground forces.
@@ -68,7 +70,7 @@ def _units(forces: GroundForces) -> list[Finding]:
         upright = np.abs(forces.forces[on, plate, up[0]]).mean() > STEADY * size[on, plate].mean()
         if upright and np.quantile(size[:, plate], 0.05) < EMPTY * largest:
             places.append(f"the largest force is {largest:.3g} N: the forces are likely in kN")
-    found = finding("unit", places, forces.source, "forces are in N: multiply those in kN by 1000")
+    found = finding("unit", places, forces.source, _IN_NEWTONS)
     moments = np.where(forces.loaded()[:, :, None], forces.moments, 0.0)
     twist = np.abs(np.nan_to_num(moments)).max(axis=(0, 2), initial=0.0)
     turned = [

@@ -6,10 +6,12 @@ from typing import TypeVar
 import numpy as np
 
 from torsor.checks import number
+from torsor.errors import ModelError, describe
 from torsor.recordings.axes import OPENSIM, rotation
 from torsor.recordings.forces import GroundForces
 from torsor.recordings.markers import Markers
 
+FASTEST = 15.0  # m/s: nobody runs faster
 Moved = TypeVar("Moved", Markers, GroundForces)
 
 
@@ -25,7 +27,10 @@ def overground(data: Moved, speed: float) -> Moved:
         >>> overground(still, 1.2).position("C7").tolist()
         [[0.0, 0.0, 0.0], [0.6, 0.0, 0.0]]
     """
-    speed = number(speed, data.source, "speed (m/s)", least=0.0)
+    if not isinstance(data, Markers | GroundForces):
+        found = f"data is a {type(data).__name__}"
+        raise ModelError(describe(found, where="overground", allowed="Markers or GroundForces"))
+    speed = number(speed, data.source, "speed (m/s)", least=0.0, most=FASTEST)
     forward = rotation(OPENSIM, data.axes, data.source) @ np.array([1.0, 0.0, 0.0])
     way = (speed * data.times)[:, None, None] * forward
     if isinstance(data, Markers):

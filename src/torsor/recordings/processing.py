@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import number, positive, real_array, whole_number
+from torsor.checks import instance_of, number, positive, real_array, whole_number
 from torsor.errors import ModelError, describe, missing
 from torsor.recordings.forces import GroundForces
 from torsor.recordings.markers import Markers, runs
@@ -87,6 +87,7 @@ def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
         >>> bool(np.abs(filled.positions - positions).max() < 1e-12)
         True
     """
+    instance_of(markers, Markers, "fill_gaps", "markers")
     (spline,) = _scipy("interpolate", "CubicSpline")
     longest = number(longest, markers.source, "longest (s)", least=0.0)
     positions = np.array(markers.positions)

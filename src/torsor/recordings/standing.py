@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torsor.checks import positive
+from torsor.checks import instance_of, positive
 from torsor.errors import ModelError, describe
 from torsor.recordings.markers import Markers
 
@@ -21,6 +21,9 @@ def standing(markers: Markers, shortest: float = 0.5, *, still: float = STILL) -
         >>> len(standing(Markers(["toe"], t, np.stack([x, x, x], axis=1)[:, None])))
         101
     """
+    instance_of(markers, Markers, "standing", "markers")
+    if not markers.seen.any():
+        raise ModelError(describe("no marker is ever seen", where=markers.source, fix="export the markers again"))
     shortest, still = positive(shortest, markers.source, "shortest (s)"), positive(still, markers.source, "still (m/s)")
     span = max(1, round(WITHIN * markers.rate))
     if len(markers) <= span:

@@ -79,13 +79,13 @@ def walk(
     backpack: float = 0.0,
     box: float = 0.0,
     speed: float = 1.2,
-    length: float = 0.6,
-    width: float = 0.1,
+    length: float | str = 0.6,
+    width: float | str = 0.1,
     slope: float = 0.0,
     friction: float = 0.8,
     steps: int = 1,
     planar: bool = False,
-    version: str = "thesis",
+    version: str | None = None,
 ) -> MotionProblem:
     """Return ``torsor.human.walking`` of a person.
 
@@ -93,7 +93,7 @@ def walk(
     population and age (years); ``strength`` is a factor of all strengths.
 
     ``backpack`` or ``box`` is the mass (kg) of a load, 0 for none; ``speed`` (m/s), ``length`` and ``width`` (m) are
-    those of the step, ``slope`` is in rad. The others are as in ``walking``.
+    those of the step; length and width may be "free". ``slope`` is in rad. The others are as in ``walking``.
 
     Example:
         >>> round(sum(each.start for name, each in walk(1.8, 80.0, backpack=5.0).numbers.items() if ".mass" in name), 9)

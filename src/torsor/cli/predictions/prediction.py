@@ -38,7 +38,7 @@ class Report:
     """Output in addition to the table of a result: more ``tables``, a ``plot``, and ``figures`` for the JSON file.
 
     ``csv`` writes the table of ``--csv``, by default the samples of the motion; ``saves`` has what ``--save`` writes in
-    addition to .npz files, by suffix.
+    addition to .npz files, by suffix. ``is_stopped`` says that Ctrl-C ended the search before all of its starts.
     """
 
     plot: Callable[[Path], object]
@@ -46,6 +46,7 @@ class Report:
     figures: Mapping[str, Any] = field(default_factory=dict)
     csv: Callable[[Path], object] | None = None
     saves: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
+    is_stopped: bool = False
 
 
 def plain_report(result: MotionResult, given: Mapping[str, Any] | None = None) -> Report:

@@ -30,8 +30,10 @@ from torsor.human import Backpack, Box, Step, Stride, near_optimal_walks, record
 from torsor.human.comparison.files import SUFFIXES
 from torsor.human.comparison.given import given_references
 from torsor.human.contact.free_walk import FreeWalk
+from torsor.human.gait.near_optimal import MOST_STARTS
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.gait.settings import VERSIONS
+from torsor.human.gait.stride import peaks_table
 from torsor.human.terms.habits import METRES
 from torsor.human.terms.samples import walk_of
 from torsor.motion import MotionProblem, MotionResult
@@ -55,7 +57,10 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     name, _, ends = text.partition("=")
     low, _, high = ends.partition(":")
     try:
-        return name, (float(low), float(high))
+        least, most = float(low), float(high)
+        if not least <= most:
+            raise ValueError
+        return name, (least, most)
     except ValueError:
         allowed = "NAME=LEAST:MOST, as in knee_flexion=30:120"
         raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
@@ -68,7 +73,8 @@ def _words(names: Iterable[str]) -> str:
 
 _VERSIONS = (
     "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
-    "thesis: 6 control points (default otherwise); clean: 8, tighter contact; "
+    "clean: 8 control points, forces that do not jump, feet that do not slip (default otherwise); "
+    "thesis: 6 control points, looser contact; "
     "printed: Barman's equations alone, which no known motion satisfies; "
     "nearest: the same with contact within 2 mm and 2 mm/s"
 )
@@ -182,6 +188,10 @@ def _step(given: Mapping[str, Any]) -> Step:
         "speed" in given and not {"length", "version", "box", "planar"} & given.keys() and given.get("steps") != 2
     )
     free: dict[str, Any] = {}
+    if given.get("rise") == 0:
+        raise ModelError(
+            describe("--rise is 0", where="walk", allowed="another number", fix="leave it out: level ground")
+        )
     if "rise" in given:
         free = {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"}
     elif given.get("version") == "free" or is_alone:
@@ -221,7 +231,7 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
 
 def _check_starts(given: Mapping[str, Any]) -> None:
     for name in chosen(given, "starts", "workers"):
-        whole_number(given[name], "walk", name)
+        whole_number(given[name], "walk", name, most=MOST_STARTS)
     if "workers" in given and given.get("starts", 1) == 1:
         raise ModelError(describe("--workers without several starts", where="walk", fix="--starts 4"))
 
@@ -244,6 +254,7 @@ def _search(
         plot=partial(found.plot, references=_references(given)),
         tables=(*report.tables, found),
         figures={**report.figures, "near_optimal": found.to_dict()},
+        is_stopped=len(found) < found.starts,
     )
 
 
@@ -254,6 +265,10 @@ def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     stride = Stride(result)
     tables: tuple[RenderableType, ...] = (stride,)
     figures = {"stride": stride.to_dict()}
+    if stride.walk.steps == 2:  # the sides may differ
+        left = Stride(result, "left")
+        tables += (peaks_table(left),)
+        figures["left_stride"] = left.to_dict()
     references = _references(given)
     if references is not None:
         compared = stride.likeness(references)

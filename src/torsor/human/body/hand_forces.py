@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import arrays, frozen_array, number
+from torsor.checks import arrays, frozen_array, instance_of, number
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
@@ -65,7 +65,7 @@ class HandForces:
 
     def at(self, times: ArrayLike) -> Array:
         """Return the forces (K, 2, 3) (N) on the right and the left hand at times (K,) (s)."""
-        t = np.asarray(times, dtype=float)
+        t = arrays(times, (), "hand forces", "times")
         ways = [np.stack([np.interp(t, self.times, getattr(self, side)[:, k]) for k in range(3)], -1) for side in SIDES]
         return np.stack(ways, axis=-2)
 
@@ -81,7 +81,8 @@ def hand_wrenches(body: Robot, q: ArrayLike, forces: ArrayLike) -> Array:
         >>> wrenches[body.link_names.index("right_hand")].round(9).tolist()
         [0.0, 0.0, 0.0, 0.0, -50.0, 0.0]
     """
-    q, force = np.asarray(q, dtype=float), arrays(forces, (2, 3), "hand forces", "forces")
+    instance_of(body, Robot, "hand forces", "body", allowed="a torsor.library.human()")
+    q, force = arrays(q, (body.nq,), "hand forces", "q"), arrays(forces, (2, 3), "hand forces", "forces")
     lead = np.broadcast_shapes(q.shape[:-1], force.shape[:-2])
     found = np.zeros((*lead, len(body.links), 6))
     for k, side in enumerate(SIDES):

@@ -8,6 +8,8 @@ from torsor.checks import interval, number, positive
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 
+HEAVIEST = 600.0  # kg: more than anybody has ever lifted
+
 
 @dataclass(frozen=True)
 class Backpack:
@@ -27,7 +29,8 @@ class Backpack:
     size: float = 0.3
 
     def __post_init__(self) -> None:
-        for name in ("mass", "behind", "size"):
+        number(self.mass, "backpack", "mass", above=0.0, most=HEAVIEST)
+        for name in ("behind", "size"):
             positive(getattr(self, name), "backpack", name)
         number(self.height, "backpack", "height")
 
@@ -57,8 +60,8 @@ class Box:
     high: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("mass", "width"):
-            positive(getattr(self, name), "box", name)
+        number(self.mass, "box", "mass", above=0.0, most=HEAVIEST)
+        positive(self.width, "box", "width")
         interval((self.near, self.far), "box", "near, far")
         interval((self.low, self.high), "box", "low, high")
 

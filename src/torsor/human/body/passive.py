@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
+from torsor.checks import arrays, common_shape, instance_of
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic
@@ -69,7 +70,10 @@ def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
         >>> round(float(torque[body.coordinate_names.index("right_ankle_flexion")]), 2)
         -6.39
     """
-    q, v = np.broadcast_arrays(np.asarray(q, dtype=float), np.asarray(v, dtype=float))
+    instance_of(body, Robot, "passive torques", "body", allowed="a torsor.library.human()")
+    q, v = (arrays(each, (body.nv,), "passive torques", name) for each, name in ((q, "q"), (v, "v")))
+    common_shape("passive torques", q=q.shape, v=v.shape)
+    q, v = np.broadcast_arrays(q, v)
     found = torques_by_coordinate(body.coordinate_names, np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0))
     zero = np.zeros(q.shape[:-1])
     return np.stack([*[zero] * len(GLOBAL), *found], axis=-1)

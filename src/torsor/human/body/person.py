@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from torsor.checks import indices_of, number, one_of, positive, table
+from torsor.checks import indices_of, instance_of, number, one_of, positive, table
 from torsor.errors import ModelError, describe, warn
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.growth_charts import OLDEST as ADULT
@@ -201,6 +201,8 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
         >>> round(person.height, 9), round(person.mass, 9), person.sex, person.strength
         (1.62, 58.0, 'female', {})
     """
+    instance_of(body, Robot, "person", "body", allowed="a torsor.library.human()")
+    carried = number(carried, "person", "carried (kg)", least=0.0)
     side, masses = SIDES[0], {link.name: link.mass for link in body.links}
     thigh = float(landmark(body, f"{side}_thigh")[1] - landmark(body, f"{side}_shank")[1])
     centre = -float(body.links[body.link_names.index(f"{side}_thigh")].com[1]) / thigh

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.checks import instance_of
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
@@ -29,6 +30,7 @@ def landmark(body: Robot, place: str) -> Array:
         >>> bool(abs(landmark(body, "right_toe") - body.pose(body.neutral(), "right_toe")[:3, 3]).max() < 1e-12)
         True
     """
+    instance_of(body, Robot, "body", "it", allowed="a torsor.library.human()")
     link, within = body.place(place)
     at = within[:3, 3]
     while link >= 0:

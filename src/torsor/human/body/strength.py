@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 
 from torsor import library
 from torsor.arrays import Array
-from torsor.checks import common_shape, indices_of, number, one_of, real_array
+from torsor.checks import common_shape, indices_of, instance_of, number, one_of, real_array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
@@ -277,6 +277,7 @@ def joint_strength(
         >>> joint_strength(body, "left_hip_rotation", 0.0, 0.0)
         (array(-60.), array(60.))
     """
+    instance_of(body, Robot, "joint strength", "body", allowed="a torsor.library.human()")
     (index,) = indices_of(name, body.coordinate_names, f"robot {body.name!r}")
     angle, velocity = real_array(q, name, "q"), real_array(v, name, "v")
     common_shape(name, q=angle.shape, v=velocity.shape)

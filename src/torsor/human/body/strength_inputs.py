@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from torsor.checks import number, positive, table
+from torsor.checks import instance_of, number, positive, table
 from torsor.errors import ModelError, describe, listing
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot
@@ -85,6 +85,7 @@ def with_strength(
         >>> [float(body.effort_limit[body.coordinate_names.index(name)]) for name in names]
         [200.0, 100.0, 60.0]
     """
+    instance_of(body, Robot, where, "body", allowed="a torsor.library.human()")
     own = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
     limits = dict(own)
     for name, factor in strength_factors(factors or {}, body.coordinate_names, where).items():

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import number, one_of
+from torsor.checks import instance_of, number, one_of
 from torsor.human.body.person import Person
 from torsor.human.body.strength import SEXES, smooth_ramp
 
@@ -55,6 +55,7 @@ class TrunkStrength:
     deviations: float = 0.0
 
     def __post_init__(self) -> None:
+        instance_of(self.person, Person, "trunk strength", "person", allowed="a torsor.human.Person")
         one_of(self.person.sex, SEXES, "trunk strength", "sex")
         number(self.deviations, "trunk strength", "deviations", least=-3.0, most=3.0)
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.errors import printable
-from torsor.human.gait.references import SOURCES, UNITS, Reference, likeness
+from torsor.human.gait.references import SOURCES, UNITS, Reference, in_words, likeness
 from torsor.summary import Summary, as_text
 
 # The curves by which predictions of walking are usually compared; means are those of these eleven.
@@ -55,8 +55,7 @@ class CurveLikeness(NamedTuple):
     @property
     def title(self) -> str:
         """The curve in words."""
-        words = self.curve.replace("_", " ")
-        return f"{words} force" if self.kind == "force" else words
+        return in_words(self.curve, self.kind)
 
 
 class MeanLikeness(NamedTuple):
@@ -110,6 +109,12 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         sets = {label: [row for row in self.values() if row.label == label] for label in labels}
         return {label: _mean([row for row in rows if row.curve in SAGITTAL]) for label, rows in sets.items()}
 
+    @property
+    def title(self) -> str:
+        """What the walk is compared with: one or two references by their labels, more are "people"."""
+        labels = list(self.means)
+        return f"Compared with {' and '.join(labels) if 0 < len(labels) < 3 else 'people'}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: ``curves``, ``mean``, ``means`` and ``notes``."""
         curves = {
@@ -132,7 +137,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     def __rich__(self) -> Table:
         caption = _shown("\n".join(self.notes)) or None
-        table = Table(title="Compared with people", title_justify="left", title_style="bold", header_style="bold")
+        table = Table(title=_shown(self.title), title_justify="left", title_style="bold", header_style="bold")
         table.caption, table.caption_justify = caption, "left"
         for head in HEAD:
             table.add_column(head, justify="right" if head in HEAD[1:4] else "left", no_wrap=head != HEAD[-1])
@@ -151,7 +156,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     def _repr_html_(self) -> str:
         facts = {f"note {k}": note for k, note in enumerate(self.notes, start=1)}
-        return Summary("Compared with people", facts, HEAD, [*self._cells(), *self._mean_cells()]).html()
+        return Summary(self.title, facts, HEAD, [*self._cells(), *self._mean_cells()]).html()
 
     def _cells(self) -> list[tuple[str, ...]]:
         return [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.human.contact.schedule import FOREFOOT, MEET, PRESSED, TIP, Step, Walk
+from torsor.human.contact.schedule import BARMAN, MEET, Step, Walk
 from torsor.human.contact.sharing import PROFILES, SPEED, WIDTH, shared_data
 from torsor.human.contact.stairs import tread
 from torsor.human.contact.support import FLAT_ENDS, FORE_ENDS, Foot, SharedSupport, Stance
@@ -50,8 +50,8 @@ class FreeWalk(Walk, SharedSupport):
         ]
         loaded = (s < step.toe_off - TOUCHING)[:, None]
         first = FORE_ENDS[0] if step.first_contact == "forefoot" else 0.0
-        ahead = first + (PRESSED - first) * np.minimum(s / step.toe_off, 1.0)
-        behind = FOREFOOT + (TIP - FOREFOOT) * np.minimum(s / step.ball_off, 1.0)
+        ahead = first + (BARMAN.pressed - first) * np.minimum(s / step.toe_off, 1.0)
+        behind = BARMAN.forefoot + (BARMAN.tip - BARMAN.forefoot) * np.minimum(s / step.ball_off, 1.0)
         return shared_data(
             left_fraction=1 - step.leading_fraction(s),
             right=np.outer(ahead, [0.0, foot.length]),

@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from functools import cache
 
-from torsor.checks import instance_of
+from torsor.checks import instance_of, number
 from torsor.errors import ModelError, describe, warn
 from torsor.human.body.postures import landmark
 from torsor.human.contact.schedule import Step
@@ -38,7 +38,8 @@ def froude_number(body: Robot, speed: float) -> float:
         >>> round(froude_number(body, 1.3), 3), round(froude_number(body.with_gravity([0, -1.62, 0]), 1.3), 2)
         (0.183, 1.11)
     """
-    return speed**2 / (math.hypot(*body.gravity) * leg_length(body))
+    speed = number(speed, "Froude number", "speed (m/s)", least=0.0)
+    return speed**2 / (leg_length(body) * math.hypot(*body.gravity))
 
 
 def walking_limit(body: Robot) -> float:
@@ -49,7 +50,7 @@ def walking_limit(body: Robot) -> float:
         >>> round(walking_limit(torsor.library.human()), 2), round(walking_limit(child), 2)
         (2.15, 1.7)
     """
-    return math.sqrt(TRANSITION * math.hypot(*body.gravity) * leg_length(body))
+    return math.sqrt(TRANSITION * leg_length(body) * math.hypot(*body.gravity))
 
 
 def similar_step(body: Robot, step: Step | None = None) -> Step:
@@ -88,10 +89,10 @@ def warn_of_running(body: Robot, speed: float) -> None:
         >>> str(found[0].message).split(";")[0]
         'walk: the speed is 3 m/s, a Froude number of 0.97: people of this size run from 2.15 m/s on'
     """
-    number = froude_number(body, speed)
-    if number > TRANSITION:
+    froude = froude_number(body, speed)
+    if froude > TRANSITION:
         found = (
-            f"the speed is {speed:.3g} m/s, a Froude number of {number:.2f}: people of this size run from "
+            f"the speed is {speed:.3g} m/s, a Froude number of {froude:.2f}: people of this size run from "
             f"{walking_limit(body):.3g} m/s on"
         )
         fix = "a lower speed, or torsor.human.running; people do not choose a walk at this speed, if there is one"

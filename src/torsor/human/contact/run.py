@@ -13,7 +13,7 @@ from torsor.checks import number
 from torsor.errors import ModelError, describe
 from torsor.human.contact.free_walk import HEEL, TOES, FreeWalk
 from torsor.human.contact.one_foot import ONE_FOOT
-from torsor.human.contact.schedule import Step
+from torsor.human.contact.schedule import BARMAN, PressurePath, Step
 from torsor.human.contact.support import FLAT_ENDS, FORE, FORE_ENDS, WHOLE, Carried, Foot, Stance
 from torsor.motion.terms.term import TOUCHING
 from torsor.motion.transcription.splines import Spline
@@ -79,7 +79,7 @@ class RunningStep(Step):
         points = (("heel", "xyz"),), WHOLE, FORE, (("toe", "xyz"),)
         return tuple(Stance("right", ends[k], ends[k + 1], each, heel) for k, each in enumerate(points))
 
-    def carried(self, s: Array, foot: Foot) -> Carried:
+    def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
         """Return how feet of a size carry the body: the right one carries all of it."""
         sole, x, ones = self.sole(s, foot), self.width / 2, np.ones(len(s))
         middle = np.stack([np.full(len(s), -x), sole[:, 2:].mean(axis=1)], axis=1)

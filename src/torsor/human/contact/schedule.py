@@ -6,7 +6,7 @@ z = 0, and the left foot one step length behind it. A second step is the mirror 
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,27 @@ from torsor.human.body.coordinates import other_side
 from torsor.human.contact.support import FLAT_ENDS, FORE, FORE_ENDS, WHOLE, Carried, Foot, Stance, Support, smoothstep
 from torsor.motion.terms.term import TOUCHING
 
-# Points of application, as fractions of the foot length from the heel.
-PRESSED, FOREFOOT, TIP = 0.275, 0.853, 0.98  # leading foot at toe-off; trailing foot at the start, and at the end
-WIDE, LONG = 0.667, 0.147  # half the box in double support, as fractions of half the width and of the length
+WIDE = 0.667  # half the width of the box in double support, as a fraction of half the width of a foot
 FREE = {"length": (0.2, 1.4), "width": (0.03, 0.3), "speed": (0.3, 3.0)}  # bounds of what is free (m, m, m/s)
 MEET = 4.0  # height of the point where the feet's lines of force meet, in foot lengths: about the centre of mass
+
+
+class PressurePath(NamedTuple):
+    """Where the ground's force acts on the feet in double support, as fractions of the foot length from the heel.
+
+    The point of the leading foot moves from ``strike`` to ``pressed`` (at toe-off), that of the trailing foot from
+    ``forefoot`` to ``tip``; the motion may move both of them by ``band`` forward or back.
+    """
+
+    strike: float = 0.0
+    pressed: float = 0.275
+    forefoot: float = 0.853
+    tip: float = 0.98
+    band: float = 0.147
+
+
+BARMAN = PressurePath()  # of the version "thesis": at heel strike the pressure may be behind the heel
+IN_SOLES = PressurePath(strike=0.10, tip=0.90, band=0.08)  # from 2 to 98 % of the length of each sole
 
 
 @dataclass(frozen=True)
@@ -75,8 +91,11 @@ class Step:
             if isinstance(given, tuple | list):
                 object.__setattr__(self, name, interval(given, "step", name))
                 positive(given[0], "step", f"the least {name}")
-            elif given != "free":
-                positive(given, "step", name)
+            elif isinstance(given, str) and given != "free":
+                allowed = "a number above 0, two of them (least, most), or 'free'"
+                raise ModelError(describe(f"{name} is {given!r}", where="step", allowed=allowed))
+            elif not isinstance(given, str):
+                object.__setattr__(self, name, positive(given, "step", name))  # numbers of NumPy are numbers too
         if self.timing is None:
             object.__setattr__(self, "timing", "given" if isinstance(self.length, int | float) else "free")
         one_of(self.timing, ("given", "free"), "step", "timing")
@@ -172,11 +191,11 @@ class Step:
             Stance("left", self.ball_off, self.toe_off, (("toe", "xyz"),), left, -self.rise),
         )
 
-    def carried(self, s: Array, foot: Foot) -> Carried:
+    def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
         """Return how feet of a size carry the body at times s (K,) of the step."""
         fraction, x, long = self.leading_fraction(s), self.width / 2, foot.length
-        ahead = PRESSED * long * np.minimum(s / self.toe_off, 1.0)
-        behind = (FOREFOOT + (TIP - FOREFOOT) * np.minimum(s / self.ball_off, 1.0)) * long - self.length
+        ahead = (path.strike + (path.pressed - path.strike) * np.minimum(s / self.toe_off, 1.0)) * long
+        behind = (path.forefoot + (path.tip - path.forefoot) * np.minimum(s / self.ball_off, 1.0)) * long - self.length
         right, left = (np.stack([np.full(len(s), at), z], axis=1) for at, z in ((-x, ahead), (x, behind)))
         both, flat_foot = s <= self.toe_off + TOUCHING, s <= self.heel_off + TOUCHING
         toes = np.stack([self.on_forefoot(s), np.ones(len(s))], axis=1).astype(float)
@@ -184,7 +203,7 @@ class Step:
         aside = np.where(both, WIDE, 1.0) * foot.half
         centre = np.where(both, middle[:, 0], -x)
         ends = [
-            np.where(both, middle[:, 1] + sign * LONG * long, np.where(flat_foot, flat, fore) * long)
+            np.where(both, middle[:, 1] + sign * path.band * long, np.where(flat_foot, flat, fore) * long)
             for sign, flat, fore in zip((-1, 1), FLAT_ENDS, FORE_ENDS, strict=True)
         ]
         meet = MEET * long / self.push if self.push else np.inf
@@ -214,6 +233,7 @@ class Walk(Support):
 
     step: Step = field(default_factory=Step)
     steps: int = 1
+    path: PressurePath = BARMAN
 
     def __post_init__(self) -> None:
         instance_of(self.step, Step, "walk", "step", allowed="a torsor.human.Step")
@@ -253,10 +273,10 @@ class Walk(Support):
     def carried(self, s: Array, foot: Foot) -> Carried:
         """Return how feet of a size carry the body at times s (K,) of the walk."""
         within = np.minimum(s * self.steps, self.steps)
-        first = self.step.carried(within, foot)
+        first = self.step.carried(within, foot, self.path)
         if self.steps == 1:
             return first
-        second = self.step.carried(np.maximum(within - 1.0, 0.0), foot).mirrored(self.step.length)
+        second = self.step.carried(np.maximum(within - 1.0, 0.0), foot, self.path).mirrored(self.step.length)
         later = within > 1.0 + TOUCHING
 
         def joined(one: Array, two: Array) -> Array:

@@ -21,7 +21,7 @@ from torsor.human.ergonomics.capability import Capability, capabilities
 from torsor.human.ergonomics.dose import Dose, cumulative_dose
 from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact_of
 from torsor.human.ergonomics.lumbar import COMPRESSION, SHEAR, LumbarLoads, LumbarModel, lumbar_loads
-from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, lifting_index
+from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, check_work, lifting_index
 from torsor.human.tasks.figures import draw_postures
 from torsor.human.terms.problem import hand_forces, load_of, who
 from torsor.human.terms.samples import JOINTS, grounded_term, sampled
@@ -57,7 +57,7 @@ class Assessment:
     @cached_property
     def dose(self) -> Dose:
         """The cumulative load of all repetitions."""
-        return cumulative_dose(self.times, self.loads.compression, self.repetitions, self.person.sex)
+        return cumulative_dose(self.times, np.maximum(self.loads.compression, 0.0), self.repetitions, self.person.sex)
 
     @property
     def capable(self) -> float:
@@ -210,6 +210,8 @@ def assess(
     instance_of(result, MotionResult, "ergonomics", "result", allowed="the result of a problem of torsor.human")
     grounded_term(result.problem)  # raises for motions of anything else
     count = number(repetitions, "ergonomics", "repetitions", above=0.0)
+    check_work(frequency, duration, coupling)
+    years = age_group(age)
     model, load = LumbarModel() if model is None else model, load_of(result.problem)
     carried, body = 0.0 if load is None else load.mass, result.robot
     person = person_of(body, carried)
@@ -227,7 +229,7 @@ def assess(
         except ModelError as error:  # the load is out of the range of the equation: that is a finding too
             niosh = str(error)
     contacts = {side: contact_of(body, person, samples, side) for side in SIDES}
-    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, count, age_group(age))
+    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, count, years)
 
 
 def _lift_end(body: Robot, q: Array) -> LiftEnd:

@@ -19,7 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.checks import arrays, instance_of, number, positive
 from torsor.human.body.coordinates import SIDES
+from torsor.human.body.kernels import checked_body
 from torsor.human.body.person import Person
 from torsor.human.body.strength import AGES, JOINTS, SEXES, StrengthCurves, age_group, age_ratio
 from torsor.human.body.trunk_strength import SPINE, VARIATION, TrunkStrength
@@ -64,6 +66,8 @@ def capable(moment: float, mean: float, deviation: float) -> float:
         >>> capable(200.0, 200.0, 50.0), round(capable(100.0, 200.0, 50.0), 4)
         (0.5, 0.9772)
     """
+    moment, mean = (number(each, "percent capable", what) for each, what in ((moment, "moment"), (mean, "mean")))
+    deviation = positive(deviation, "percent capable", "deviation")
     return 0.5 * math.erfc((moment - mean) / (deviation * math.sqrt(2)))
 
 
@@ -88,7 +92,11 @@ def capabilities(
         >>> found[0].name, found[0].capable
         ('right elbow flexion', 0.5)
     """
-    names, found, years = body.coordinate_names, list[Capability](), age_group(age)
+    instance_of(person, Person, "percent capable", "person", allowed="a torsor.human.Person")
+    names, found, years = checked_body(body, "percent capable").coordinate_names, list[Capability](), age_group(age)
+    q = np.atleast_2d(arrays(q, (len(names),), "percent capable", "q"))
+    torques = arrays(torques, q.shape, "percent capable", "torques")
+    back = arrays(back, (len(q),), "percent capable", "back")
     curves, group = StrengthCurves(person.sex, years), SEXES.index(person.sex) * len(AGES) + AGES.index(years)
     usual = Person(person.height, person.mass, person.sex)
     for side in SIDES:

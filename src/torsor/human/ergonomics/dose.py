@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import number, one_of, vectors
+from torsor.checks import number, one_of, real_array, vectors
 from torsor.errors import ModelError, describe
 from torsor.human.body.strength import SEXES
 
@@ -36,7 +36,7 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
     """
     one_of(sex, SEXES, "cumulative dose", "sex")
     count = number(repetitions, "cumulative dose", "repetitions", above=0.0)
-    t = np.asarray(times, dtype=float)
+    t = real_array(times, "cumulative dose", "times")
     force: Array = vectors(compression, len(np.atleast_1d(t)), "cumulative dose", "compression")
     if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
         raise ModelError(
@@ -46,6 +46,9 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
         found = f"{count:g} repetitions of {t[-1] - t[0]:.3g} s take {count * (t[-1] - t[0]) / 3600:.3g} hours"
         allowed = f"at most {SHIFT:g} hours"
         raise ModelError(describe(found, where="cumulative dose", allowed=allowed, fix="give fewer repetitions"))
+    if (force < 0).any():
+        found = f"compression is {force.min():.4g} N at {t[int(np.argmin(force))]:g} s"
+        raise ModelError(describe(found, where="cumulative dose", allowed="0 or more: discs are not pulled"))
     steps = np.diff(t)
     linear, squares = (float(count * (steps * (each[1:] + each[:-1]) / 2).sum()) for each in (force, force**2))
     return Dose(linear, float(np.sqrt(squares / 3600 * SHIFT)), LIMITS[sex])

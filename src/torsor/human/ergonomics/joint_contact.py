@@ -21,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import one_of
+from torsor.checks import arrays, instance_of, one_of, positive_vector, real_array
+from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.person import Person, person_of
 from torsor.human.ergonomics.muscle_groups import MOMENTS, NAMES, crosses, largest_forces, lever_arms
@@ -54,6 +55,7 @@ class JointContact(NamedTuple):
 
     def peak(self, joint: str) -> float:
         """Return the largest contact force of a joint, in body weights."""
+        one_of(joint, tuple(self.forces), "joint contact", "joint")
         return float(np.linalg.norm(self.forces[joint], axis=1).max()) / self.weight
 
 
@@ -71,6 +73,8 @@ def joint_contact(motion: MotionResult | Stride, side: str = "right") -> JointCo
     if isinstance(motion, Stride):
         result, samples, side = motion.result, motion.samples, SIDES[0]  # a stride calls its own side right
     else:
+        allowed = "the result of a problem of torsor.human, or a Stride"
+        instance_of(motion, MotionResult, "joint contact", "motion", allowed=allowed)
         result, samples = motion, sampled(motion, motion.times / motion.T)
     load = load_of(result.problem)
     return contact_of(result.robot, person_of(result.robot, 0.0 if load is None else load.mass), samples, side)
@@ -100,6 +104,12 @@ def muscle_forces(levers: Array, moments: Array, strongest: Array) -> tuple[Arra
         >>> forces.round(3).tolist(), float(abs(missing).max()) < 1e-3
         ([[300.0, 300.0, 0.0]], True)
     """
+    levers = real_array(levers, "muscle forces", "levers")
+    if levers.ndim != 3:
+        raise ModelError(describe(f"levers has shape {levers.shape}", where="muscle forces", allowed="(K, M, N)"))
+    arrays(levers, levers.shape, "muscle forces", "levers")
+    moments = arrays(moments, levers.shape[:2], "muscle forces", "moments")
+    strongest = positive_vector(strongest, levers.shape[2], "muscle forces", "strongest", or_zero=True)
     A = levers * strongest
     scale = np.einsum("kij,kij->k", A, A) / A.shape[1]
     soft = SOFT * scale[:, None]
@@ -107,7 +117,7 @@ def muscle_forces(levers: Array, moments: Array, strongest: Array) -> tuple[Arra
     for _ in range(STEPS):
         pull = np.einsum("kij,ki->kj", A, y)
         gradient = np.einsum("kij,kj->ki", A, np.clip(pull, 0, 1)) + soft * y - moments
-        if np.abs(gradient).max() <= DONE * np.sqrt(scale.max()):
+        if np.abs(gradient).max(initial=0.0) <= DONE * np.sqrt(scale.max(initial=0.0)):
             break
         active = ((pull > 0) & (pull < 1)).astype(float)
         hessian = np.einsum("kij,kj,klj->kil", A, active, A) + soft[..., None] * np.eye(A.shape[1])

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import number, positive
+from torsor.checks import arrays, instance_of, number, one_of, positive
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.person import person_of
@@ -103,10 +103,12 @@ def lumbar_loads(
     if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
         allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "torsor.library.human()"
         raise ModelError(describe(f"body is {body!r}", where="lumbar loads", allowed=allowed, fix=fix))
-    model = LumbarModel() if model is None else model
-    q = np.asarray(q, dtype=float)
+    model = instance_of(LumbarModel() if model is None else model, LumbarModel, "lumbar loads", "model")
+    q = arrays(q, (body.nq,), "lumbar loads", "q")
     rest = np.zeros(q.shape)
-    v, a = (rest if each is None else np.asarray(each, dtype=float) for each in (v, a))
+    v, a = (
+        rest if each is None else arrays(each, (body.nv,), "lumbar loads", name) for each, name in ((v, "v"), (a, "a"))
+    )
     force, moment, R = _above(body, q, v, a, external, model, carried)
     x, y, z = (R[..., k] for k in range(3))  # left, up and forward of the pelvis
     slope = np.radians(model.slope)
@@ -157,5 +159,6 @@ def compression_tolerance(age: float, sex: str) -> float:
         >>> [round(compression_tolerance(age, "male")) for age in (20, 60)]
         [8590, 4710]
     """
+    one_of(sex, tuple(SEXES), "compression tolerance", "sex")
     decades = number(age, "compression tolerance", "age", least=18.0, most=90.0) / 10
     return 1000 * (10.53 - 0.97 * decades if sex == "male" else 7.03 - 0.59 * decades)

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torsor.checks import number, one_of
+from torsor.checks import flag, instance_of, number, one_of
 from torsor.errors import ModelError, describe
 
 LOAD = 23.0  # the load constant (kg)
@@ -142,9 +142,10 @@ def lifting_index(
 nearer: outside of this range the recommended weight limit is 0
     """
     load = number(load, "lifting equation", "load", above=0.0)
-    frequency = number(frequency, "lifting equation", "frequency", above=0.0)
-    one_of(duration, tuple(DURATIONS), "lifting equation", "duration")
-    one_of(coupling, tuple(COUPLINGS), "lifting equation", "coupling")
+    check_work(frequency, duration, coupling)
+    for end, what in ((origin, "origin"), (destination, "destination")):
+        instance_of(end, LiftEnd, "lifting equation", what)
+    flag(controlled, "lifting equation", "controlled")
     travel = abs(destination.vertical - origin.vertical)
     ends = [
         Multipliers(
@@ -160,6 +161,19 @@ nearer: outside of this range the recommended weight limit is 0
     return LiftingIndex(load, ends[0], ends[1] if controlled else None)
 
 
+def check_work(frequency: float, duration: str, coupling: str = "fair") -> None:
+    """Raise ModelError unless how often, how long and with which coupling people lift is what the equation knows.
+
+    Example:
+        >>> check_work(1.0, "all day")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: lifting equation: duration is 'all day'; allowed: 'short', 'moderate', 'long'
+    """
+    number(frequency, "lifting equation", "frequency", above=0.0)
+    one_of(duration, tuple(DURATIONS), "lifting equation", "duration")
+    one_of(coupling, tuple(COUPLINGS), "lifting equation", "coupling")
+
+
 def frequency_multiplier(frequency: float, duration: str, vertical: float) -> float:
     """Return the frequency multiplier for hands at a height (m); between the rows of the table it is linear.
 
@@ -169,7 +183,9 @@ def frequency_multiplier(frequency: float, duration: str, vertical: float) -> fl
         >>> round(frequency_multiplier(2.5, "short", 0.5), 3)
         0.895
     """
-    work, high = tuple(DURATIONS).index(duration), vertical >= KNUCKLES
+    check_work(frequency, duration)
+    height = number(vertical, "lifting equation", "vertical", least=0.0)
+    work, high = tuple(DURATIONS).index(duration), height >= KNUCKLES
     if frequency > _FASTEST:
         return 0.0
     rows = list(_FREQUENCIES)

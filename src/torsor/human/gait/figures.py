@@ -124,6 +124,7 @@ def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], co
     """List the sources, each with the mean likeness over its sagittal curves."""
     axes.plot([], [], color=OWN, linewidth=2.0, label="predicted")
     table = LikenessTable([(each, stride.curve(each)) for each in references])
+    dashed = {each.source for each in {each.curve: each for each in reversed(references)}.values()}  # first in a panel
     for source, colour in colours.items():
         label = next(each.label for each in references if each.source == source)
         mean = table.means[label]
@@ -131,7 +132,7 @@ def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], co
         if mean.curves:
             sd = "" if mean.rms_sd is None else f", RMSE {mean.rms_sd:.2f} SD"
             words += f"\n    r2 {mean.r2:.2f}{sd}, mean of {mean.curves} sagittal curve{'s' * (mean.curves > 1)}"
-        axes.plot([], [], "--", color=colour, linewidth=1.3, label=label_of_title(words))
+        axes.plot([], [], "--" if source in dashed else ":", color=colour, linewidth=1.3, label=label_of_title(words))
     axes.axis("off")
     axes.legend(fontsize=8, frameon=False, loc="center left", ncols=1 if len(colours) < MOST else 2)
 

@@ -13,7 +13,7 @@ from torsor.human.contact.contact_forces import LEGS
 from torsor.human.contact.sharing import SPEED
 from torsor.human.gait.settings import WalkSettings
 from torsor.human.terms.energy import ACTIVATION, Accelerations, MetabolicEnergy, MuscleEffort
-from torsor.human.terms.forces import Driven, Effort, JointReactions, Unbalance
+from torsor.human.terms.forces import Driven, Effort, JointReactions, Slipping, Unbalance
 from torsor.human.terms.habits import Posture
 from torsor.human.terms.heat import Heat
 from torsor.human.terms.relative_strength import RelativeStrength
@@ -55,6 +55,8 @@ def weighted_terms(settings: WalkSettings) -> list[Cost]:
             if kind is RelativeStrength:
                 more["curves"] = settings.curves or StrengthCurves()
             costs.append(kind(weight=weights[name], **settings.ground, **more, name=name))
+    if settings.version.is_clean:
+        costs.append(Slipping(**settings.ground, name="slipping"))
     effort = weights.get("effort", 0.0)
     return [*costs, *(_with_effort(settings, effort) if effort else ())]
 

@@ -31,6 +31,13 @@ LABELS = {
     "arms": "Leboeuf 2019",
 }
 UNITS = {"angle": "degrees", "moment": "N m/kg", "power": "W/kg", "force": "% of weight"}
+PELVIS = ("tilt", "list", "yaw")
+
+
+def in_words(curve: str, kind: str) -> str:
+    """Return a curve in words: "hip extension moment", "vertical force", "pelvis list"."""
+    words = curve.replace("_", " ")
+    return f"{words} {kind}" if kind in ("moment", "force") else f"pelvis {words}" if words in PELVIS else words
 
 
 class Reference(NamedTuple):

@@ -18,6 +18,7 @@ from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.person import person_of
 from torsor.human.contact.run import Run, RunningStep
 from torsor.human.contact.sharing import SPEED, WIDTH
+from torsor.human.contact.sizes import check_step
 from torsor.human.gait.objectives import weighted_terms
 from torsor.human.gait.settings import HARMONICS, Version, WalkSettings
 from torsor.human.gait.walking import SWING, repetition
@@ -51,7 +52,8 @@ class RunSettings(WalkSettings):
         return self.walk
 
     def _warn_of_speed(self) -> None:
-        """Do not warn: people run at these speeds."""
+        """Do not warn: people run at these speeds; raise ModelError for steps that nobody can take."""
+        check_step(self.walk.step, self.body, self.where, leaps=True)
 
     def phase(self) -> Phase:
         """Return the motion phase: the pelvis has finer splines in flight, so that no force is left over there."""

@@ -18,6 +18,7 @@ from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.contact.froude import warn_of_running
 from torsor.human.contact.rails import Rails
 from torsor.human.contact.schedule import Walk
+from torsor.human.contact.sizes import check_step
 from torsor.human.contact.stairs import check_stairs
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.rails import check_reach
@@ -39,9 +40,11 @@ class Version:
 
     ``points`` is the number of control points of each coordinate, ``nodes`` the number of nodes of a step or their
     times s, ``slack`` (m) the tolerance of positions and ``slip`` (m/s) that of velocities of points in stance, and
-    ``order`` the highest derivative that is continuous from one step to the next. ``is_printed`` is for the objective
-    and the constraints that Barman 2020 prints, and these alone: there a band of 0 is an equation. ``is_free`` is for
-    steps whose lengths and times may be free, and for feet that share the force as the optimisation finds best.
+    ``order`` the highest derivative that is continuous from one step to the next. With ``is_clean`` the centre of
+    pressure of each foot stays within its sole, and the ground's power at feet that slip is charged. ``is_printed`` is
+    for the objective and the constraints that Barman 2020 prints, and these alone: there a band of 0 is an equation.
+    ``is_free`` is for steps whose lengths and times may be free, and for feet that share the force as the optimisation
+    finds best.
     """
 
     points: int
@@ -49,6 +52,7 @@ class Version:
     slack: float
     slip: float
     order: int
+    is_clean: bool = False
     is_printed: bool = False
     is_free: bool = False
 
@@ -91,7 +95,7 @@ class VersionChanges(TypedDict, total=False):
 
 VERSIONS: Mapping[str, Version] = {
     "thesis": Version(points=6, nodes=31, slack=0.003, slip=0.25, order=1),
-    "clean": Version(points=8, nodes=41, slack=0.002, slip=0.05, order=2),
+    "clean": Version(points=8, nodes=41, slack=0.002, slip=0.05, order=2, is_clean=True),
     "free": Version(points=10, nodes=51, slack=0.002, slip=0.05, order=2, is_free=True),
     "printed": Version(points=6, nodes=19, slack=0.0, slip=0.0, order=1, is_printed=True),
     "nearest": Version(points=6, nodes=19, slack=0.002, slip=0.002, order=1, is_printed=True),
@@ -168,7 +172,8 @@ class WalkSettings:
         self._warn_of_speed()
 
     def _warn_of_speed(self) -> None:
-        """Warn of a speed at which people run."""
+        """Warn of a speed at which people run; raise ModelError for steps that nobody can take."""
+        check_step(self.walk.step, self.body, self.where)
         warn_of_running(self.body, self.walk.step.bounds("speed")[0])
 
     def _check_printed(self) -> None:

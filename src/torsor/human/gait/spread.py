@@ -9,7 +9,7 @@ from rich.table import Table
 from torsor.arrays import Array
 from torsor.human.comparison.table import DIGITS
 from torsor.human.gait.curves import StrideCurves
-from torsor.human.gait.references import UNITS
+from torsor.human.gait.references import UNITS, in_words
 from torsor.motion.results.report import titled_table
 from torsor.results.tables import Column
 
@@ -50,8 +50,7 @@ class CurveSpread(NamedTuple):
     @property
     def title(self) -> str:
         """The curve in words."""
-        words = self.curve.replace("_", " ")
-        return {"force": f"{words} force", "moment": f"{words} moment"}.get(self.kind, words)
+        return in_words(self.curve, self.kind)
 
     @property
     def width(self) -> Array:

@@ -142,7 +142,7 @@ class Stride(Result, StrideCurves):
 
     def __rich__(self) -> Any:
         people = [each for each in [self.likeness()] if each]
-        return Group(_objective(self), _peaks(self), _energy(self), *people)
+        return Group(_objective(self), peaks_table(self), _energy(self), *people)
 
     def plot(self, path: str | Path | None = None, references: Any = None) -> Any:
         """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it.
@@ -196,7 +196,8 @@ def _objective(stride: StrideCurves) -> Table:
     return table
 
 
-def _peaks(stride: StrideCurves) -> Table:
+def peaks_table(stride: StrideCurves) -> Table:
+    """Return the table of the ``peaks`` of a stride."""
     found, step = peaks(stride), stride.step
     walk = f"{described(step)}, {stride.body.mass:.1f} kg"
     title = f"{stride.side.capitalize()} stride: {walk}"

@@ -19,7 +19,7 @@ from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.contact.rails import Rails
-from torsor.human.contact.schedule import Step, Walk
+from torsor.human.contact.schedule import BARMAN, IN_SOLES, Step, Walk
 from torsor.human.contact.sharing import SPEED, WIDTH
 from torsor.human.gait.climbing import StairProblem
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES, weighted_terms
@@ -76,10 +76,10 @@ def walking(
     and "strength" (docs/objectives.md); the default is {"effort": 1.0}. ``habits`` keep the walk like that of people.
     ``friction`` is the coefficient of friction.
 
-    Discretisation: ``version`` is "free" for a free step and on stairs; otherwise it is "thesis", with 6 cubic control
-    points for each coordinate, or "clean", with 8, accelerations that are continuous from step to step, and feet that
-    hardly slip. ``changes`` replace fields of the version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m),
-    ``slip`` (m/s) and ``order``.
+    Discretisation: ``version`` is "free" for a free step and on stairs; otherwise it is "clean", with 8 cubic control
+    points for each coordinate, accelerations that are continuous from step to step, feet that hardly slip, and the
+    pressure of each foot within its sole; or "thesis", with 6 and none of these. ``changes`` replace fields of the
+    version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
 
     Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
     free (all of them by default), has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} for
@@ -96,10 +96,10 @@ def walking(
     Example:
         >>> problem = walking()
         >>> problem.program.n, len(problem.model.names)
-        (228, 38)
+        (304, 38)
     """
     if version is None:
-        version = "free" if isinstance(step, Step) and (step.is_free or step.rise) else "thesis"
+        version = "free" if isinstance(step, Step) and (step.is_free or step.rise) else "clean"
     chosen = changed_version(version, changes)
     settings = WalkSettings(
         body=checked_body(body, "walk"),
@@ -138,7 +138,8 @@ def walking(
 def _walk(step: Step | None, steps: int, version: Version, rails: Rails | None) -> Walk:
     """Return the walk of a step; without one, that of the version."""
     if not version.is_free:
-        return Walk(Step() if step is None else step, steps, rails=rails)
+        path = IN_SOLES if version.is_clean else BARMAN
+        return Walk(Step() if step is None else step, steps, path, rails=rails)
     return FreeWalk(Step(length="free", width="free", timing="free") if step is None else step, steps, rails=rails)
 
 

@@ -1,5 +1,6 @@
 """A recording analysed as a whole: from markers and ground forces to angles, moments and powers of the legs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 from rich.console import RenderableType
 
 from torsor.arrays import Array
-from torsor.checks import instance_of
+from torsor.checks import instance_of, number
 from torsor.errors import ModelError, describe, warn
 from torsor.human.body.coordinates import SIDES
 from torsor.human.measured.gait_curves import JOINTS, WHERE, GaitCurves
@@ -176,6 +177,17 @@ def measured_gait(
     Likely mistakes of the recording are given as warnings, and kept as ``findings``.
     """
     instance_of(markers, Markers, WHERE, "markers", allowed="Markers, such as torsor.recordings.load(path).markers")
+    for part, kind, what in (
+        (forces, GroundForces, "forces"),
+        (standing, Markers, "standing"),
+        (model, OsimModel, "model"),
+    ):
+        if part is not None:
+            instance_of(part, kind, WHERE, what)
+    half = 0.5 * markers.rate if markers.rate else math.inf  # mistakes are told before the fit
+    number(cutoff, WHERE, "cutoff (Hz)", above=0.0, most=half)
+    if force_cutoff is not None:
+        number(force_cutoff, WHERE, "force_cutoff (Hz)", above=0.0)
     parts: list[Any] = [markers] if forces is None else [markers, forces]
     findings = tuple(inspect(*parts))
     for each in findings:
@@ -206,7 +218,7 @@ def _who(
         given: Sequence[tuple[str, object]] = (("mass", mass), ("standing", standing))
         for name, value in given:
             if value is not None:
-                fix = "scale the model first: torsor.human.measured.scaled_skeleton(model, standing, ...)"
+                fix = f"leave out {name}, or scale the model first: torsor.human.measured.scaled_skeleton(model, ...)"
                 raise ModelError(describe(f"{name} is given with a model, which has its own", where=WHERE, fix=fix))
         bones = skeleton(model)
         return None, bones, bones.markers, markers.in_axes(OPENSIM) if markers.axes else markers

@@ -1,5 +1,6 @@
 """Pushing and pulling a handle with both hands."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.hand_forces import STRONGEST, HandForces
 from torsor.human.body.kernels import checked_body
-from torsor.human.body.postures import crouching, hips_apart
+from torsor.human.body.postures import crouching, hips_apart, landmark
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.support import Standing
 from torsor.human.tasks.task import TaskSettings
@@ -90,6 +91,7 @@ def _exerting(
     task = TaskSettings(name, checked_body(body, name), duration, points, nodes, True, frozen)
     y, z = positive(height, name, "height"), number(ahead, name, "ahead", least=0.0)
     half = positive(grip, name, "grip") / 2
+    _check_handle(task.body, y, z, half, name)
     if isinstance(force, HandForces):
         hands = force
         if not np.allclose(hands.right * [-1, 1, 1], hands.left):
@@ -108,3 +110,13 @@ def _exerting(
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
     support = Standing(hips_apart(task.body))
     return task.problem(support, aims, ends, (guess, guess), hands=hands, trunk=trunk)
+
+
+def _check_handle(body: Robot, y: float, z: float, half: float, where: str) -> None:
+    """Raise ModelError for a handle that no hand reaches: farther from the heels than the body with raised arms."""
+    shoulder, knuckles, heel = (landmark(body, f"left_{place}")[1] for place in ("upper_arm", "knuckles", "heel"))
+    reach = float(2 * shoulder - knuckles - heel)
+    if math.hypot(y, z) > reach or half > reach:
+        found = f"the handle is {y:.3g} m up, {z:.3g} m ahead and {2 * half:.3g} m wide"
+        allowed = f"within {reach:.3g} m of the heels, as high as the raised hands"
+        raise ModelError(describe(found, where=where, allowed=allowed, fix="give its place in metres"))

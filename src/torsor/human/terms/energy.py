@@ -3,11 +3,14 @@
 The torques are those of the muscles: inverse dynamics with the ground's wrenches, minus the passive torques.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
 
 import casadi as ca
 import numpy as np
 
+from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.terms.forces import Driven, Grounded
@@ -20,18 +23,20 @@ DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Mar
 BASAL = 1.2  # W/kg, the power of a body at rest (Bhargava et al. 2004)
 SMOOTH = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2) - SMOOTH
 SLIPPING = 0.005  # W/kg: above this power of the ground at slipping feet, a bit more costs more than that of muscles
+SMOOTHER = 0.5, 0.2  # W/kg: the same two powers in the problem from whose solution the search starts
+POWERS = "powers of smoothing"  # name of data
 ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
 
 
-def smooth_size(P: ca.SX) -> ca.SX:
+def smooth_size(P: ca.SX, smooth: ca.SX | float = SMOOTH) -> ca.SX:
     """Return |P|, smooth at 0."""
-    return ca.sqrt(P**2 + SMOOTH**2) - SMOOTH
+    return ca.sqrt(P**2 + smooth**2) - smooth
 
 
-def slipping(node: Node, mass: ca.SX) -> ca.SX:
-    """Return a column whose squares charge the ground's power at feet that slip: P^2 / (2 SLIPPING DRIVING)."""
+def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING) -> ca.SX:
+    """Return a column whose squares charge the ground's power at feet that slip: P^2 / (2 power DRIVING)."""
     P: ca.SX = ca.vertcat(*(contact_forces(node).ground_power(side) for side in SIDES)) / mass
-    return P / ca.sqrt(2 * SLIPPING * DRIVING * metres(node))
+    return P / ca.sqrt(2 * power * DRIVING * metres(node))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,8 +55,22 @@ class MetabolicEnergy(Driven, Cost):
     """The metabolic energy for each metre and kg (J/(kg m)): work by its efficiency, and the power at rest.
 
     Positive work costs 1/0.25 and negative work 1/1.20 of itself, for each axis of each joint (Margaria 1968). The
-    squared power of the ground at feet that slip a little is added, so that slipping does not pay.
+    squared power of the ground at feet that slip a little is added, so that slipping does not pay. |P| is rounded at 0
+    over a power ``smooth``, and above a power ``slipping`` of the ground a bit more costs more than that of muscles
+    (W/kg).
     """
+
+    smooth: float = SMOOTH
+    slipping: float = SLIPPING
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the data of ``Driven``, and both powers (K, 2)."""
+        return {**super().data(s), POWERS: np.tile([self.smooth, self.slipping], (len(s), 1))}
+
+    def smoother(self) -> Self:
+        """Return the same with a rounder |P| and a lower charge for slipping."""
+        smooth, slipping = SMOOTHER
+        return replace(self, smooth=smooth, slipping=slipping)
 
     def velocities(self, node: Node) -> ca.SX:
         """Return the velocities at which muscles do work: those of the joints that move."""
@@ -63,12 +82,13 @@ class MetabolicEnergy(Driven, Cost):
         contact = shared_contact(node)
         joints = muscle_torques(node)[contact.moving] * self.velocities(node)
         P = joints / contact.mass
-        driving, braking = ca.sum1(smooth_size(P) + P) / 2, ca.sum1(smooth_size(P) - P) / 2
+        size = smooth_size(P, node.data(POWERS, 2)[0])
+        driving, braking = ca.sum1(size + P) / 2, ca.sum1(size - P) / 2
         return (driving / DRIVING + braking / BRAKING + BASAL) / metres(node)
 
     def squares(self, node: Node) -> ca.SX:
         """Return the powers of the ground at feet that slip, scaled."""
-        return slipping(node, shared_contact(node).mass)
+        return slipping(node, shared_contact(node).mass, node.data(POWERS, 2)[1])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

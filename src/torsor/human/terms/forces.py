@@ -20,6 +20,7 @@ from torsor.motion.terms.term import Constraint, Cost, Rows, Term
 from torsor.robot.robot import Robot
 
 LEAST = 0.05  # lower bound of the vertical force, as a fraction of the weight
+SLOW = 0.03  # m/s: the weight on a foot that slips at this speed costs as much as a torque at its strength
 ARM = 0.1  # lever arm that makes moments dimensionless, with the weight (m)
 CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in JOINTS)  # coordinates with strength curves
 CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in CURVED for way in JointStrength._fields})
@@ -162,6 +163,23 @@ class Balance(Grounded, Constraint):
             rows |= {"right side": (n[2] - left * f[1]) / moment, "left side": (right * f[1] - n[2]) / moment}
         lower = np.array([LEAST if name == "vertical force" else 0.0 for name in rows])
         return Rows(ca.vertcat(*rows.values()), lower, np.full(len(rows), np.inf), tuple(rows))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Slipping(Grounded, Cost):
+    """The integral of the squared power of the ground at feet that slip, divided by the weight times 0.03 m/s.
+
+    Without it, slipping feet let the ground do work that no muscle pays for.
+    """
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return 0: the whole cost is a sum of squares."""
+        return ca.SX(0)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the powers at both feet."""
+        contact = contact_forces(node)
+        return ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / (SLOW * contact.weight)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import casadi as ca
 import numpy as np
@@ -137,6 +137,10 @@ class Cost(Term):
     def fewest(self, model: MotionModel) -> int:
         """Return the least number of points of the integral: along a path, enough to resolve its turns."""
         return 0 if model.path is None else 12 * model.path.spline.count
+
+    def smoother(self) -> Self:
+        """Return a smoother term, from whose optimum the search starts, of the same functions; or the term itself."""
+        return self
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the integrand."""

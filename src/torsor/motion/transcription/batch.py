@@ -133,10 +133,19 @@ class Batch:
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
         """Return the entries of the rows' Jacobian (see ``structure``), and the gradient (n,) of the integral."""
-        found = self._node_jacobian.call(**self._at(x))
-        values = self._pairs.entries(found["rows"]) if "rows" in found else [np.zeros(0)]
-        values += [found[name].ravel() for name in ("timed", "shared") if name in found]
-        return np.concatenate(values), self._gradient(found["cost"])
+        inputs = self._at(x)
+        if self._last_jacobian[0] is not inputs:
+            found = self._node_jacobian.call(**inputs)
+            values = self._pairs.entries(found["rows"]) if "rows" in found else [np.zeros(0)]
+            values += [found[name].ravel() for name in ("timed", "shared") if name in found]
+            self._last_jacobian[:] = inputs, (np.concatenate(values), self._gradient(found["cost"]))
+        entries, gradient = self._last_jacobian[1]
+        return entries, gradient
+
+    @cached_property
+    def _last_jacobian(self) -> list[Any]:
+        """The last inputs and their Jacobian: costs of rates (``row_rates``) need it again."""
+        return [None, ()]
 
     def _gradient(self, jacobians: Array) -> Array:
         """Return the gradient (n,) of the integral, from derivatives (K, orders N + specials) of the integrand."""

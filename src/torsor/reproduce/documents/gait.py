@@ -37,7 +37,7 @@ POSTURES = 7
 @cache
 def stride() -> Stride:
     """Return the stride of the walk, from q = 0 in the two phases of the thesis."""
-    return Stride(walking().solve(feasible_first=True))
+    return Stride(walking(version="thesis").solve(feasible_first=True))
 
 
 def _model() -> Outcome:

@@ -1,0 +1,57 @@
+"""Options of people that contradict each other, or would destroy a file, are refused before any search."""
+
+from pathlib import Path
+
+import pytest
+
+from torsor.cli.main import main
+from torsor.interrupts import _is_deleting
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--csv", "same.csv", "--samples", "same.csv"], "two outputs have this name"),
+        (["--compare", "forces.mot", "--save", "forces.mot"], "it is also read"),
+        (["--rise", "0"], "--rise is 0"),
+        (["--starts", "100000"], "--starts is 100000"),
+        (["--speed", "1e9"], "the speed is 1e+09 m/s"),
+    ],
+)
+def test_options_of_a_walk_are_refused_at_once(
+    options: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("forces.mot").write_text("kept")
+    assert main(["predict", "walk", *options]) == 1
+    assert words in capsys.readouterr().err
+    assert Path("forces.mot").read_text() == "kept"
+
+
+def test_a_range_is_told_in_degrees(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["predict", "walk", "--range", "knee_flexion=30:20"])
+    assert "knee_flexion=30:20" in capsys.readouterr().err
+
+
+def test_measured_angles_do_not_replace_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("forces.mot").write_text("kept")
+    assert main(["measure", "walk.trc", "forces.mot", "--mass", "70", "--mot", "forces.mot"]) == 1
+    assert "it is also read" in capsys.readouterr().err
+
+
+def test_an_interrupt_waits_for_the_end_of_a_finaliser() -> None:
+    import sys
+
+    found = []
+
+    class Deleted:
+        def __del__(self) -> None:
+            found.append(_is_deleting(sys._getframe()))
+
+    Deleted().__del__()
+    assert found[0]
+    assert not _is_deleting(sys._getframe())
