@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
-from torsor.checks import number
+from torsor.checks import number, vectors
 from torsor.collision.closed_forms import CLOSED, is_closed
 from torsor.collision.convex import ConvexPairs
 from torsor.collision.hulls import radius_about_origin
@@ -52,7 +52,7 @@ class Distances:
             >>> found.overlapping()
             [('hand', 'table', 0.02)]
         """
-        least = self.distance.reshape(-1, len(self.pairs)).min(axis=0, initial=np.inf)
+        least = self.distance.min(axis=tuple(range(self.distance.ndim - 1)), initial=np.inf)
         order = np.argsort(least, kind="stable")
         return [(*self.pairs[k], -float(least[k])) for k in order.tolist() if least[k] < 0]
 
@@ -90,6 +90,8 @@ class DistanceModel:
         self.shapes = tuple(shapes[index] for index in kept)
         self.pairs = tuple((number_of[a], number_of[b]) for a, b in pairs)
         self.names = tuple((self.shapes[a].name, self.shapes[b].name) for a, b in self.pairs)
+        if not self.pairs:  # of an arm of two links, which a joint connects, no pair is left
+            return
         self._movement = Movement.of(robot, self.shapes)
         self._chunk = max(1, TOGETHER // max(len(self.pairs), 1))
         self._prepare()
@@ -133,6 +135,10 @@ class DistanceModel:
 
         ``among`` (P,) are the pairs that matter: the others, unless they have a closed form, get lower bounds.
         """
+        if not self.pairs:
+            lead = vectors(q, self.robot.nq, self.robot.name, "q").shape[:-1]
+            empty = (np.zeros((*lead, 0, *shape)) for shape in ((), (3,), (2, 3), (self.robot.nv,)))
+            return Distances((), *empty)
         poses, twists = self._movement.at(q)
         lead, count = poses.shape[:-3], len(self.pairs)
         poses = poses.reshape(-1, *poses.shape[-3:])
