@@ -18,7 +18,7 @@ from torsor.compiler import cache, compile
 from torsor.deprecation import renamed_names
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
-from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual, Wheel
+from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Shape, Spring, Visual, Wheel
 from torsor.robot.closed_loops import AssemblyError, Mobility
 from torsor.robot.load import build, from_dh, from_mdh, from_screws, load
 from torsor.robot.parametric import Parametric
@@ -27,6 +27,7 @@ from torsor.robot.robot import Robot
 if TYPE_CHECKING:
     from torsor import (
         autodiff,
+        collision,
         control,
         flexible,
         human,
@@ -69,6 +70,7 @@ __all__ = [
     "ParallelRobot",
     "Parametric",
     "Robot",
+    "Shape",
     "SimulationError",
     "Spring",
     "Trajectory",
@@ -78,6 +80,7 @@ __all__ = [
     "autodiff",
     "build",
     "cache",
+    "collision",
     "compile",
     "control",
     "flexible",
@@ -104,6 +107,7 @@ __all__ = [
 # Packages, and names of packages, that are imported when they are first used: the dynamics of a robot needs none.
 _PACKAGES = (
     "autodiff",
+    "collision",
     "control",
     "flexible",
     "human",

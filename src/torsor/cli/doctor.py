@@ -32,6 +32,7 @@ EXTRAS = {
     "yaml": ("closures in YAML", "yaml"),
     "sympy": ("printed equations", "symbolic"),
     "scipy": ("the integrator LSODA, filters of recordings", "simulate"),
+    "coal": ("distances of meshes", "collision"),
     "c3d": ("recordings in C3D files", "mocap"),
     "viser": ("the viewer", "view"),
     "trimesh": ("meshes", "view"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.formats import write
-from torsor.mechanism import Mechanism, edit, edit_bodies, edit_drives, edit_joints, edit_loops, edit_postures
+from torsor.mechanism import Mechanism, Shape, edit, edit_bodies, edit_drives, edit_joints, edit_loops, edit_postures
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -34,6 +34,11 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.target import Target
 from torsor.robot.wrenches import wrench_at
 from torsor.viewable import Viewable
+
+if TYPE_CHECKING:
+    from torsor.collision.allowed import AllowedCollisions
+    from torsor.collision.distances import Distances
+    from torsor.collision.pairs import Pairs
 
 Two = tuple[Array, Array]
 Three = tuple[Array, Array, Array]
@@ -133,6 +138,80 @@ class Robot(Mechanism, Viewable):
         """
         found: Array = import_module("torsor.kinematics").analytic_inverse_kinematics(self, pose, place, limits)
         return found
+
+    # Collision shapes
+
+    def distances(
+        self,
+        q: ArrayLike,
+        pairs: Pairs = None,
+        gradient: bool = False,
+        within: float | None = None,
+    ) -> Distances:
+        """Return signed distances (..., P) between collision shapes at q (..., nq), with normals and nearest points.
+
+        ``pairs`` are pairs of names of links, frames or shapes, or an allowed collision matrix; by default all pairs
+        but those of ``allowed_collision_matrix``. ``gradient=True`` adds the derivatives by the coordinates
+        (..., P, nv), exact where the nearest points are unique. Pairs of spheres and capsules, of planes with all
+        but meshes, and of spheres with boxes and cylinders are compiled; all others are computed by coal (the extra
+        ``collision``). With ``within`` (m), those whose bounding spheres are farther apart get the distance of these
+        spheres, a lower bound. See docs/shapes.md.
+
+        Example:
+            >>> ball = torsor.Shape("sphere", (0.1,))
+            >>> arm = torsor.library.planar_chain(3).with_shapes("base", [ball]).with_shapes("link3", [ball])
+            >>> found = arm.distances([0.0, 0.3, 0.0], [("base", "link3")], gradient=True)
+            >>> found.distance.round(6).tolist(), found.gradient.round(6).tolist()
+            ([1.777542], [[0.0, -0.149438, 0.0]])
+        """
+        from torsor.collision.pairs import distance_model
+
+        return distance_model(self, pairs, within)(q, gradient)
+
+    def allowed_collision_matrix(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
+        """Return which links may touch, and why: what ``distances`` leaves out by default.
+
+        These are the pairs of the file (<exclude> of MJCF, ``with_allowed_collisions``), links that a joint connects,
+        and links that always or never overlap in ``samples`` random postures within the limits (0: not sampled).
+        Edit it with ``allow`` and ``check``, save it as .srdf, and use it as ``pairs`` of ``distances``.
+
+        Example:
+            >>> ball = torsor.Shape("sphere", (0.1,))
+            >>> arm = torsor.library.planar_chain(3).with_shapes("link1", [ball]).with_shapes("link2", [ball])
+            >>> print(arm.allowed_collision_matrix(samples=0))
+            planar_chain: 1 pairs of 2 parts may touch
+            link1 - link2: adjacent
+        """
+        from torsor.collision.sampling import default_matrix
+
+        return default_matrix(self, samples, seed)
+
+    def with_shapes(self, place: str, shapes: Sequence[Shape]) -> Self:
+        """Return the robot with other collision shapes on a link or frame, in its axes; an empty list removes them.
+
+        Example:
+            >>> arm = torsor.library.two_link().with_shapes("link2", [torsor.Shape("capsule", (0.05, 0.4))])
+            >>> [shape.shape for shape in arm.links[1].shapes]
+            ['capsule']
+        """
+        from torsor.collision.pairs import with_shapes
+
+        return with_shapes(self, place, shapes)
+
+    def with_allowed_collisions(self, allowed: Any) -> Self:
+        """Return the robot with these links that may touch, in place of those of its file.
+
+        ``allowed`` is an allowed collision matrix, a list of (link, link, reason), or the path of an .srdf file, whose
+        <disable_collisions> are read.
+
+        Example:
+            >>> arm = torsor.library.two_link().with_allowed_collisions([("link1", "link2", "user")])
+            >>> arm.allowed_collisions
+            (('link1', 'link2', 'user'),)
+        """
+        from torsor.collision.pairs import with_allowed_collisions
+
+        return with_allowed_collisions(self, allowed)
 
     # Target, files and functions
 
