@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import IDENTITY
+from torsor.arrays import IDENTITY, Array
 from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn, stop_reading
 from torsor.formats.mesh_folders import is_package, own_folders

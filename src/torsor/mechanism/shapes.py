@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from torsor.arrays import Array
-from torsor.checks import IDENTITY, frozen_array, frozen_pose, one_of, whole_number
+from torsor.arrays import IDENTITY, Array
+from torsor.checks import frozen_array, frozen_pose, one_of, whole_number
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 
