@@ -18,7 +18,7 @@ from torsor.compiler import cache, compile
 from torsor.deprecation import renamed_names
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
-from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual, Wheel
+from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Shape, Spring, Visual, Wheel
 from torsor.robot.closed_loops import AssemblyError, Mobility
 from torsor.robot.load import build, from_dh, from_mdh, from_screws, load
 from torsor.robot.parametric import Parametric
@@ -27,10 +27,12 @@ from torsor.robot.robot import Robot
 if TYPE_CHECKING:
     from torsor import (
         autodiff,
+        collision,
         control,
         flexible,
         human,
         identification,
+        kinematics,
         library,
         motion,
         parallel,
@@ -68,6 +70,7 @@ __all__ = [
     "ParallelRobot",
     "Parametric",
     "Robot",
+    "Shape",
     "SimulationError",
     "Spring",
     "Trajectory",
@@ -77,6 +80,7 @@ __all__ = [
     "autodiff",
     "build",
     "cache",
+    "collision",
     "compile",
     "control",
     "flexible",
@@ -86,6 +90,7 @@ __all__ = [
     "human",
     "identification",
     "identify",
+    "kinematics",
     "library",
     "load",
     "load_result",
@@ -102,10 +107,12 @@ __all__ = [
 # Packages, and names of packages, that are imported when they are first used: the dynamics of a robot needs none.
 _PACKAGES = (
     "autodiff",
+    "collision",
     "control",
     "flexible",
     "human",
     "identification",
+    "kinematics",
     "library",
     "motion",
     "parallel",

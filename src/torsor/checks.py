@@ -204,9 +204,15 @@ def frozen_pose(value: ArrayLike, where: str, what: str) -> Array:
         >>> frozen_pose(np.eye(4), "frame 'tool'", "pose").shape
         (4, 4)
     """
+    if value is IDENTITY:
+        return IDENTITY
     T = frozen_array(value, (4, 4), where, what)
     check_pose(T, where, what)
     return T
+
+
+IDENTITY = np.eye(4)  # read-only: most shapes of a file are at the origin of their link, and need no check
+IDENTITY.setflags(write=False)
 
 
 def check_pose(T: Array, where: str, what: str) -> None:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor import ModelError, Shape
 from torsor.motion import (
     Accelerations,
     Capsule,
@@ -244,6 +245,28 @@ def test_clearance_counts_radii_and_the_distance_asked_for():
     first = next(k for k, row in enumerate(sample.program.rows) if row.title == "floor")
     lower = sample.program.row_lower * sample.program.scales
     assert np.allclose(lower[first : first + 3], [0.13, 0.08, 0.08], atol=1e-15)
+
+
+def test_clearance_takes_the_shapes_of_links():
+    rod, box, ball = Shape("capsule", (0.05, 0.3)), Shape("box", (0.1, 0.2, 0.3)), Shape("sphere", (0.1,))
+    ground = Shape("plane", pose=make_pose(p=[0, 0, -1.0]))
+    arm = ARM.with_shapes("link3", [rod]).with_shapes(HAND, [box]).with_shapes(ARM.base.name, [ground, ball])
+    rows = [
+        Clearance(first="link3", second=f"{ARM.base.name}/1", least=0.03),
+        Clearance(first=HAND, second=ARM.base.name, least=0.03, name="hand"),
+    ]
+    sample = Sample(arm, rows)
+    q = sample.motion()[0]
+    base = f"{ARM.base.name}/1"
+    distance = arm.distances(q, [("link3", base), (f"{HAND}/0", base), (f"{HAND}/0", f"{ARM.base.name}/0")]).distance
+    assert near(sample.rows("Clearance")[:, 0], ((distance[:, 0] + 0.15) / 0.18) ** 2)
+    hand = sample.rows("hand")
+    assert hand.shape[1] == 9  # eight corners above the plane, one distance from the ball
+    assert near(hand[:, :8].min(axis=1), distance[:, 2])
+    assert near(hand[:, 8], distance[:, 1])
+    meshes = ARM.with_shapes("link3", [box]).with_shapes(HAND, [box])
+    with pytest.raises(ModelError, match=r"is a box and .* a box; allowed: pairs with a closed form"):
+        Sample(meshes, [Clearance(first=HAND, second="link3")]).rows("Clearance")
 
 
 def test_following_keeps_to_the_curve_at_the_progress():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.meshes.mesh_files import read_mesh, read_painted
 from torsor.view.scene import Scene
-from torsor.view.scene.mesh_files import read_mesh, read_painted
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed (extra: view)")
 

@@ -7,8 +7,8 @@ import pytest
 
 import torsor
 from torsor.errors import ModelError, ModelWarning
+from torsor.meshes.mesh_files import read_mesh
 from torsor.view.scene import Scene
-from torsor.view.scene.mesh_files import read_mesh
 
 URDF = """<robot name="arm"><link name="base"/><link name="hand">
 <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>

@@ -2,6 +2,7 @@
 
 import warnings
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from torsor.cli.outputs import add_json, add_report, check_report, print_paths, 
 from torsor.cli.recordings import is_recording, show_recording
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.states import add_states, given_states, warn_of_zeros
-from torsor.errors import ModelError, ModelWarning, describe
+from torsor.errors import ModelError, ModelWarning, describe, listing
 from torsor.mechanism import Coupling, Wheel
 from torsor.parallel import ParallelRobot
 from torsor.robot.load import load
@@ -25,6 +26,7 @@ from torsor.simulation import Trajectory
 
 SNAP = "1e-5"  # rad: pi/2 with four decimals
 WORTH_SAYING = 0.03  # part of the operations
+MOST_HINTS = 12  # links whose inertia is said to be suspicious, one line each
 LARGEST_COUNTED = 100  # degrees of freedom; counting takes a second there
 
 
@@ -69,6 +71,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     if robot.frames:
         console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
     _hint_of_snap(arguments, robot, console)
+    _hints_of_bodies(robot, console)
     write_json(arguments, console, _as_dict(robot))
     if arguments.report is not None:
         _write_report(arguments.report, given, states)
@@ -118,6 +121,30 @@ def _as_dict(robot: Robot) -> dict[str, Any]:
         "frames": [{"name": frame.name, "link": frame.link, "pose": frame.pose} for frame in robot.frames],
         "loops": [loop.name for loop in robot.loops],
     }
+
+
+def _hints_of_bodies(robot: Robot, console: Console) -> None:
+    """Name the collision shapes, meshes that are missing, and inertias that are not like those of the shapes."""
+    from torsor.collision.placed import placed_shapes
+    from torsor.collision.uniform import FACTOR, inertia_hints, missing_meshes
+
+    kinds = Counter(each.shape.shape for each in placed_shapes(robot))
+    if kinds:
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+        console.print(f"Collision shapes: {counts}", highlight=False, markup=False)
+    lost = missing_meshes(robot)
+    if lost:
+        fix = "set ROS_PACKAGE_PATH for package://"
+        text = f"Meshes that are not found ({len(lost)}; {fix}): {listing(lost, most=6)}"
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+    hints = inertia_hints(robot)
+    if hints:
+        text = f"Suspicious inertias (not physical, or {FACTOR:g} times off a uniform body of the shape):"
+        console.print(text, highlight=False)
+        for hint in hints[:MOST_HINTS]:
+            console.print(f"  link {hint.link!r}: {hint.text}", highlight=False, markup=False, soft_wrap=True)
+        if len(hints) > MOST_HINTS:
+            console.print(f"  and {len(hints) - MOST_HINTS} more links", highlight=False)
 
 
 def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:

@@ -80,7 +80,8 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
         raise ModelError(describe(f"{link!r} is not a moving link", where=robot.name, fix=fix))
     if f"{link}/modes" in robot.joint_names:
         raise ModelError(describe(f"link {link!r} is flexible already", where=robot.name))
-    links = tuple(Link(each.name, visuals=each.visuals) if each.name == link else each for each in robot.links)
+    bare: dict[str, Any] = {"mass": 0.0, "com": np.zeros(3), "inertia": np.zeros((3, 3)), "strict": True, "source": ""}
+    links = tuple(replace(each, **bare) if each.name == link else each for each in robot.links)
     bent = with_beam(replace(robot, links=links), link, modes, f"{link}/modes")
     tip = make_pose(p=modes.positions[-1])
     near = AT_TIP * float(np.linalg.norm(modes.positions[-1]))

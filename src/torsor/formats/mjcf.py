@@ -3,7 +3,7 @@
 The compiled model is converted. Its numbers are final: SI units, radians, body frames relative to their parents.
 """
 
-from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,17 @@ from torsor.formats.mesh_folders import own_folders
 from torsor.formats.mjcf_compile import compile_mjcf
 from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
 from torsor.formats.xml import Element, parse_xml
-from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, build
+from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
 from torsor.mechanism.names import claim_name
+from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
-# Numbers of mjtJoint, mjtTrn and mjtGeom. Other geoms (planes, height fields, ...) are not drawn.
+# Numbers of mjtJoint, mjtTrn and mjtGeom. Height fields and signed distance functions are neither drawn nor collide.
 _FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge
 _ON_JOINT = (0, 1)  # transmission to a joint, in the child's or the parent's axes
 _ON_TENDON, _WRAPPED_JOINT = 3, 1  # transmission to a tendon; a joint in a fixed tendon, of mjtWrap
 _XYZ, _WXYZ = ("x", "y", "z"), ("qw", "qx", "qy", "qz")  # names of positions, in MuJoCo's order
-_SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
+_SHAPES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}
 # MuJoCo's viewer shows these groups of geoms by default; by convention the others are for collisions.
 _VISIBLE_GROUPS = (0, 1, 2)
 
@@ -38,8 +39,9 @@ def read_mjcf(
 
     The links are the bodies with MuJoCo's body frames; the base is ``world``. A body with several joints gets a
     massless link ``body/joint`` after each joint but the last. Positions of hinges and slides are MuJoCo's ``qpos``;
-    quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames, keyframes postures. Contacts and
-    actuators are not part of a mechanism, but force limits, armature and damping of actuators are added to the joints.
+    quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames, keyframes postures. Geoms that can
+    collide become shapes, <exclude> allowed collisions. Actuators are not part of a mechanism, but their force limits,
+    armature and damping are added to the joints.
     Active equality constraints become loops (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``),
     which hold exactly; the joints with actuators, also by fixed tendons, are then the active coordinates. Meshes are
     read only where an inertia follows from them. ``base="floating"`` adds a free joint to the one body that is welded
@@ -68,7 +70,8 @@ def read_mjcf(
     name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
     places, base = [*frames, *closed.frames], "fixed" if floating else base
     postures = reader.keyframes()
-    return build(name, links, joints, places, reader.gravity, path.name, base, closed.loops, active, postures, snap)
+    parts = links, joints, places, reader.gravity
+    return build(name, *parts, path.name, base, closed.loops, active, postures, snap, reader.excluded())
 
 
 def _single(kinds: Array) -> Any:
@@ -234,25 +237,43 @@ class _Reader:
         R = from_quaternion(np.roll(m.body_iquat[body], -1))
         inertia = (R * m.body_inertia[body]) @ R.T
         solid = m.body_mass[body], m.body_ipos[body], 0.5 * (inertia + inertia.T)
-        return Link(self.bodies[body], *solid, tuple(self._visuals(body)), self.strict, self.path.name)
+        visuals, shapes = list[Visual](), list[Shape]()
+        for g in np.flatnonzero(self.model.geom_bodyid == body).tolist():
+            self._geom(g, visuals, shapes)
+        source = self.path.name
+        return Link(self.bodies[body], *solid, tuple(visuals), self.strict, source, tuple(shapes))
 
-    def _visuals(self, body: int) -> Iterator[Visual]:
-        """Yield the visible geoms of a body."""
-        m, folders = self.model, own_folders(self.path)
-        for g in np.flatnonzero(m.geom_bodyid == body):
-            shape, material = _SHAPES.get(int(m.geom_type[g])), m.geom_matid[g]
-            rgba = m.geom_rgba[g] if material < 0 else m.mat_rgba[material]
-            if shape is None or m.geom_group[g] not in _VISIBLE_GROUPS or rgba[3] == 0:
-                continue
-            pose, (a, b, c), mesh, path = _pose(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist(), None, None
-            size = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c)}.get(shape, (a, 2 * b))
-            if shape == "mesh":
-                pose, size, mesh = self._mesh(int(m.geom_dataid[g]), pose)
-                path = str(self.path.parent / mesh) if (self.path.parent / mesh).is_file() else None
-            name = m.geom(int(g)).name
-            yield Visual(
-                shape, size, pose, tuple(map(float, rgba)), mesh or None, path, name, folders if mesh else None
-            )
+    def _geom(self, g: int, visuals: list[Visual], shapes: list[Shape]) -> None:
+        """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
+        m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
+        material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
+        rgba = m.geom_rgba[g] if material < 0 else m.mat_rgba[material]
+        visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and rgba[3] != 0
+        if shape is None or not (visible or any(masks) or g in self._paired):
+            return
+        pose, (a, b, c) = _pose(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist()
+        sizes = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c), "ellipsoid": (a, b, c), "plane": ()}
+        found: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
+        if shape == "mesh":
+            found["pose"], found["size"], mesh = self._mesh(int(m.geom_dataid[g]), pose)
+            path = self.path.parent / mesh
+            found |= {"mesh": mesh or None, "path": str(path) if mesh and path.is_file() else None}
+            found["folders"] = own_folders(self.path) if mesh else None
+        found["name"] = m.geom(g).name
+        if visible:
+            visuals.append(Visual(**found, color=tuple(map(float, rgba))))
+        if any(masks) or g in self._paired:
+            shapes.append(Shape(**found, contype=masks[0], conaffinity=masks[1]))
+
+    @cached_property
+    def _paired(self) -> set[int]:
+        """The geoms of <pair>, which collide whatever their masks are."""
+        return {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
+
+    def excluded(self) -> list[tuple[str, str, str]]:
+        """Return the pairs of bodies that <exclude> names; its signature has the number of the first body on top."""
+        numbers = (divmod(int(each), 2**16) for each in self.model.exclude_signature)
+        return [(self.bodies[a], self.bodies[b], "excluded") for a, b in numbers if a != b]
 
     def _mesh(self, mesh: int, pose: Array) -> tuple[Array, tuple[float, ...], str]:
         """Return the pose, scale and file of a mesh; MuJoCo moved it to its principal axes."""

@@ -17,7 +17,7 @@ from torsor.formats.joint_decomposition import decomposed_joints, has_position_l
 from torsor.formats.mjcf_equality import write_equalities
 from torsor.formats.writing import Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
-from torsor.mechanism import Coupling, Joint, Link, Mechanism, Visual, ends_of
+from torsor.mechanism import Coupling, Joint, Link, Mechanism, Shape, Visual, ends_of
 from torsor.mechanism.names import claim_name, unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
@@ -26,6 +26,7 @@ _WORLD = "world"  # MuJoCo's name of the base
 _LEAST = 1e-14  # kg and kg m^2: MuJoCo refuses moving bodies with less than 1e-15
 _MOST_DOFS = 6  # of one body in MuJoCo
 _MESH_SUFFIXES = (".stl", ".obj", ".msh")
+COLLISION_GROUP = "3"  # of geoms: MuJoCo's viewer hides it by default
 
 
 def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
@@ -94,7 +95,8 @@ class _Writer:
         for link, joint in moving:
             chain = chains.pop(joint.parent, None)
             chain = _Chain(self._parent(joint), (joint,)) if chain is None else chain.followed_by(joint)
-            empty = not (link.mass or link.inertia.any() or link.visuals) and link.name not in needed
+            bare = not (link.mass or link.inertia.any() or link.visuals or link.shapes)
+            empty = bare and link.name not in needed
             if empty and carried[link.name] == 1 and _fit_one_body(chain.joints, below[link.name]):
                 chains[link.name] = chain
             else:
@@ -102,6 +104,7 @@ class _Writer:
         for frame in m.frames:
             add_element(self.bodies[frame.link], "site", name=frame.name, **_place(frame.pose))
         write_equalities(self.root, self.bodies, m, [joint for _, joint in moving], self.source)
+        self._exclusions()
         self._actuators()
         self._keyframes({joint.name: joint for _, joint in moving})
         if not len(self.asset):
@@ -174,22 +177,45 @@ class _Writer:
 
     def _geoms(self, link: Link) -> None:
         for visual in link.visuals:
-            size, mesh = visual.size, None
-            if visual.shape == "mesh":
-                mesh, size = self._mesh(visual), None  # type: ignore[assignment]
-                if mesh is None:
-                    self.omissions.note("meshes that are not found or no .stl, .obj or .msh", visual.mesh or link.name)
-                    continue
-            elif visual.shape == "box":
-                size = tuple(np.array(size) / 2)
-            elif visual.shape != "sphere":
-                size = size[0], size[1] / 2
-            look = {"type": visual.shape, "mesh": mesh, "size": size, "rgba": visual.color}
-            unfelt = {"contype": "0", "conaffinity": "0", "group": "2"}
-            name = claim_name(visual.name, self.geoms) if visual.name else None
-            add_element(self.bodies[link.name], "geom", name=name, **look, **_place(visual.pose), **unfelt)
+            self._geom(link, visual, rgba=visual.color, contype="0", conaffinity="0", group="2")
+        for shape in link.shapes:
+            moving = shape.shape == "plane" and link.name != self.mechanism.base.name
+            self.omissions.note("planes on moving links", shape.name or link.name, moving)
+            if not moving:
+                masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
+                self._geom(link, shape, group=COLLISION_GROUP, **masks)
 
-    def _mesh(self, visual: Visual) -> str | None:
+    def _geom(self, link: Link, given: Visual | Shape, **settings: Any) -> None:
+        size: Any = given.size
+        mesh = self._mesh(given) if given.shape == "mesh" else None
+        if given.shape == "mesh" and mesh is None:
+            self.omissions.note("meshes that are not found or no .stl, .obj or .msh", given.mesh or link.name)
+            return
+        if given.shape == "box":
+            size = tuple(np.array(size) / 2)
+        elif given.shape in ("capsule", "cylinder"):
+            size = size[0], size[1] / 2
+        elif given.shape in ("mesh", "plane"):
+            size = None if given.shape == "mesh" else (0, 0, 1)  # a plane without end
+        kind = "sphere" if given.shape == "capsule" and not size[1] else given.shape  # MuJoCo needs a length
+        name = claim_name(given.name, self.geoms) if given.name else None
+        look = {"type": kind, "mesh": mesh, "size": size[:1] if kind == "sphere" else size}
+        add_element(self.bodies[link.name], "geom", name=name, **look, **_place(given.pose), **settings)
+
+    def _exclusions(self) -> None:
+        """Write allowed collisions; links that are welded to others are one body with them, and touch nothing alone."""
+        carrier = {frame.name: frame.link for frame in self.mechanism.frames}
+        contact = add_element(self.root, "contact")
+        for a, b, _ in self.mechanism.allowed_collisions:
+            if a in carrier or b in carrier or a not in self.bodies or b not in self.bodies:
+                self.omissions.note("allowed collisions of welded links", f"{a} and {b}")
+            else:
+                names = (_WORLD if self.bodies[each] is self.world else each for each in (a, b))
+                add_element(contact, "exclude", **dict(zip(("body1", "body2"), names, strict=True)))
+        if not len(contact):
+            self.root.remove(contact)
+
+    def _mesh(self, visual: Visual | Shape) -> str | None:
         """Return the name of a mesh asset, or None: MuJoCo refuses a file if a mesh is missing or of another kind."""
         if not visual.path or not Path(visual.path).is_file() or Path(visual.path).suffix.lower() not in _MESH_SUFFIXES:
             return None

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from reprlib import repr as short
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
-from torsor.checks import ROTATION_TOLERANCE
+from torsor.checks import ROTATION_TOLERANCE, whole_number
 from torsor.errors import ModelError, shortened, warn
 from torsor.files import read_limited
 from torsor.formats.mesh_folders import own_folders
@@ -26,6 +26,7 @@ from torsor.mechanism import (
     Loop,
     Mechanism,
     Motor,
+    Shape,
     Spring,
     Visual,
     Wheel,
@@ -33,6 +34,7 @@ from torsor.mechanism import (
 )
 from torsor.mechanism.loops import Closure
 from torsor.mechanism.parts import VISUAL_SIZES
+from torsor.mechanism.shapes import ALL_BITS, SHAPE_SIZES
 from torsor.spatial import from_rpy, make_pose
 
 VERSION = 1
@@ -118,6 +120,8 @@ class _Reader:
                 raise error(at, "the name is used twice", "each name once")
             postures[entry["name"]] = entry["positions"]
         settings["posture_table"] = postures
+        touching = [each for _, each in entries("allowed_collision", data, self.source)]
+        settings["allowed_collisions"] = [(each["a"], each["b"], each.get("reason", "user")) for each in touching]
         made = build(links=links, joints=joints, frames=frames, source=self.source, base=base, **settings)
         for name, positions in postures.items():
             unknown = [key for key in positions if key not in made.position_names]
@@ -158,23 +162,36 @@ class _Reader:
         inertia = entry.get("inertia", np.zeros(6))
         inertia = inertia[[[0, 3, 4], [3, 1, 5], [4, 5, 2]]] if inertia.ndim == 1 else inertia
         visuals = tuple(self._visual(*visual) for visual in entries("visual", entry, where))
+        shapes = tuple(self._shape(*shape) for shape in entries("shape", entry, where))
         settings = some(entry, "name", "mass", "com")
         known = entry.get("unphysical", False)  # the file declares that the inertia is not physically consistent
         strict = self.strict and not known
-        link = Link(inertia=inertia, visuals=visuals, strict=strict, source=self.source, **settings)
+        link = Link(inertia=inertia, visuals=visuals, strict=strict, source=self.source, shapes=shapes, **settings)
         if link.defect and not known and not strict:
             warn(link.defect)
         return link
 
     def _visual(self, where: str, entry: Table) -> Visual:
-        shape = one_of(VISUAL_SIZES, entry["shape"], "shape", where)
-        size = tuple(entry.get("size", np.ones(3 if shape == "mesh" else 0)).tolist())
-        if len(size) != VISUAL_SIZES[shape]:
-            raise error(where, f"size has {len(size)} numbers", f"{VISUAL_SIZES[shape]} for a {shape}")
         color = tuple(entry["color"].tolist()) if "color" in entry else None
-        folders = self.folders if shape == "mesh" else None
-        given = some(entry, "mesh", "path", "name")
-        return Visual(shape, size, self._pose(where, entry), color, **given, folders=folders)
+        return Visual(**self._geometry(where, entry, VISUAL_SIZES), color=color)
+
+    def _shape(self, where: str, entry: Table) -> Shape:
+        masks: Table = {}
+        for key in some(entry, "contype", "conaffinity"):
+            masks[key] = whole_number(_whole(entry[key]), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
+        try:
+            return Shape(**self._geometry(where, entry, SHAPE_SIZES), **some(entry, "link"), **masks)
+        except ModelError as wrong:
+            raise ModelError(f"{where}: {wrong}") from None
+
+    def _geometry(self, where: str, entry: Table, sizes: Mapping[str, int]) -> Table:
+        """Return what visuals and collision shapes have in common: shape, size, pose, name and mesh."""
+        shape = one_of(sizes, entry["shape"], "shape", where)
+        size = tuple(entry.get("size", np.ones(3 if shape == "mesh" else 0)).tolist())
+        if len(size) != sizes[shape]:
+            raise error(where, f"size has {len(size)} numbers", f"{sizes[shape]} for a {shape}")
+        found = some(entry, "mesh", "path", "name") | {"shape": shape, "size": size, "pose": self._pose(where, entry)}
+        return found | {"folders": self.folders if shape == "mesh" else None}
 
     def _joint(self, where: str, entry: Table) -> Joint:
         type_name = one_of((*KINDS, "flexible"), entry["type"], "type", where)
@@ -207,6 +224,11 @@ class _Reader:
             fix = 'write angle = "deg" under [units], or multi_turn = true in this joint if radians are meant'
             raise error(where, f"{key} is {shortened(values)} rad, which looks like degrees", "radians", fix)
         return np.where(turning, np.radians(values), values) if self.degrees else values
+
+
+def _whole(value: float) -> float | int:
+    """Return a number without fraction as an integer: writers may print 1.0 or 1."""
+    return int(value) if float(value).is_integer() else value
 
 
 def _turning(key: str, kind: JointKind) -> NDArray[np.bool_]:

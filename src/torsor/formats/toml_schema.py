@@ -17,10 +17,11 @@ EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_lim
 EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
 # The keys of each table; a star marks required keys.
 KEYS = {
-    "file": "torsor name gravity active units* links joints frames loops wheels couplings postures",
+    "file": "torsor name gravity active units* links joints frames loops wheels couplings postures allowed_collisions",
     "units": "angle* length mass",
-    "link": "name* mass com inertia unphysical visuals",
+    "link": "name* mass com inertia unphysical visuals shapes",
     "visual": "shape* name size position rpy rotation color mesh path",
+    "shape": "shape* name size position rpy rotation mesh path link contype conaffinity",
     "joint": " ".join(
         ["name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible", *ONCE, *EACH]
     ),
@@ -31,22 +32,23 @@ KEYS = {
     "wheel": "name* frame* kind radius roller ground",
     "coupling": "name* coefficients shares offset",
     "posture": "name* positions*",
+    "allowed_collision": "a* b* reason",
 }
 UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
 # The values of the keys: in words, and as a type or as the allowed shapes of numbers; (-1,) is a row of any length.
 _TYPES: dict[str, tuple[Any, str]] = {
     "a string in quotes": (
         str,
-        "name angle link type parent child follows shape mesh path carrier a b kind frame ground",
+        "name angle link type parent child follows shape mesh path carrier a b kind frame ground reason",
     ),
     "a table": (dict, "spring motor flexible"),
     "a table of coordinates and their coefficients": (dict, "coefficients shares"),
     "a table of positions and their values": (dict, "positions"),
     "names of coordinates": (tuple, "active"),
     'a table with angle = "rad" or angle = "deg"': (dict, "units"),
-    "tables": (list, "links joints frames visuals loops wheels couplings postures"),
+    "tables": (list, "links joints frames visuals shapes loops wheels couplings postures allowed_collisions"),
     "true or false": (bool, "multi_turn unphysical"),
-    "a finite number": ([()], "mass pitch ratio offset smooth damping rest length radius roller"),
+    "a finite number": ([()], "mass pitch ratio offset smooth damping rest length radius roller contype conaffinity"),
     "a finite number, or a law in quotes such as '100 + 500 * x**2'": ([(), str], "stiffness"),
     "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
     "3 or 4 finite numbers": ([(3,), (4,)], "color"),

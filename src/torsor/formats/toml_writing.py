@@ -63,6 +63,10 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
         for look in link.visuals:
             table: Table = {"shape": look.shape, "size": look.size} | _place(look.pose) | _unless("", name=look.name)
             yield "[[links.visuals]]\n", table | _unless(None, color=look.color, mesh=look.mesh, path=look.path)
+        for shape in link.shapes:
+            table = {"shape": shape.shape, **_unless((), size=shape.size), **_place(shape.pose)}
+            table |= _unless("", name=shape.name, link=shape.link) | _unless(None, mesh=shape.mesh, path=shape.path)
+            yield "[[links.shapes]]\n", table | _unless(1, contype=shape.contype, conaffinity=shape.conaffinity)
     for joint in mechanism.joints:
         table = {key: getattr(joint, key) for key in ("name", "type", "parent", "child")} | _place(joint.placement)
         table |= _unless(joint.name, follows=joint.coordinate)
@@ -97,6 +101,8 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
             yield "[[loops]]\n", ends | _unless(0.0, length=loop.length)
     for name, positions in mechanism.posture_table.items():
         yield "[[postures]]\n", {"name": name, "positions": positions}
+    for a, b, reason in mechanism.allowed_collisions:
+        yield "[[allowed_collisions]]\n", {"a": a, "b": b, "reason": reason}
 
 
 def toml_text(value: Any) -> str:

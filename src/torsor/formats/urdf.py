@@ -12,18 +12,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.checks import IDENTITY
 from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn, stop_reading
 from torsor.formats.mesh_folders import is_package, own_folders
 from torsor.formats.urdf_extras import read_extras
 from torsor.formats.urdf_motors import with_motors
 from torsor.formats.xml import Element, parse_xml
-from torsor.mechanism import Joint, Link, Mechanism, Spring, Visual, build
+from torsor.mechanism import Joint, Link, Mechanism, Shape, Spring, Visual, build
 from torsor.spatial import from_rpy, make_pose
 
 T = TypeVar("T")
 _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _GRAVITY = (0.0, 0.0, -9.81)
+_AT_ORIGIN = {"0 0 0", "0.0 0.0 0.0"}  # xyz and rpy of most shapes: nothing to compute
 EXPAND = "expand it first: xacro FILE > robot.urdf"
 _LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that make nothing by themselves
 
@@ -37,7 +39,7 @@ def read_urdf(
     leader, ``dynamics`` gives viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``), a
     ``transmission`` with a rotor inertia gives a motor, fixed joints are merged. Angles within 1e-10 of a multiple of
     pi/2 are rounded to it, and those within ``snap`` of a multiple of pi/12. Elements without influence on the motion
-    (gazebo, collision, ...) are ignored; a ``ModelWarning`` names the others that are not read.
+    (gazebo, ...) are ignored; a ``ModelWarning`` names the others that are not read. Meshes are named, not read.
     """
     return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base, snap)
 
@@ -49,6 +51,7 @@ class _Reader:
         self.path, self.root, self.strict = path, root, strict
         self.materials: dict[str, tuple[float, ...]] = {}
         self.packages: dict[str, Path | None] = {}
+        self.meshes: dict[str, Path | None] = {}
         self.folders = own_folders(path)
 
     def read(self, base: str, snap: float) -> Mechanism:
@@ -137,6 +140,8 @@ class _Reader:
 
     def _origin(self, element: Any, owner: str) -> Array:
         origin = element.find("origin")
+        if origin is None or {*origin.attrib.values()} <= _AT_ORIGIN:
+            return IDENTITY
         xyz = self._numbers(origin, "xyz", 3, "0 0 0", owner)
         return make_pose(from_rpy(self._numbers(origin, "rpy", 3, "0 0 0", owner)), xyz)
 
@@ -148,10 +153,10 @@ class _Reader:
     def _link(self, element: Any) -> Link:
         name = self._name(element)
         owner = f"link {name!r}"
-        visuals = tuple(self._visuals(element, owner))
+        visuals, shapes = tuple(self._visuals(element, owner)), tuple(self._shapes(element, owner))
         inertial = element.find("inertial")
         if inertial is None:
-            return Link(name, visuals=visuals)
+            return Link(name, visuals=visuals, shapes=shapes)
         mass_element, inertia_element = inertial.find("mass"), inertial.find("inertia")
         mass = 0.0 if mass_element is None else self._number(mass_element, "value", None, owner)
         xx, yy, zz, xy, xz, yz = (
@@ -163,7 +168,7 @@ class _Reader:
         R = T[:3, :3]
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
         source = self._where(element)
-        link = Link(name, mass, T[:3, 3], 0.5 * (inertia + inertia.T), visuals, self.strict, source)
+        link = Link(name, mass, T[:3, 3], 0.5 * (inertia + inertia.T), visuals, self.strict, source, shapes)
         if link.defect and not self.strict:
             warn(link.defect)
         return link
@@ -181,23 +186,43 @@ class _Reader:
     def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
         for visual in element.findall("visual"):
             with self._drawn("this visual is left out"):
-                yield from self._visual(visual, owner)
+                shape = self._geometry(visual, owner)
+                if shape is not None:
+                    yield Visual(**shape, color=self._visual_color(visual))
 
-    def _visual(self, visual: Any, owner: str) -> Iterator[Visual]:
-        geometry = visual.find("geometry")
+    def _shapes(self, element: Any, owner: str) -> Iterator[Shape]:
+        """Yield the collision shapes of a link; one that cannot be used is a warning, and left out."""
+        for collision in element.findall("collision"):
+            with self._drawn("this collision shape is left out"):
+                shape = self._geometry(collision, owner)
+                if shape is not None:
+                    try:
+                        yield Shape(**shape)
+                    except ModelError as error:
+                        raise ModelError(f"{self._where(collision, owner)}: {error}") from None
+
+    def _geometry(self, element: Any, owner: str) -> dict[str, Any] | None:
+        """Return what visuals and collision shapes have in common: shape, size, pose, name and mesh; None if none."""
+        geometry = element.find("geometry")
         shape = None if geometry is None else next((each for each in geometry if each.tag in _SIZES), None)
         if shape is None:
-            return
+            return None
         size = tuple(
             value
             for attribute, count, default in _SIZES[shape.tag]
             for value in self._numbers(shape, attribute, count, default, owner).tolist()
         )
+        found = {
+            "shape": shape.tag,
+            "size": size,
+            "pose": self._origin(element, owner),
+            "name": element.get("name", ""),
+        }
         mesh = shape.get("filename")
-        found, name = self._find(mesh) if mesh else None, visual.get("name", "")
-        pose, color = self._origin(visual, owner), self._visual_color(visual)
-        folders = self.folders if mesh else None
-        yield Visual(shape.tag, size, pose, color, mesh, None if found is None else str(found), name, folders)
+        if not mesh:
+            return found
+        path = self._find(mesh)
+        return found | {"mesh": mesh, "path": None if path is None else str(path), "folders": self.folders}
 
     def _visual_color(self, visual: Any) -> tuple[float, ...] | None:
         material = visual.find("material")
@@ -208,6 +233,11 @@ class _Reader:
 
     def _find(self, mesh: str) -> Path | None:
         """Return the path of a mesh file, or None if it is not found: meshes do not matter for the motion."""
+        if mesh not in self.meshes:
+            self.meshes[mesh] = self._search(mesh)
+        return self.meshes[mesh]
+
+    def _search(self, mesh: str) -> Path | None:
         try:
             if mesh.startswith("package://"):
                 package, _, inside = mesh.removeprefix("package://").partition("/")

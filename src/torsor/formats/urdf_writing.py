@@ -21,8 +21,9 @@ from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.writing import Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
-from torsor.mechanism import Joint, Link, Mechanism, Motor, Visual
+from torsor.mechanism import Joint, Link, Mechanism, Motor, Shape, Visual
 from torsor.mechanism.names import claim_name
+from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_rpy, inverse_pose, make_pose, to_rpy
 
 _TYPES = ("revolute", "continuous", "prismatic", "planar", "free")
@@ -81,6 +82,8 @@ class _Writer:
             add_element(self.root, "link", name=frame.name)
             self._fixed_joint(frame.name, frame.link, frame.pose)
         self._motors([joint for _, joint in moving])
+        for a, b, _ in m.allowed_collisions:
+            self.omissions.note("allowed collisions, which torsor.collision saves as .srdf", f"{a} and {b}")
         self.omissions.report(self.source, "URDF")
         return xml_bytes(self.root, self.source)
 
@@ -96,23 +99,34 @@ class _Writer:
             upper = {f"i{'xyz'[i]}{'xyz'[j]}": inertia[i, j] for i in range(3) for j in range(i, 3)}
             add_element(inertial, "inertia", **upper)
         for k, visual in enumerate(link.visuals):
-            self._visual(element, visual, f"{link.name}/{k}")
+            for made in self._geometry(element, "visual", visual):
+                if visual.color is not None:
+                    material = add_element(made, "material", name=f"{link.name}/{k}")
+                    add_element(material, "color", rgba=visual.color)
+        for shape in link.shapes:
+            known = shape.shape in VISUAL_SIZES
+            self.omissions.note("collision planes and ellipsoids", shape.name or link.name, not known)
+            masked = (shape.contype, shape.conaffinity) != (1, 1)
+            self.omissions.note("contype and conaffinity of shapes", shape.name or link.name, known and masked)
+            if known:
+                self._geometry(element, "collision", shape)
 
-    def _visual(self, element: ET.Element, visual: Visual, material: str) -> None:
-        shapes = [visual]
-        if visual.shape == "capsule":  # few readers know capsules: draw a cylinder and two spheres
-            radius, length = visual.size
-            ends = [visual.pose @ make_pose(p=[0, 0, side * length / 2]) for side in (-1, 1)]
-            shapes = [replace(visual, shape="cylinder")]
-            shapes += [replace(visual, shape="sphere", size=(radius,), pose=end) for end in ends]
+    def _geometry(self, element: ET.Element, tag: str, given: Visual | Shape) -> list[ET.Element]:
+        """Add a visual or a collision shape, and return its elements."""
+        shapes: list[Any] = [given]
+        if given.shape == "capsule":  # few readers know capsules: a cylinder and two spheres are the same body
+            radius, length = given.size
+            ends = [given.pose @ make_pose(p=[0, 0, side * length / 2]) for side in (-1, 1)]
+            shapes = [replace(given, shape="cylinder")] if length else []
+            shapes += [replace(given, shape="sphere", size=(radius,), pose=end) for end in ends]
+        made = []
         for shape in shapes:
-            made = add_element(element, "visual", name=shape.name or None)
-            _origin(made, shape.pose)
-            add_element(add_element(made, "geometry"), shape.shape, **self._size(shape))
-            if shape.color is not None:
-                add_element(add_element(made, "material", name=material), "color", rgba=shape.color)
+            made.append(add_element(element, tag, name=shape.name or None))
+            _origin(made[-1], shape.pose)
+            add_element(add_element(made[-1], "geometry"), shape.shape, **self._size(shape))
+        return made
 
-    def _size(self, visual: Visual) -> dict[str, Any]:
+    def _size(self, visual: Visual | Shape) -> dict[str, Any]:
         if visual.shape == "mesh":
             file = visual.mesh or ""
             if visual.path and not file.startswith("package://"):

@@ -6,6 +6,7 @@ from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.loops import CUTS, Coupling, CutJoint, Loop
 from torsor.mechanism.mechanism import Coordinate, Mechanism, Place, ends_of
 from torsor.mechanism.parts import Frame, Joint, Link, Visual
+from torsor.mechanism.shapes import Shape
 from torsor.mechanism.wheels import Wheel
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Mechanism",
     "Motor",
     "Place",
+    "Shape",
     "Spring",
     "Visual",
     "Wheel",

@@ -19,6 +19,7 @@ from torsor.mechanism.mechanism import Mechanism, check_unique
 from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.mechanism.postures import checked_postures
+from torsor.mechanism.shapes import Shape
 from torsor.mechanism.snap import snapped_parts
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
 
@@ -38,6 +39,7 @@ def build(
     active: Sequence[str] = (),
     posture_table: Mapping[str, Mapping[str, float]] | None = None,
     snap: float = 0.0,
+    allowed_collisions: Sequence[tuple[str, str, str]] = (),
 ) -> Mechanism:
     """Return the mechanism with these links, joints and frames.
 
@@ -46,7 +48,7 @@ def build(
     the given order, except that a parent comes before its children. ``gravity`` (3,) is in m/s^2, in base axes.
     ``loops`` are the loop closures, ``active`` the names of the driven coordinates, ``posture_table`` the positions of
     named postures. ``source`` is the name of the file, for messages. Angles within ``snap`` (rad) of multiples of pi/12
-    become exact.
+    become exact. ``allowed_collisions`` are pairs of links or frames that may touch, each with the reason.
 
     Example:
         >>> arm = Link("arm", mass=1.0, com=(0.5, 0, 0))
@@ -80,7 +82,13 @@ def build(
         closures.append(loop)
     table = {} if posture_table is None else posture_table
     postures = checked_postures(table, mechanism.joints, mechanism.position_names, where)
-    mechanism = replace(mechanism, loops=tuple(closures), active=tuple(active), posture_table=postures)
+    mechanism = replace(
+        mechanism,
+        loops=tuple(closures),
+        active=tuple(active),
+        posture_table=postures,
+        allowed_collisions=tuple(allowed_collisions),
+    )
     _warn_if_singular(mechanism, where)
     inertias = {link.name: link.inertia for link in mechanism.links}
     for joint in mechanism.joints:
@@ -258,9 +266,17 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
     visuals = tuple(
         replace(visual, pose=carrier[link.name][1] @ visual.pose) for link in group for visual in link.visuals
     )
+    shapes = [shape for link in group for shape in _merged_shapes(link, owner, carrier[link.name][1])]
     # Each link was checked by itself, and a sum of physical inertias is physical.
     strict = all(link.strict for link in group)
-    return Link(owner, mass, com, inertia, visuals, strict, group[0].source)
+    return Link(owner, mass, com, inertia, visuals, strict, group[0].source, tuple(shapes))
+
+
+def _merged_shapes(link: Link, owner: str, pose: np.ndarray) -> Iterable[Shape]:
+    """Return the shapes of a link in the axes of its owner; they remember the link that is a frame from now on."""
+    if link.name == owner:
+        return link.shapes
+    return (replace(shape, pose=pose @ shape.pose, link=shape.link or link.name) for shape in link.shapes)
 
 
 def _warn_if_singular(mechanism: Mechanism, where: str) -> None:

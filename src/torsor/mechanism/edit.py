@@ -23,7 +23,7 @@ M = TypeVar("M", bound=Mechanism)
 
 def rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
     """Return the robot with other links, joints and frames, sorted and merged by ``build``."""
-    kept = {"loops": robot.loops, "active": robot.active, "posture_table": robot.posture_table}
+    kept = {key: getattr(robot, key) for key in ("loops", "active", "posture_table", "allowed_collisions")}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
     built = build(links=links, joints=joints, frames=frames, **settings)
     # Other fields of the object, such as the target of a Robot, stay.
@@ -94,7 +94,9 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     postures = dict(robot.posture_table)
     for posture, q in other.posture_table.items():  # where both have it, one posture has the positions of both
         postures[own(posture)] = {**postures.get(own(posture), {}), **{own(key): x for key, x in q.items()}}
+    theirs = ((own(a), own(b), reason) for a, b, reason in other.allowed_collisions)
     kept: dict[str, Any] = {"loops": loops, "active": active, "posture_table": postures}
+    kept["allowed_collisions"] = (*robot.allowed_collisions, *theirs)
     return rebuilt(robot, links, [*robot.joints, weld, *joints], frames, **kept)
 
 
@@ -125,5 +127,7 @@ def subtree(robot: M, link: str | int) -> M:
     links = [Link(root), *(robot.links[i] for i in sorted(kept))]
     frames = [frame for frame in robot.frames if frame.link in {robot.links[i].name for i in kept}]
     joints = [robot.joints[i] for i in sorted(kept)]
-    parts = loops_of(robot, {*carriers, *(frame.name for frame in frames)} - {root}, joints)
+    places = {*carriers, *(frame.name for frame in frames)}
+    parts = loops_of(robot, places - {root}, joints)
+    parts["allowed_collisions"] = tuple(each for each in robot.allowed_collisions if {*each[:2]} <= places)
     return rebuilt(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)

@@ -28,7 +28,8 @@ def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), i
 def _with_body(robot: M, link: int, body: tuple[float, Array, Array]) -> M:
     """Return the robot with a body (mass, centre of mass, inertia about it) welded to a link (-1: the base)."""
     owner = carrier(robot, Place(link, np.eye(4)))
-    loaded = Link(owner.name, *composite(owner.body, body), owner.visuals, owner.strict)
+    mass, com, inertia = composite(owner.body, body)
+    loaded = replace(owner, mass=mass, com=com, inertia=inertia, source="")
     if link < 0:
         return replace(robot, base=loaded)
     return replace(robot, links=(*robot.links[:link], loaded, *robot.links[link + 1 :]))

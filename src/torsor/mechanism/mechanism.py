@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import frozen_array, is_whole, name_of
 from torsor.errors import ModelError, describe, listing, shortened
+from torsor.mechanism.allowed import checked_allowed
 from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop
 from torsor.mechanism.overview import overview
 from torsor.mechanism.part import Part
@@ -47,6 +48,7 @@ class Mechanism(Part):
     checks that the tree is in that form. ``gravity`` (3,) is an acceleration (m/s^2) in base axes. ``loops`` are the
     closures of the tree, and ``active`` the names of the coordinates that are driven while the loops are closed.
     ``posture_table`` has the values of positions, by name, of each named posture; ``postures`` are they as arrays.
+    ``allowed_collisions`` are pairs of links or frames whose shapes may touch, each with the reason.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Mechanism(Part):
     loops: tuple[Closure, ...] = ()
     active: tuple[str, ...] = ()
     posture_table: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    allowed_collisions: tuple[tuple[str, str, str], ...] = ()
 
     def __post_init__(self) -> None:
         name_of(self.name, "robot")
@@ -91,6 +94,7 @@ class Mechanism(Part):
                 )
         self._check_loops()
         self._set(posture_table=checked_postures(self.posture_table, self.joints, self.position_names, self.name))
+        self._set(allowed_collisions=checked_allowed(self.allowed_collisions, self.places, self.name))
 
     def _check_loops(self) -> None:
         """Raise ModelError if loops or ``active`` name frames or coordinates that do not exist, or a name is double."""

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import direction, flag, frozen_array, frozen_pose, name_of, number, one_of
+from torsor.checks import direction, flag, frozen_array, frozen_pose, instance_of, name_of, number, one_of
 from torsor.errors import ModelError, describe, shortened
 from torsor.faults import refuse_or_warn
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.flexible import Flexible
 from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.part import Part
+from torsor.mechanism.shapes import Shape
 from torsor.spatial import axis_frame, is_physical, make_pose
 
 # How many numbers give the size of each shape.
@@ -57,7 +58,7 @@ class Link(Part):
     """A rigid body: mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in the link's axes.
 
     ``strict=False`` accepts an inertia that no rigid body can have (``defect`` says why): published files contain such
-    inertias, and their dynamics is still well defined.
+    inertias, and their dynamics is still well defined. ``visuals`` are drawn, ``shapes`` collide.
 
     Example:
         >>> Link("arm", mass=1.0, com=(0, 0, 0.5), inertia=np.diag([0.1, 0.1, 0.01])).mass
@@ -71,6 +72,7 @@ class Link(Part):
     visuals: tuple[Visual, ...] = ()
     strict: bool = field(default=True, compare=False, repr=False)
     source: str = field(default="", compare=False, repr=False)
+    shapes: tuple[Shape, ...] = ()
 
     def __post_init__(self) -> None:
         name_of(self.name, "link", self.source)
@@ -80,7 +82,8 @@ class Link(Part):
         inertia = frozen_array(self.inertia, (3, 3), where, "inertia")
         if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
             raise ModelError(describe(f"inertia {shortened(inertia)} is not symmetric", where=where))
-        self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals))
+        shapes = tuple(instance_of(each, Shape, where, "one of its shapes") for each in self.shapes)
+        self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals), shapes=shapes)
         if flag(self.strict, where, "strict") and self.defect:
             refuse_or_warn(self.defect, strict=True)
             self._set(strict=False)  # where all faults of a file are collected, it is named once

@@ -1,10 +1,13 @@
 """Robot: every public method with its docstring. The work is in the functions that the methods call."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -16,7 +19,7 @@ from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.formats import write
-from torsor.mechanism import Mechanism, edit, edit_bodies, edit_drives, edit_joints, edit_loops, edit_postures
+from torsor.mechanism import Mechanism, Shape, edit, edit_bodies, edit_drives, edit_joints, edit_loops, edit_postures
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -31,6 +34,11 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.target import Target
 from torsor.robot.wrenches import wrench_at
 from torsor.viewable import Viewable
+
+if TYPE_CHECKING:
+    from torsor.collision.allowed import AllowedCollisions
+    from torsor.collision.distances import Distances
+    from torsor.collision.pairs import Pairs
 
 Two = tuple[Array, Array]
 Three = tuple[Array, Array, Array]
@@ -82,6 +90,128 @@ class Robot(Mechanism, Viewable):
     def closure(self) -> LoopClosure:
         """Scales, a reference configuration and independent equations of the loops."""
         return LoopClosure(self.kernels)
+
+    # Inverse kinematics
+
+    def inverse_kinematics(
+        self,
+        targets: Any,
+        q0: ArrayLike | None = None,
+        limits: bool = True,
+        tolerance: float = 1e-9,
+        restarts: int = 100,
+        posture: ArrayLike | None = None,
+        manipulability: bool = False,
+    ) -> Any:
+        """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
+
+        ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``torsor.kinematics``
+        (Pose, Position, Orientation, Direction, LookAt, CenterOfMass), with weights and hard ones; in base axes, m and
+        rad. Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
+        begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed.
+        With a ``posture`` (..., nq), the search goes on to the nearest solution to it, with ``manipulability`` to one
+        with more of it. What cannot be reached gets the nearest posture that was found, with ``solved`` False;
+        ``result.cause(index)`` says why.
+
+        Example:
+            >>> arm = torsor.library.ur5()
+            >>> there = arm.pose([0.3, -1.0, 1.2, 0.4, 0.9, -0.2], "ee_link")
+            >>> found = arm.inverse_kinematics({"ee_link": there})
+            >>> bool(found.solved), bool(np.allclose(arm.pose(found.q, "ee_link"), there, rtol=0, atol=1e-8))
+            (True, True)
+        """
+        options = {"tolerance": tolerance, "restarts": restarts, "posture": posture, "manipulability": manipulability}
+        return import_module("torsor.kinematics").inverse_kinematics(self, targets, q0, limits, **options)
+
+    def analytic_inverse_kinematics(self, pose: ArrayLike, place: str | int, limits: bool = True) -> Array:
+        """Return all postures (K, nq) of a six-axis arm with one pose (4, 4) of a place in base axes, in closed form.
+
+        For six revolute joints of which the first or the last three axes meet (a spherical wrist), or of which axes 2,
+        3 and 4 are parallel and 5 and 6 meet, from either end; a ModelError otherwise. Postures that differ by whole
+        turns are one; with ``limits``, those within the limits. Where a wrist is singular, one posture stands for all.
+
+        Example:
+            >>> arm = torsor.library.ur5()
+            >>> there = arm.pose([0.3, -1.0, 1.2, 0.4, 0.9, -0.2], "ee_link")
+            >>> arm.analytic_inverse_kinematics(there, "ee_link").shape
+            (8, 6)
+        """
+        found: Array = import_module("torsor.kinematics").analytic_inverse_kinematics(self, pose, place, limits)
+        return found
+
+    # Collision shapes
+
+    def distances(
+        self,
+        q: ArrayLike,
+        pairs: Pairs = None,
+        gradient: bool = False,
+        within: float | None = None,
+    ) -> Distances:
+        """Return signed distances (..., P) between collision shapes at q (..., nq), with normals and nearest points.
+
+        ``pairs`` are pairs of names of links, frames or shapes, or an allowed collision matrix; by default all pairs
+        but those of ``allowed_collision_matrix``. ``gradient=True`` adds the derivatives by the coordinates
+        (..., P, nv), exact where the nearest points are unique. Pairs of spheres and capsules, of planes with all
+        but meshes, and of spheres with boxes and cylinders are compiled; all others are computed by coal (the extra
+        ``collision``). With ``within`` (m), those whose bounding spheres are farther apart get the distance of these
+        spheres, a lower bound. See docs/shapes.md.
+
+        Example:
+            >>> ball = torsor.Shape("sphere", (0.1,))
+            >>> arm = torsor.library.planar_chain(3).with_shapes("base", [ball]).with_shapes("link3", [ball])
+            >>> found = arm.distances([0.0, 0.3, 0.0], [("base", "link3")], gradient=True)
+            >>> found.distance.round(6).tolist(), found.gradient.round(6).tolist()
+            ([1.777542], [[0.0, -0.149438, 0.0]])
+        """
+        from torsor.collision.pairs import distance_model
+
+        return distance_model(self, pairs, within)(q, gradient)
+
+    def allowed_collision_matrix(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
+        """Return which links may touch, and why: what ``distances`` leaves out by default.
+
+        These are the pairs of the file (<exclude> of MJCF, ``with_allowed_collisions``), links that a joint connects,
+        and links that always or never overlap in ``samples`` random postures within the limits (0: not sampled).
+        Edit it with ``allow`` and ``check``, save it as .srdf, and use it as ``pairs`` of ``distances``.
+
+        Example:
+            >>> ball = torsor.Shape("sphere", (0.1,))
+            >>> arm = torsor.library.planar_chain(3).with_shapes("link1", [ball]).with_shapes("link2", [ball])
+            >>> print(arm.allowed_collision_matrix(samples=0))
+            planar_chain: 1 pairs of 2 parts may touch
+            link1 - link2: adjacent
+        """
+        from torsor.collision.sampling import default_matrix
+
+        return default_matrix(self, samples, seed)
+
+    def with_shapes(self, place: str, shapes: Sequence[Shape]) -> Self:
+        """Return the robot with other collision shapes on a link or frame, in its axes; an empty list removes them.
+
+        Example:
+            >>> arm = torsor.library.two_link().with_shapes("link2", [torsor.Shape("capsule", (0.05, 0.4))])
+            >>> [shape.shape for shape in arm.links[1].shapes]
+            ['capsule']
+        """
+        from torsor.collision.pairs import with_shapes
+
+        return with_shapes(self, place, shapes)
+
+    def with_allowed_collisions(self, allowed: Any) -> Self:
+        """Return the robot with these links that may touch, in place of those of its file.
+
+        ``allowed`` is an allowed collision matrix, a list of (link, link, reason), or the path of an .srdf file, whose
+        <disable_collisions> are read.
+
+        Example:
+            >>> arm = torsor.library.two_link().with_allowed_collisions([("link1", "link2", "user")])
+            >>> arm.allowed_collisions
+            (('link1', 'link2', 'user'),)
+        """
+        from torsor.collision.pairs import with_allowed_collisions
+
+        return with_allowed_collisions(self, allowed)
 
     # Target, files and functions
 
@@ -207,6 +337,39 @@ class Robot(Mechanism, Viewable):
             1
         """
         return count_operations(self.function(name, place, external, forced, order, loops, **options))
+
+    def equations(
+        self,
+        name: str,
+        form: str = "latex",
+        symbols: bool | Sequence[str] | Mapping[str, Any] = False,
+        simplify: bool = True,
+        place: str | int | None = None,
+        forced: Sequence[str] | None = None,
+        loops: str | None = None,
+        digits: int = 6,
+    ) -> Any:
+        r"""Return the equations of a method, as LaTeX or as SymPy expressions (``Equations``); needs ``symbolic``.
+
+        They are those of the traced function, expanded exactly and written in the shortest of several forms: c_12 is
+        cos(q_1 + q_2), v is written as the rate of q. ``symbols`` writes the robot's numbers as symbols: True for all
+        (m mass, r centre of mass, I inertia, l length, g), or paths as in ``parametric``, with names in a mapping.
+        ``simplify=False`` gives the operations as they are computed, with names for what is used more than once: of
+        robots of any size. ``digits`` are those of numbers in LaTeX; ``place``, ``forced``, ``loops`` as in
+        ``function``.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(1)
+            >>> print(arm.equations("gravity_force", symbols=True))
+            \begin{aligned}
+            G_{1} &= c_{1} g m_{1} r_{1} \\
+            c_{1} &= \cos{\left(q_{1} \right)}
+            \end{aligned}
+        """
+        from torsor.robot.equations.equations import equations
+
+        request = self.kernels.request(name, place, forced=forced, loops=loops)
+        return equations(self, request, form, symbols, simplify, digits)
 
     # Forces
 
@@ -1079,7 +1242,7 @@ class Robot(Mechanism, Viewable):
 
     # Parameters
 
-    def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> "Parametric[Self]":
+    def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> Parametric[Self]:
         """Return the robot with some of its numbers as inputs of its methods, with derivatives by them.
 
         Paths are "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
@@ -1788,17 +1951,21 @@ class Robot(Mechanism, Viewable):
         return edit.subtree(self, link)
 
     def with_friction(
-        self, joint: str, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
+        self, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
     ) -> Self:
         """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
-        Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth);
-        0 is Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of the gear.
+        Without a joint, at all of them: a number for all, or one for each velocity of the joints (motors of elastic
+        joints are not among them, joints that follow others keep what they have). Arguments that are not given keep
+        their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb's law. "joint/motor"
+        means the friction of the joint's motor, at the output of the gear.
 
         Example:
             >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
             >>> robot.friction_force([3.0, 0.0]).tolist()
             [3.5, 0.0]
+            >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
+            [1.0, 0.5]
         """
         return edit_drives.with_friction(self, joint, coulomb, viscous, smooth)
 

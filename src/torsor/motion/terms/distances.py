@@ -1,11 +1,11 @@
 """Distances between bodies: spheres, capsules and half-spaces, fixed to links or to the world.
 
-Distances are exact. The distance of two segments, the axes of capsules, is the least of that between interior points
-and those of their ends from the other segment. Its square has continuous first derivatives wherever the nearest points
-are unique (not for parallel axes that overlap), and second ones except where a nearest point reaches an end.
+Distances are exact. The square of the distance of two segments, the axes of capsules, has continuous first derivatives
+wherever the nearest points are unique (not for parallel axes that overlap), and second ones except where a nearest
+point reaches an end.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +13,16 @@ import casadi as ca
 import numpy as np
 
 from torsor.checks import frozen_array, number, several
+from torsor.collision.contacts import contact_points, has_contact_points
+from torsor.collision.pairs import named_shapes
+from torsor.collision.placed import Placed, placed_shapes
+from torsor.collision.segments import segment_distance
 from torsor.errors import ModelError, describe
+from torsor.mechanism import Shape
 from torsor.motion.terms.frames import direction, point_of
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
-
-PARALLEL = 1e-9  # squared sine of the angle below which segments count as parallel
+from torsor.spatial import axis_frame, make_pose
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,38 +116,48 @@ def _points(body: Sphere | Capsule, node: Node) -> tuple[list[ca.SX], float]:
     return [point_of(node, body.link, each) for each in own], body.radius
 
 
-def _from_segment(p: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
-    """Return the squared distance of a point from a segment."""
-    along = end - start
-    s = ca.fmax(0, ca.fmin(1, ca.dot(p - start, along) / ca.sumsqr(along)))
-    return ca.sumsqr(p - start - s * along)
+def _of_shapes(name: str, node: Node) -> list["Body | Placed"]:
+    """Return the collision shapes of a link, frame or shape; spheres, capsules and planes as bodies of their own."""
+    shapes = placed_shapes(node.robot)
+    found = list[Body | Placed]()
+    for index in named_shapes(node.robot, shapes, name):
+        each = shapes[index]
+        link = _place(each, node)
+        R, p, size = each.shape.pose[:3, :3], each.shape.pose[:3, 3], each.shape.size
+        if each.shape.shape == "sphere" or (each.shape.shape == "capsule" and not size[1]):
+            found.append(Sphere(link=link, name=each.name, radius=size[0], center=p))
+        elif each.shape.shape == "capsule":
+            half = R[:, 2] * size[1] / 2
+            found.append(Capsule(link=link, name=each.name, start=p - half, end=p + half, radius=size[0]))
+        elif each.shape.shape == "plane":
+            found.append(HalfSpace(link=link, name=each.name, normal=R[:, 2], point=p))
+        else:
+            found.append(each)
+    return found
 
 
-def segment_distance(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> ca.SX:
-    """Return the squared distance of two segments, or points, each given by its ends (3 x 1).
+def _as_shape(body: "Body | Placed") -> Shape:
+    """Return a body as a collision shape in the axes of its link."""
+    if isinstance(body, Placed):
+        return body.shape
+    if isinstance(body, Sphere):
+        return Shape("sphere", (body.radius,), make_pose(p=body.center))
+    if isinstance(body, HalfSpace):
+        return Shape("plane", (), make_pose(axis_frame(direction(body.normal, body.title, "normal")), body.point))
+    start, end = (np.asarray(each, dtype=float) for each in (body.start, body.end))
+    pose = make_pose(axis_frame(end - start), (start + end) / 2)
+    return Shape("capsule", (body.radius, float(np.linalg.norm(end - start))), pose)
 
-    Example:
-        >>> across = [ca.SX([0, -1, 2]), ca.SX([0, 1, 2])]
-        >>> segment_distance([ca.SX([-1, 0, 0]), ca.SX([1, 0, 0])], across)
-        SX(4)
-    """
-    if len(first) == 1 and len(second) == 1:
-        return ca.sumsqr(first[0] - second[0])
-    if len(first) == 1 or len(second) == 1:
-        point, segment = (first[0], second) if len(first) == 1 else (second[0], first)
-        return _from_segment(point, *segment)
-    ends = [_from_segment(p, *second) for p in first] + [_from_segment(p, *first) for p in second]
-    least = ends[0]
-    for each in ends[1:]:
-        least = ca.fmin(least, each)
-    a, b, r = first[1] - first[0], second[1] - second[0], first[0] - second[0]
-    aa, bb, ab, ar, br = ca.sumsqr(a), ca.sumsqr(b), ca.dot(a, b), ca.dot(a, r), ca.dot(b, r)
-    area = aa * bb - ab * ab
-    apart = area > PARALLEL * aa * bb
-    safe = ca.if_else(apart, area, 1)  # the other branch is evaluated too
-    s, t = (ab * br - bb * ar) / safe, (aa * br - ab * ar) / safe
-    inside = ca.logic_and(apart, ca.logic_and(ca.logic_and(s > 0, s < 1), ca.logic_and(t > 0, t < 1)))
-    return ca.if_else(inside, ca.sumsqr(r + s * a - t * b), least)
+
+def _place(body: "Body | Placed", node: Node) -> str | None:
+    """Return the name of the link or frame that a body is fixed to; None is the base."""
+    if isinstance(body, Placed):
+        return None if body.link < 0 else node.robot.links[body.link].name
+    return body.link
+
+
+def _title(body: "Body | Placed") -> str:
+    return body.name if isinstance(body, Placed) else body.title
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -151,8 +165,11 @@ class Clearance(Constraint):
     """Two bodies keep at least ``least`` (m) apart, or each of several from each of several others.
 
     ``first`` and ``second`` are one or more of ``Sphere``, ``Capsule`` and ``HalfSpace`` (or tables with a ``kind``),
-    on links or frames, or in the world. Between spheres and capsules a row is (distance of their axes / D)^2 >= 1 with
-    D = both radii + ``least``; against a half-space it is the height of the centre, or of both ends, less the radius.
+    on links or frames, or in the world; or names of links, frames or shapes, which stand for the robot's own collision
+    shapes. Of these, boxes and cylinders keep clear of planes and spheres; other pairs need capsules in their place
+    (``torsor.collision.enclosing_capsule``). Between spheres and capsules a row is (distance of their axes / D)^2 >= 1
+    with D = both radii + ``least``; against a half-space it is the height of the centre, or of both ends, less the
+    radius; of other shapes it is the distance of each point of contact.
     All are exact. Where two axes meet, the row has no gradient: bodies must not intersect at the start.
 
     Example:
@@ -169,25 +186,41 @@ class Clearance(Constraint):
         """Return the rows of all pairs."""
         number(self.least, self.title, "least", least=0.0)
         sides = [self._bodies(node, each) for each in (self.first, self.second)]
-        pairs = [(a, b, f"{a.title} from {b.title}") for a in sides[0] for b in sides[1]]
+        pairs = [(a, b, f"{_title(a)} from {_title(b)}") for a in sides[0] for b in sides[1]]
         found = [(*each, label) for a, b, label in pairs for each in self._pair(a, b, node)]
         rows, lower, labels = zip(*found, strict=True)
         return Rows(ca.vertcat(*rows), np.array(lower), np.full(len(rows), np.inf), labels)
 
-    def _bodies(self, node: Node, given: Any) -> list[Body]:
-        bodies = [_body(each, self.title) for each in ([given] if isinstance(given, Mapping) else several(given))]
+    def _bodies(self, node: Node, given: Any) -> list["Body | Placed"]:
+        bodies = list[Body | Placed]()
+        for each in [given] if isinstance(given, (Mapping, str)) else several(given):
+            bodies += _of_shapes(each, node) if isinstance(each, str) else [_body(each, self.title)]
         if not bodies:
             raise ModelError(describe("no body is given", where=self.title, fix="give first and second"))
         for body in bodies:
-            if body.link is not None:
+            if not isinstance(body, Placed) and body.link is not None:
                 node.robot.place(body.link)
         return bodies
 
-    def _pair(self, a: Body, b: Body, node: Node) -> list[tuple[ca.SX, float]]:
+    def _shaped(self, a: "Body | Placed", b: "Body | Placed", node: Node) -> list[tuple[ca.SX, float]]:
+        """Return rows of a pair with a box, cylinder, ellipsoid or mesh: their points of contact keep the distance."""
+        shapes = _as_shape(a), _as_shape(b)
+        if not has_contact_points(*shapes):
+            found = f"{_title(a)!r} is a {shapes[0].shape} and {_title(b)!r} a {shapes[1].shape}"
+            fix = "robot.with_shapes(link, [torsor.collision.enclosing_capsule(shape)]) puts capsules in their place"
+            raise ModelError(describe(found, where=self.title, allowed="pairs with a closed form", fix=fix))
+        poses = [ca.SX(np.eye(4)) if at is None else node.pose(at) for at in (_place(a, node), _place(b, node))]
+        points = contact_points(shapes[0], poses[0], shapes[1], poses[1])
+        return [(point.distance, self.least) for point in points]
+
+    def _pair(self, a: "Body | Placed", b: "Body | Placed", node: Node) -> list[tuple[ca.SX, float]]:
         """Return rows with their lower bounds."""
-        if a.link == b.link or (isinstance(a, HalfSpace) and isinstance(b, HalfSpace)):
-            found = f"{a.title} and {b.title}"
+        same = _place(a, node) == _place(b, node)
+        if same or (isinstance(a, HalfSpace) and isinstance(b, HalfSpace)):
+            found = f"{_title(a)} and {_title(b)}"
             raise ModelError(describe(found, where=self.title, allowed="bodies of two links, not two half-spaces"))
+        if isinstance(a, Placed) or isinstance(b, Placed):
+            return self._shaped(a, b, node)
         if isinstance(b, HalfSpace):
             a, b = b, a
         if isinstance(a, HalfSpace):

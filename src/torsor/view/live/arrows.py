@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.meshes.triangles import turned
 from torsor.view.live.figure import PLAIN
-from torsor.view.scene.triangles import turned
 
 AROUND = 8  # corners of circles
 SHAPE = turned([(0.0, 0.0), (1.0, 0.0), (1.0, 0.72), (2.7, 0.72), (0.0, 1.0)], AROUND)  # along z, of length 1

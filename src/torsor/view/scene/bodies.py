@@ -5,9 +5,9 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
+from torsor.meshes.triangles import Triangles
 from torsor.spatial import make_pose
 from torsor.view.scene.solids import Solid, ball, rod
-from torsor.view.scene.triangles import Triangles
 
 THIN = 0.014  # radius of a bone, as a fraction of the size of the robot
 SLENDER = 0.02  # an ellipsoid with a semi-axis below this fraction of its largest is no body that one could see

@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
+from torsor.meshes.triangles import Triangles, cylinder, joined, sphere
 from torsor.view.scene.scene import Scene, Shown
 from torsor.view.scene.solids import UNITS, Solid
-from torsor.view.scene.triangles import Triangles, cylinder, joined, sphere
 
 LEVELS = ((24, 16), (16, 12), (16, 10), (12, 8), (10, 6))  # corners of circles, of bodies and of rods and joints
 

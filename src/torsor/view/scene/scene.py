@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
 from torsor.mechanism import Visual
+from torsor.meshes.mesh_files import Painted, read_painted
+from torsor.meshes.triangles import Triangles, capsule, joined
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.view.scene.beams import Beam, beams, is_beam
 from torsor.view.scene.bodies import bones, ellipsoid_solid, joint_mark, size_of
-from torsor.view.scene.mesh_files import Painted, read_painted
 from torsor.view.scene.proportions import bone_radius
 from torsor.view.scene.solids import Solid, ball, surface_of
 from torsor.view.scene.things import BROWN, FIXED, WOOD, Carried, Thing, fixed_solids
-from torsor.view.scene.triangles import Triangles, capsule, joined
 
 Color = tuple[float, float, float, float]
 GREY: Color = (0.62, 0.65, 0.69, 1.0)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.meshes.triangles import Triangles, box, cylinder, joined, sphere
 from torsor.spatial import axis_frame, make_pose
-from torsor.view.scene.triangles import Triangles, box, cylinder, joined, sphere
 
 UNITS = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0), "cylinder": cylinder(1.0, 1.0)}
 """The surfaces of solids of size 1: edges of a box, radius of a ball, radius and length of a cylinder along z."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
-from torsor.view.scene.triangles import Triangles
+from torsor.meshes.triangles import Triangles
 
 Color = tuple[float, float, float, float]
 LARGEST = 2**20  # bytes of a file of materials

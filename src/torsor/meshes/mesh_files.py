@@ -9,8 +9,8 @@ import numpy as np
 
 from torsor.errors import ModelError, describe, missing
 from torsor.formats.mesh_folders import ALLOWED, is_inside
-from torsor.view.scene.mesh_colors import Materials, painted, without_textures
-from torsor.view.scene.triangles import Triangles, joined
+from torsor.meshes.mesh_colors import Materials, painted, without_textures
+from torsor.meshes.triangles import Triangles, joined
 
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb")
 LARGEST = 256 * 2**20  # bytes of a mesh file
