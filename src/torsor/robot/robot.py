@@ -825,8 +825,21 @@ class Robot(Mechanism, Viewable):
             True
         """
         one_of(kind, ("dynamic", "kinematic"), self.name, "kind of null_space")
-        name = "null_space" if kind == "dynamic" else "kinematic_null_space"
-        return self.kernels.at_place(name, (q,), place, "local", point, out, rows)
+        if kind == "kinematic":
+            return self.kinematic_null_space(q, place, rows, point, out)
+        return self.kernels.at_place("null_space", (q,), place, "local", point, out, rows)
+
+    def kinematic_null_space(
+        self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return ``null_space(q, place, "kinematic", rows, point)``: N = 1 - J^+ J (..., nv, nv).
+
+        Example:
+            >>> arm = torsor.library.planar_chain(3)
+            >>> float(arm.kinematic_null_space([0.1, 0.2, 0.3], "link3", "linear").trace().round(9))
+            1.0
+        """
+        return self.kernels.at_place("kinematic_null_space", (q,), place, "local", point, out, rows)
 
     def wrench_at(
         self,
