@@ -5,7 +5,20 @@ from torsor.simulation.methods import METHODS
 from torsor.simulation.rollout import rollout
 from torsor.simulation.rollouts import Rollout
 from torsor.simulation.samples import Crossings, SimulationError
+from torsor.simulation.sensitivities import Sensitivity, sensitivity, step_derivatives
 from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Trajectory
 
-__all__ = ["METHODS", "SUFFIXES", "Crossings", "Rollout", "SimulationError", "Trajectory", "rollout", "simulate"]
+__all__ = [
+    "METHODS",
+    "SUFFIXES",
+    "Crossings",
+    "Rollout",
+    "Sensitivity",
+    "SimulationError",
+    "Trajectory",
+    "rollout",
+    "sensitivity",
+    "simulate",
+    "step_derivatives",
+]

@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.control.whole_body.program import INFINITE
-from torsor.errors import describe
+from torsor.errors import missing
 
 SOLVED, INFEASIBLE = 1, -1
 # Relative to the largest entry: singular values of equations that are zero, and contradictions between equations.
@@ -29,9 +29,8 @@ def solver() -> Any:
     """Return the module of the solver, which is an optional package."""
     try:
         import daqp
-    except ImportError as error:
-        text = describe("whole-body control needs the package daqp", fix="pip install 'torsor[wbc]'")
-        raise ImportError(text) from error
+    except ImportError:
+        raise missing("whole-body control needs DAQP, which is not installed", "wbc") from None
     return daqp
 
 
