@@ -286,12 +286,15 @@ PAGES = ["README.md", *(str(each.relative_to(ROOT)) for each in sorted((ROOT / "
 
 RUN = [page for page in PAGES if "tutorials" not in page]  # those have tests of their own
 LONG = {"docs/motion.md"}
+NEEDS = {"docs/whole_body.md": "daqp"}  # optional packages of pages
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in RUN])
 def test_documents_run_and_print_what_they_say(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if page in NEEDS:
+        pytest.importorskip(NEEDS[page], reason=f"{NEEDS[page]} is not installed")
     monkeypatch.chdir(tmp_path)
     reader: dict[str, object] = {}  # who follows a page types one block after the other
     for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -132,7 +133,7 @@ class WholeBody:
         """
         given = self._targets(targets or {}) if targets or self._given else ()
         H, g, A, lower, upper, F, h = self._kernel(t, q, v, *given)
-        if H.ndim > 2 or not np.isfinite(g @ g + h @ h):
+        if H.ndim > 2 or not isfinite(g.dot(g) + h.dot(h)):
             self._refuse(t, q, v)
         problem = Problem(H, g, A, lower, upper, self.program.kinds)
         x, flag, _ = solve(problem)

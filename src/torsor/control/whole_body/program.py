@@ -22,6 +22,7 @@ from torsor.arrays import Array
 from torsor.control.whole_body.contacts import PointContact, SurfaceContact
 from torsor.control.whole_body.symbols import Symbols
 from torsor.control.whole_body.tasks import Posture, Task
+from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 
 INFINITE = 1e30  # a bound that is none, for the solver
@@ -123,7 +124,7 @@ def program(
         first += each.size
 
     A = ca.vertcat(ca.SX(0, nv + count), *rows.A)
-    results = [H, g, A, ca.vertcat(lower, *rows.lower), ca.vertcat(upper, *rows.upper), F, h]
+    results = [symmetric(H), g, A, ca.vertcat(lower, *rows.lower), ca.vertcat(upper, *rows.upper), F, h]
     inputs = {"t": at.t, "q": at.q, "v": at.v}
     if targets:
         inputs["targets"] = ca.vertcat(*(ca.vec(each.T) for each in targets.values()))

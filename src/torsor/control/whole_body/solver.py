@@ -1,6 +1,8 @@
 """Quadratic programs of one state: solved by DAQP, and what is in conflict where there is no solution."""
 
 from collections.abc import Iterable
+from functools import cache
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +27,7 @@ class Problem(NamedTuple):
     kinds: Array
 
 
+@cache
 def solver() -> Any:
     """Return the module of the solver, which is an optional package."""
     try:
@@ -41,7 +44,7 @@ def solve(problem: Problem) -> tuple[Array, int, Array]:
     """
     H, g, A, lower, upper, kinds = problem
     x, _, flag, info = solver().solve(H, g, A, upper, lower, kinds.copy())
-    if flag in (SOLVED, INFEASIBLE) and np.isfinite(x).all():
+    if flag in (SOLVED, INFEASIBLE) and isfinite(x.dot(x)):
         return x, int(flag), info["lam"]
     return _solve_independent(problem)
 
