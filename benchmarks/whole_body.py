@@ -5,6 +5,8 @@ posture, and limits of torques, velocities and positions. If TSID is installed, 
 contacts and the tasks that it has runs beside it.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 import torsor
@@ -48,7 +50,7 @@ def controller(robot: torsor.Robot, q: np.ndarray) -> WholeBody:
     return WholeBody(robot, tasks, [SurfaceContact(each, LENGTH, WIDTH, friction=FRICTION) for each in SOLES])
 
 
-def tsid_call(path: str, robot: torsor.Robot, q: np.ndarray):  # noqa: ANN201 (a function of a peer without types)
+def tsid_call(path: str, robot: torsor.Robot, q: np.ndarray) -> Callable[[], None]:
     """Return a function that computes TSID's problem and solves it."""
     import pinocchio as pin
     import tsid

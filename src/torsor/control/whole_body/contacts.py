@@ -42,7 +42,7 @@ class Contact:
 
     def __post_init__(self) -> None:
         positive(self.friction, self.where, "friction")
-        number(self.damping, self.where, "damping")
+        number(self.damping, self.where, "damping", least=0)
         if self.most != inf:
             positive(self.most, self.where, "most")
 

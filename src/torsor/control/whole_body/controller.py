@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import flag, indices_of, instance_of, number, positive, vectors
+from torsor.checks import flag, indices_of, instance_of, number, positive, rows, vectors
 from torsor.compiler import AnyKernel, compile
 from torsor.control.drives import check_no_flexible_links, check_rigid, check_tree
 from torsor.control.whole_body import contacts as kinds_of_contact
@@ -72,7 +72,8 @@ class WholeBody:
         check_rigid(robot, "WholeBody", "fix the motors (robot.without_motor), or use control.mixed")
         check_no_flexible_links(robot, "WholeBody")
         where = f"{robot.name}: WholeBody"
-        self.robot, self.tasks, self.contacts = robot, tuple(tasks), tuple(contacts)
+        self.robot, self.tasks = robot, tuple(rows(tasks, where, "tasks"))
+        self.contacts: tuple[Contact, ...] = tuple(rows(contacts, where, "contacts"))
         if not self.tasks:
             raise ModelError(describe("no task", where=where, fix="tasks=[control.Posture(q), ...]"))
         for task in self.tasks:
@@ -86,7 +87,10 @@ class WholeBody:
             [task.label for task in self.tasks if task.target is None], "tasks whose target is given later", where
         )
         _check_once([each.place for each in self.contacts], "contacts", where)
-        weights = tuple(positive(each, where, "regularisation") for each in regularisation)
+        weights = [positive(each, where, "regularisation") for each in rows(regularisation, where, "regularisation")]
+        if len(weights) != 2:
+            allowed = "two numbers: of accelerations and of forces"
+            raise ModelError(describe(f"regularisation is {regularisation}", where=where, allowed=allowed))
         self._given = tuple(k for k, task in enumerate(self.tasks) if task.target is None)
         self._settings = Settings(
             _passive(robot, passive, where),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from functools import cache
-from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +10,10 @@ from torsor.arrays import Array
 from torsor.control.whole_body.program import INFINITE
 from torsor.errors import missing
 
-SOLVED, INFEASIBLE = 1, -1
+SOLVED, INFEASIBLE, FAILED = 1, -1, -4
 # Relative to the largest entry: singular values of equations that are zero, and contradictions between equations.
 ZERO, CONTRADICTION = 1e-10, 1e-8
+MISSED = 1e-6  # of a row, relative to the largest: the tolerance of the solver
 
 
 class Problem(NamedTuple):
@@ -44,9 +44,16 @@ def solve(problem: Problem) -> tuple[Array, int, Array]:
     """
     H, g, A, lower, upper, kinds = problem
     x, _, flag, info = solver().solve(H, g, A, upper, lower, kinds.copy())
-    if flag in (SOLVED, INFEASIBLE) and isfinite(x.dot(x)):
+    if flag == INFEASIBLE or (flag == SOLVED and _holds(problem, x)):
         return x, int(flag), info["lam"]
     return _solve_independent(problem)
+
+
+def _holds(problem: Problem, x: Array) -> bool:
+    """Whether x satisfies the equations and inequalities: a solver may stop early where equations are dependent."""
+    first, found = len(problem.lower) - len(problem.A), problem.A.dot(x)
+    missed = max((problem.lower[first:] - found).max(initial=0.0), (found - problem.upper[first:]).max(initial=0.0))
+    return bool(missed <= MISSED * (1.0 + abs(found).max(initial=0.0)))  # False for NaN
 
 
 def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
@@ -69,6 +76,8 @@ def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
     sense = np.zeros(len(low), dtype=np.int32)
     sense[first : first + len(value)] = 5
     x, _, flag, info = solver().solve(H, g, np.ascontiguousarray(rows), high, low, sense)
+    if flag == SOLVED and not _holds(problem, x):
+        flag = FAILED
     multipliers[others] = np.delete(info["lam"], range(first, first + len(value)))
     multipliers[first + equal] = U[:, keep] @ (info["lam"][first : first + len(value)] / s[keep])
     return x, int(flag), multipliers

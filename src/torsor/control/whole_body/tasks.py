@@ -41,7 +41,7 @@ class Task:
         if self.weight != inf:
             positive(self.weight, where, "weight")
         positive(self.bandwidth, where, "bandwidth")
-        number(self.damping, where, "damping")
+        number(self.damping, where, "damping", least=0)
         if self.name:
             name_of(self.name, "task")
 
