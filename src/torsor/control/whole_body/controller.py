@@ -99,8 +99,6 @@ class WholeBody:
             flag(effort_limits, where, "effort_limits"),
             flag(joint_limits, where, "joint_limits"),
         )
-        self._driven = np.ones(robot.nv)
-        self._driven[list(self._settings.passive)] = 0.0
 
     def __repr__(self) -> str:
         return f"<WholeBody of {self.robot.name!r}, tasks: {len(self.tasks)}, contacts: {len(self.contacts)}>"
@@ -136,10 +134,11 @@ class WholeBody:
         ``targets`` are those of the tasks that were made without one, by the name of the task (or its place).
         """
         given = self._targets(targets or {}) if targets or self._given else ()
-        H, g, A, lower, upper, F, h = self._kernel(t, q, v, *given)
+        H, g, A, lower, upper, h = self._kernel(t, q, v, *given)
         if H.ndim > 2 or not isfinite(g.dot(g) + h.dot(h)):
             self._refuse(t, q, v)
-        problem = Problem(H, g, A, lower, upper, self.program.kinds)
+        equations, driven = self.program.equations, self.program.driven
+        problem = Problem(H, g, A, lower, upper, self.program.kinds, equations)
         x, flag, _ = solve(problem)
         nv, forces = self.robot.nv, self.program.forces
         if flag != SOLVED:
@@ -149,7 +148,8 @@ class WholeBody:
             return WholeBodyResult(
                 status, nothing[:nv], nothing[:nv], {k: nothing[i] for k, i in forces.items()}, names
             )
-        tau = (F @ x + h) * self._driven
+        tau = np.zeros(nv)
+        tau[driven] = A[equations : equations + len(driven)].dot(x) + h[driven]
         return WholeBodyResult("solved", tau, x[:nv], {k: x[i] for k, i in forces.items()})
 
     def _targets(self, targets: Mapping[str, ArrayLike]) -> tuple[Array]:

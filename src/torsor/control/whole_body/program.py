@@ -45,13 +45,17 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """``function`` gives H, g, A, lower, upper, F and h: the program, and tau = F x + h (nv) of its solution x.
+    """``function`` gives H, g, A, lower, upper and h: the program of x, and the forces h (nv) of zero acceleration.
 
-    The first ``bounds`` entries of lower and upper are bounds of the first variables, the others those of A x.
-    ``kinds`` are 5 for equations and 0 for inequalities. ``groups`` are the entries by the name of what they are.
+    The rows of A are the ``equations``, of which there are that many, then those of the coordinates ``driven``: the
+    forces of the drives are these rows times x, plus h. Rows of friction follow. The first ``bounds`` entries of lower
+    and upper are bounds of the first variables, the others those of A x. ``kinds`` are 5 for equations and 0 for
+    inequalities. ``groups`` are the entries by the name of what they are, ``forces`` the variables of each contact.
     """
 
     function: ca.Function
+    equations: int
+    driven: Array
     bounds: int
     kinds: Array
     groups: dict[str, Array]
@@ -107,10 +111,11 @@ def program(
         H[:nv, :nv] += task.weight * (J.T @ J)
         g[:nv] -= task.weight * (J.T @ b)
 
-    limited = [k for k in driven if np.isfinite(robot.effort_limit[k])] if settings.effort_limits else []
-    if limited:
-        limit = ca.SX(ca.DM(robot.effort_limit[limited]))
-        rows.add("torque limits", F[limited, :], -limit - h[limited], limit - h[limited])
+    equations = sum(kind == 5 for kind in rows.kinds)
+    if driven:
+        most = np.minimum(robot.effort_limit[driven], INFINITE) if settings.effort_limits else [INFINITE] * len(driven)
+        limit = ca.SX(ca.DM(most))
+        rows.add("torque limits", F[driven, :], -limit - h[driven], limit - h[driven])
     forces, first = dict[str, slice](), nv
     for each in contacts:
         forces[each.place] = slice(first, first + each.size)
@@ -124,14 +129,22 @@ def program(
         first += each.size
 
     A = ca.vertcat(ca.SX(0, nv + count), *rows.A)
-    results = [symmetric(H), g, A, ca.vertcat(lower, *rows.lower), ca.vertcat(upper, *rows.upper), F, h]
+    results = [symmetric(H), g, A, ca.vertcat(lower, *rows.lower), ca.vertcat(upper, *rows.upper), h]
     inputs = {"t": at.t, "q": at.q, "v": at.v}
     if targets:
         inputs["targets"] = ca.vertcat(*(ca.vec(each.T) for each in targets.values()))
-    dense, names = ca.cse([ca.densify(each) for each in results]), ["H", "g", "A", "lower", "upper", "F", "h"]
+    dense, names = ca.cse([ca.densify(each) for each in results]), ["H", "g", "A", "lower", "upper", "h"]
     traced = ca.Function("whole_body", list(inputs.values()), dense, list(inputs), names)
     groups = {name: np.array(each) for name, each in rows.groups.items()}
-    return Program(traced, lower.size1(), np.array(rows.kinds, dtype=np.int32), groups, forces)
+    return Program(
+        traced,
+        equations,
+        np.array(driven, dtype=int),
+        lower.size1(),
+        np.array(rows.kinds, dtype=np.int32),
+        groups,
+        forces,
+    )
 
 
 def _matrix(shape: tuple[int, ...]) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import cache
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,14 @@ from torsor.errors import missing
 SOLVED, INFEASIBLE, FAILED = 1, -1, -4
 # Relative to the largest entry: singular values of equations that are zero, and contradictions between equations.
 ZERO, CONTRADICTION = 1e-10, 1e-8
-MISSED = 1e-6  # of a row, relative to the largest: the tolerance of the solver
+MISSED = 1e-8  # what equations may miss, relative to their right sides: rounding leaves 1e-12
 
 
 class Problem(NamedTuple):
-    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper: the first entries are bounds of x; kinds are 5 for equations."""
+    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper: the first entries are bounds of x; kinds are 5 for equations.
+
+    ``equations`` is the number of equations whose solution is checked: the first rows of A.
+    """
 
     H: Array
     g: Array
@@ -25,6 +29,7 @@ class Problem(NamedTuple):
     lower: Array
     upper: Array
     kinds: Array
+    equations: int = 0
 
 
 @cache
@@ -42,7 +47,7 @@ def solve(problem: Problem) -> tuple[Array, int, Array]:
 
     Equations that depend on each other stop the solver: they are then replaced by independent ones.
     """
-    H, g, A, lower, upper, kinds = problem
+    H, g, A, lower, upper, kinds, _ = problem
     x, _, flag, info = solver().solve(H, g, A, upper, lower, kinds.copy())
     if flag == INFEASIBLE or (flag == SOLVED and _holds(problem, x)):
         return x, int(flag), info["lam"]
@@ -50,15 +55,18 @@ def solve(problem: Problem) -> tuple[Array, int, Array]:
 
 
 def _holds(problem: Problem, x: Array) -> bool:
-    """Whether x satisfies the equations and inequalities: a solver may stop early where equations are dependent."""
-    first, found = len(problem.lower) - len(problem.A), problem.A.dot(x)
-    missed = max((problem.lower[first:] - found).max(initial=0.0), (found - problem.upper[first:]).max(initial=0.0))
-    return bool(missed <= MISSED * (1.0 + abs(found).max(initial=0.0)))  # False for NaN
+    """Whether x satisfies the equations: a solver may stop early where they depend on each other."""
+    if not problem.equations:
+        return isfinite(x.dot(x))
+    first, last = len(problem.lower) - len(problem.A), problem.equations
+    found, wanted = problem.A[:last].dot(x), problem.upper[first : first + last]
+    left = found - wanted
+    return bool(left.dot(left) <= MISSED**2 * (1.0 + wanted.dot(wanted)))  # False for NaN
 
 
 def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
     """Return the same, with the equations replaced by independent ones; contradictions are infeasible."""
-    H, g, A, lower, upper, kinds = problem
+    H, g, A, lower, upper, kinds, _ = problem
     first = len(lower) - len(A)
     equal = np.flatnonzero(kinds[first:] == 5)
     U, s, V = np.linalg.svd(A[equal], full_matrices=False)
@@ -95,7 +103,7 @@ def conflict(problem: Problem, groups: dict[str, Array], kept: Iterable[str]) ->
             continue
         before = lower[rows], upper[rows], kinds[rows]
         lower[rows], upper[rows], kinds[rows] = -INFINITE, INFINITE, 0
-        if solve(problem._replace(lower=lower, upper=upper, kinds=kinds))[1] != INFEASIBLE:
+        if solve(problem._replace(lower=lower, upper=upper, kinds=kinds, equations=0))[1] != INFEASIBLE:
             lower[rows], upper[rows], kinds[rows] = before
             needed.append(name)
     return tuple(needed)
