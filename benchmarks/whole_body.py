@@ -1,16 +1,13 @@
 """Measure one call of whole-body control of Talos: the kernel, the solver and all of it; print a table as Markdown.
 
 Talos stands on both feet (surface contacts) with tasks for its centre of mass, trunk, left hand, angular momentum and
-posture, and limits of torques, velocities and positions. If TSID is installed, its inverse dynamics with the same
-contacts and the tasks that it has runs beside it.
+posture, and limits of torques, velocities and positions.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 
 import torsor
-from torsor.bench.measure import best_small, has, robot_file
+from torsor.bench.measure import best_small, robot_file
 from torsor.control import (
     AngularMomentum,
     CenterOfMass,
@@ -50,59 +47,6 @@ def controller(robot: torsor.Robot, q: np.ndarray) -> WholeBody:
     return WholeBody(robot, tasks, [SurfaceContact(each, LENGTH, WIDTH, friction=FRICTION) for each in SOLES])
 
 
-def tsid_call(path: str, robot: torsor.Robot, q: np.ndarray) -> Callable[[], None]:
-    """Return a function that computes TSID's problem and solves it."""
-    import pinocchio as pin
-    import tsid
-
-    wrapper = tsid.RobotWrapper(path, [], pin.JointModelFreeFlyer(), False)
-    model = wrapper.model()
-    from torsor.bench.coordinates import PinocchioCoordinates
-
-    q_p = PinocchioCoordinates(robot, model).positions(q)
-    v_p = np.zeros(model.nv)
-    formulation = tsid.InverseDynamicsFormulationAccForce("tsid", wrapper, False)
-    formulation.computeProblemData(0.0, q_p, v_p)
-    corners = np.array([[-LENGTH, -LENGTH, LENGTH, LENGTH], [-WIDTH, WIDTH, -WIDTH, WIDTH], [0.0] * 4])
-    for sole in SOLES:
-        contact = tsid.Contact6d(sole, wrapper, sole, corners, np.array([0.0, 0, 1]), FRICTION, 0.0, 1e4)
-        contact.setKp(np.zeros(6))
-        contact.setKd(20.0 * np.ones(6))
-        contact.setReference(wrapper.framePosition(formulation.data(), model.getFrameId(sole)))
-        formulation.addRigidContact(contact, 1e-9)
-    com = tsid.TaskComEquality("com", wrapper)
-    com.setKp(100.0 * np.ones(3))
-    com.setKd(20.0 * np.ones(3))
-    formulation.addMotionTask(com, 10.0, 1, 0.0)
-    com.setReference(tsid.TrajectoryEuclidianConstant("com", wrapper.com(formulation.data())).computeNext())
-    posture = tsid.TaskJointPosture("posture", wrapper)
-    posture.setKp(100.0 * np.ones(wrapper.na))
-    posture.setKd(20.0 * np.ones(wrapper.na))
-    formulation.addMotionTask(posture, 0.1, 1, 0.0)
-    posture.setReference(tsid.TrajectoryEuclidianConstant("posture", q_p[7:]).computeNext())
-    for name in ("base_link", HAND):
-        task = tsid.TaskSE3Equality(name, wrapper, name)
-        task.setKp(100.0 * np.ones(6))
-        task.setKd(20.0 * np.ones(6))
-        formulation.addMotionTask(task, 1.0, 1, 0.0)
-        at = wrapper.framePosition(formulation.data(), model.getFrameId(name))
-        task.setReference(tsid.TrajectorySE3Constant(name, at).computeNext())
-    effort = robot.effort_limit[6:]
-    bounds = tsid.TaskActuationBounds("torques", wrapper)
-    bounds.setBounds(-effort, effort)
-    formulation.addActuationTask(bounds, 1.0, 0, 0.0)
-    solver = tsid.SolverHQuadProgFast("qp")
-    solver.resize(formulation.nVar, formulation.nEq, formulation.nIn)
-
-    def call() -> None:
-        problem = formulation.computeProblemData(0.0, q_p, v_p)
-        found = solver.solve(problem)
-        assert found.status == 0
-        formulation.getActuatorForces(found)
-
-    return call
-
-
 def main() -> None:
     """Print the table."""
     path = robot_file("talos_reduced.urdf")
@@ -118,8 +62,6 @@ def main() -> None:
         f"solver: {size}": lambda: solve(problem),
         "one call of `WholeBody.solve`": lambda: law.solve(q, v),
     }
-    if has("tsid"):
-        rows["TSID: problem, solver, torques"] = tsid_call(str(path), robot, q)
     print("| Talos on two feet, one state | us |")
     print("|---|---|")
     for name, call in rows.items():

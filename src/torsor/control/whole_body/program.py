@@ -113,8 +113,8 @@ def program(
 
     equations = sum(kind == 5 for kind in rows.kinds)
     if driven:
-        most = np.minimum(robot.effort_limit[driven], INFINITE) if settings.effort_limits else [INFINITE] * len(driven)
-        limit = ca.SX(ca.DM(most))
+        effort = np.minimum(robot.effort_limit[driven], INFINITE) if settings.effort_limits else INFINITE
+        limit = ca.SX(ca.DM(np.broadcast_to(effort, len(driven))))
         rows.add("torque limits", F[driven, :], -limit - h[driven], limit - h[driven])
     forces, first = dict[str, slice](), nv
     for each in contacts:
