@@ -1,5 +1,6 @@
 """Whole-body control: closed forms, equations of motion, optimality, friction, and what has no solution."""
 
+import sys
 from itertools import product
 
 import casadi as ca
@@ -21,7 +22,7 @@ from torsor.control import (
     WholeBodyResult,
     computed_torque,
 )
-from torsor.control.whole_body.solver import Problem, solve
+from torsor.control.whole_body.solver import Problem, solve, solver
 from torsor.spatial import make_pose
 
 pytest.importorskip("daqp")
@@ -286,3 +287,11 @@ def test_the_human_stands_on_both_feet() -> None:
     np.testing.assert_allclose(sum(found.forces.values()), -human.mass * human.gravity, rtol=0, atol=1e-3 * human.mass)
     tau = human.inverse_dynamics(q, still, found.a, wrenches(human, q, found))
     np.testing.assert_allclose(tau[:6], 0, atol=1e-8)
+
+
+def test_a_missing_solver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "daqp", None)
+    solver.cache_clear()
+    with pytest.raises(ImportError, match="wbc"):
+        WholeBody(arm(), [Posture([0, 0])]).solve([0, 0], [0, 0])
+    solver.cache_clear()

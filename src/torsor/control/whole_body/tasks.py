@@ -125,6 +125,10 @@ class FrameOrientation(Task):
     """A link or frame turns to ``rotation`` (3 x 3), its axes in base axes as columns: numbers or a function of time.
 
     The error is 2 sin(angle / 2) along the axis of the rotation that is left.
+
+    Example:
+        >>> FrameOrientation("trunk", np.eye(3)).hard
+        False
     """
 
     place: str
@@ -157,6 +161,10 @@ class FramePose(Task):
     """A link or frame goes to ``pose`` (4 x 4) in base axes: numbers or a function of time.
 
     ``angular`` is the weight of its orientation beside that of its position (rad beside m).
+
+    Example:
+        >>> FramePose("hand", weight=np.inf).hard
+        True
     """
 
     place: str
@@ -196,6 +204,10 @@ class FrameDirection(Task):
     """The ``axis`` (3) of a link or frame, in its own axes, points along ``direction`` (3) in base axes.
 
     The turn about the axis is free. Where the axis points the opposite way, no turn is the shortest, and none is asked.
+
+    Example:
+        >>> FrameDirection("head", [0, 0, 2], [0, 0, 1]).axis.tolist()
+        [0.0, 0.0, 1.0]
     """
 
     place: str
@@ -228,7 +240,12 @@ class FrameDirection(Task):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Task):
-    """The centre of mass goes to ``position`` (3), m in base axes: numbers or a function of time."""
+    """The centre of mass goes to ``position`` (3), m in base axes: numbers or a function of time.
+
+    Example:
+        >>> CenterOfMass(lambda t: [0.1 * ca.sin(t), 0.0, 0.9], weight=10.0).label
+        'CenterOfMass'
+    """
 
     position: Law | None = None
 
@@ -247,7 +264,12 @@ class CenterOfMass(Task):
 
 @dataclass(frozen=True, eq=False)
 class Posture(Task):
-    """All coordinates that have a drive go to those of ``q`` (nq): numbers or a function of time."""
+    """All coordinates that have a drive go to those of ``q`` (nq): numbers or a function of time.
+
+    Example:
+        >>> Posture(weight=0.01, name="rest").label  # its target is given at each call
+        'rest'
+    """
 
     q: Law | None = None
 
@@ -273,6 +295,10 @@ class AngularMomentum(Task):
     """The angular momentum about the centre of mass becomes ``momentum`` (3), kg m^2/s in base axes.
 
     Its error decays at the rate ``bandwidth`` (1/s).
+
+    Example:
+        >>> AngularMomentum(weight=0.1).target
+        (0.0, 0.0, 0.0)
     """
 
     momentum: Law | None = (0.0, 0.0, 0.0)
