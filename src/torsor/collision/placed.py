@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torsor.arrays import Array
 from torsor.checks import instance_of, vectors
 from torsor.compiler import cache
+from torsor.dynamics.recursions.axes import place_in_body
 from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
-from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Tree
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism, Place, Shape

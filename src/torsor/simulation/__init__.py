@@ -1,5 +1,6 @@
 """Simulation: integration methods, trajectories, events."""
 
+from torsor.simulation.contact import Contact
 from torsor.simulation.files import SUFFIXES
 from torsor.simulation.methods import METHODS
 from torsor.simulation.rollout import rollout
@@ -8,4 +9,14 @@ from torsor.simulation.samples import Crossings, SimulationError
 from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Trajectory
 
-__all__ = ["METHODS", "SUFFIXES", "Crossings", "Rollout", "SimulationError", "Trajectory", "rollout", "simulate"]
+__all__ = [
+    "METHODS",
+    "SUFFIXES",
+    "Contact",
+    "Crossings",
+    "Rollout",
+    "SimulationError",
+    "Trajectory",
+    "rollout",
+    "simulate",
+]

@@ -41,6 +41,9 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
         acting["acting_external"] = wrenches
     elif external.function is not None:
         acting["acting_external"] = external.function(t, q, v)
+    if external.added is not None:
+        more = external.added(t, q, v)
+        acting["acting_external"] = acting.get("acting_external", 0) + more
     return ca.Function("forces", list(inputs.values()), list(acting.values()), list(inputs), list(acting))
 
 
@@ -121,7 +124,9 @@ def closed(
     holds = held_inputs(controller, external, sampled)
     sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
     traced = [each.function for each in sources if each.function is not None]
-    return compiled(robot, f"{name} {holds} {[each.function is not None for each in sources]}", traced, make)
+    added = [each.added for each in (controller, external) if each.added is not None]
+    label = f"{name} {holds} {[each.function is not None for each in sources]} {[each.name() for each in added]}"
+    return compiled(robot, label, [*traced, *added], make)
 
 
 def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function]) -> AnyKernel:
@@ -145,4 +150,8 @@ def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:
         ("v", "v_next", "tau", "controller", "u"), (nv,)
     )
     shapes |= {"given": (3, nv), "stages": (9, nv)}
-    return shapes | {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny), "external": (len(robot.links), 6)}
+    return (
+        shapes
+        | {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny), "external": (len(robot.links), 6)}
+        | {"contact": (len(robot.links), 6)}
+    )

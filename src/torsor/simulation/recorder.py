@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
@@ -78,21 +79,24 @@ class Recorder:
         controller, environment = self.setup.controller.function, self.setup.external.function
         if tau is None:
             still = np.broadcast_to(np.zeros(robot.nv), v.shape)
-            tau = still if controller is None else _evaluate(self.setup, "controller", times, q, v)
+            tau = still if controller is None else _evaluate(self.setup, controller, times, q, v)
         if external is None and environment is not None:
-            external = _evaluate(self.setup, "external", times, q, v)
+            external = _evaluate(self.setup, environment, times, q, v)
+        contact = self.setup.external.added
+        if contact is not None:
+            wrenches = _evaluate(self.setup, contact, times, q, v)
+            external = wrenches if external is None else external + wrenches
         prescribed = self.setup.prescribed
         if prescribed is None:
             a = forward_dynamics(robot)(q, v, tau, external)
         else:
             a, tau = needed(prescribed, times, q, v, tau, external)
-        holding = self.tau is not None and prescribed is None, self.external is not None
+        holding = self.tau is not None and prescribed is None, self.external is not None and contact is None
         return Trajectory(robot, times, q, v, a, tau, status, events, external, holding, self.setup.about)
 
 
-def _evaluate(setup: Setup, what: str, times: Array, q: Array, v: Array) -> Array:
-    """Return the traced controller or environment along the samples."""
-    function = getattr(setup, what).function
-    kernel: AnyKernel = compiled(setup.robot, what, (function,), lambda: function)
+def _evaluate(setup: Setup, function: ca.Function, times: Array, q: Array, v: Array) -> Array:
+    """Return the traced controller, environment or contact along the samples."""
+    kernel: AnyKernel = compiled(setup.robot, function.name_out(0), (function,), lambda: function)
     values: Array = kernel(times, q, v)
     return values

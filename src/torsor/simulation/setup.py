@@ -16,6 +16,9 @@ from torsor.checks import arrays, common_shape, number, one_of, positive, severa
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Wheel
 from torsor.robot.robot import Robot
+from torsor.simulation.compliant import added_contact
+from torsor.simulation.contact import Contact
+from torsor.simulation.contact_start import check_start
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.methods import METHODS
@@ -133,6 +136,7 @@ class Setup:
         external: Any,
         settings: Settings,
         prescribed: Any = None,
+        contact: Contact | None = None,
     ) -> "Setup":
         """Return the setup for the arguments of ``simulate``; raise ModelError where one is not allowed."""
         if not isinstance(robot, Robot):
@@ -143,6 +147,7 @@ class Setup:
             robot = robot.to(dtype="float64")  # float32 is too coarse for error control and for closed loops
         law = Source.of(robot, controller, "controller", (robot.nv,))
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6))
+        wrenches = wrenches._replace(added=added_contact(robot, contact))
         if settings.control_period is not None and law.is_zero:
             raise ModelError(describe("control_period without a controller", where=where, fix="leave it out"))
         q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
@@ -164,6 +169,9 @@ class Setup:
             "external": words(external, "wrenches", "wrench"),
             "prescribed": [name for names in prescribed or () for name in several(names)],
         }
+        if contact is not None:
+            check_start(robot, contact, q, settings.step if settings.method == "rk4" else None)
+            about["contact"] = contact.about
         setup = cls(robot, q, v, law, wrenches, settings, motion, about)
         return setup if not robot.loops else setup._closed()
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from torsor.errors import ModelError, describe, missing
 from torsor.robot.robot import Robot
 from torsor.simulation.adaptive import run_adaptive, sample_times
+from torsor.simulation.contact import Contact
 from torsor.simulation.events import EventDetector, read_events
 from torsor.simulation.fixed import run_fixed, samples_of
 from torsor.simulation.overload import warn_of_overloads
@@ -37,6 +38,7 @@ def simulate(
     atol: float = 1e-10,
     events: Any = (),
     prescribed: Mapping[str | tuple[str, ...], Any] | None = None,
+    contact: Contact | None = None,
     progress: bool | None = None,
 ) -> Trajectory:
     """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - C v - g - friction + J^T external).
@@ -67,6 +69,10 @@ def simulate(
     With loops, the others begin with the velocities nearest to v0 that keep the loops closed. Not with "implicit" and
     "sdirk".
 
+    ``contact`` (``torsor.simulation.Contact``) lets shapes touch the ground and each other, with friction; its wrenches
+    are part of ``external`` of the result. Shapes that overlap at the start are an error, and a step that is too long
+    for the stiffness gets a warning with the largest stable one.
+
     ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits into the
     duration or control period; all rollouts are integrated at once. ``method="implicit"`` does the same with symplectic
     steps of order 2 that are stable for springs and dampers of any stiffness; they conserve energy and do not damp
@@ -93,7 +99,7 @@ def simulate(
         found, fix = "simulate checks every step on the host", "torsor.simulation.rollout, or robot.to(device='cpu')"
         raise ModelError(describe(found, where=robot.name, allowed="device cpu or casadi", fix=fix))
     settings = Settings(duration, method, step, record, control_period, delay, rtol, atol)
-    setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed)
+    setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed, contact)
     check_mass_matrix(setup)
     detector = EventDetector(read_events(robot, events, setup.batch), robot, len(setup.batch))
     run, recorder = _adaptive(setup) if method == "adaptive" else _fixed(setup)
