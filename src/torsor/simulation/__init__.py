@@ -2,6 +2,7 @@
 
 from torsor.simulation.contact import Contact
 from torsor.simulation.files import SUFFIXES
+from torsor.simulation.limits import Limits
 from torsor.simulation.methods import METHODS
 from torsor.simulation.rollout import rollout
 from torsor.simulation.rollouts import Rollout
@@ -14,6 +15,7 @@ __all__ = [
     "SUFFIXES",
     "Contact",
     "Crossings",
+    "Limits",
     "Rollout",
     "SimulationError",
     "Trajectory",

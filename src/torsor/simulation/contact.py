@@ -39,7 +39,7 @@ class Contact:
     and Crossley (1975), k x^n max(0, 1 + d x'), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
     (s/m); n = 1.5 is Hertz' contact of round bodies. Friction is Coulomb's law, regularised: mu times the normal force,
     against the slip u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are functions of the state alone,
-    continuous, and their work is never positive.
+    continuous, and energy never grows.
 
     Example:
         >>> Contact(stiffness=1e5, friction=0.6).friction

@@ -35,6 +35,11 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
         inputs["tau"] = tau
     else:
         tau = ca.SX.zeros(robot.nv, 1) if controller.function is None else controller.function(t, q, v)
+    if controller.limit is not None:
+        limit = ca.DM(controller.limit)
+        tau = ca.fmin(ca.fmax(tau, -limit), limit)
+    if controller.added is not None:
+        tau = tau + controller.added(t, q, v)
     acting = {"acting_tau": tau}
     if holds_external:
         inputs["external"] = wrenches
@@ -126,6 +131,7 @@ def closed(
     traced = [each.function for each in sources if each.function is not None]
     added = [each.added for each in (controller, external) if each.added is not None]
     label = f"{name} {holds} {[each.function is not None for each in sources]} {[each.name() for each in added]}"
+    label += " saturated" * (controller.limit is not None)
     return compiled(robot, label, [*traced, *added], make)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.compiler import AnyKernel
 from torsor.simulation.dynamics import compiled, held_inputs
+from torsor.simulation.limits import limits_of
 from torsor.simulation.needed import needed
 from torsor.simulation.samples import Crossings
 from torsor.simulation.setup import Setup
@@ -86,9 +87,12 @@ class Recorder:
         if contact is not None:
             wrenches = _evaluate(self.setup, contact, times, q, v)
             external = wrenches if external is None else external + wrenches
-        prescribed = self.setup.prescribed
+        limits, prescribed = limits_of(self.setup.about), self.setup.prescribed
+        if self.setup.controller.limit is not None:
+            tau = np.clip(tau, -self.setup.controller.limit, self.setup.controller.limit)
         if prescribed is None:
-            a = forward_dynamics(robot)(q, v, tau, external)
+            acting = tau if limits is None else tau + limits.stop_forces(robot, q, v)
+            a = forward_dynamics(robot)(q, v, acting, external)
         else:
             a, tau = needed(prescribed, times, q, v, tau, external)
         holding = self.tau is not None and prescribed is None, self.external is not None and contact is None

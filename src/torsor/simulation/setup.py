@@ -20,6 +20,7 @@ from torsor.simulation.compliant import added_contact
 from torsor.simulation.contact import Contact
 from torsor.simulation.contact_start import check_start
 from torsor.simulation.dynamics import compiled
+from torsor.simulation.limits import Limits, check_limits
 from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.methods import METHODS
 from torsor.simulation.prescribed import Prescribed
@@ -137,6 +138,7 @@ class Setup:
         settings: Settings,
         prescribed: Any = None,
         contact: Contact | None = None,
+        limits: Limits | None = None,
     ) -> "Setup":
         """Return the setup for the arguments of ``simulate``; raise ModelError where one is not allowed."""
         if not isinstance(robot, Robot):
@@ -172,6 +174,12 @@ class Setup:
         if contact is not None:
             check_start(robot, contact, q, settings.step if settings.method == "rk4" else None)
             about["contact"] = contact.about
+        if limits is not None:
+            limits = check_limits(robot, limits, q, settings.step if settings.method == "rk4" else None)
+            law = law._replace(added=limits.function(robot), limit=limits.effort(robot))
+            about["limits"] = limits.about
+            if motion is not None:
+                raise ModelError(describe("limits with prescribed motion", where=where, fix="leave one of them out"))
         setup = cls(robot, q, v, law, wrenches, settings, motion, about)
         return setup if not robot.loops else setup._closed()
 

@@ -13,6 +13,7 @@ from torsor.simulation.adaptive import run_adaptive, sample_times
 from torsor.simulation.contact import Contact
 from torsor.simulation.events import EventDetector, read_events
 from torsor.simulation.fixed import run_fixed, samples_of
+from torsor.simulation.limits import Limits
 from torsor.simulation.overload import warn_of_overloads
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder
@@ -39,6 +40,7 @@ def simulate(
     events: Any = (),
     prescribed: Mapping[str | tuple[str, ...], Any] | None = None,
     contact: Contact | None = None,
+    limits: Limits | None = None,
     progress: bool | None = None,
 ) -> Trajectory:
     """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - C v - g - friction + J^T external).
@@ -49,12 +51,13 @@ def simulate(
     ``controller`` gives the generalised forces (..., nv), in N m and N: a constant array, a Python function
     ``controller(t, q, v)`` of the arrays of all rollouts, or a ``casadi.Function`` of (t, q, v) (or an object with one
     as its attribute ``function``), which is compiled into the step and evaluated at each of its stages. The methods of
-    fixed step call a Python function once per step and hold its force; "adaptive" calls it at every evaluation.
-    With a ``control_period``, a controller of any kind is sampled once per period and held (zero-order hold), and acts
+    fixed step call a Python function once per step and hold its force; "adaptive" calls it at every evaluation. With a
+    ``control_period``, a controller of any kind is sampled once per period and held (zero-order hold), and acts
     ``delay`` later (a whole number of periods; until the first force arrives, the force is zero). ``external`` are the
-    wrenches (..., L, 6) of the environment, given in the same ways, never sampled. Limits of joints and drives are not
-    enforced; a warning, and ``overloads`` of the result, name drives that are asked for more than their
-    ``effort_limit``.
+    wrenches (..., L, 6) of the environment, given in the same ways, never sampled. ``limits``
+    (``torsor.simulation.Limits``) lets drives saturate at their ``effort_limit`` and puts stops at position limits.
+    Without them, limits of joints and drives are not enforced; a warning, and ``overloads`` of the result, name drives
+    that are asked for more than their ``effort_limit``.
 
     With closed loops, v' also has M^-1 A^T lambda, with the multipliers lambda of A v' = -A' v, and every state of the
     result is closed to rounding. The initial state must be closed (``assemble``, ``constrained_velocities``). The
@@ -99,7 +102,7 @@ def simulate(
         found, fix = "simulate checks every step on the host", "torsor.simulation.rollout, or robot.to(device='cpu')"
         raise ModelError(describe(found, where=robot.name, allowed="device cpu or casadi", fix=fix))
     settings = Settings(duration, method, step, record, control_period, delay, rtol, atol)
-    setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed, contact)
+    setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed, contact, limits)
     check_mass_matrix(setup)
     detector = EventDetector(read_events(robot, events, setup.batch), robot, len(setup.batch))
     run, recorder = _adaptive(setup) if method == "adaptive" else _fixed(setup)

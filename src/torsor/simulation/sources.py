@@ -19,13 +19,15 @@ Law = Callable[[float, Array, Array], Array]
 class Source(NamedTuple):
     """The forces of a controller, or the wrenches of the environment: at most one of array, call and function.
 
-    ``added`` is a function of (t, q, v) whose forces act as well: those of contact.
+    ``added`` is a function of (t, q, v) whose forces act as well: those of contact, or of stops. ``limit`` are the
+    largest forces (nv,) that the controller's drives give.
     """
 
     array: Array | None = None
     call: Law | None = None
     function: ca.Function | None = None
     added: ca.Function | None = None
+    limit: Array | None = None
 
     @property
     def is_zero(self) -> bool:
