@@ -46,6 +46,8 @@ def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
     if contact is None:
         return None
     instance_of(contact, Contact, robot.name, "contact", allowed="a torsor.simulation.Contact")
+    if contact.kind == "hard":
+        return None  # its forces depend on the step: they are part of it
     made: ca.Function = robot.kernels.once(("contact", contact.key(robot)), lambda: contact_wrenches(robot, contact))
     return made
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.checks import instance_of, number, one_of, positive, several
+from torsor.checks import instance_of, number, one_of, positive, several, whole_number
 from torsor.collision import default_matrix, has_contact_points, placed_shapes
 from torsor.collision.pairs import named_shapes
 from torsor.collision.placed import Placed
@@ -15,7 +15,7 @@ from torsor.errors import ModelError, describe
 from torsor.mechanism import Shape
 from torsor.robot.robot import Robot
 
-KINDS = ("compliant",)
+KINDS = ("compliant", "hard")
 _WHERE = "contact"
 
 
@@ -41,6 +41,11 @@ class Contact:
     against the slip u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are functions of the state alone,
     continuous, and energy never grows.
 
+    ``kind="hard"``: impulses at each step that keep shapes apart at its end, with Coulomb's cone of ``friction``, by
+    projected Gauss-Seidel (``sweeps`` of it). Points are as stiff as a spring, ``stiffness`` in N/m, and penetration
+    vanishes in the time ``relaxation`` (s); any values are stable. Nothing rebounds, and what sticks does not creep.
+    ``dissipation``, ``exponent`` and ``slip`` have no effect. Steps are semi-implicit, of order 1 and fixed length.
+
     Example:
         >>> Contact(stiffness=1e5, friction=0.6).friction
         0.6
@@ -58,14 +63,20 @@ class Contact:
     exponent: float = 1.5
     slip: float = 0.01
     kind: str = "compliant"
+    relaxation: float = 0.02
+    sweeps: int = 10
 
     def __post_init__(self) -> None:
         one_of(self.kind, KINDS, _WHERE, "kind")
         if not isinstance(self.ground, bool):
             instance_of(self.ground, Shape, _WHERE, "ground", allowed="True, False or a torsor.Shape")
         checked = {name: positive(getattr(self, name), _WHERE, name) for name in ("stiffness", "slip")}
-        checked |= {name: number(getattr(self, name), _WHERE, name, least=0.0) for name in ("dissipation", "friction")}
+        checked |= {
+            name: number(getattr(self, name), _WHERE, name, least=0.0)
+            for name in ("dissipation", "friction", "relaxation")
+        }
         checked["exponent"] = number(self.exponent, _WHERE, "exponent", least=1.0, most=3.0)
+        whole_number(self.sweeps, _WHERE, "sweeps", least=0, most=1000)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -126,7 +137,7 @@ class Contact:
     @property
     def about(self) -> dict[str, Any]:
         """The constants, in words and numbers, for the settings of a trajectory."""
-        names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip")
+        names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps")
         return {name: getattr(self, name) for name in names}
 
     def key(self, robot: Robot) -> str:
@@ -141,4 +152,5 @@ class Contact:
             >>> round(Contact(stiffness=1e6).depth(100.0), 6)
             0.002154
         """
-        return float((np.abs(force) / self.stiffness) ** (1 / self.exponent))
+        exponent = 1.0 if self.kind == "hard" else self.exponent
+        return float((np.abs(force) / self.stiffness) ** (1 / exponent))

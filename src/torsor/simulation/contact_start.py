@@ -30,15 +30,21 @@ class Start(NamedTuple):
 
 
 def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
-    """Return the points of contact at postures q (B, nq); traced, not compiled."""
-    symbols, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-    points = ContactState(Tree.of(robot), contact.touches(robot), symbols, v).points
+    """Return the points of contact at postures q (B, nq); traced once, not compiled."""
+    key = ("contact at the start", contact.key(robot))
+    names, function = robot.kernels.once(key, lambda: _traced(robot, contact))
+    table = function.map(len(q))(q.T).full().T.reshape(len(q), -1, len(names)).swapaxes(-1, -2)
+    jacobian = table[..., 4:].reshape(*table.shape[:-1], 3, robot.nv)
+    return Start(names, table[..., 0], table[..., 1:4], jacobian)
+
+
+def _traced(robot: Robot, contact: Contact) -> tuple[list[tuple[str, str]], ca.Function]:
+    """Return the names of the shapes of each point, and the function from q to all numbers of ``Start``."""
+    q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+    points = ContactState(Tree.of(robot), contact.touches(robot), q, v).points
     rows = [ca.vertcat(each.distance, each.normal, ca.vec(ca.jacobian(each.velocity, v).T)) for each in points]
-    function = ca.Function("start", [symbols], [ca.horzcat(*rows).T])
-    found = np.array([function(each).full() for each in q])
     names = [(each.touch.first.name, each.touch.second.name) for each in points]
-    jacobian = found[..., 4:].reshape(*found.shape[:-1], 3, robot.nv)
-    return Start(names, found[..., 0], found[..., 1:4], jacobian)
+    return names, ca.Function("start", [q], [ca.vec(ca.densify(ca.horzcat(*rows).T))])
 
 
 def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) -> None:

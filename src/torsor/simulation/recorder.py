@@ -8,7 +8,8 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.compiler import AnyKernel
-from torsor.simulation.dynamics import compiled, held_inputs
+from torsor.simulation.dynamics import closed, compiled, forces, held_inputs
+from torsor.simulation.hard import hard_wrenches
 from torsor.simulation.limits import limits_of
 from torsor.simulation.needed import needed
 from torsor.simulation.samples import Crossings
@@ -87,6 +88,9 @@ class Recorder:
         if contact is not None:
             wrenches = _evaluate(self.setup, contact, times, q, v)
             external = wrenches if external is None else external + wrenches
+        if self.setup.hard is not None:
+            wrenches = self._hard(times, q, v, tau, external)
+            external = wrenches if external is None else external + wrenches
         limits, prescribed = limits_of(self.setup.about), self.setup.prescribed
         if self.setup.controller.limit is not None:
             tau = np.clip(tau, -self.setup.controller.limit, self.setup.controller.limit)
@@ -96,7 +100,24 @@ class Recorder:
         else:
             a, tau = needed(prescribed, times, q, v, tau, external)
         holding = self.tau is not None and prescribed is None, self.external is not None and contact is None
+        holding = holding[0], holding[1] and self.setup.hard is None
         return Trajectory(robot, times, q, v, a, tau, status, events, external, holding, self.setup.about)
+
+    def _hard(self, times: Array, q: Array, v: Array, tau: Array, external: Array | None) -> Array:
+        """Return the wrenches of hard contact in the steps that begin at the samples."""
+        setup, contact = self.setup, self.setup.hard
+        assert contact is not None
+        robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
+        held = [
+            each for each, own in ((tau, self.tau), (external, self.external)) if own is not None and each is not None
+        ]
+        found: Array = closed(
+            robot,
+            f"hard contact {contact.key(robot)}",
+            *sources,
+            lambda: hard_wrenches(robot, forces(robot, *sources), contact),
+        )(times, q, v, *held, np.array(setup.settings.steps[0][2]))
+        return found
 
 
 def _evaluate(setup: Setup, function: ca.Function, times: Array, q: Array, v: Array) -> Array:

@@ -14,6 +14,7 @@ from torsor.robot.robot import Robot
 from torsor.simulation.compliant import added_contact
 from torsor.simulation.contact import Contact
 from torsor.simulation.dynamics import compiled, forces, symbols
+from torsor.simulation.hard import hard_step
 from torsor.simulation.methods import STEPS
 from torsor.simulation.rollouts import Rollout
 from torsor.simulation.setup import WHOLE
@@ -64,8 +65,13 @@ def rollout(
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
     label = f"rollout {method} {[each is not None for each in given]}"
 
+    hard = None if contact is None or contact.kind == "compliant" else contact
+    if hard is not None:
+        label += f" hard {hard.key(robot)}"
+
     def make() -> ca.Function:
-        function = STEPS[method](robot, forces(robot, law, wrenches, False), None, None)
+        given = forces(robot, law, wrenches, False)
+        function = STEPS[method](robot, given, None, None) if hard is None else hard_step(robot, given, hard)
         return function if halt is None else _halting(function, halt)
 
     kernel = compiled(robot, label, acting, make)

@@ -89,6 +89,12 @@ class Settings:
         edges = [*(k * self.control_period for k in range(count)), self.duration]
         return list(pairwise(edges))
 
+    @property
+    def steps(self) -> list[tuple[float, int, float]]:
+        """Start, number of steps and length of a step of each segment: equal steps, no longer than ``step``."""
+        counts = [(start, end, max(1, math.ceil((end - start) / self.step - WHOLE))) for start, end in self.segments]
+        return [(start, count, (end - start) / count) for start, end, count in counts]
+
 
 @dataclass(frozen=True, eq=False)
 class Setup:
@@ -101,6 +107,7 @@ class Setup:
     external: Source
     settings: Settings
     prescribed: Prescribed | None = None
+    hard: Contact | None = None  # contact that is part of the step
     about: Mapping[str, Any] = field(default_factory=dict)  # what was asked for, in words and numbers
 
     @cached_property
@@ -172,20 +179,35 @@ class Setup:
             "prescribed": [name for names in prescribed or () for name in several(names)],
         }
         if contact is not None:
-            check_start(robot, contact, q, settings.step if settings.method == "rk4" else None)
+            compliant = contact.kind == "compliant"
+            check_start(robot, contact, q, settings.step if compliant and settings.method == "rk4" else None)
             about["contact"] = contact.about
+            if not compliant:
+                _check_hard(robot, settings, motion)
+                about["method"] = "hard"
         if limits is not None:
             limits = check_limits(robot, limits, q, settings.step if settings.method == "rk4" else None)
             law = law._replace(added=limits.function(robot), limit=limits.effort(robot))
             about["limits"] = limits.about
             if motion is not None:
                 raise ModelError(describe("limits with prescribed motion", where=where, fix="leave one of them out"))
-        setup = cls(robot, q, v, law, wrenches, settings, motion, about)
+        hard = None if contact is None or contact.kind == "compliant" else contact
+        setup = cls(robot, q, v, law, wrenches, settings, motion, hard, about)
         return setup if not robot.loops else setup._closed()
 
     def _closed(self) -> "Setup":
         q, v = project_start(self.robot, self.choices, self.q, self.v)
         return replace(self, q=q, v=v)
+
+
+def _check_hard(robot: Robot, settings: Settings, prescribed: Prescribed | None) -> None:
+    """Raise ModelError for what hard contact does not go together with."""
+    found = "closed loops" if robot.loops else "prescribed motion" if prescribed is not None else ""
+    found = found or (f'method "{settings.method}"' if settings.method != "rk4" else "")
+    if found:
+        allowed = "trees without prescribed motion; no method, since it has a step of its own"
+        what, fix = f"hard contact with {found}", 'use kind="compliant"'
+        raise ModelError(describe(what, where=robot.name, allowed=allowed, fix=fix))
 
 
 def normalised(robot: Robot, q: Array) -> Array:
