@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.dynamics import Tree, lean
+from torsor.dynamics import Body, Tree, lean
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
@@ -29,15 +29,18 @@ from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact
 from torsor.simulation.contact_points import ContactState
 from torsor.simulation.dynamics import step_function, symbols
+from torsor.spatial import cross
 
 # Relative to its diagonal, what makes G regular in the first guess: points may be more than the motion can tell apart.
 _REGULAR = 1e-6
 # Relative to the diagonal of G, the compliance in the first guess of a point that does not touch.
 _AWAY = 1e9
+# 1/kg: that of a point that cannot move in some direction. Also keeps derivatives of square roots finite at zero.
+_IMMOBILE = 1e-12
 
 
 class _Solved(NamedTuple):
-    """A step: its inputs by name, the velocities at its end, and the wrenches (L x 6) of contact during it."""
+    """A step: inputs by name, velocities at its end (in the axes of its start), wrenches (L x 6) of contact in it."""
 
     inputs: dict[str, ca.SX]
     v_next: ca.SX
@@ -65,8 +68,19 @@ def tangents(normal: ca.SX) -> ca.SX:
 def hard_step(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with hard contact."""
     found = _solved(robot, acting, contact)
-    q_next = robot.function("integrate")(found.inputs["q"], found.inputs["h"] * found.v_next)
-    return step_function("hard", robot, found.inputs, q_next, found.v_next, None)
+    q, h, v = found.inputs["q"], found.inputs["h"], found.v_next
+    q_next, v_next = robot.function("integrate")(q, h * v), ca.SX(v)
+    for body in _free(Tree.of(robot)):
+        before, after = (body.joint.kind.transform(body.position(each), body.joint.pitch)[0] for each in (q, q_next))
+        origin, linear = range(body.q.start, body.q.start + 3), range(body.v.start + 3, body.v.start + 6)
+        along = before @ v[linear]
+        q_next[origin], v_next[linear] = q[origin] + h * along, after.T @ along
+    return step_function("hard", robot, found.inputs, q_next, v_next, None)
+
+
+def _free(tree: Tree) -> list[Body]:
+    """Return the bodies that are free to move."""
+    return [body for body in tree.bodies if body.joint.type == "free"]
 
 
 def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
@@ -91,10 +105,16 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> _Solved:
     u = ca.vertcat(*mass.forth(h * force[mass.order]))
     r = 1 / mass.D
     G = symmetric(Z.T @ (ca.diag(r) @ Z))
-    free = J @ v + Z.T @ (u * r)
+    # Velocities of free bodies are in their own axes. The step keeps the axes of its start and turns them at its end:
+    # otherwise a body that spins would gain energy from the acceleration omega x v of its axes.
+    kept = ca.SX(v)
+    for body in _free(tree):
+        start = body.v.start
+        kept[start + 3 : start + 6] += h * cross(v[start : start + 3], v[start + 3 : start + 6])
+    free = J @ kept + Z.T @ (u * r)
     distance = ca.vertcat(*(each.distance for each in state.points))
     p = _impulses(contact, G, free, distance, h)
-    v_next = v + mass.placed(mass.back(ca.vertsplit((u + Z @ p) * r), 1))
+    v_next = kept + mass.placed(mass.back(ca.vertsplit((u + Z @ p) * r), 1))
     parts = ca.vertsplit(p, 3)
     forces = [frame @ part / h for frame, part in zip(frames, parts, strict=True)]
     return _Solved(inputs, v_next, state.wrenches(forces))
@@ -107,11 +127,11 @@ def _impulses(contact: Contact, G: ca.SX, free: ca.SX, distance: ca.SX, h: ca.SX
     touching = distance + h * free[::3] < 0
     wanted = ca.SX(free)
     wanted[::3] = free[::3] + drift
-    diagonal = ca.diag(G)
-    added = _REGULAR * diagonal
-    added[::3] += soft
+    added = ca.SX.zeros(3 * count, 1)
     for k in range(count):
-        added[3 * k : 3 * k + 3] += ca.if_else(touching[k], 0, _AWAY) * diagonal[3 * k]
+        size = G[3 * k, 3 * k] + G[3 * k + 1, 3 * k + 1] + G[3 * k + 2, 3 * k + 2] + _IMMOBILE
+        added[3 * k : 3 * k + 3] = ca.if_else(touching[k], _REGULAR, _AWAY) * size
+    added[::3] += soft
     guess = -Squares(G + ca.diag(added)).solve(wanted)
     p = [ca.SX(each) for each in ca.vertsplit(guess)]
     mu = contact.friction
@@ -127,7 +147,7 @@ def _impulses(contact: Contact, G: ca.SX, free: ca.SX, distance: ca.SX, h: ca.SX
             if not mu:
                 continue
             mean, half = (G[a, a] + G[b, b]) / 2, (G[a, a] - G[b, b]) / 2
-            step = 1 / (mean + ca.sqrt(half**2 + G[a, b] ** 2))
+            step = 1 / (mean + ca.sqrt(half**2 + G[a, b] ** 2 + _IMMOBILE**2))
             now = ca.vertcat(*p)
             moved = [p[i] - step * (rows[i] @ now + wanted[i]) for i in (a, b)]
             p[a], p[b] = _on_disc(*moved, mu * p[n])
@@ -136,7 +156,7 @@ def _impulses(contact: Contact, G: ca.SX, free: ca.SX, distance: ca.SX, h: ca.SX
 
 def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return the point of a disc about 0 that is nearest to (x, y)."""
-    length = ca.sqrt(x**2 + y**2)
+    length = ca.sqrt(x**2 + y**2 + _IMMOBILE**2)
     outside = length > radius
     scale = ca.if_else(outside, radius / ca.if_else(outside, length, 1), 1)
     return scale * x, scale * y
