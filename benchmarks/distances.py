@@ -95,7 +95,7 @@ def row(title: str, robot: torsor.Robot, file: Path) -> None:
         best(lambda: near(q)) / BATCH,
     ]
     cells = [f"{1e6 * each:.1f} ({slow / each:.2g}x)" for each in times]
-    closed = sum(len(group.columns) for group in prepared._groups)
+    closed = sum(len(group.a) for group in prepared._groups)
     print(
         f"| {title} | {len(prepared.pairs)} ({closed}) | {1e6 * slow:.1f} | {' | '.join(cells)} | {worst.max():.1e} |"
     )

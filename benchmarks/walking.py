@@ -123,7 +123,7 @@ def peer(problem: MotionProblem) -> None:
         row = ca.MX(0)
         for part in equation.parts:
             basis = phase.splines[part.profile].matrix([part.s], part.order) / T**part.order
-            row += part.share * (ca.DM(basis) @ points[:, part.profile])
+            row += part.coefficient * (ca.DM(basis) @ points[:, part.profile])
         rows.append(row)
     begin = time.perf_counter()
     nlp = {"x": x, "f": f, "g": ca.vertcat(*rows) / ca.DM(program.scales)}
@@ -205,7 +205,7 @@ def main() -> None:
             flush=True,
         )
     print()
-    likeness({"six points": result, "clean": walking(version="clean").solve()})
+    likeness({"clean": result, "thesis": walking(version="thesis").solve()})
     if options.peer:
         print()
         peer(problem)

@@ -10,6 +10,8 @@ Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 Shape = tuple[int, ...]
 Maybe = ArrayLike | None  # an argument that may be left out
+IDENTITY: Array = np.eye(4)  # the pose of most shapes in their links: one read-only array for all
+IDENTITY.setflags(write=False)
 
 
 def real_numbers(value: Any) -> NDArray[Any] | None:

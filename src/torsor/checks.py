@@ -13,7 +13,7 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, real_numbers
+from torsor.arrays import IDENTITY, Array, real_numbers
 from torsor.errors import ModelError, describe, listing, shortened
 
 Kind = TypeVar("Kind")
@@ -204,8 +204,9 @@ def frozen_pose(value: ArrayLike, where: str, what: str) -> Array:
         >>> frozen_pose(np.eye(4), "frame 'tool'", "pose").shape
         (4, 4)
     """
-    T = frozen_array(value, (4, 4), where, what)
-    check_pose(T, where, what)
+    T = IDENTITY if value is IDENTITY else frozen_array(value, (4, 4), where, what)
+    if T is not IDENTITY:  # which is read-only, and needs no check
+        check_pose(T, where, what)
     return T
 
 

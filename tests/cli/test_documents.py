@@ -36,7 +36,7 @@ def test_every_command_has_json_and_refuses_a_place_before_it_starts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     needed = {"predict": "walk", "sweep": "x.toml", "completion": "bash", "identify": "two_link x.csv"}
-    needed |= {"export": "two_link x"} | dict.fromkeys(
+    needed |= {"export": "two_link x", "ik": "two_link --target link2 0.5 0 0"} | dict.fromkeys(
         ("reproduce", "bench", "cache", "doctor", "demo", "examples"), ""
     )
     for command in COMMANDS:

@@ -191,3 +191,16 @@ def test_without_a_command_the_commands_are_listed(capsys: Captured) -> None:
     assert main([]) == 2
     listed = capsys.readouterr().err
     assert all(re.search(rf"^ +{command.name}\b", listed, re.MULTILINE) for command in COMMANDS)
+
+
+def test_ik_gives_postures(capsys: Captured) -> None:
+    arm = torsor.library.six_axis_arm()
+    found = printed(capsys, "ik", "six_axis_arm", "--target", "link6", "0.5", "0.2", "0.6")
+    assert found["solved"]
+    np.testing.assert_allclose(arm.pose(found["q"][0], "link6")[:3, 3], [0.5, 0.2, 0.6], atol=1e-9)
+    everyone = printed(capsys, "ik", "ur5", "--target", "ee_link", "0.4", "0.2", "0.4", "0", "1.5", "0", "--all")
+    assert len(everyone["q"]) == 8
+    assert main(["ik", "two_link", "--target", "link2", "4", "0", "0"]) == 1
+    assert "out of reach" in capsys.readouterr().err
+    assert main(["ik", "two_link", "--target", "link2", "4"]) == 1
+    assert "x y z [roll pitch yaw]" in capsys.readouterr().err

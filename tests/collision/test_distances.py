@@ -112,6 +112,13 @@ def test_batches_give_what_single_postures_give() -> None:
     assert robot.distances(q.astype(np.float32), pairs).distance.dtype == np.float64
 
 
+def test_a_robot_without_pairs_has_no_distances() -> None:
+    robot = everywhere(torsor.library.planar_chain(1), BALL)
+    found = robot.distances(np.zeros((4, 1)), gradient=True)
+    assert (found.distance.shape, found.points.shape, found.overlapping()) == ((4, 0), (4, 0, 2, 3), [])
+    assert robot.distances(np.zeros(1), []).pairs == ()
+
+
 def test_far_pairs_get_lower_bounds_within_a_distance() -> None:
     robot = everywhere(torsor.library.ur5(), Shape("box", (0.1, 0.1, 0.1))).to(device="casadi")
     pairs = [("base_link", name) for name in robot.link_names[2:]]

@@ -94,7 +94,7 @@ def test_lines_of_force_of_both_feet_meet_that_of_their_sum(push: float) -> None
 
 @pytest.mark.slow
 def test_a_step_solved_from_standing_is_in_equilibrium_with_the_ground() -> None:
-    problem = walking()
+    problem = walking(version="thesis")
     result = problem.solve("condensed", tolerance=1e-5)
     assert result.is_solved and result.objective < 0.26
     body, q = result.robot, result.q
@@ -111,7 +111,7 @@ def test_a_step_solved_from_standing_is_in_equilibrium_with_the_ground() -> None
 
 @pytest.mark.slow
 def test_torques_of_the_walking_problem_include_the_wrenches_on_the_feet() -> None:
-    problem, rng = walking(), np.random.default_rng(0)
+    problem, rng = walking(version="thesis"), np.random.default_rng(0)
     program, step, foot = problem.program, Step(), Foot.of(torsor.library.human())
     x = np.clip(problem.guess() + 0.05 * rng.normal(size=program.n), program.lower, program.upper)
     batch = next(each for each in program.batches if any(rows.title == "torques" for rows in each.kernels.constraints))

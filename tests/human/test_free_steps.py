@@ -112,6 +112,7 @@ def test_a_free_speed_is_a_variable_that_paces_the_step():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*between the nodes")
 def test_a_free_walk_has_its_own_step_and_balances_its_energy(problem):
     result = problem.solve(tolerance=1e-3, check=False)
     stride = torsor.human.Stride(result)

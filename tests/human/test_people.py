@@ -310,7 +310,8 @@ def test_children_and_older_people_walk() -> None:
     people = [Person(1.741, 73.0, "male"), Person.of_percentile(age=6), Person.of_percentile(sex="female", age=75)]
     for person in people:
         body = person.body()
-        found = walking(body, similar_step(body), curves=person.curves if person.age == 75 else None).solve()
+        curves = person.curves if person.age == 75 else None
+        found = walking(body, similar_step(body), "thesis", curves=curves).solve()
         costs.append(Stride(found).energy.cost_of_transport)
     assert costs[1:] == pytest.approx([costs[0]] * 2, rel=0.25)
 

@@ -16,8 +16,8 @@ BODY = torsor.library.human()
 STIFF = ("spine", "shoulder", "elbow", "pronation", "adduction", "rotation", "inversion")
 FROZEN = {name: 0.0 for name in BODY.coordinate_names if any(part in name for part in STIFF)}
 ANGLES = [f"{side}_{joint}_flexion" for side in ("right", "left") for joint in ("hip", "knee", "ankle")]
-SMALL: Mapping[str, Any] = {"habits": Habits.none(), "points": 6, "nodes": 9, "slip": 0.5}
-FREE: Mapping[str, Any] = {"version": "free", "step": Step(speed=1.25, length="free")}
+SMALL: Mapping[str, Any] = {"version": "thesis", "habits": Habits.none(), "points": 6, "nodes": 9, "slip": 0.5}
+FREE: Mapping[str, Any] = {"version": "free", "step": Step(speed=1.25, length="free", timing="given")}
 EFFORT = {"energy": ["energy"], "effort": ["effort", "effort of activation"]}  # the second is a cost of rates
 
 

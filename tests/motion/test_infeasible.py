@@ -88,6 +88,7 @@ def test_the_strategies_of_a_solve_run_in_order() -> None:
     assert names == [
         "reject_constant_violations",
         "find_feasible_first",
+        "solve_smoother_first",
         "solve_from_start",
         "relax_groups",
         "minimise_violations",

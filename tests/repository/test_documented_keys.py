@@ -30,6 +30,8 @@ TABLES = {
     "units": "`[units]`",
     "link": "`[[links]]`",
     "visual": "`[[links.visuals]]`",
+    "shape": "`[[links.shapes]]`",
+    "allowed_collision": "`[[allowed_collisions]]`",
     "joint": "`[[joints]]`",
     "spring": "`[joints.spring]`",
     "motor": "`[joints.motor]`",
@@ -40,7 +42,7 @@ TABLES = {
     "posture": "`[[postures]]`",
 }
 # Required by other code than the schema: the version, one of two names, and the size of all shapes but meshes.
-REQUIRED_ELSEWHERE = {("file", "torsor"), ("coupling", "coefficients"), ("visual", "size")}
+REQUIRED_ELSEWHERE = {("file", "torsor"), ("coupling", "coefficients"), ("visual", "size"), ("shape", "size")}
 
 
 def rows_of(page: str, head: str) -> list[list[str]]:

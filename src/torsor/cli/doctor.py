@@ -30,6 +30,7 @@ EXTRAS = {
     "mujoco": ("MJCF files", "mjcf"),
     "matplotlib": ("figures", "plot"),
     "yaml": ("closures in YAML", "yaml"),
+    "sympy": ("printed equations", "symbolic"),
     "scipy": ("the integrator LSODA, filters of recordings", "simulate"),
     "coal": ("distances of meshes", "collision"),
     "c3d": ("recordings in C3D files", "mocap"),

@@ -93,6 +93,8 @@ _ENTRIES: dict[str | int, tuple[str, ...]] = {3: ("x", "y", "z"), 4: ("1", "2", 
 _LIKE = {"forward_dynamics": "a", "closed_forward_dynamics": "a", "constrained_forward_dynamics": "a"}
 _LIKE |= {"constrained_velocities": "v", "closed_velocities": "v"}
 _ALL = {"kinetic_energy": "J", "potential_energy": "J", "center_of_mass": "m"}
+_ALL |= {"center_of_mass_velocity": "m/s", "center_of_mass_acceleration": "m/s^2"}
+_MIXED = {"manipulability_gradient"}  # its unit depends on the rows that count
 
 
 def _quantity(robot: Robot, title: str, name: str, values: Array) -> Quantity:
@@ -100,7 +102,7 @@ def _quantity(robot: Robot, title: str, name: str, values: Array) -> Quantity:
     if name in _ALL:
         return Quantity(title, np.asarray(values), axes, [_ALL[name]])
     units: list[str] = []
-    if ALGORITHMS[name].output in (("n",), ("N",)) and not ALGORITHMS[name].results:
+    if ALGORITHMS[name].output in (("n",), ("N",)) and not ALGORITHMS[name].results and name not in _MIXED:
         by_name = dict(zip(robot.coordinate_names, unit_of(robot, _LIKE.get(name, "tau")), strict=True))
         units = [by_name[each] for each in axes[0]]
     return Quantity(title, np.asarray(values), axes, units)
@@ -115,6 +117,7 @@ def _labels(robot: Robot, name: str, axis: str | int) -> tuple[str, ...]:
         "L": robot.link_names,
         "cuts": tuple(loop.name for loop in robot.loops if not isinstance(loop, Coupling)),
         "p": robot.parameter_names,
+        "rows": _TWIST,
         6: _WRENCH if "wrench" in name else _TWIST,
         **_ENTRIES,
     }

@@ -22,10 +22,12 @@ from torsor.cli.count import COUNT
 from torsor.cli.demo import DEMO
 from torsor.cli.doctor import DOCTOR
 from torsor.cli.dynamics import DYNAMICS
+from torsor.cli.equations import EQUATIONS
 from torsor.cli.examples import EXAMPLES
 from torsor.cli.export import EXPORT
 from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
+from torsor.cli.inverse_kinematics import INVERSE_KINEMATICS
 from torsor.cli.kinematics import KINEMATICS
 from torsor.cli.measure import MEASURE
 from torsor.cli.outputs import check_output
@@ -43,12 +45,27 @@ from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 
 COMMANDS: tuple[Command, ...] = (
-    *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, MEASURE, SWEEP, IDENTIFY, REPRODUCE, EXPORT),
+    *(
+        INFO,
+        DYNAMICS,
+        KINEMATICS,
+        INVERSE_KINEMATICS,
+        COUNT,
+        EQUATIONS,
+        SIMULATE,
+        PREDICT,
+        MEASURE,
+        SWEEP,
+        IDENTIFY,
+        REPRODUCE,
+        EXPORT,
+    ),
     *(VIEW, BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
 )
 
-# Advice that has no option: by the words of the library, those of the command line.
+# Advice that has no option, or one of another name: by the words of the library, those of the command line.
 IN_PYTHON = {
+    r"\bsimplify=False\b": "--no-simplify",
     r" \(start=, \w+\)": " (in Python: solve(start=...))",
     r"robot\.open_tree\(\), or loops='open' where it is an argument,": "in Python, robot.open_tree()",
 }

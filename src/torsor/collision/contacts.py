@@ -2,7 +2,8 @@
 
 A contact of two bodies that rest on each other needs several points: both ends of a capsule on a plane, the corners of
 a box, three points of each rim of a cylinder. Each point has its own signed distance; a law of contact acts where it is
-negative. All are closed forms, without a search; their positions are continuous where the shapes move.
+negative. All are closed forms, without a search; their positions are continuous where the shapes move, but for the rim
+of a cylinder that is exactly upright.
 """
 
 import casadi as ca

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.collision.hulls import EXTRA, hull_of
+from torsor.collision.hulls import hull_of
 from torsor.collision.placed import Placed
 from torsor.errors import ModelError, describe, missing
 
@@ -24,7 +24,7 @@ def _coal() -> Any:
         import coal
     except ImportError:
         found = "distances of meshes, and of boxes, cylinders and ellipsoids from each other, are computed by coal"
-        raise missing(f"{found}, which is not installed", EXTRA) from None
+        raise missing(f"{found}, which is not installed", "collision") from None
     return coal
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
-from torsor.checks import number
+from torsor.checks import number, vectors
 from torsor.collision.closed_forms import CLOSED, is_closed
 from torsor.collision.convex import ConvexPairs
 from torsor.collision.hulls import radius_about_origin
@@ -25,6 +25,7 @@ from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 
 Indices = NDArray[np.int64]
+TOGETHER = 4096  # pairs of all postures that are computed in one call: their poses stay in the cache of a core
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Distances:
             >>> found.overlapping()
             [('hand', 'table', 0.02)]
         """
-        least = self.distance.reshape(-1, len(self.pairs)).min(axis=0, initial=np.inf)
+        least = self.distance.min(axis=tuple(range(self.distance.ndim - 1)), initial=np.inf)
         order = np.argsort(least, kind="stable")
         return [(*self.pairs[k], -float(least[k])) for k in order.tolist() if least[k] < 0]
 
@@ -60,7 +61,7 @@ class _Group(NamedTuple):
     """Pairs of one pair of kinds: their columns, their shapes, sizes of both, and whether they are exchanged."""
 
     kernel: Any
-    columns: Indices
+    columns: Indices | slice
     a: Indices
     b: Indices
     sizes_a: Array
@@ -89,7 +90,10 @@ class DistanceModel:
         self.shapes = tuple(shapes[index] for index in kept)
         self.pairs = tuple((number_of[a], number_of[b]) for a, b in pairs)
         self.names = tuple((self.shapes[a].name, self.shapes[b].name) for a, b in self.pairs)
+        if not self.pairs:  # of an arm of two links, which a joint connects, no pair is left
+            return
         self._movement = Movement.of(robot, self.shapes)
+        self._chunk = max(1, TOGETHER // max(len(self.pairs), 1))
         self._prepare()
 
     def _prepare(self) -> None:
@@ -122,45 +126,45 @@ class DistanceModel:
         first, second = ends[:, 1 if flipped else 0], ends[:, 0 if flipped else 1]
         sizes_a, sizes_b = (np.array([self.shapes[index].shape.size for index in side]) for side in (first, second))
         kernel = pair_kernel(*(kind[::-1] if flipped else kind))
-        return _Group(kernel, np.array(columns, dtype=np.int64), first, second, sizes_a, sizes_b, flipped)
+        neighbours = columns == list(range(columns[0], columns[0] + len(columns)))
+        where = slice(columns[0], columns[-1] + 1) if neighbours else np.array(columns, dtype=np.int64)
+        return _Group(kernel, where, first, second, sizes_a, sizes_b, flipped)
 
     def __call__(self, q: ArrayLike, gradient: bool = False, among: NDArray[np.bool_] | None = None) -> Distances:
         """Return the distances at the postures q (..., nq).
 
         ``among`` (P,) are the pairs that matter: the others, unless they have a closed form, get lower bounds.
         """
+        if not self.pairs:
+            lead = vectors(q, self.robot.nq, self.robot.name, "q").shape[:-1]
+            empty = (np.zeros((*lead, 0, *shape)) for shape in ((), (3,), (2, 3), (self.robot.nv,)))
+            return Distances((), *empty)
         poses, twists = self._movement.at(q)
         lead, count = poses.shape[:-3], len(self.pairs)
         poses = poses.reshape(-1, *poses.shape[-3:])
         states = len(poses)
-        distance, normal, first = np.empty((states, count)), np.empty((states, count, 3)), np.empty((states, count, 3))
-        for group in self._groups:
-            self._closed(group, poses, distance, normal, first)
+        found = Lines(*(np.empty((states, count, *shape)) for shape in ((), (3,), (2, 3), (3,))))
+        for start in range(0, states, self._chunk):
+            part = slice(start, start + self._chunk)
+            for group in self._groups:
+                _closed(group, poses[part], Lines(*(each[part] for each in found)))
         if self._convex is not None:
-            self._by_coal(poses, distance, normal, first, among)
-        points = np.stack([first, first + distance[..., None] * normal], axis=-2)
+            self._by_coal(poses, found, among)
         slopes = None
         if gradient:
-            line = np.concatenate([np.cross(first, normal), normal], axis=-1)
-            slopes = (line @ twists.reshape(states, *twists.shape[-2:]).swapaxes(-1, -2)) * self._signs
+            lines = np.concatenate([found.moment, found.normal], axis=-1)
+            slopes = lines @ twists.reshape(states, *twists.shape[-2:]).swapaxes(-1, -2)
+            slopes *= self._signs
             slopes = slopes if self._gather is None else slopes @ self._gather
-            slopes = slopes.reshape(*lead, count, self.robot.nv) + 0.0  # no negative zeros
-        distance, normal, points = (each.reshape(*lead, *each.shape[1:]) for each in (distance, normal, points))
+            slopes = slopes.reshape(*lead, count, self.robot.nv)
+            slopes += 0.0  # no negative zeros
+        distance, normal, points = (each.reshape(*lead, *each.shape[1:]) for each in found[:3])
         return Distances(self.names, distance, normal, points, slopes)
 
-    def _closed(self, group: _Group, poses: Array, distance: Array, normal: Array, first: Array) -> None:
-        sides = ((poses[:, group.a], group.sizes_a), (poses[:, group.b], group.sizes_b))
-        found, n, point = group.kernel(*(each for side in sides for each in side if each.shape[-1]))
-        if group.flipped:
-            point, n = point + found[..., None] * n, -n
-        distance[:, group.columns], normal[:, group.columns], first[:, group.columns] = found, n, point
-
-    def _by_coal(
-        self, poses: Array, distance: Array, normal: Array, first: Array, among: NDArray[np.bool_] | None
-    ) -> None:
+    def _by_coal(self, poses: Array, found: "Lines", among: NDArray[np.bool_] | None) -> None:
         assert self._convex is not None
         states, count = len(poses), len(self._open)
-        found, n, point = np.empty((states, count)), np.empty((states, count, 3)), np.empty((states, count, 3))
+        distance, n, first = np.empty((states, count)), np.empty((states, count, 3)), np.empty((states, count, 3))
         wanted = None
         if self.within is not None:
             ends = np.array(self._convex.pairs, dtype=np.int64)
@@ -172,6 +176,32 @@ class DistanceModel:
             wanted = wanted if among is None else wanted & among[self._open]
             n[:] = apart / np.where(length > 0, length, 1.0)[..., None]
             radii = np.where(np.isfinite(self._radii[:, :1]), self._radii[:, :1], 0.0)
-            found[:], point[:] = bound, origins[:, ends[:, 0]] + radii * n
-        self._convex(poses, found, n, point, wanted)
-        distance[:, self._open], normal[:, self._open], first[:, self._open] = found, n, point
+            distance[:], first[:] = bound, origins[:, ends[:, 0]] + radii * n
+        self._convex(poses, distance, n, first, wanted)
+        found.distance[:, self._open], found.normal[:, self._open] = distance, n
+        found.points[:, self._open] = np.stack([first, first + distance[..., None] * n], axis=-2)
+        found.moment[:, self._open] = np.cross(first, n)
+
+
+class Lines(NamedTuple):
+    """Distances (states, pairs), normals, nearest points (2 x 3), and the moments of normals about the origin."""
+
+    distance: Array
+    normal: Array
+    points: Array
+    moment: Array
+
+
+def _closed(group: _Group, poses: Array, found: Lines) -> None:
+    """Write the results of a group of pairs with a closed form."""
+    sides = ((poses[:, group.a], group.sizes_a), (poses[:, group.b], group.sizes_b))
+    given = [each for side in sides for each in side if each.shape[-1]]
+    if isinstance(group.columns, slice):  # they are neighbours: results are written where they belong
+        group.kernel(*given, out=tuple(each[:, group.columns] for each in found))
+    else:
+        for mine, each in zip(found, group.kernel(*given), strict=True):
+            mine[:, group.columns] = each
+    if group.flipped:
+        found.normal[:, group.columns] *= -1
+        found.moment[:, group.columns] *= -1
+        found.points[:, group.columns] = found.points[:, group.columns, ::-1]

@@ -13,7 +13,6 @@ from torsor.meshes.mesh_files import read_mesh
 
 FLAT = 1e-6  # thickness of a hull over its length below which it is a surface, not a body
 MANY = 2048  # vertices of a hull that distances search without long waits
-EXTRA = "collision"
 
 
 class Hull(NamedTuple):
@@ -51,7 +50,7 @@ def hull_of_points(points: Array, where: str) -> Hull:
     try:
         from scipy.spatial import ConvexHull, QhullError
     except ImportError:
-        raise missing("convex hulls need SciPy", EXTRA, where=where) from None
+        raise missing("convex hulls need SciPy", "collision", where=where) from None
     if not np.isfinite(points).all():
         raise ModelError(describe("vertices that are not finite", where=where, fix="open the mesh in an editor"))
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) if len(points) > 3 else np.zeros(3)

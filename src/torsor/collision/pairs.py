@@ -60,7 +60,9 @@ def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceMode
         known = matrix_of(
             robot.name, (each.part for each in shapes), ((*key, why) for key, why in matrix.reasons.items())
         )
-        return DistanceModel(robot, shapes, shape_pairs(shapes, known), within)
+        chosen = shape_pairs(shapes, known)
+        chosen.sort(key=lambda pair: [shapes[index].shape.shape for index in pair])  # one call for each pair of kinds
+        return DistanceModel(robot, shapes, chosen, within)
     found = dict[tuple[int, int], None]()
     for a, b in _frozen(pairs, robot.name):
         both = [(i, j) for i in named_shapes(robot, shapes, a) for j in named_shapes(robot, shapes, b)]

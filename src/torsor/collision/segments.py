@@ -1,7 +1,7 @@
 """Nearest points of segments, the axes of capsules, over CasADi symbols.
 
-Those of two segments are interior points of both, or an end of one of them. Distances are exact; their squares have
-continuous first derivatives wherever the nearest points are unique (not for parallel segments that overlap).
+Distances are exact; their squares have continuous first derivatives wherever the nearest points are unique (not for
+parallel segments that overlap).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def on_segment(point: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
     along = end - start
     square = ca.sumsqr(along)
     share = ca.dot(point - start, along) / ca.if_else(square > 0, square, 1)
-    return start + ca.fmax(0, ca.fmin(1, share)) * along
+    return start + _clamped(share) * along
 
 
 def nearest_points(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
@@ -36,16 +36,21 @@ def nearest_points(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.
         return first[0], second[0] if len(second) == 1 else on_segment(first[0], *second)
     if len(second) == 1:
         return on_segment(second[0], *first), second[0]
-    tries = [(p, on_segment(p, *second)) for p in first] + [(on_segment(p, *first), p) for p in second]
-    p, q = tries[0]
-    least = ca.sumsqr(p - q)
-    for x, y in tries[1:]:
-        square = ca.sumsqr(x - y)
-        p, q = ca.if_else(square < least, x, p), ca.if_else(square < least, y, q)
-        least = ca.fmin(least, square)
-    inside, s, t = _crossing(first, second)
-    x, y = first[0] + s * (first[1] - first[0]), second[0] + t * (second[1] - second[0])
-    return ca.if_else(inside, x, p), ca.if_else(inside, y, q)
+    a, b, r = first[1] - first[0], second[1] - second[0], first[0] - second[0]
+    aa, bb, ab, ar, br = ca.sumsqr(a), ca.sumsqr(b), ca.dot(a, b), ca.dot(a, r), ca.dot(b, r)
+    area = aa * bb - ab * ab
+    apart = area > PARALLEL * aa * bb
+    # The share of the first segment that is nearest to the line of the second; of parallel lines any is.
+    s = ca.if_else(apart, _clamped((ab * br - bb * ar) / ca.if_else(apart, area, 1)), 0)
+    # The nearest point of the second segment to that, and then that of the first one to it: they are the nearest pair.
+    t = _clamped((ab * s + br) / ca.if_else(bb > 0, bb, 1))
+    s = _clamped((ab * t - ar) / ca.if_else(aa > 0, aa, 1))
+    return first[0] + s * a, second[0] + t * b
+
+
+def _clamped(share: ca.SX) -> ca.SX:
+    found: ca.SX = ca.fmax(0, ca.fmin(1, share))
+    return found
 
 
 def segment_distance(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> ca.SX:
@@ -58,18 +63,3 @@ def segment_distance(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> ca.SX:
     """
     p, q = nearest_points(first, second)
     return ca.sumsqr(p - q)
-
-
-def _crossing(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return whether the nearest points of two lines are inside of both segments, and where: shares of their lengths.
-
-    The common perpendicular of two lines; lines that are parallel have no unique one.
-    """
-    a, b, r = first[1] - first[0], second[1] - second[0], first[0] - second[0]
-    aa, bb, ab, ar, br = ca.sumsqr(a), ca.sumsqr(b), ca.dot(a, b), ca.dot(a, r), ca.dot(b, r)
-    area = aa * bb - ab * ab
-    apart = area > PARALLEL * aa * bb
-    safe = ca.if_else(apart, area, 1)  # the other branch is evaluated too
-    s, t = (ab * br - bb * ar) / safe, (aa * br - ab * ar) / safe
-    inside = ca.logic_and(apart, ca.logic_and(ca.logic_and(s > 0, s < 1), ca.logic_and(t > 0, t < 1)))
-    return inside, s, t

@@ -1,6 +1,7 @@
 """Model-based controllers: pure functions of time and state that compile."""
 
 from torsor.control.controller import Controller
+from torsor.control.elastic import elastic_feed_forward, elastic_tracking, motor_equilibrium
 from torsor.control.linearization import feedback_linearization
 from torsor.control.mixed_joints import mixed
 from torsor.control.observer import MomentumObserver
@@ -17,10 +18,13 @@ __all__ = [
     "Reference",
     "Timing",
     "computed_torque",
+    "elastic_feed_forward",
+    "elastic_tracking",
     "feedback_linearization",
     "gravity_compensation",
     "gravity_pd",
     "mixed",
+    "motor_equilibrium",
     "operational_space",
     "reference",
 ]

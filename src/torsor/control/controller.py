@@ -1,15 +1,20 @@
 """A controller: a pure function (t, q, v) -> tau over CasADi symbols, which also runs as machine code; PD gains."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import casadi as ca
+import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import positive_vector
+from torsor.checks import positive, positive_vector, real_array
 from torsor.compiler import AnyKernel, compile
+from torsor.compiler.c.source import export_c
 from torsor.control.references import Reference
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -43,10 +48,86 @@ class Controller:
     def _kernel(self) -> AnyKernel:
         return compile(self.function, **vars(self.robot.target))
 
-    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
-        """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv)."""
-        tau: Array = self._kernel(t, q, v)
+    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, out: Array | None = None) -> Array:
+        """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv).
+
+        ``out`` is an array for them, which is written and returned.
+        """
+        tau: Array = self._kernel(t, q, v, out=out)
         return tau
+
+    def saturated(self, limit: ArrayLike | None = None) -> Controller:
+        """Return the same law with its forces within -limit and limit (N m, N): the robot's effort limits by default.
+
+        ``limit`` is a number or one for each of the nv coordinates; inf stands for none.
+
+        Example:
+            >>> law = torsor.control.computed_torque(torsor.library.two_link(), [0.0, 3.0], bandwidth=10.0)
+            >>> law.saturated(5.0)(0.0, [0.0, 0.0], [0.0, 0.0]).tolist()
+            [5.0, 5.0]
+        """
+        robot, where = self.robot, f"{self.robot.name}: saturated"
+        if limit is None:
+            most = np.asarray(robot.effort_limit, dtype=float)
+            if np.isinf(most[most > 0]).all():  # elastic joints, which only springs drive, have 0
+                raise ModelError(describe("the robot has no effort limits", where=where, fix="give limit="))
+        else:
+            most = real_array(limit, where, "limit")
+            most = np.full(robot.nv, most) if most.ndim == 0 else most
+            if most.shape != (robot.nv,) or not (most > 0).all():
+                raise ModelError(
+                    describe(f"limit is {limit!r}", where=where, allowed=f"above 0, a number or {robot.nv} of them")
+                )
+        bounds = [float(each) for each in most]
+
+        def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+            tau = self.function(t, q, v)
+            clipped = [
+                tau[k] if np.isinf(each) else ca.fmax(ca.fmin(tau[k], each), -each) for k, each in enumerate(bounds)
+            ]
+            return ca.vertcat(ca.SX.zeros(0, 1), *clipped)
+
+        return traced(self.function.name(), robot, law, self.reference)
+
+    def sampled(self, period: float) -> ca.Function:
+        """Return the law in discrete time, (k, q, v) -> tau: the forces from t = k period (s) on, held for a period.
+
+        A law has no state, so that its discrete form is itself at the samples. A simulation holds the forces in the
+        same way with ``simulate(..., control_period=period)``.
+
+        Example:
+            >>> law = torsor.control.gravity_compensation(torsor.library.two_link())
+            >>> law.sampled(1e-3)
+            Function(gravity_compensation:(k,q[2],v[2])->(tau[2]) SXFunction)
+        """
+        h = positive(period, f"{self.robot.name}: sampled", "period")
+        k, q, v = ca.SX.sym("k"), ca.SX.sym("q", self.robot.nq), ca.SX.sym("v", self.robot.nv)
+        tau = self.function(h * k, q, v)
+        return ca.Function(self.function.name(), [k, q, v], [tau], ["k", "q", "v"], ["tau"])
+
+    def export_c(
+        self,
+        path: str | Path,
+        dtype: str = "float64",
+        name: str = "torsor_controller",
+        prefix: str = "",
+        period: float | None = None,
+    ) -> list[Path]:
+        """Write the law as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
+
+        The function has the name of the law, after ``prefix``, and takes (t, q, v), or (k, q, v) with a ``period`` (see
+        ``sampled``). It allocates nothing, has no state and calls libm only.
+
+        Example:
+            >>> import tempfile
+            >>> law = torsor.control.gravity_compensation(torsor.library.two_link())
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     header, *_ = law.export_c(folder)
+            ...     [line for line in header.read_text().splitlines() if "gravity_compensation(" in line]
+            ['void gravity_compensation(const double t[1], const double q[2], const double v[2], double tau[2]);']
+        """
+        function = self.function if period is None else self.sampled(period)
+        return export_c({f"{prefix}{function.name()}": function}, path, dtype, name)
 
 
 def traced(

@@ -94,6 +94,12 @@ class Drives:
             ca.DM([joint.offset for joint in robot.elastic]),
         )
 
+    @property
+    def driven(self) -> list[int]:
+        """The coordinate that drives each joint (n): its motor's, or its own."""
+        motors = {joint: self.n + k for k, joint in enumerate(self.elastic)}
+        return [motors.get(k, k) for k in range(self.n)]
+
     def split(self, values: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the values of the joints (n) and those of the motors."""
         return values[: self.n], values[self.n :]

@@ -1,5 +1,7 @@
 """Feedback linearisation of robots with elastic joints: each joint becomes a chain of four integrators."""
 
+from __future__ import annotations
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike

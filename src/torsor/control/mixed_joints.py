@@ -5,6 +5,8 @@ tau_c determines the desired motor angles theta_d, which the inner loop tracks. 
 differentiated through the model, with the accelerations of the closed loop.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import casadi as ca

@@ -1,5 +1,7 @@
 """Disturbance observer: estimates external forces from the generalised momentum."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import casadi as ca

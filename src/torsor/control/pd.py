@@ -1,5 +1,7 @@
 """PD feedback with compensation of gravity and springs."""
 
+from __future__ import annotations
+
 import casadi as ca
 from numpy.typing import ArrayLike
 
@@ -64,8 +66,7 @@ def _of_motors(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike)
     drives = Drives.of(robot, "gravity_pd", damped=True)
     desired = reference(robot, law)
     P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
-    driven = {joint: drives.n + k for k, joint in enumerate(drives.elastic)}  # the motors of elastic joints
-    own = [driven.get(k, k) for k in range(drives.n)]
+    own = drives.driven
 
     def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         q_d = desired.rates(t, 0)[0]

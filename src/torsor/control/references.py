@@ -1,5 +1,7 @@
 """References of controllers: desired values as functions of time, with exact derivatives."""
 
+from __future__ import annotations
+
 import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Computed torque control: inverse dynamics, after which the error of each joint obeys a linear equation."""
 
+from __future__ import annotations
+
 import casadi as ca
 from numpy.typing import ArrayLike
 

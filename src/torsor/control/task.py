@@ -1,5 +1,7 @@
 """Operational space control: position or pose of a frame follows a reference, with damping in the null space."""
 
+from __future__ import annotations
+
 import casadi as ca
 from numpy.typing import ArrayLike
 

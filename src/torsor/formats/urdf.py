@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import IDENTITY, Array
 from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn, stop_reading
 from torsor.formats.mesh_folders import is_package, own_folders
@@ -24,6 +24,7 @@ from torsor.spatial import from_rpy, make_pose
 T = TypeVar("T")
 _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _GRAVITY = (0.0, 0.0, -9.81)
+_AT_ORIGIN = {"0 0 0", "0.0 0.0 0.0"}  # xyz and rpy of most shapes: nothing to compute
 EXPAND = "expand it first: xacro FILE > robot.urdf"
 _LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that make nothing by themselves
 
@@ -49,6 +50,7 @@ class _Reader:
         self.path, self.root, self.strict = path, root, strict
         self.materials: dict[str, tuple[float, ...]] = {}
         self.packages: dict[str, Path | None] = {}
+        self.meshes: dict[str, Path | None] = {}
         self.folders = own_folders(path)
 
     def read(self, base: str, snap: float) -> Mechanism:
@@ -137,6 +139,8 @@ class _Reader:
 
     def _origin(self, element: Any, owner: str) -> Array:
         origin = element.find("origin")
+        if origin is None or {*origin.attrib.values()} <= _AT_ORIGIN:
+            return IDENTITY
         xyz = self._numbers(origin, "xyz", 3, "0 0 0", owner)
         return make_pose(from_rpy(self._numbers(origin, "rpy", 3, "0 0 0", owner)), xyz)
 
@@ -228,6 +232,11 @@ class _Reader:
 
     def _find(self, mesh: str) -> Path | None:
         """Return the path of a mesh file, or None if it is not found: meshes do not matter for the motion."""
+        if mesh not in self.meshes:
+            self.meshes[mesh] = self._search(mesh)
+        return self.meshes[mesh]
+
+    def _search(self, mesh: str) -> Path | None:
         try:
             if mesh.startswith("package://"):
                 package, _, inside = mesh.removeprefix("package://").partition("/")

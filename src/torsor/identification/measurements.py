@@ -1,7 +1,11 @@
 """Measurements: samples of motions and of their forces."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,7 @@ from torsor.identification.differentiation import differentiate
 from torsor.identification.units import check_radians
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+from torsor.simulation.logs import read_log
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +76,7 @@ class Measurements:
         return len(self.tau)
 
     @classmethod
-    def from_trajectory(cls, trajectory: Trajectory) -> "Measurements":
+    def from_trajectory(cls, trajectory: Trajectory) -> Measurements:
         """Return the samples of all rollouts of a simulation; it must have no external wrenches.
 
         Example:
@@ -86,9 +91,45 @@ class Measurements:
         return cls(trajectory.q, trajectory.v, trajectory.a, trajectory.tau, times=times)
 
     @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        robot: Robot,
+        columns: Mapping[str, Any],
+        *,
+        units: Mapping[str, Any] | None = None,
+        delimiter: str | None = None,
+        rate: float | None = None,
+        cutoff: float | None = None,
+    ) -> Measurements:
+        """Return the samples of a table of a laboratory; arguments as in ``Trajectory.load``.
+
+        ``columns`` has q and tau, and the time or a ``rate``. Where it has no v and a, they come from the positions by
+        ``from_positions``, which needs the ``cutoff`` in Hz.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     path = folder + "/log.csv"
+            ...     np.savetxt(path, np.zeros((9, 8)), delimiter=",")
+            ...     columns = {"q": [0, 1], "v": [2, 3], "a": [4, 5], "tau": [6, 7]}
+            ...     len(Measurements.load(path, torsor.library.two_link(), columns, rate=1000.0))
+            9
+        """
+        log, where = read_log(Path(path), robot, columns, units, delimiter, rate), str(path)
+        if "tau" not in log:
+            raise ModelError(describe("no columns of 'tau'", where=where, fix="add the columns of the forces"))
+        if "v" in log and "a" in log:
+            return cls(log["q"], log["v"], log["a"], log["tau"], times=log["time"])
+        if cutoff is None:
+            fix = "give cutoff=, in Hz: five to ten times the highest frequency of the motion"
+            raise ModelError(describe("no columns of both v and a", where=where, fix=fix))
+        return cls.from_positions(log["time"], log["q"], log["tau"], cutoff)
+
+    @classmethod
     def from_positions(
         cls, t: ArrayLike, q: ArrayLike, tau: ArrayLike, cutoff: float, *, periodic: bool = False, trim: bool = True
-    ) -> "Measurements":
+    ) -> Measurements:
         """Return samples from positions q (N, n) and forces tau (N, n) at equally spaced times t (N,), in s.
 
         Velocities and accelerations come from ``differentiate``: a zero-phase filter with a ``cutoff`` in Hz of about

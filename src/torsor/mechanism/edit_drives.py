@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.checks import frozen_array
+from torsor.checks import frozen_array, positive_vector
 from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.edit_bodies import MotorBody
@@ -30,7 +30,7 @@ def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
 
 def with_friction(
     robot: M,
-    joint: str,
+    joint: str | None = None,
     coulomb: ArrayLike | None = None,
     viscous: ArrayLike | None = None,
     smooth: float | None = None,
@@ -38,11 +38,32 @@ def with_friction(
     """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m)."""
     given = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if joint is None:
+        return _with_friction_everywhere(robot, changes)
     motors = {f"{each.name}/motor": (each.name, each.motor) for each in robot.joints if each.motor is not None}
     if joint in motors:
         name, motor = motors[joint]
         return _with_joint(robot, name, lambda old: replace(old, motor=replace(motor, **changes)))
     return _with_joint(robot, joint, lambda old: replace(old, **changes))
+
+
+def _with_friction_everywhere(robot: M, changes: dict[str, Any]) -> M:
+    """Return the robot with friction at all joints that have velocities of their own."""
+    count = sum(joint.nv for joint in robot.joints if not joint.follows)
+    split = {
+        name: positive_vector(value, count, f"{robot.name}: with_friction", name, or_zero=True)
+        for name, value in changes.items()
+        if name != "smooth"
+    }
+    joints, start = [], 0
+    for joint in robot.joints:
+        if not joint.follows:
+            own = {name: values[start : start + joint.nv] for name, values in split.items()}
+            single = {name: float(values[0]) if joint.nv == 1 else values for name, values in own.items()}
+            joint = replace(joint, **(changes | single))
+            start += joint.nv
+        joints.append(joint)
+    return replace(robot, joints=tuple(joints))
 
 
 def without_friction(robot: M) -> M:

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from torsor.arrays import Array
+from torsor.arrays import IDENTITY, Array
 from torsor.checks import frozen_array, frozen_pose, one_of, whole_number
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
@@ -12,7 +10,6 @@ from torsor.mechanism.part import Part
 # How many numbers give the size of each shape.
 SHAPE_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "plane": 0, "mesh": 3}
 ALL_BITS = 2**31 - 1  # of contype and conaffinity, which are masks of 32 bits with a sign
-_EYE = frozen_pose(np.eye(4), "", "pose")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +36,7 @@ class Shape(Part):
 
     shape: str
     size: tuple[float, ...] = ()
-    pose: Array = field(default_factory=lambda: _EYE)
+    pose: Array = field(default_factory=lambda: IDENTITY)
     name: str = ""
     mesh: str | None = None
     path: str | None = None
@@ -52,8 +49,7 @@ class Shape(Part):
         where = f"shape {self.name!r}" if self.name else "shape"
         one_of(self.shape, tuple(SHAPE_SIZES), where, "shape")
         size = frozen_array(self.size, (SHAPE_SIZES[self.shape],), where, f"size of a {self.shape}")
-        pose = self.pose if self.pose is _EYE else frozen_pose(self.pose, where, "pose")
-        self._set(size=tuple(size.tolist()), pose=pose)
+        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose"))
         for key in ("contype", "conaffinity"):
             whole_number(getattr(self, key), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         wrong = _wrong_size(self.shape, self.size)

@@ -167,7 +167,7 @@ def find_feasible_first(state: SolveState) -> SolveState:
     if state.diagnosis is not None or not state.settings.feasible_first:
         return state
     feasible = _solve_from(state, state.x, program=replace(state.problem.program, factor=0.0))
-    return replace(state, x=feasible.x, result=feasible)
+    return replace(state, x=feasible.x, result=_of_problem(state, feasible))
 
 
 def solve_smoother_first(state: SolveState) -> SolveState:
@@ -182,23 +182,16 @@ def solve_smoother_first(state: SolveState) -> SolveState:
     problem, given = replace(state.problem, objective=costs), state.settings
     loose = replace(given, tolerance=max(LOOSE, given.tolerance), iterations=max(1, given.iterations // 2))
     found = _solve_from(replace(state, problem=problem, settings=loose), state.x)
-    objective = float(state.problem.program.value(found.x)[0])
-    result = replace(found, problem=state.problem, outcome=replace(found.outcome, objective=objective))
     warm = found.outcome if found.is_solved and found.is_feasible else None
     left = replace(given, iterations=max(1, given.iterations - found.iterations))
-    return replace(state, settings=left, x=found.x, result=result, warm=warm)
+    return replace(state, settings=left, x=found.x, result=_of_problem(state, found), warm=warm)
 
 
 def solve_from_start(state: SolveState) -> SolveState:
     """Solve the problem from the initial guess, or from the motion that was found first."""
     if state.diagnosis is not None or (state.result is not None and state.result.is_stopped):
         return state
-    result = _solve_from(state, state.x, warm=state.warm)
-    if state.result is not None:  # count the iterations of the first motion too
-        log = [*state.result.outcome.log, *result.outcome.log]
-        count = state.result.outcome.iterations + result.outcome.iterations
-        result = replace(result, outcome=replace(result.outcome, iterations=count, log=log))
-    return replace(state, result=result)
+    return replace(state, result=_of_problem(state, _solve_from(state, state.x, warm=state.warm)))
 
 
 def relax_groups(state: SolveState) -> SolveState:
@@ -344,6 +337,16 @@ def _solve_from(
     if watch.interrupted and not outcome.is_solved:
         outcome = replace(outcome, status=CTRL_C)
     return Solution(problem, outcome, settings.solver, settings.tolerance, setup, perf_counter() - since - setup)
+
+
+def _of_problem(state: SolveState, found: Solution) -> Solution:
+    """Return a solution with the problem's own objective; the iterations of the search before it are counted too."""
+    before = [] if state.result is None else [state.result.outcome]
+    count = sum(each.iterations for each in (*before, found.outcome))
+    log = [line for each in (*before, found.outcome) for line in each.log]
+    objective = float(state.problem.program.value(found.x)[0])
+    outcome = replace(found.outcome, objective=objective, iterations=count, log=log)
+    return replace(found, problem=state.problem, outcome=outcome)
 
 
 def _relax_group(state: SolveState, index: int) -> SolveState:

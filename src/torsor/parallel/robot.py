@@ -1,5 +1,7 @@
 """Parallel robots: legs from the base to one platform. Each dynamics method is an algorithm of ``decomposition``."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property

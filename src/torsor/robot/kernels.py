@@ -29,12 +29,12 @@ from torsor.compiler import (
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.requests.algorithms import algorithm_names
+from torsor.dynamics.requests.algorithms import NO_METHOD, algorithm_names
 from torsor.dynamics.requests.request import LOADS
 from torsor.errors import ModelError, describe
 from torsor.interrupts import Stoppable
-from torsor.mechanism import Mechanism
-from torsor.robot.request_checks import check_axes, check_loops, coordinate_indices
+from torsor.mechanism import Mechanism, Wheel
+from torsor.robot.request_checks import check_axes, coordinate_indices
 from torsor.robot.single_precision import warn_of_condition
 from torsor.robot.target import Target
 
@@ -325,7 +325,7 @@ class RobotKernels(Kernels):
             found = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
             allowed = "place, axes, point, rows, external, forced, order, loops"
             raise ModelError(describe(found, where=where, allowed=allowed))
-        check_loops(mechanism, name, loops)
+        _check_loops(mechanism, name, loops)
         if not isinstance(external, (bool, str)):
             found, fix = f"external of {name} is of type {type(external).__name__}", "give wrenches as the last input"
             raise ModelError(describe(found, where=where, allowed="True or False", fix=fix))
@@ -349,10 +349,31 @@ class RobotKernels(Kernels):
             options = options | {"choice": self._choice(algorithm)}
         driven = None if forced is None else coordinate_indices(mechanism, forced)
         request = Request(name, loads, place, forced=driven, **options)
-        check_axes(algorithm, request, where)
+        if options.keys() & {"axes", "point", "rows"}:
+            check_axes(algorithm, request, where)
         most = MOST_RATES if algorithm.rates else 1
         if type(request.order) is not int or not 1 <= request.order <= most:
             allowed = f"1 to {most}" if algorithm.rates else "1"
             found = f"order of {name} is {reprlib.repr(request.order)}"
             raise ModelError(describe(found, where=where, allowed=allowed))
         return request
+
+
+def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
+    """Raise ModelError for the dynamics of the tree where the mechanism has loops, unless ``loops`` is "open"."""
+    algorithm, where = ALGORITHMS[name], mechanism.name
+    if loops is not None and (not isinstance(loops, str) or loops != "open"):
+        raise ModelError(describe(f"loops of {name} is {loops!r}", where=where, allowed="'open', or not given"))
+    if loops == "open" and algorithm.closed:
+        found, fix = f"{name} is computed with closed loops", "leave loops out"
+        raise ModelError(describe(found, where=where, fix=fix))
+    if loops is None and mechanism.loops and algorithm.instead:
+        names = [repr(loop.name) for loop in mechanism.loops]
+        listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        many = "s" if len(names) > 1 else ""
+        rolls = all(isinstance(loop, Wheel) for loop in mechanism.loops)
+        kind, harm = ("wheel", "let {} slip") if rolls else ("loop", "cut {} open")
+        found = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
+        own = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
+        fix = f"{own} for closed loops; robot.open_tree(), or loops='open' where it is an argument, cuts them"
+        raise ModelError(describe(found, where=where, fix=fix))

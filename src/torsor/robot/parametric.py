@@ -1,5 +1,7 @@
 """Parametric robots: masses, centres of mass, inertias, lengths, gravity or friction as inputs of every algorithm."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,14 +1,13 @@
-"""What a request may ask for: axes, points, loops that are cut open, coordinates by name."""
+"""What a request may ask for: axes, points, rows, coordinates by name."""
 
 from collections.abc import Iterable, Sequence
 
 from torsor.checks import flag, one_of
-from torsor.dynamics import ALGORITHMS, Algorithm, Request
+from torsor.dynamics import Algorithm, Request
 from torsor.dynamics.recursions.axes import AXES
-from torsor.dynamics.requests.algorithms import NO_METHOD
 from torsor.dynamics.requests.request import ROWS
 from torsor.errors import ModelError, describe, listing
-from torsor.mechanism import Mechanism, Wheel
+from torsor.mechanism import Mechanism
 
 
 def check_axes(algorithm: Algorithm, request: Request, where: str) -> None:
@@ -21,26 +20,6 @@ def check_axes(algorithm: Algorithm, request: Request, where: str) -> None:
     if request.point and request.axes == "world":
         found = f"{request.name} with axes='world' and a point: the twist at the base's origin is that of all points"
         raise ModelError(describe(found, where=where, fix="leave the point out, or use axes='aligned'"))
-
-
-def check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
-    """Raise ModelError for the dynamics of the tree where the mechanism has loops, unless ``loops`` is "open"."""
-    algorithm, where = ALGORITHMS[name], mechanism.name
-    if loops is not None and (not isinstance(loops, str) or loops != "open"):
-        raise ModelError(describe(f"loops of {name} is {loops!r}", where=where, allowed="'open', or not given"))
-    if loops == "open" and algorithm.closed:
-        found, fix = f"{name} is computed with closed loops", "leave loops out"
-        raise ModelError(describe(found, where=where, fix=fix))
-    if loops is None and mechanism.loops and algorithm.instead:
-        names = [repr(loop.name) for loop in mechanism.loops]
-        listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        many = "s" if len(names) > 1 else ""
-        rolls = all(isinstance(loop, Wheel) for loop in mechanism.loops)
-        kind, harm = ("wheel", "let {} slip") if rolls else ("loop", "cut {} open")
-        found = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
-        own = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
-        fix = f"{own} for closed loops; robot.open_tree(), or loops='open' where it is an argument, cuts them"
-        raise ModelError(describe(found, where=where, fix=fix))
 
 
 def coordinate_indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:

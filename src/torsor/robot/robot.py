@@ -1,8 +1,11 @@
 """Robot: every public method with its docstring. The work is in the functions that the methods call."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +15,6 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array, Maybe
 from torsor.checks import one_of
 from torsor.compiler import OperationCount, count_operations
-from torsor.deprecation import renamed_argument
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
@@ -89,15 +91,63 @@ class Robot(Mechanism, Viewable):
         """Scales, a reference configuration and independent equations of the loops."""
         return LoopClosure(self.kernels)
 
+    # Inverse kinematics
+
+    def inverse_kinematics(
+        self,
+        targets: Any,
+        q0: ArrayLike | None = None,
+        limits: bool = True,
+        tolerance: float = 1e-9,
+        restarts: int = 100,
+        posture: ArrayLike | None = None,
+        manipulability: bool = False,
+    ) -> Any:
+        """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
+
+        ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``torsor.kinematics``
+        (Pose, Position, Orientation, Direction, LookAt, CenterOfMass), with weights and hard ones; in base axes, m and
+        rad. Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
+        begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed.
+        With a ``posture`` (..., nq), the search goes on to the nearest solution to it, with ``manipulability`` to one
+        with more of it. What cannot be reached gets the nearest posture that was found, with ``solved`` False;
+        ``result.cause(index)`` says why.
+
+        Example:
+            >>> arm = torsor.library.ur5()
+            >>> there = arm.pose([0.3, -1.0, 1.2, 0.4, 0.9, -0.2], "ee_link")
+            >>> found = arm.inverse_kinematics({"ee_link": there})
+            >>> bool(found.solved), bool(np.allclose(arm.pose(found.q, "ee_link"), there, rtol=0, atol=1e-8))
+            (True, True)
+        """
+        options = {"tolerance": tolerance, "restarts": restarts, "posture": posture, "manipulability": manipulability}
+        return import_module("torsor.kinematics").inverse_kinematics(self, targets, q0, limits, **options)
+
+    def analytic_inverse_kinematics(self, pose: ArrayLike, place: str | int, limits: bool = True) -> Array:
+        """Return all postures (K, nq) of a six-axis arm with one pose (4, 4) of a place in base axes, in closed form.
+
+        For six revolute joints of which the first or the last three axes meet (a spherical wrist), or of which axes 2,
+        3 and 4 are parallel and 5 and 6 meet, from either end; a ModelError otherwise. Postures that differ by whole
+        turns are one; with ``limits``, those within the limits. Where a wrist is singular, one posture stands for all.
+
+        Example:
+            >>> arm = torsor.library.ur5()
+            >>> there = arm.pose([0.3, -1.0, 1.2, 0.4, 0.9, -0.2], "ee_link")
+            >>> arm.analytic_inverse_kinematics(there, "ee_link").shape
+            (8, 6)
+        """
+        found: Array = import_module("torsor.kinematics").analytic_inverse_kinematics(self, pose, place, limits)
+        return found
+
     # Collision shapes
 
     def distances(
         self,
         q: ArrayLike,
-        pairs: "Pairs" = None,
+        pairs: Pairs = None,
         gradient: bool = False,
         within: float | None = None,
-    ) -> "Distances":
+    ) -> Distances:
         """Return signed distances (..., P) between collision shapes at q (..., nq), with normals and nearest points.
 
         ``pairs`` are pairs of names of links, frames or shapes, or an allowed collision matrix; by default all pairs
@@ -118,7 +168,7 @@ class Robot(Mechanism, Viewable):
 
         return distance_model(self, pairs, within)(q, gradient)
 
-    def allowed_collision_matrix(self, samples: int = 1000, seed: int = 0) -> "AllowedCollisions":
+    def allowed_collision_matrix(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
         """Return which links may touch, and why: what ``distances`` leaves out by default.
 
         These are the pairs of the file (<exclude> of MJCF, ``with_allowed_collisions``), links that a joint connects,
@@ -287,6 +337,39 @@ class Robot(Mechanism, Viewable):
             1
         """
         return count_operations(self.function(name, place, external, forced, order, loops, **options))
+
+    def equations(
+        self,
+        name: str,
+        form: str = "latex",
+        symbols: bool | Sequence[str] | Mapping[str, Any] = False,
+        simplify: bool = True,
+        place: str | int | None = None,
+        forced: Sequence[str] | None = None,
+        loops: str | None = None,
+        digits: int = 6,
+    ) -> Any:
+        r"""Return the equations of a method, as LaTeX or as SymPy expressions (``Equations``); needs ``symbolic``.
+
+        They are those of the traced function, expanded exactly and written in the shortest of several forms: c_12 is
+        cos(q_1 + q_2), v is written as the rate of q. ``symbols`` writes the robot's numbers as symbols: True for all
+        (m mass, r centre of mass, I inertia, l length, g), or paths as in ``parametric``, with names in a mapping.
+        ``simplify=False`` gives the operations as they are computed, with names for what is used more than once: of
+        robots of any size. ``digits`` are those of numbers in LaTeX; ``place``, ``forced``, ``loops`` as in
+        ``function``.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(1)
+            >>> print(arm.equations("gravity_force", symbols=True))
+            \begin{aligned}
+            G_{1} &= c_{1} g m_{1} r_{1} \\
+            c_{1} &= \cos{\left(q_{1} \right)}
+            \end{aligned}
+        """
+        from torsor.robot.equations.equations import equations
+
+        request = self.kernels.request(name, place, forced=forced, loops=loops)
+        return equations(self, request, form, symbols, simplify, digits)
 
     # Forces
 
@@ -580,7 +663,7 @@ class Robot(Mechanism, Viewable):
         """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
         ``axes`` is "local", "aligned" or "world", ``point`` (..., 3) a point fixed to the place, both as in
-        ``velocity``: J v is that twist. ``link`` is the deprecated name of ``place``.
+        ``velocity``: J v is that twist. ``link`` is an older name of ``place``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -589,8 +672,7 @@ class Robot(Mechanism, Viewable):
             >>> robot.jacobian([np.pi / 2, 0.0], "link2", axes="aligned", point=[0.1, 0, 0])[3].round(9).tolist()
             [-0.9, -0.5]
         """
-        if link is not None:
-            place = renamed_argument("jacobian", "link", "place", link, place)
+        place = place if link is None else link
         return self.kernels.at_place("jacobian", (q,), place, axes, point, out)
 
     def jacobian_rate(
@@ -605,14 +687,13 @@ class Robot(Mechanism, Viewable):
     ) -> Array:
         """Return the rate (..., 6, nv) of the components of ``jacobian``, whose ``axes`` and ``point`` it has.
 
-        ``link`` is the deprecated name of ``place``.
+        ``link`` is an older name of ``place``.
 
         Example:
             >>> torsor.library.two_link().jacobian_rate([0.0, 0.0], [0.0, 1.0], "link2")[3].round(9).tolist()
             [0.4, 0.0]
         """
-        if link is not None:
-            place = renamed_argument("jacobian_rate", "link", "place", link, place)
+        place = place if link is None else link
         return self.kernels.at_place("jacobian_rate", (q, v), place, axes, point, out)
 
     def velocity_derivatives(
@@ -744,8 +825,21 @@ class Robot(Mechanism, Viewable):
             True
         """
         one_of(kind, ("dynamic", "kinematic"), self.name, "kind of null_space")
-        name = "null_space" if kind == "dynamic" else "kinematic_null_space"
-        return self.kernels.at_place(name, (q,), place, "local", point, out, rows)
+        if kind == "kinematic":
+            return self.kinematic_null_space(q, place, rows, point, out)
+        return self.kernels.at_place("null_space", (q,), place, "local", point, out, rows)
+
+    def kinematic_null_space(
+        self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return ``null_space(q, place, "kinematic", rows, point)``: N = 1 - J^+ J (..., nv, nv).
+
+        Example:
+            >>> arm = torsor.library.planar_chain(3)
+            >>> float(arm.kinematic_null_space([0.1, 0.2, 0.3], "link3", "linear").trace().round(9))
+            1.0
+        """
+        return self.kernels.at_place("kinematic_null_space", (q,), place, "local", point, out, rows)
 
     def wrench_at(
         self,
@@ -849,7 +943,7 @@ class Robot(Mechanism, Viewable):
 
         Example:
             >>> torsor.library.two_link().composite_inertia([0.0, 0.0]).diagonal().round(9).tolist()
-            [0.0, 0.08, 0.08, 1.0, 1.0, 1.0]
+            [0.2, 0.24, 0.24, 1.0, 1.0, 1.0]
         """
         return self.kernels.call("composite_inertia", q, out=out)
 
@@ -1148,7 +1242,7 @@ class Robot(Mechanism, Viewable):
 
     # Parameters
 
-    def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> "Parametric[Self]":
+    def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> Parametric[Self]:
         """Return the robot with some of its numbers as inputs of its methods, with derivatives by them.
 
         Paths are "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
@@ -1857,17 +1951,21 @@ class Robot(Mechanism, Viewable):
         return edit.subtree(self, link)
 
     def with_friction(
-        self, joint: str, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
+        self, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
     ) -> Self:
         """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
-        Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth);
-        0 is Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of the gear.
+        Without a joint, at all of them: a number for all, or one for each velocity of the joints (motors of elastic
+        joints are not among them, joints that follow others keep what they have). Arguments that are not given keep
+        their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb's law. "joint/motor"
+        means the friction of the joint's motor, at the output of the gear.
 
         Example:
             >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
             >>> robot.friction_force([3.0, 0.0]).tolist()
             [3.5, 0.0]
+            >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
+            [1.0, 0.5]
         """
         return edit_drives.with_friction(self, joint, coulomb, viscous, smooth)
 

@@ -7,6 +7,7 @@ from torsor.simulation.methods import METHODS
 from torsor.simulation.rollout import rollout
 from torsor.simulation.rollouts import Rollout
 from torsor.simulation.samples import Crossings, SimulationError
+from torsor.simulation.sensitivities import Sensitivity, sensitivity, step_derivatives
 from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Trajectory
 
@@ -17,8 +18,11 @@ __all__ = [
     "Crossings",
     "Limits",
     "Rollout",
+    "Sensitivity",
     "SimulationError",
     "Trajectory",
     "rollout",
+    "sensitivity",
     "simulate",
+    "step_derivatives",
 ]

@@ -156,8 +156,7 @@ def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:
         ("v", "v_next", "tau", "controller", "u"), (nv,)
     )
     shapes |= {"given": (3, nv), "stages": (9, nv)}
-    return (
-        shapes
-        | {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny), "external": (len(robot.links), 6)}
-        | {"contact": (len(robot.links), 6)}
-    )
+    shapes |= dict.fromkeys(("carry", "by_u", "rate_by_v", "rate_by_u"), (nv, nv))  # maps of charts
+    shapes |= {f"{end}_by_{each}": (nv, nv) for end in ("q_next", "v_next") for each in ("q", "v", "tau")}
+    shapes |= dict.fromkeys(("external", "contact"), (len(robot.links), 6))
+    return shapes | {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny)}

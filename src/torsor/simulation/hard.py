@@ -149,8 +149,8 @@ def _impulses(contact: Contact, G: ca.SX, free: ca.SX, distance: ca.SX, h: ca.SX
             mean, half = (G[a, a] + G[b, b]) / 2, (G[a, a] - G[b, b]) / 2
             step = 1 / (mean + ca.sqrt(half**2 + G[a, b] ** 2 + _IMMOBILE**2))
             now = ca.vertcat(*p)
-            moved = [p[i] - step * (rows[i] @ now + wanted[i]) for i in (a, b)]
-            p[a], p[b] = _on_disc(*moved, mu * p[n])
+            x, y = (p[i] - step * (rows[i] @ now + wanted[i]) for i in (a, b))
+            p[a], p[b] = _on_disc(x, y, mu * p[n])
     return ca.vertcat(*p)
 
 

@@ -125,9 +125,9 @@ def limits_of(settings: Mapping[str, Any]) -> Limits | None:
     return Limits(**given) if isinstance(given, Mapping) else None
 
 
-def check_limits(robot: Robot, limits: Any, q: Array, step: float | None) -> Limits:
+def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> Limits:
     """Return the limits; warn of joints beyond theirs at q (..., nq), and of a ``step`` too long for the stops."""
-    instance_of(limits, Limits, robot.name, "limits", allowed="a torsor.simulation.Limits")
+    limits = instance_of(limits, Limits, robot.name, "limits", allowed="a torsor.simulation.Limits")
     both = stopped(robot) if limits.stops else []
     efforts = limits.efforts and bool(((robot.effort_limit > 0) & np.isfinite(robot.effort_limit)).any())
     if not both and not efforts:

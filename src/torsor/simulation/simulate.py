@@ -1,5 +1,7 @@
 """``simulate``: the motion of a robot under the forces of a controller."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,6 +1,8 @@
 """The trajectory: the result of a simulation, and the quantities that follow from it."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -19,6 +21,7 @@ from torsor.results.tables import Column
 from torsor.robot.robot import Robot
 from torsor.simulation.files import archive, columns, content, read
 from torsor.simulation.limits import limits_of
+from torsor.simulation.logs import motion_of, read_log
 from torsor.simulation.loop_projection import project
 from torsor.simulation.overload import Overload, overloads
 from torsor.simulation.plot import plot, summary
@@ -51,7 +54,7 @@ class Trajectory(Result, Samples, Playable):
         end = f"{self.times[-1]:.6g} s" if len(self) else "nothing"
         return f"<Trajectory of {self.robot.name!r}: {batch}{len(self)} samples, {end}, {self.status}>"
 
-    def __getitem__(self, index: Any) -> "Trajectory":
+    def __getitem__(self, index: Any) -> Trajectory:
         """Return selected rollouts: ``trajectory[3]`` is the fourth, ``trajectory[:10]`` the first ten."""
         axes = self.q.ndim - 2
         indices = index if isinstance(index, tuple) else (index,)
@@ -176,8 +179,23 @@ class Trajectory(Result, Samples, Playable):
         return forward_dynamics(self.robot)(self.q[..., ends, :], self.v[..., ends, :], tau, external)
 
     @classmethod
-    def load(cls, path: str | Path, robot: Robot | None = None) -> "Trajectory":
+    def load(
+        cls,
+        path: str | Path,
+        robot: Robot | None = None,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        units: Mapping[str, Any] | None = None,
+        delimiter: str | None = None,
+        rate: float | None = None,
+    ) -> Trajectory:
         """Return the trajectory of a .npz file, which contains its robot, or of a .csv file, for the given robot.
+
+        A table of any other layout needs ``columns``: {"time": head, "q": heads, "v": ..., "a": ..., "tau": ...}, heads
+        or numbers of columns from 0, in the order of the coordinates. ``units`` are {"q": "deg", "time": "ms"}, one for
+        all columns of a quantity or a list; SI and radians by default. The ``delimiter`` is found if it is not given;
+        ``rate`` (Hz) stands for a column of times. Missing v and a are differences of second order (a near the ends of
+        first order), a missing tau is that of inverse dynamics.
 
         Example:
             >>> import tempfile
@@ -187,7 +205,16 @@ class Trajectory(Result, Samples, Playable):
             ...     len(torsor.Trajectory.load(folder + "/arm.csv", robot=arm))
             11
         """
-        return cls(**vars(read(Path(path), robot)))
+        if columns is None:
+            other = {"units": units, "delimiter": delimiter, "rate": rate}
+            given = [name for name, value in other.items() if value is not None]
+            if given:
+                raise ModelError(describe(f"{given[0]} without columns", where=str(path), fix="give columns="))
+            return cls(**vars(read(Path(path), robot)))
+        if not isinstance(robot, Robot):
+            raise ModelError(describe("columns without a robot", where=str(path), fix="give robot="))
+        log = read_log(Path(path), robot, columns, units, delimiter, rate)
+        return cls(robot, *motion_of(robot, log, str(path)))
 
     def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau")) -> Any:
         """Draw quantities over time and return the figure; with ``path``, save it too.

@@ -161,5 +161,6 @@ def test_wrong_axes_and_points_are_refused_in_words() -> None:
 
 def test_the_old_name_of_the_place_still_works() -> None:
     robot = torsor.library.two_link()
-    with pytest.warns(DeprecationWarning, match="jacobian: link= is deprecated; use place="):
-        close(robot.jacobian([0.1, 0.2], link="link2"), robot.jacobian([0.1, 0.2], "link2"))
+    for name in ("jacobian", "jacobian_rate"):
+        given = ([0.1, 0.2], [0.3, 0.4])[: 1 + (name == "jacobian_rate")]
+        close(getattr(robot, name)(*given, link="link2"), getattr(robot, name)(*given, "link2"))

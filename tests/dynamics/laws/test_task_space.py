@@ -28,6 +28,13 @@ def test_all_of_them_are_what_linear_algebra_gives(rows: str) -> None:
     np.testing.assert_allclose(J @ np.linalg.solve(M, dynamic.T), 0, atol=1e-9)
 
 
+def test_the_derivative_of_the_cartesian_mass_matrix_is_that_of_differences() -> None:
+    d, h = np.random.default_rng(4).normal(size=ARM.nv), 1e-6
+    _, change = ARM.jvp("cartesian_mass_matrix", (Q,), (d,), place=HAND, rows="linear")
+    up, down = (ARM.cartesian_mass_matrix(Q + s * h * d, HAND, rows="linear") for s in (1, -1))
+    np.testing.assert_allclose(change, (up - down) / (2 * h), rtol=1e-6, atol=1e-6)
+
+
 def test_the_gradient_is_that_of_differences_on_quaternions_too() -> None:
     robot = torsor.library.random_tree(3, 1, ("spherical", "revolute"), 0.0, extras=False).to(device="casadi")
     place, h = robot.link_names[-1], 1e-6

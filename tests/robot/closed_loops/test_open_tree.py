@@ -16,7 +16,8 @@ Q = LINKAGE.assemble([0.7])
 
 
 def options(name: str) -> dict[str, object]:
-    return {"forced": [LINKAGE.coordinate_names[0]]} if ALGORITHMS[name].hybrid else {}
+    forced = {"forced": [LINKAGE.coordinate_names[0]]} if ALGORITHMS[name].hybrid else {}
+    return forced | ({"place": LINKAGE.link_names[-1]} if ALGORITHMS[name].at_place else {})
 
 
 def values(name: str) -> list[np.ndarray]:

@@ -33,8 +33,8 @@ def _orthonormal(A: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
             for unit in units:
                 rest = rest - unit * ca.dot(unit, rest)
         length, before = ca.norm_2(rest), ca.norm_2(column)
-        independent = length > DEPENDENT * before
-        units.append(ca.if_else(independent, rest / ca.if_else(independent, length, 1), 0))
+        dependent = length <= DEPENDENT * before  # false for NaN, which must not become zero
+        units.append(ca.if_else(dependent, 0, rest / ca.if_else(dependent, 1, length)))
         lengths.append(length)
     return units, lengths
 

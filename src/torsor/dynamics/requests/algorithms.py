@@ -133,7 +133,7 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
     """Return the length of an axis by its name.
 
     n velocities, 3n of (q, v, a), nq positions, nq+n+2 both and two more, L links, p parameters, N active coordinates,
-    c closure equations, cuts cut joints; n+1, N+1 and c+1 are one more.
+    c closure equations, cuts cut joints, rows velocities of a place (all of them); n+1, N+1 and c+1 are one more.
     """
     match axis:
         case int():
@@ -148,6 +148,8 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
             return mechanism.nq
         case "nq+n+2":
             return mechanism.nq + mechanism.nv + 2
+        case "rows":
+            return 6
         case "L":
             return len(mechanism.links)
         case "p":

@@ -16,8 +16,12 @@ from torsor.mechanism import Mechanism
 LONG = 50_000
 
 
-def trace(mechanism: Mechanism, request: Request) -> ca.Function:
-    """Return the requested function of a mechanism over CasADi SX, zeros and ones folded away."""
+def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Function:
+    """Return the requested function of a mechanism over CasADi SX, zeros and ones folded away.
+
+    ``plain`` leaves the tree as it is described, for equations that people read: no frame is moved, no inertia
+    regrouped, and free numbers stand where they are in the description.
+    """
     algorithm = ALGORITHMS[request.name]
     symbols = {name: ca.SX.sym(name, *shape) for name, shape in request.arguments(mechanism).items()}
     arguments: dict[str, Any] = {name: symbol for name, symbol in symbols.items() if name != "p"}
@@ -34,10 +38,10 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     if algorithm.keeps:
         arguments["in_world"] = request.loads in ("world", "point")
     tree = Tree.of(mechanism)
-    if algorithm.lean or (algorithm.lean_afloat and tree.floats):
+    if (algorithm.lean or (algorithm.lean_afloat and tree.floats)) and not plain:
         tree = lean(tree, touched(mechanism, request.free)) if request.free else lean(tree)
     if request.free:
-        tree = impose(tree, mechanism, request.free, symbols["p"])
+        tree = impose(tree, mechanism, request.free, symbols["p"], plain)
     found = algorithm.rule(tree, **arguments)
     values = found if isinstance(found, tuple) else (found,)
     results = dict(zip(request.results(mechanism), values, strict=True))

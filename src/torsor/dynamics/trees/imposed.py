@@ -16,7 +16,7 @@ import numpy as np
 
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.dynamics.trees.lean import SymbolicFrames
-from torsor.dynamics.trees.tree import Body, Passive, Tree, spring_along
+from torsor.dynamics.trees.tree import Body, Passive, Tree, spring_along, tidy_pose
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import PAIRS, Free, Number, read_number
@@ -60,8 +60,11 @@ class _Values:
         return self.given[number] - read_number(self.mechanism, number)
 
 
-def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX) -> Tree:
-    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free numbers."""
+def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, plain: bool = False) -> Tree:
+    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free numbers.
+
+    ``plain`` is for a tree that is not lean: p replaces numbers, and is not the difference from them.
+    """
     values, symbolic = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)
     for i in symbolic.frames:
@@ -72,13 +75,16 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX) -> 
             raise ModelError(describe(found, where=mechanism.name, fix="choose other numbers as inputs"))
         bodies[i] = replace(bodies[i], link=_link_frame(values, i))
     for i in range(len(bodies)):
-        if i in symbolic.frames:  # no inertia was regrouped into or out of it
+        if plain or i in symbolic.frames:  # no inertia was regrouped into or out of it
             bodies[i] = replace(bodies[i], P=_congruence(bodies[i].link, _pseudo_inertia(values, i)))
         elif values.has("links", i, "mass", "com", "inertia"):
             change = _pseudo_inertia(values, i) - sx(pseudo_inertia(*mechanism.links[i].body))
             bodies[i] = replace(bodies[i], P=sx(bodies[i].P) + _congruence(bodies[i].link, change))
     for i in symbolic.poses:
         above = bodies[bodies[i].parent].link if bodies[i].parent >= 0 else np.eye(4)
+        if plain:
+            bodies[i] = replace(bodies[i], T=_plain_pose(values, i, bodies[i], sx(above)))
+            continue
         only_origin = not symbolic.frames and not values.has("joints", i, "turn")
         pose = _pose_with_origin if only_origin else _pose_from_placement
         bodies[i] = replace(bodies[i], T=pose(values, i, bodies[i], sx(above)))
@@ -123,6 +129,18 @@ def _pose_from_placement(values: _Values, i: int, body: Body, above: ca.SX) -> c
     link = sx(body.link)
     back = _pose(link[:3, :3].T, -link[:3, :3].T @ link[:3, 3])
     return above @ placement @ back @ sx(make_pose(about_z(-body.turn)))
+
+
+def _plain_pose(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
+    """Return T of a tree that is not lean; its rotation, if it is no input, keeps exact zeros and ones."""
+    joint, origin = values.mechanism.joints[i], values.vector("joints", i, "origin", 3)
+    R = sx(tidy_pose(joint.placement)[:3, :3])
+    rotation = sx(body.T)[:3, :3]
+    if values.has("joints", i, "turn"):
+        R = R @ sx(from_quaternion(quaternion_exp(values.vector("joints", i, "turn", 3))))
+        rotation = above[:3, :3] @ R @ sx(body.link)[:3, :3].T
+    point = values.vector("joints", i, "point", 3)
+    return _pose(rotation, above[:3, :3] @ (origin + R @ point) + above[:3, 3])
 
 
 def _pose(R: ca.SX, p: ca.SX) -> ca.SX:

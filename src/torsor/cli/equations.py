@@ -1,0 +1,54 @@
+"""``torsor equations``: an algorithm of a robot as LaTeX or as SymPy expressions."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from rich.console import Console
+
+from torsor.cli.command import Command
+from torsor.cli.outputs import check_output, print_paths
+from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.files import replacing
+
+_FORMS = ("latex", "sympy")
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_robot(parser)
+    parser.add_argument("name", metavar="NAME", help="algorithm (mass_matrix, gravity_force, jacobian:hand, ...)")
+    parser.add_argument("--form", choices=_FORMS, default="latex", help="LaTeX, or lines of SymPy; by default latex")
+    symbols = "write all numbers of the robot as symbols, or those of the given paths (links.link2.mass)"
+    parser.add_argument("--symbols", metavar="PATH", nargs="*", default=None, help=symbols)
+    plain = "the operations as they are computed, with named subexpressions: of robots of any size"
+    parser.add_argument("--no-simplify", action="store_true", help=plain)
+    parser.add_argument("--digits", type=int, default=6, help="digits of numbers in LaTeX; by default 6")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="file; by default standard output")
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    check_output(arguments.output)
+    robot = as_robot(given_robot(arguments))
+    symbols = False if arguments.symbols is None else arguments.symbols or True
+    found = robot.equations(
+        arguments.name,
+        form=arguments.form,
+        symbols=symbols,
+        simplify=not arguments.no_simplify,
+        digits=arguments.digits,
+    )
+    text = found if isinstance(found, str) else found.code()
+    if arguments.output is None:
+        console.out(text, highlight=False)
+    else:
+        with replacing(arguments.output) as part:
+            part.write_text(text + "\n", encoding="utf-8")
+        print_paths(console, arguments.output)
+
+
+_EXAMPLES = (
+    "torsor equations two_link mass_matrix --symbols",
+    "torsor equations stanford gravity_force --form sympy -o gravity.py",
+)
+EQUATIONS = Command(
+    "equations", "print an algorithm of a robot as LaTeX or SymPy", _add_arguments, _run, examples=_EXAMPLES
+)

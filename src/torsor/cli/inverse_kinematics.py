@@ -1,0 +1,88 @@
+"""``torsor ik``: a posture that brings links and frames to given places."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from torsor.cli.command import Command
+from torsor.cli.outputs import add_json, write_json
+from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.errors import ModelError, describe
+from torsor.mechanism.units import units
+from torsor.spatial import from_rpy, make_pose
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_robot(parser)
+    text = "where a link or frame shall be: x y z (m) and, for its orientation, roll pitch yaw (rad); may be repeated"
+    parser.add_argument("--target", nargs="+", action="append", required=True, metavar=("PLACE", "NUMBER"), help=text)
+    parser.add_argument("--q0", nargs="+", type=float, metavar="Q", help="posture that the search starts from")
+    parser.add_argument("--no-limits", action="store_true", help="joints may go beyond their limits")
+    parser.add_argument("--all", action="store_true", help="all postures of a six-axis arm, for one pose")
+    add_json(parser)
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    robot = as_robot(given_robot(arguments))
+    targets = dict(_target(robot.name, *given) for given in arguments.target)
+    if len(targets) < len(arguments.target):
+        raise ModelError(describe("a place has two targets", where=robot.name, allowed="one --target for each place"))
+    within = not arguments.no_limits
+    cause = ""
+    if arguments.all:
+        (place, pose), *more = targets.items()
+        if more or np.shape(pose) != (4, 4) or arguments.q0 is not None:
+            allowed = "one --target with position and angles, without --q0"
+            raise ModelError(describe("--all", where=robot.name, allowed=allowed))
+        q = robot.analytic_inverse_kinematics(pose, place, limits=within)
+        error = 0.0
+        cause = "" if len(q) else "no posture has this pose"
+    else:
+        found = robot.inverse_kinematics(targets, q0=arguments.q0, limits=within)
+        q, error, cause = found.q[None], float(found.error), found.cause()
+    names = [escape(f"{name} ({unit})") for name, unit in zip(robot.position_names, units(robot)[0], strict=True)]
+    shown = [[f"{value + 0.0:.{4 if arguments.all else 6}f}" for value in row.round(9)] for row in q]
+    table = Table(title_justify="left", title_style="bold", header_style="bold")
+    if arguments.all:  # six columns
+        table.title = "Postures"
+        for name in names:
+            table.add_column(name, justify="right", overflow="fold")
+        for row in shown:
+            table.add_row(*row)
+    else:
+        table.title = "Posture"
+        table.add_column("position", overflow="fold")
+        table.add_column("value", justify="right")
+        for name, value in zip(names, shown[0], strict=True):
+            table.add_row(name, value)
+    if len(q):
+        console.print(table)
+    solved = not cause
+    document = {"robot": robot.name, "names": list(robot.position_names), "q": q.tolist(), "error": error}
+    write_json(arguments, console, {**document, "solved": solved, "cause": cause})
+    if not solved:
+        raise ModelError(describe(cause, where=f"{robot.name}: nearest posture" if len(q) else robot.name))
+
+
+def _target(robot: str, place: str, *given: str) -> tuple[str, Any]:
+    """Return the place and its position (3,) or pose (4, 4)."""
+    try:
+        numbers = [float(each) for each in given]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (3, 6):
+        found = f"--target {place} {' '.join(given)}".rstrip()
+        raise ModelError(describe(found, where=robot, allowed="a place and 3 or 6 numbers: x y z [roll pitch yaw]"))
+    return place, numbers if len(numbers) == 3 else make_pose(from_rpy(numbers[3:]), numbers[:3])
+
+
+_SUMMARY = "find a posture with links or frames at given positions or poses, or all postures of a six-axis arm"
+_EXAMPLES = (
+    "torsor ik six_axis_arm --target link6 0.5 0.2 0.6",
+    "torsor ik ur5 --target ee_link 0.4 0.2 0.4 0 1.5 0 --all",
+)
+INVERSE_KINEMATICS = Command("ik", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)

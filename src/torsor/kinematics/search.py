@@ -1,0 +1,123 @@
+"""Many searches at once: steps of all that are not done, in chunks that fit the cache; the best of each is kept."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.arrays import Array
+from torsor.kinematics.problem import Problem
+from torsor.kinematics.starts import CANDIDATES, PoseTable, nearest, postures
+from torsor.kinematics.step import chase
+
+CHUNK = 2048  # states whose arrays fit the second cache of a core
+FIRST_DAMPING = 0.01  # times the squared error, at the start
+SURE = 4  # steps that every search takes: none is done before
+WINDOW, PROGRESS = 6, 0.25  # a search whose cost is above this fraction of that some steps before is stuck
+TOGETHER = 256  # searches that restarts of few states make at once: one call of a kernel takes as long for one
+FEW = 24  # postures of which a restart takes the nearest
+EAGER = 8  # restarts that give up soon; later ones are for slow searches, as near singular postures
+MOST_STEPS = 60  # of one search from one start
+LAST_STEPS = 400  # of the search for the nearest posture, where none meets the targets
+STILL = 1e-13  # rad or m: of a step, below which a search has arrived
+LEAVING = 0.2  # fraction of searches that are done from which the others are gathered
+TABLE_FROM = 2000  # targets from which a table of postures by poses is worth its time
+Mask = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best positions (K, nq), their cost (K,), and the number of starts (K,) that were searched from."""
+
+    q: Array
+    cost: Array
+    starts: Indices
+
+
+def chased(problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool = False) -> Found:
+    """Return the ends of searches from positions q (K, nq); a search is done at a cost of ``enough``.
+
+    Searches that are stuck end early, unless ``patient``: then they end where they stand still.
+    """
+    best, cost = np.empty_like(q), np.full(len(q), np.inf)
+    for first in range(0, len(q), CHUNK):
+        some = slice(first, first + CHUNK)
+        _chase_chunk(problem, q[some], data[some], enough, most, patient, best[some], cost[some])
+    return Found(best, cost, np.ones(len(q), dtype=np.intp))
+
+
+def _chase_chunk(
+    problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool, best: Array, cost: Array
+) -> None:
+    """Write the ends of searches to ``best`` and ``cost``."""
+    kernel, count = chase(problem), len(q)
+    todo, before = np.arange(count), np.full(count, np.inf)
+    state = [q, np.zeros((count, len(problem.free))), np.full(count, np.inf), np.full(count, FIRST_DAMPING)]
+    for k in range(1, most + 1):
+        state = list(kernel(*state, data))
+        if k < SURE and k < most:
+            continue
+        out = state[2] <= enough
+        if patient:
+            out |= (np.abs(state[1]).max(axis=1, initial=0.0) <= STILL) | ~(state[3] < 1e30)
+        elif k % WINDOW == 0:
+            out |= ~(state[2] <= PROGRESS * before)
+            before = np.where(out, before, state[2])
+        gone = np.count_nonzero(out)
+        if k == most or gone == len(todo):
+            best[todo], cost[todo] = state[0], state[2]
+            return
+        if gone > LEAVING * len(todo):
+            best[todo[out]], cost[todo[out]] = state[0][out], state[2][out]
+            stay = np.flatnonzero(~out)
+            todo, data, before, state = todo[stay], data[stay], before[stay], [each[stay] for each in state]
+
+
+def search(problem: Problem, q0: Array | None, data: Array, enough: float, restarts: int) -> Found:
+    """Return the best end of searches for each state, from q0 (K, nq) or from a start that is chosen, and restarts."""
+    count, neutral = len(data), problem.robot.neutral()
+    base = np.tile(neutral, (count, 1)) if q0 is None else q0
+    start = chosen_starts(problem, base, data) if q0 is None else problem.clipped(q0)
+    found = chased(problem, start, data, enough, MOST_STEPS)
+    used = 0
+    while used < restarts:
+        todo = np.flatnonzero(~(found.cost <= enough))
+        if not len(todo):
+            break
+        again = min(restarts - used, max(1, TOGETHER // len(todo)))  # several at once where few are left
+        _restart(problem, found, np.tile(todo, again), base, data, enough, used)
+        found.starts[todo] += again
+        used += again
+    todo = np.flatnonzero(~(found.cost <= enough))
+    if len(todo):  # to the nearest posture, from the best one
+        last = chased(problem, found.q[todo], data[todo], enough, LAST_STEPS, patient=True)
+        found.q[todo], found.cost[todo] = last.q, last.cost
+    return found
+
+
+def _restart(problem: Problem, found: Found, todo: Indices, base: Array, data: Array, enough: float, used: int) -> None:
+    """Search again from other postures for the states ``todo``, each maybe several times, and keep what is better."""
+    few = base[todo]
+    if used % 2 == 0 and len(todo) > TOGETHER:
+        begin = nearest(problem, few, data[todo], CANDIDATES + FEW * used, FEW)
+    else:
+        begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits
+    tried = chased(problem, problem.clipped(begin), data[todo], enough, MOST_STEPS, patient=used >= EAGER)
+    for k in np.argsort(-tried.cost, kind="stable"):  # the best of a state comes last
+        if tried.cost[k] < found.cost[todo[k]]:
+            found.q[todo[k]], found.cost[todo[k]] = tried.q[k], tried.cost[k]
+
+
+def chosen_starts(problem: Problem, base: Array, data: Array) -> Array:
+    """Return starts (K, nq): from a table for many poses of one place, else the nearest of some postures."""
+    if len(data) >= TABLE_FROM and PoseTable.serves(problem):
+        key = "kinematics table", problem.targets[0].form, problem.limited
+        table = problem.robot.kernels.exact.once(key, lambda: PoseTable(problem))
+        found = base.copy()
+        at = list(problem.places_in_q)
+        for first in range(0, len(data), CHUNK):
+            some = slice(first, first + CHUNK)
+            found[some, at] = table.near(data[some])[:, at]
+        return found
+    return problem.clipped(nearest(problem, base, data, 0))

@@ -1,0 +1,156 @@
+"""Inverse kinematics: input checks, searches for all states at once, secondary objectives, and the result."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import arrays, common_shape, flag, positive, whole_number
+from torsor.errors import ModelError, describe
+from torsor.kinematics.problem import Problem
+from torsor.kinematics.refine import refined
+from torsor.kinematics.result import InverseKinematicsResult, Mask, Miss
+from torsor.kinematics.search import LAST_STEPS, chased, search
+from torsor.kinematics.targets import Target, made
+from torsor.robot.robot import Robot
+
+LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding decides
+AT_LIMIT = 1e-9  # rad, m: from a limit at which a posture is
+PUSHED = 1e-9  # of the gradient of the squared misses, above which a limit is what holds a posture back
+
+
+def inverse_kinematics(
+    robot: Robot,
+    targets: Any,
+    q0: ArrayLike | None = None,
+    limits: bool = True,
+    tolerance: float = 1e-9,
+    restarts: int = 100,
+    posture: ArrayLike | None = None,
+    manipulability: bool = False,
+) -> InverseKinematicsResult:
+    """Return postures that meet targets; see ``Robot.inverse_kinematics``."""
+    where = f"{robot.name}: inverse_kinematics"
+    problem = Problem(robot, made(targets, where), flag(limits, where, "limits"))
+    tolerance = positive(tolerance, where, "tolerance")
+    if tolerance < LEAST_TOLERANCE:
+        raise ModelError(describe(f"tolerance is {tolerance:g}", where=where, allowed=f"{LEAST_TOLERANCE:g} or more"))
+    restarts = whole_number(restarts, where, "restarts", least=0)
+    wish = flag(manipulability, where, "manipulability")
+    if wish and posture is not None:
+        raise ModelError(describe("posture and manipulability are both given", where=where, allowed="one of them"))
+    data = problem.data()
+    start = None if q0 is None else _positions(robot, q0, where, "q0")
+    wanted = None if posture is None else _positions(robot, posture, where, "posture")
+    shapes = {"targets": data.shape[:-1]}
+    shapes |= {name: each.shape[:-1] for name, each in (("q0", start), ("posture", wanted)) if each is not None}
+    batch = common_shape(where, **shapes)
+
+    def flat(each: Array) -> Array:
+        return np.ascontiguousarray(np.broadcast_to(each, (*batch, each.shape[-1])).reshape(-1, each.shape[-1]))
+
+    data, start = flat(data), None if start is None else flat(start)
+    least = min(1.0, *(float(each.weights().min()) for each in problem.targets))
+    enough = (tolerance * least) ** 2
+    found = search(problem, start, data, enough, restarts)
+    q = found.q
+    if wish or wanted is not None:
+        q = _chosen(problem, q, data, None if wanted is None else flat(wanted), found.cost <= enough, enough)
+    if problem.has_hard:
+        q = _kept(problem, q, data, found.cost <= enough)
+    return _result(problem, q, data, batch, found.starts, tolerance)
+
+
+def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
+    """Return positions (..., nq) with quaternions of length 1."""
+    q = arrays(value, (robot.nq,), where, what)
+    for joint, at in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.kind.nq != joint.kind.nv:
+            some = slice(at.q.stop - 4, at.q.stop)
+            length = np.linalg.norm(q[..., some], axis=-1, keepdims=True)
+            if not (length > AT_LIMIT).all():
+                found = f"the quaternion of {joint.name!r} in {what} is zero"
+                raise ModelError(describe(found, where=where, allowed="a rotation", fix="start from robot.neutral()"))
+            q[..., some] /= length
+    return q
+
+
+def _chosen(problem: Problem, q: Array, data: Array, wanted: Array | None, solved: Mask, enough: float) -> Array:
+    """Return positions that meet the targets where q does, near ``wanted`` or with the most manipulability."""
+    todo = np.flatnonzero(solved)
+    if not len(todo):
+        return q
+    name = "manipulability" if wanted is None else "posture"
+    goal = q if wanted is None else wanted
+    better, _ = refined(problem, name, q[todo], data[todo], goal[todo])
+    exact = chased(problem, problem.clipped(better), data[todo], enough, LAST_STEPS, patient=True)
+    well = exact.cost <= enough
+    q = q.copy()
+    q[todo[well]] = exact.q[well]
+    return q
+
+
+def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
+    """Return the positions with hard targets met and loops closed, and the least misses of the others."""
+    todo = np.flatnonzero(~solved)
+    if not len(todo) or all(each.hard for each in problem.targets):
+        return q
+    q = q.copy()
+    q[todo], _ = refined(problem, "misses", q[todo], data[todo], q[todo])
+    return q
+
+
+def _result(
+    problem: Problem, q: Array, data: Array, batch: tuple[int, ...], starts: Any, tolerance: float
+) -> InverseKinematicsResult:
+    """Return the result: misses are computed again from the postures, by a kernel that searches do not use."""
+    robot = problem.robot
+    plain, gradient = problem.check(q, data)
+    misses, first = dict[str, Miss](), 0
+    for each in problem.targets:
+        parts: dict[str, Array] = {}
+        for kind in each.kinds:
+            size = np.linalg.norm(plain[:, first : first + 3], axis=1).reshape(batch)
+            parts["p" if kind == "p" else "a"] = 2 * np.arcsin(np.minimum(size / 2, 1)) if kind == "d" else size
+            first += 3
+        label, again = each.label, 2
+        while label in misses:
+            label, again = f"{each.label} ({again})", again + 1
+        misses[label] = Miss(parts.get("p"), parts.get("a"))
+    closure = np.abs(plain[:, first:]).max(axis=1, initial=0.0).reshape(batch)
+    error = np.max([closure, *(each.largest for each in misses.values())], axis=0)
+    solved = np.asarray(error <= tolerance)
+    held = np.zeros((len(q), robot.nq), dtype=bool)
+    for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
+        if at >= 0:
+            below = (q[:, at] <= low + AT_LIMIT) & (gradient[:, k] > PUSHED)
+            held[:, at] = below | ((q[:, at] >= high - AT_LIMIT) & (gradient[:, k] < -PUSHED))
+    limits = held.reshape(*batch, robot.nq) & ~solved[..., None]
+
+    def alone(at: tuple[int, ...]) -> Mapping[str, bool]:
+        return _alone(problem, at, batch, list(misses), tolerance)
+
+    shaped = q.reshape(*batch, robot.nq), np.asarray(error), solved, misses, closure, limits
+    return InverseKinematicsResult(robot, *shaped, np.reshape(starts, batch), tolerance, alone)
+
+
+def _alone(
+    problem: Problem, at: tuple[int, ...], batch: tuple[int, ...], labels: list[str], tolerance: float
+) -> Mapping[str, bool]:
+    """Return for each target whether it can be met without the others, at one index of the batch."""
+    found = dict[str, bool]()
+    for label, each in zip(labels, problem.targets, strict=True):
+        one = Problem(problem.robot, (_light(each),), problem.limited)
+        given = one.data()
+        data = np.broadcast_to(given, (*batch, given.shape[-1]))[at][None]
+        ends = search(one, None, data, tolerance**2, 10)
+        found[label] = bool(ends.cost[0] <= tolerance**2)
+    return found
+
+
+def _light(target: Target) -> Target:
+    """Return a target without weight."""
+    return replace(target, weight=1.0)

@@ -1,0 +1,236 @@
+"""Equations of a robot: an algorithm that is traced, translated to SymPy and simplified."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from torsor.checks import flag, one_of, whole_number
+from torsor.compiler import count_operations
+from torsor.compiler.program import Program, read_program
+from torsor.dynamics import Request, trace
+from torsor.errors import ModelError, describe
+from torsor.mechanism import Mechanism
+from torsor.robot.equations.algebra import MOST_TERMS, Algebra, Polynomial, TooLongError, non_polynomial
+from torsor.robot.equations.letters import Letters, Parameters, parameters
+from torsor.robot.equations.naming import Definitions, direct, inserted, ordered, shared
+from torsor.robot.equations.readable import Chain, Writer
+from torsor.robot.equations.rules import Expression
+from torsor.robot.equations.text import aligned, latex
+
+FORMS = ("latex", "sympy")
+DIGITS = 6  # of the numbers in LaTeX
+MOST_OPERATIONS = 1500  # of a function that is simplified; above, it takes minutes and fills pages
+Symbols = bool | Sequence[str] | Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """An algorithm of a robot as SymPy expressions.
+
+    ``results`` has one entry for each result of the algorithm: an expression, a column or a matrix, in the symbols of
+    the ``inputs`` (q_1, v_1, a_1, ...), of the ``parameters`` (with their values) and of the ``subexpressions``: pairs
+    of a symbol and its expression, in the order in which they can be evaluated. c_12 is cos(q_1 + q_2), s_1 sin(q_1).
+
+    Example:
+        >>> found = torsor.library.two_link().equations("mass_matrix", form="sympy")
+        >>> found.result[0, 1], found.subexpressions
+        (0.04*c_2 + 0.12, ((c_2, cos(q_2)),))
+        >>> found.expression[0, 1]
+        0.04*cos(q_2) + 0.12
+    """
+
+    name: str
+    results: dict[str, Any]
+    subexpressions: tuple[tuple[Any, Expression], ...]
+    inputs: dict[str, tuple[Any, ...]]
+    parameters: dict[Any, float]
+    shapes: dict[str, tuple[int, ...]] = field(repr=False)
+    letters: Letters = field(repr=False)
+
+    @property
+    def result(self) -> Any:
+        """The first result: an expression, a column or a matrix."""
+        return next(iter(self.results.values()))
+
+    @property
+    def expression(self) -> Any:
+        """The first result with all subexpressions inserted; long, where there are many."""
+        return self.whole(self.result)
+
+    def whole(self, value: Any) -> Any:
+        """Return a result with all subexpressions inserted."""
+        inline: dict[Any, Expression] = {}
+        for symbol, meaning in self.subexpressions:
+            inline[symbol] = meaning.xreplace(inline)
+        return (
+            value.applyfunc(lambda each: each.xreplace(inline)) if hasattr(value, "shape") else value.xreplace(inline)
+        )
+
+    def lines(self, digits: int = DIGITS) -> list[tuple[str, str]]:
+        """Return the equations as LaTeX, (left side, right side): results first, then the symbols that they use.
+
+        Equal entries are one equation, M_{12} = M_{21} = ...
+        """
+        texts = {symbol: self.letters.latex.get(symbol, sp.latex(symbol)) for symbol, _ in self.subexpressions}
+        texts = self.letters.latex | texts
+        meanings, rows = dict(self.subexpressions), list[tuple[str, Expression]]()
+        for name, result in self.results.items():
+            shape = self.shapes[name]
+            entries: dict[Expression, list[str]] = {}
+            for place in np.ndindex(*shape):
+                value = result[(*place, 0)[: max(len(shape), 2)]] if shape else result
+                entries.setdefault(value, []).append(self.letters.result(name, shape, place))
+            for value, left in entries.items():
+                meaning = meanings.pop(value, value) if value not in self._waves else value
+                if meaning is not value:  # the result itself is used by others: its name stands for it there
+                    texts[value] = left[0]
+                rows.append((" = ".join(left), meaning))
+        rows += [(texts[symbol], meaning) for symbol, meaning in meanings.items()]
+        return [(left, latex(value, texts, digits)) for left, value in rows]
+
+    @property
+    def _waves(self) -> set[Any]:
+        """The cosines and sines, whose names are short."""
+        return {symbol for symbol, meaning in self.subexpressions if meaning.func in (sp.cos, sp.sin)}
+
+    def latex(self, digits: int = DIGITS) -> str:
+        """Return the equations as LaTeX, below each other."""
+        return aligned(self.lines(digits))
+
+    def code(self) -> str:
+        """Return the equations as lines of Python that SymPy's functions read, in the order of evaluation.
+
+        Example:
+            >>> print(torsor.library.planar_chain(1).equations("gravity_force", form="sympy").code())
+            c_1 = cos(q_1)
+            gravity_force = Matrix([[4.905*c_1]])
+        """
+        values = [f"{symbol} = {value}" for symbol, value in self.parameters.items()]
+        lines = [f"{symbol} = {value}" for symbol, value in self.subexpressions]
+        return "\n".join([*values, *lines, *(f"{name} = {result}" for name, result in self.results.items())])
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.latex()}\n$$"
+
+
+def equations(
+    robot: Mechanism, request: Request, form: str, symbols: Symbols, simplify: bool, digits: int
+) -> "Equations | str":
+    """Return a request as ``Equations``, or as LaTeX. See ``Robot.equations``."""
+    one_of(form, FORMS, robot.name, "form")
+    whole_number(digits, robot.name, "digits", most=17)
+    letters = Letters()
+    given = parameters(robot, letters, symbols)
+    found = _made(robot, request, letters, given, flag(simplify, robot.name, "simplify"))
+    return found if form == "sympy" else found.latex(digits)
+
+
+def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameters, simplify: bool) -> Equations:
+    request = replace(request, free=given.free)
+    function = trace(robot, request, plain=simplify or bool(given.free))
+    count = count_operations(function)
+    words = f"{request.name} takes {sum(count):,} operations"
+    fix = "simplify=False, which names common subexpressions, or a smaller robot"
+    if simplify and sum(count) > MOST_OPERATIONS:
+        raise ModelError(describe(words, where=robot.name, allowed=f"up to {MOST_OPERATIONS:,} to simplify", fix=fix))
+    shapes = {name: shape for name, shape in request.arguments(robot).items() if name != "p"}
+    inputs = letters.inputs(shapes, rates=robot.nq == robot.nv)
+    taken = [str(each) for entries in inputs.values() for each in entries if each in given.values]
+    if taken:
+        found, fix = f"the symbol {taken[0]!r} is an input of {request.name}", "give the number another name"
+        raise ModelError(describe(found, where=robot.name, fix=fix))
+    program = read_program(function)
+    try:
+        entries, made = (_simplified if simplify else _direct)(robot, program, inputs, letters, given)
+    except TooLongError:
+        found = f"{words}, and when they are expanded one has more than {MOST_TERMS:,} terms"
+        raise ModelError(describe(found, where=robot.name, fix=fix)) from None
+    sizes = request.results(robot)
+    results = {name: _shaped(each, shape) for (name, shape), each in zip(sizes.items(), entries, strict=True)}
+    used = {each for value in (entry for each in entries for entry in each) for each in value.free_symbols}
+    first = sorted(used, key=lambda each: (each.name[0] not in "cs", _numbers_in(each.name), each.name))
+    symbols = tuple((symbol, value) for symbol, value in ordered(made, first))
+    arrays = {name: tuple(each) for name, each in inputs.items()}
+    return Equations(request.name, results, symbols, arrays, given.values, sizes, letters)
+
+
+def _numbers_in(name: str) -> list[int]:
+    """Return a key that orders c_2 before c_10."""
+    return [int(each) for each in re.findall(r"\d+", name)]
+
+
+def _shaped(entries: list[Expression], shape: tuple[int, ...]) -> Any:
+    if not shape:
+        return entries[0]
+    if len(shape) > 2:
+        return sp.ImmutableDenseNDimArray(entries, shape)
+    return sp.ImmutableMatrix(shape[0], shape[1] if len(shape) > 1 else 1, entries)
+
+
+def _simplified(
+    robot: Mechanism, program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
+) -> tuple[list[list[Expression]], Definitions]:
+    """Return the entries of each result in their shortest form, and what their symbols stand for."""
+    symbols = [each for entries in inputs.values() for each in entries] + list(given.values)
+    angles = [k for k, each in enumerate(symbols[: len(inputs.get("q", ()))])] if next(iter(inputs), "") == "q" else []
+    algebra = Algebra(symbols, angles, non_polynomial(program))
+    generator = dict(zip(symbols, algebra.ring.gens, strict=False))
+    leaves = [[generator[each] for each in entries] for entries in inputs.values()]
+    leaves.append([_polynomial(each, generator, algebra) for each in given.expressions])
+    polynomials = algebra.run(program, leaves)
+    labels = [k + 1 for k in range(len(angles))]
+    motion = [each for name, entries in inputs.items() if name != "q" for each in entries]
+    writer = Writer(
+        algebra, chains(robot), motion, lambda kind, angle: letters.wave(kind, angle, labels), bool(given.free)
+    )
+    entries = [[writer.expression(each) for each in output] for output in polynomials]
+    flat = [each for output in entries for each in output]
+    flat, made = inserted(flat, writer.definitions, most=2)
+    flat, made = shared(flat, made)
+    remaining = iter(flat)
+    return [[next(remaining) for _ in output] for output in entries], writer.trigonometric | made
+
+
+def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], algebra: Algebra) -> Polynomial:
+    """Return a linear expression of parameters as a polynomial."""
+    total = algebra.ring.zero
+    for symbol, factor in expression.as_coefficients_dict().items():
+        total += generator[symbol].mul_ground(sp.QQ(sp.Rational(str(factor)).p, sp.Rational(str(factor)).q))
+    return total
+
+
+def _direct(
+    robot: Mechanism, program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
+) -> tuple[list[list[Expression]], Definitions]:
+    """Return the entries of each result as they are computed, and what their symbols stand for."""
+    positions = {symbol: k for k, symbol in enumerate(inputs.get("q", ()))}
+
+    def wave(kind: str, angle: Expression) -> Any | None:
+        if angle not in positions:
+            return None
+        return letters.wave(kind, [1], [positions[angle] + 1])
+
+    return direct(program, [*inputs.values(), list(given.expressions)], wave)
+
+
+def chains(robot: Mechanism) -> list[Chain]:
+    """Return the revolute joints that follow each other with parallel axes, by their positions.
+
+    Example:
+        >>> chains(torsor.library.scara())
+        [Chain(positions=(0, 1), signs=(1, 1)), Chain(positions=(3,), signs=(1,))]
+    """
+    found: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
+    for index, (joint, parent, place) in enumerate(zip(robot.joints, robot.parents, robot.coordinates, strict=True)):
+        if not joint.kind.absorbs_turn or joint.ratio != 1:
+            continue
+        own = joint.placement[:3, :3] @ joint.axis
+        along = float(own @ robot.joints[parent].axis) if parent in found else 0.0
+        positions, signs = found.pop(parent) if abs(abs(along) - 1) < 1e-12 else ([], [])
+        turned = signs[-1] * round(along) if signs else 1
+        found[index] = [*positions, place.q.start], [*signs, turned]
+    return [Chain(tuple(positions), tuple(signs)) for positions, signs in found.values()]

@@ -1,0 +1,216 @@
+"""Names of the quantities in printed equations: SymPy symbols, and how LaTeX writes them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from torsor.errors import ModelError, describe
+from torsor.mechanism import Mechanism
+from torsor.mechanism.free import Free, Number, free_numbers, paths_of
+from torsor.robot.equations.rules import Expression, number
+
+_AXES, _SIX = "xyz", ("xx", "xy", "xz", "yy", "yz", "zz")
+_PLAIN = {"mass": "m", "rotor_inertia": "I_m", "coulomb": "f_c", "viscous": "f_v", "stiffness": "k"}
+# What LaTeX writes for the inputs of algorithms; others are written with their own name.
+_MOTION = {"v": r"\dot{q}", "a": r"\ddot{q}", "j": r"\dddot{q}", "tau": r"\tau", "q_end": r"q'"}
+_RESULTS = {
+    "inverse_dynamics": r"\tau",
+    "forward_dynamics": r"\ddot{q}",
+    "mass_matrix": "M",
+    "coriolis_matrix": "C",
+    "gravity_force": "G",
+    "bias_force": "h",
+    "friction_force": r"\tau^{f}",
+    "spring_force": r"\tau^{s}",
+    "jacobian": "J",
+    "jacobian_rate": r"\dot{J}",
+    "pose": "T",
+    "velocity": "V",
+    "acceleration": "A",
+    "kinetic_energy": "E_{k}",
+    "potential_energy": "E_{p}",
+    "center_of_mass": "r",
+    "momentum": "L",
+    "regressor": "Y",
+}
+_OWN = re.compile(r"[cswfd]_[m\d_]+")  # cosines, sines, subexpressions, functions and denominators
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
+
+
+@dataclass
+class Letters:
+    """The LaTeX text of symbols whose name is not theirs."""
+
+    latex: dict[Any, str] = field(default_factory=dict)
+
+    def symbol(self, name: str, latex: str = "") -> Any:
+        """Return a symbol; it has no assumptions, so that it equals ``sympy.Symbol(name)`` of a user."""
+        found = sp.Symbol(name)
+        letter, _, below = name.partition("_")
+        self.latex[found] = latex or (f"{_letter(letter)}_{{{below.replace('_', ',')}}}" if below else _letter(letter))
+        return found
+
+    def inputs(self, shapes: Mapping[str, tuple[int, ...]], rates: bool) -> dict[str, list[Any]]:
+        """Return the symbols of the inputs of an algorithm; ``rates``: velocities are the rates of positions."""
+        found = {}
+        for name, shape in shapes.items():
+            letter = (_MOTION.get(name) if rates or name not in "vaj" else None) or _letter(name)
+            places = [tuple(each + 1 for each in index) for index in np.ndindex(*shape)]
+            indices = [("_".join(map(str, each)), below(each)) for each in places]
+            found[name] = [self.symbol(f"{name}_{index}", f"{letter}_{{{low}}}") for index, low in indices]
+        return found
+
+    def wave(self, kind: str, harmonic: Sequence[int], labels: Sequence[int]) -> Any:
+        """Return the symbol of the cosine ("c") or sine of an angle: c_23 of q_2 + q_3, c_2m3 of q_2 - q_3."""
+        parts = [(labels[k], each < 0) for k, each in enumerate(harmonic) for _ in range(abs(each))]
+        comma = any(label > 9 for label, _ in parts)
+        text = ("_" if comma else "").join(f"{'m' if minus else ''}{label}" for label, minus in parts)
+        latex = ("," if comma else "").join(f"{'-' if minus else ''}{label}" for label, minus in parts)
+        return self.symbol(f"{kind}_{text}", f"{kind}_{{{latex}}}")
+
+    def result(self, name: str, shape: tuple[int, ...], place: Sequence[int]) -> str:
+        """Return what LaTeX writes for an entry of a result."""
+        letter = _RESULTS.get(name) or _letter(name)
+        return f"{letter}_{{{below([each + 1 for each in place])}}}" if shape else letter
+
+
+def below(place: Sequence[int]) -> str:
+    """Return the indices of an entry: 12, or 1,12 where one has two digits.
+
+    Example:
+        >>> below((1, 2)), below((1, 12))
+        ('12', '1,12')
+    """
+    return ("," if any(each > 9 for each in place) else "").join(map(str, place))
+
+
+def _letter(name: str) -> str:
+    return name if len(name) == 1 else r"\mathrm{" + name.replace("_", r"\_") + "}"
+
+
+@dataclass
+class Parameters:
+    """Numbers of a robot that are symbols: ``free`` and, for each, the expression that stands for it."""
+
+    free: tuple[Free, ...] = ()
+    expressions: tuple[Expression, ...] = ()
+    values: dict[Any, float] = field(default_factory=dict)
+
+
+def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str] | Mapping[str, Any]) -> Parameters:
+    """Return the numbers that are written as symbols: none, all that are not zero, or those of paths.
+
+    A mapping {name: path} gives the symbols names; others have letters: m mass, r centre of mass, I inertia, l length.
+    """
+    if symbols is False or symbols is None:
+        return Parameters()
+    if symbols is True:
+        return _all(robot, letters)
+    free = free_numbers(robot, symbols)
+    values: dict[Any, float] = {}
+    for each in free:
+        if isinstance(symbols, Mapping):
+            if not _NAME.fullmatch(each.name):
+                allowed = "a letter, then letters and digits, parts after _: m_2, l_1, I_2_zz"
+                raise ModelError(describe(f"the symbol {each.name!r}", where=robot.name, allowed=allowed))
+            if _OWN.fullmatch(each.name):
+                found, fix = f"the symbol {each.name!r}", "choose another"
+                allowed = (
+                    "names that the equations do not use: c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions"
+                )
+                raise ModelError(describe(found, where=robot.name, allowed=allowed, fix=fix))
+            symbol = letters.symbol(each.name)
+        else:
+            symbol = _named(robot, letters, each)
+        values[symbol] = each.value
+    if len(values) < len(free):
+        fix = "give names, {'m_2': path, ...}"
+        raise ModelError(describe("two numbers would have the same symbol", where=robot.name, fix=fix))
+    return Parameters(free, tuple(values), values)
+
+
+def _named(robot: Mechanism, letters: Letters, free: Free) -> Any:
+    """Return the symbol of a number that has no name of its own."""
+    (number, _), *others = free.coefficients
+    if others:
+        return letters.symbol(re.sub(r"\W+", "_", free.name).strip("_"))
+    return letters.symbol(*_letters_of(robot, number))
+
+
+def _letters_of(robot: Mechanism, at: Number) -> tuple[str, str]:
+    """Return the name of a number's symbol and its LaTeX text."""
+    k = str(at.index + 1)
+    if at.part == "gravity":
+        return f"g_{_AXES[at.component]}", ""
+    if at.field in _PLAIN:
+        letter, _, mark = _PLAIN[at.field].partition("_")
+        component = f"_{at.component + 1}" if at.part == "joints" and robot.joints[at.index].nv > 1 else ""
+        latex = f"{letter}_{{{mark}{k}{component.replace('_', ',')}}}"
+        return f"{letter}_{mark}{k}{component}", latex
+    if at.field == "inertia":
+        return f"I_{k}{_SIX[at.component]}", ""
+    letter = {"com": "r", "origin": "l", "point": "d", "turn": "b"}[at.field]
+    if at.field == "origin" and not np.any(robot.joints[at.index].point):
+        parent = robot.parents[at.index]
+        k = str(parent + 1) if list(robot.parents).count(parent) == 1 else f"{parent + 1}_{k}"
+    return f"{letter}_{k}{_AXES[at.component]}", ""
+
+
+def _all(robot: Mechanism, letters: Letters) -> Parameters:
+    """Return all numbers of a robot that are not zero. The point of an axis follows from the length of its link."""
+    everything = [f"links.{k}.{name}" for k in range(len(robot.links)) for name in ("mass", "com", "inertia")]
+    fields = ("origin", "point", "rotor_inertia", "coulomb", "viscous", "stiffness")
+    paths = [f"joints.{k}.{name}" for k in range(len(robot.joints)) for name in fields]
+    numbers: list[Free] = []
+    for path in [*everything, *paths, "gravity"]:
+        try:
+            numbers += [each for each in free_numbers(robot, [path]) if each.value]
+        except ModelError:  # a joint without that field
+            continue
+    if not numbers:
+        return Parameters()
+    chosen = free_numbers(robot, [str(path) for path in paths_of(robot, numbers).values()])
+    made, values = list[Expression](), dict[Any, float]()
+    lengths: dict[tuple[int, int], Any] = {}
+    for free in chosen:
+        at = free.coefficients[0][0]
+        if at.part == "gravity" and np.count_nonzero(robot.gravity) == 1:
+            symbol, sign = letters.symbol("g"), int(np.sign(free.value))
+        elif at.field == "point" and _ends_at_axis(robot, at.index):
+            made.append(_axis(robot, at, lengths))
+            continue
+        else:
+            symbol, sign = letters.symbol(*_shorter(robot, at)), 1
+        if at.field == "origin":
+            lengths[at.index, at.component] = symbol
+        values[symbol] = sign * free.value
+        made.append(sign * symbol)
+    return Parameters(chosen, tuple(made), values)
+
+
+def _shorter(robot: Mechanism, at: Number) -> tuple[str, str]:
+    """Return the letters of a number, without the axis where the vector has one component only."""
+    name, latex = _letters_of(robot, at)
+    if at.field in ("com", "origin"):
+        owner = robot.links[at.index].com if at.field == "com" else robot.joints[at.index].placement[:3, 3]
+        siblings = list(robot.parents).count(robot.parents[at.index])
+        if np.count_nonzero(owner) == 1 and (at.field == "com" or siblings == 1):
+            return name[:-1], latex
+    return name, latex
+
+
+def _ends_at_axis(robot: Mechanism, index: int) -> bool:
+    """Whether the axis of a joint goes through the origin of the parent: the link's frame is at its far end."""
+    joint = robot.joints[index]
+    return bool(np.abs(joint.placement[:3, :3] @ joint.point + joint.placement[:3, 3]).max() < 1e-12)
+
+
+def _axis(robot: Mechanism, at: Number, lengths: Mapping[tuple[int, int], Any]) -> Expression:
+    """Return a component of the point -R^T l of an axis through the origin of the parent."""
+    R = robot.joints[at.index].placement[:3, :3]
+    rows = [k for k in range(3) if (at.index, k) in lengths and abs(R[k, at.component]) > 1e-14]
+    return sp.Add(*(-number(float(R[k, at.component])) * lengths[at.index, k] for k in rows))

@@ -1,0 +1,256 @@
+"""From polynomials to expressions that are short: sums of angles, factors collected, the shortest of several forms."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import casadi as ca
+import sympy as sp
+
+from torsor.robot.equations.algebra import Algebra, Polynomial, TooLongError
+from torsor.robot.equations.rules import RULES, Expression, number
+
+Monomial = tuple[tuple[Any, int], ...]  # SymPy symbols with their exponents, in the order of their names
+Terms = dict[Monomial, Fraction]
+Harmonic = tuple[int, ...]  # the multiple of each position in an angle
+MOST_FACTORED = 10  # terms of a sum that may be the square of another: those of the square of four terms
+MOST_MULTIPLE = 4  # of the smallest coefficient of a sum, whose common factor is written before it
+MOST_ANGLES = 3  # of joints without parallel axes, whose products of cosines are tried as cosines of sums
+
+
+class Chain(NamedTuple):
+    """Positions of revolute joints that follow each other with parallel axes, each with the sign of its axis."""
+
+    positions: tuple[int, ...]
+    signs: tuple[int, ...]
+
+
+class Writer:
+    """Polynomials of an algebra as expressions; ``definitions`` are the symbols that it has made for them.
+
+    ``chains`` are the parallel joints, ``motion`` the symbols by which results are collected (velocities and
+    accelerations), ``name`` gives the name of a cosine or sine, and ``fractions`` prints 1/2 and not 0.5.
+    """
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        chains: Sequence[Chain],
+        motion: Sequence[Any],
+        name: Callable[[str, Harmonic], Any],
+        fractions: bool,
+    ):
+        self.algebra, self.motion, self.name, self.fractions = algebra, set(motion), name, fractions
+        straight = [each for each in chains if all(algebra.angle.get(k, 0) == 1 for k in each.positions)]
+        self.chains = [each for each in straight if len(each.positions) > 1]
+        self.trigonometric: dict[Any, Expression] = {}
+        self.definitions: dict[Any, Expression] = {}
+        self._atoms: dict[int, Expression] = {}
+
+    def expression(self, polynomial: Polynomial) -> Expression:
+        """Return the shortest of several forms of a polynomial."""
+        if not polynomial:
+            return sp.Integer(0)
+        found = []
+        for form in (self._plain, self._sums, self._harmonics):
+            try:
+                found.append(self._collected(form(polynomial)))
+            except TooLongError:  # this form is no short one
+                continue
+            if not self.chains and form == self._plain and len(polynomial) == 1:
+                break
+        return min(found, key=lambda each: each.count_ops())
+
+    # Forms: terms over symbols
+
+    def _plain(self, a: Polynomial) -> Terms:
+        """Return the terms in cosines and sines of each angle, without squares of the one that has more of them."""
+        return self._terms(self._fewest(a), {})
+
+    def _sums(self, a: Polynomial) -> Terms:
+        """Return the terms in absolute angles: cosines and sines of q_1 + q_2 where both axes are parallel."""
+        new: dict[int, Polynomial] = {}
+        angles: dict[int, Harmonic] = {}
+        gens = self.algebra.ring.gens
+        for chain in self.chains:
+            for before, own, sign in zip(chain.positions, chain.positions[1:], chain.signs[1:], strict=False):
+                (c_0, s_0), (c, s) = ([gens[k] for k in self.algebra.pairs[each]] for each in (before, own))
+                new[self.algebra.pairs[own][0]] = c * c_0 + s * s_0
+                new[self.algebra.pairs[own][1]] = sign * (s * c_0 - c * s_0)
+            total = [0] * len(self.algebra.positions)
+            for own, sign in zip(chain.positions, chain.signs, strict=True):
+                total[own] = sign * chain.signs[0]
+                angles[own] = tuple(total)
+        return self._terms(self._fewest(self.algebra.substituted(a, new)), angles)
+
+    def _harmonics(self, a: Polynomial) -> Terms:
+        """Return the terms in which products of cosines and sines of parallel joints are cosines and sines of sums."""
+        grouped = [set(each.positions) for each in self.chains]
+        if not grouped and len(self.algebra.angle) <= MOST_ANGLES:
+            grouped = [set(self.algebra.angle)]
+        found: Terms = {}
+        for monomial, coefficient in a.items():
+            rest = list(monomial)
+            products: list[tuple[dict[Any, int], Fraction]] = [({}, _fraction(coefficient))]
+            for group in grouped:
+                waves: dict[tuple[str, Harmonic], Fraction] = {("c", (0,) * len(self.algebra.positions)): Fraction(1)}
+                for k in group:
+                    for kind, place in zip("cs", self.algebra.pairs[k], strict=True):
+                        for _ in range(monomial[place]):
+                            waves = _times_wave(waves, kind, k)
+                        rest[place] = 0
+                products = [
+                    (symbols | ({self._wave(*wave): 1} if any(wave[1]) else {}), value * part)
+                    for symbols, value in products
+                    for wave, part in waves.items()
+                ]
+            common = dict(self._symbols(tuple(rest), {}))
+            for symbols, value in products:
+                key = _ordered(common | symbols)
+                found[key] = found.get(key, Fraction(0)) + value
+        return {key: value for key, value in found.items() if value}
+
+    def _fewest(self, a: Polynomial) -> Polynomial:
+        for c, s in self.algebra.pairs:
+            other = self.algebra.reduced_at(a, s, c)
+            a = other if len(other) < len(a) else a
+        return a
+
+    def _terms(self, a: Polynomial, angles: dict[int, Harmonic]) -> Terms:
+        return {_ordered(dict(self._symbols(monomial, angles))): _fraction(each) for monomial, each in a.items()}
+
+    def _symbols(self, monomial: tuple[int, ...], angles: dict[int, Harmonic]) -> list[tuple[Any, int]]:
+        """Return the symbols of a monomial; ``angles`` are those of cosines and sines that are not of one position."""
+        algebra, found = self.algebra, list[tuple[Any, int]]()
+        for place, power in enumerate(monomial):
+            if not power:
+                continue
+            if place < len(algebra.symbols):
+                found.append((algebra.symbols[place], power))
+            elif place < algebra.first_atom:
+                k, sine = divmod(place - len(algebra.symbols), 2)
+                single = tuple(int(each == k) for each in range(len(algebra.positions)))
+                found.append((self._wave("cs"[sine], angles.get(k, single)), power))
+            else:
+                atom, sign = self._atom(place - algebra.first_atom)
+                found.append((atom, sign * power))
+        return found
+
+    def _wave(self, kind: str, harmonic: Harmonic) -> Any:
+        """Return the symbol of the cosine or sine of an angle."""
+        symbol, algebra = self.name(kind, harmonic), self.algebra
+        if symbol not in self.trigonometric:
+            multiples = [(m * algebra.angle[k], algebra.positions[k]) for k, m in enumerate(harmonic) if m]
+            angle = sp.Add(*(number(m, self.fractions) * algebra.symbols[place] for m, place in multiples))
+            self.trigonometric[symbol] = (sp.cos if kind == "c" else sp.sin)(angle)
+        return symbol
+
+    def _atom(self, k: int) -> tuple[Any, int]:
+        """Return the symbol of an atom and its exponent: a quotient is a power of -1 of its denominator."""
+        if k not in self._atoms:
+            code, arguments = self.algebra.atoms[k]
+            parts = [self.expression(each) for each in arguments]
+            whole = parts[0] if code == ca.OP_INV else RULES[code](*parts)
+            symbol = sp.Symbol(f"{'d' if code == ca.OP_INV else 'f'}_{k + 1}")
+            self.definitions[symbol] = whole
+            self._atoms[k] = (symbol, -1 if code == ca.OP_INV else 1)
+        found: tuple[Any, int] = self._atoms[k]
+        return found
+
+    # Factors
+
+    def _collected(self, terms: Terms) -> Expression:
+        """Return the sum of terms, collected by velocities and accelerations, each with its factor in short form."""
+        groups: dict[Monomial, Terms] = {}
+        for monomial, value in terms.items():
+            moving = tuple(each for each in monomial if each[0] in self.motion)
+            groups.setdefault(moving, {})[tuple(each for each in monomial if each[0] not in self.motion)] = value
+        if len(groups) == 1 or all(len(each) == 1 for each in groups.values()):
+            return self._nested(terms)
+        return sp.Add(*(self._times(moving, factor) for moving, factor in groups.items()))
+
+    def _nested(self, terms: Terms) -> Expression:
+        """Return a sum of terms with the symbol that most of them have as a factor, and so on."""
+        if len(terms) == 1:
+            ((monomial, value),) = terms.items()
+            return number(value, self.fractions) * _product(monomial)
+        counts = Counter(symbol for monomial in terms for symbol, power in monomial if power > 0)
+        most = max(counts.values(), default=0)
+        if most < 2:
+            return sp.Add(*(self._nested({monomial: value}) for monomial, value in terms.items()))
+        common = min((each for each in counts if counts[each] == most), key=_importance)
+        inner, outer = Terms(), Terms()
+        for monomial, value in terms.items():
+            powers = dict(monomial)
+            if powers.get(common, 0) > 0:
+                powers[common] -= 1
+                inner[_ordered(powers)] = value
+            else:
+                outer[monomial] = value
+        rest = self._nested(outer) if outer else sp.Integer(0)
+        return sp.Add(self._times(((common, 1),), inner), rest)
+
+    def _times(self, monomial: Monomial, terms: Terms) -> Expression:
+        """Return a monomial times a sum; what all coefficients of the sum have in common goes before it."""
+        content = _content(terms)
+        short = {each: value / content for each, value in terms.items()}
+        return sp.Mul(number(content, self.fractions), _product(monomial), self._factored(short))
+
+    def _factored(self, terms: Terms) -> Expression:
+        """Return a sum as a power, if it is that of a shorter sum; else nested."""
+        nested = self._nested(terms)
+        squares = sum(all(power % 2 == 0 for _, power in monomial) for monomial in terms)
+        if not 2 < len(terms) <= MOST_FACTORED or squares < 2 or not self.fractions:
+            return nested
+        flat = sp.Add(*(sp.Rational(v.numerator, v.denominator) * _product(m) for m, v in terms.items()))
+        return min((nested, sp.sqf(flat)), key=lambda each: each.count_ops())
+
+
+def _content(terms: Terms) -> Fraction:
+    """Return the number that is a factor of all coefficients, if small whole numbers are left; else 1 or -1.
+
+    Example:
+        >>> _content({(): Fraction(-2, 25), ((sp.Symbol("x"), 1),): Fraction(-1, 25)})
+        Fraction(-1, 25)
+    """
+    values = list(terms.values())
+    sign = -1 if all(each < 0 for each in values) else 1
+    common = Fraction(math.gcd(*(each.numerator for each in values)), math.lcm(*(each.denominator for each in values)))
+    small = len(values) > 1 and max(abs(each) / common for each in values) <= MOST_MULTIPLE
+    return sign * (common if small else Fraction(1))
+
+
+def _fraction(value: Any) -> Fraction:
+    return Fraction(int(value.numerator), int(value.denominator))
+
+
+def _ordered(powers: dict[Any, int]) -> Monomial:
+    return tuple(sorted(((each, power) for each, power in powers.items() if power), key=lambda each: each[0].name))
+
+
+def _product(monomial: Monomial) -> Expression:
+    return sp.Mul(*(symbol**power for symbol, power in monomial))
+
+
+def _importance(symbol: Any) -> tuple[int, str]:
+    """Return the order in which symbols become factors: masses and inertias, gravity, lengths, then cosines."""
+    first = symbol.name[0]
+    return ("mIg".find(first) if first in "mIg" else 5 if first in "cs" else 4, symbol.name)
+
+
+def _times_wave(waves: dict[tuple[str, Harmonic], Fraction], kind: str, k: int) -> dict[tuple[str, Harmonic], Fraction]:
+    """Return a sum of cosines and sines of angles, times the cosine or sine of position k, as such a sum."""
+    found: dict[tuple[str, Harmonic], Fraction] = {}
+    for (own, angle), value in waves.items():
+        for sign in (1, -1):
+            # cos a cos b, cos a sin b, sin a cos b and sin a sin b, as halves of two terms of a + b and a - b
+            other = tuple(each + sign * (place == k) for place, each in enumerate(angle))
+            part = value / 2 * (sign if kind == "s" and own == "c" else -sign if kind == own == "s" else 1)
+            new = "c" if own == kind else "s"
+            if next((each for each in other if each), 1) < 0:
+                other, part = tuple(-each for each in other), -part if new == "s" else part
+            if new == "c" or any(other):
+                found[new, other] = found.get((new, other), Fraction(0)) + part
+    return {wave: value for wave, value in found.items() if value}

@@ -1,0 +1,106 @@
+"""The operations of a traced function as SymPy expressions: one rule for each of CasADi's operations."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import casadi as ca
+import sympy as sp
+
+Expression = Any  # SymPy has no types
+ROUNDING = 4e-16  # a number this near to a short one is the short one with the rounding of a sum or product
+
+
+def exact(number: float) -> Fraction:
+    """Return the fraction that a float stands for: 1/12 or 0.07, where the float is one of these up to rounding.
+
+    Example:
+        >>> exact(0.07), exact(0.1 + 0.2), exact(1 / 12), exact(math.pi) == Fraction(math.pi)
+        (Fraction(7, 100), Fraction(3, 10), Fraction(1, 12), False)
+    """
+    whole = Fraction(number)
+    near = (whole.limit_denominator(360), Fraction(f"{number:.13g}"), Fraction(repr(number)), whole)
+    return next(each for each in near if abs(each - whole) <= ROUNDING * abs(whole))
+
+
+def is_true(condition: Expression) -> Expression:
+    """Return 1 where a condition holds and 0 elsewhere, as CasADi's comparisons do."""
+    return sp.Piecewise((1, condition), (0, True))
+
+
+def _power(a: Expression, b: Expression) -> Expression:
+    return a ** (sp.Integer(int(b)) if b.is_number and b == int(b) else b)
+
+
+def _fmod(a: Expression, b: Expression) -> Expression:
+    return sp.sign(a) * sp.Mod(sp.Abs(a), sp.Abs(b))
+
+
+RULES: dict[int, Callable[..., Expression]] = {
+    ca.OP_ASSIGN: lambda a: a,
+    ca.OP_LIFT: lambda a, b: a,
+    ca.OP_ADD: lambda a, b: a + b,
+    ca.OP_SUB: lambda a, b: a - b,
+    ca.OP_MUL: lambda a, b: a * b,
+    ca.OP_DIV: lambda a, b: a / b,
+    ca.OP_NEG: lambda a: -a,
+    ca.OP_SQ: lambda a: a**2,
+    ca.OP_TWICE: lambda a: 2 * a,
+    ca.OP_INV: lambda a: 1 / a,
+    ca.OP_SIGN: sp.sign,
+    ca.OP_LT: lambda a, b: is_true(sp.Lt(a, b)),
+    ca.OP_LE: lambda a, b: is_true(sp.Le(a, b)),
+    ca.OP_EQ: lambda a, b: is_true(sp.Eq(a, b)),
+    ca.OP_NE: lambda a, b: is_true(sp.Ne(a, b)),
+    ca.OP_NOT: lambda a: is_true(sp.Eq(a, 0)),
+    ca.OP_AND: lambda a, b: is_true(sp.And(sp.Ne(a, 0), sp.Ne(b, 0))),
+    ca.OP_OR: lambda a, b: is_true(sp.Or(sp.Ne(a, 0), sp.Ne(b, 0))),
+    ca.OP_IF_ELSE_ZERO: lambda a, b: sp.Piecewise((b, sp.Ne(a, 0)), (0, True)),
+    ca.OP_POW: _power,
+    ca.OP_CONSTPOW: _power,
+    ca.OP_SQRT: sp.sqrt,
+    ca.OP_FABS: sp.Abs,
+    ca.OP_FLOOR: sp.floor,
+    ca.OP_CEIL: sp.ceiling,
+    ca.OP_COPYSIGN: lambda a, b: sp.Piecewise((sp.Abs(a), sp.Ge(b, 0)), (-sp.Abs(a), True)),
+    ca.OP_FMIN: sp.Min,
+    ca.OP_FMAX: sp.Max,
+    ca.OP_FMOD: _fmod,
+    ca.OP_REMAINDER: lambda a, b: a - b * sp.floor(a / b + sp.Rational(1, 2)),
+    ca.OP_HYPOT: lambda a, b: sp.sqrt(a**2 + b**2),
+    ca.OP_EXP: sp.exp,
+    ca.OP_EXPM1: lambda a: sp.exp(a) - 1,
+    ca.OP_LOG: sp.log,
+    ca.OP_LOG1P: lambda a: sp.log(1 + a),
+    ca.OP_SIN: sp.sin,
+    ca.OP_COS: sp.cos,
+    ca.OP_TAN: sp.tan,
+    ca.OP_ASIN: sp.asin,
+    ca.OP_ACOS: sp.acos,
+    ca.OP_ATAN: sp.atan,
+    ca.OP_ATAN2: sp.atan2,
+    ca.OP_SINH: sp.sinh,
+    ca.OP_COSH: sp.cosh,
+    ca.OP_TANH: sp.tanh,
+    ca.OP_ASINH: sp.asinh,
+    ca.OP_ACOSH: sp.acosh,
+    ca.OP_ATANH: sp.atanh,
+    ca.OP_ERF: sp.erf,
+    ca.OP_ERFINV: sp.erfinv,
+}
+
+
+def number(value: float | Fraction, fractions: bool = False) -> Expression:
+    """Return a SymPy number: an integer, a fraction such as 1/12 if ``fractions`` are wanted, else a float.
+
+    Example:
+        >>> [str(each) for each in (number(2.0), number(0.5), number(Fraction(1, 12), fractions=True))]
+        ['2', '0.500000000000000', '1/12']
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return sp.nan if math.isnan(value) else sp.oo if value > 0 else -sp.oo
+    found = exact(value) if isinstance(value, float) else value
+    if found.denominator == 1 or (fractions and found.denominator in (2, 3, 4, 6, 8, 12, 24)):
+        return sp.Rational(found.numerator, found.denominator)
+    return sp.Float(float(found))

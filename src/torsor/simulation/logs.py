@@ -1,0 +1,209 @@
+"""Logs of a laboratory: columns of a text file, found by their heads or numbers, in SI units and radians."""
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.checks import is_whole, number, table
+from torsor.errors import ModelError, describe, listing
+from torsor.files import read_limited
+from torsor.robot.robot import Robot
+
+QUANTITIES = ("time", "q", "v", "a", "tau")
+_LENGTHS = {"rad": 1.0, "deg": math.pi / 180, "rev": 2 * math.pi, "m": 1.0, "cm": 1e-2, "mm": 1e-3}
+_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+UNITS: dict[str, dict[str, float]] = {
+    "time": _TIMES,
+    "q": _LENGTHS,
+    "v": {f"{name}/s": value for name, value in _LENGTHS.items()} | {"rpm": 2 * math.pi / 60},
+    "a": {f"{name}/s^2": value for name, value in _LENGTHS.items()},
+    "tau": {"N m": 1.0, "N": 1.0, "mN m": 1e-3, "kN": 1e3, "kN m": 1e3},
+}
+"""The units of each quantity, and what they are in SI units and radians."""
+
+
+def read_log(
+    path: Path,
+    robot: Robot,
+    columns: Mapping[str, Any],
+    units: Mapping[str, str] | None = None,
+    delimiter: str | None = None,
+    rate: float | None = None,
+) -> dict[str, Array]:
+    r"""Return the quantities of a text file: time (N,), q (N, nq), v, a, tau (N, nv), those that ``columns`` has.
+
+    ``columns`` maps "time", "q", "v", "a" and "tau" to heads, or to numbers of columns from 0, in the order of the
+    coordinates. ``units`` maps them to units (SI and radians by default); a sequence has one for each column. The
+    ``delimiter`` is found in the first line if it is not given. ``rate`` (Hz) replaces the time. Lines that begin with
+    # are comments; one that has the heads may begin so.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     log = Path(folder, "log.csv")
+        ...     _ = log.write_text("ms;elbow\n0;0\n10;90\n", encoding="utf-8")
+        ...     found = read_log(
+        ...         log, torsor.library.planar_chain(1), {"time": "ms", "q": ["elbow"]}, {"time": "ms", "q": "deg"}
+        ...     )
+        >>> found["time"].tolist(), found["q"].round(6).tolist()
+        ([0.0, 0.01], [[0.0], [1.570796]])
+    """
+    where = str(path)
+    wanted = _wanted(columns, robot, where)
+    if (rate is None) == ("time" not in wanted):
+        what = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
+        raise ModelError(describe(what, where=where, allowed="columns={'time': ...} or rate=, in Hz"))
+    lines = _lines(path)
+    separator = _delimiter(lines[0][1], delimiter, where)
+    heads, rows = _split(lines, separator, wanted)
+    places = {name: [_place(each, heads, where) for each in chosen] for name, chosen in wanted.items()}
+    found = {name: _numbers(rows, chosen, wanted[name], where) for name, chosen in places.items()}
+    for name, scale in _scales(units, wanted, where).items():
+        found[name] = found[name] * scale
+    count = len(rows)
+    if "time" in found:
+        found["time"] = found["time"][:, 0]
+        late = np.flatnonzero(np.diff(found["time"]) <= 0)
+        if late.size:
+            line = rows[int(late[0]) + 1][0]
+            raise ModelError(describe(f"line {line}: the time does not increase", where=where, fix="sort the lines"))
+    else:
+        found["time"] = np.arange(count) / number(rate, where, "rate", above=0)
+    return found
+
+
+def _wanted(columns: Any, robot: Robot, where: str) -> dict[str, list[str | int]]:
+    """Return the columns of each quantity."""
+    given = table(columns, where, "columns")
+    unknown = sorted(set(given) - set(QUANTITIES))
+    if unknown or "q" not in given:
+        found = f"columns of {unknown[0]!r}" if unknown else "no columns of 'q'"
+        raise ModelError(describe(found, where=where, allowed=", ".join(QUANTITIES)))
+    wanted = {}
+    for name, value in given.items():
+        chosen = [value] if isinstance(value, str) or is_whole(value) else list(value)
+        count = 1 if name == "time" else robot.nq if name == "q" else robot.nv
+        if len(chosen) != count:
+            names = () if name == "time" else robot.position_names if name == "q" else robot.coordinate_names
+            order = f", in the order {listing(names)}" if names else ""
+            raise ModelError(describe(f"{len(chosen)} columns of {name!r}", where=where, allowed=f"{count}{order}"))
+        bad = next((each for each in chosen if not isinstance(each, str) and not is_whole(each)), None)
+        if bad is not None:
+            raise ModelError(describe(f"column {bad!r} of {name!r}", where=where, allowed="a head, or a number"))
+        wanted[name] = chosen
+    return wanted
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    """Return the lines of a text file that are not empty, with their numbers."""
+    try:
+        text = read_limited(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ModelError(describe("it is no text", where=str(path), allowed="a table as UTF-8 text")) from None
+    lines = [(k + 1, line) for k, line in enumerate(text.splitlines()) if line.strip()]
+    if not lines:
+        raise ModelError(describe("it is empty", where=str(path)))
+    return lines
+
+
+def _delimiter(first: str, given: str | None, where: str) -> str:
+    if given is None:
+        return next((each for each in (";", "\t", ",") if each in first), " ")
+    if not isinstance(given, str) or len(given) != 1:
+        raise ModelError(describe(f"delimiter is {given!r}", where=where, allowed="one character"))
+    return given
+
+
+Row = tuple[int, list[str]]
+
+
+def _split(
+    lines: Sequence[tuple[int, str]], separator: str, wanted: Mapping[str, list[str | int]]
+) -> tuple[list[str], list[Row]]:
+    """Return the heads (none, if all columns are numbers and the first line has numbers), and the rows of cells."""
+
+    def cells(line: str) -> list[str]:
+        row = line.split() if separator == " " else next(csv.reader([line], delimiter=separator))
+        return [cell.strip() for cell in row]
+
+    named = any(isinstance(each, str) for chosen in wanted.values() for each in chosen)
+    heads: list[str] = []
+    rows: list[Row] = []
+    for count, (line, text) in enumerate(lines):
+        if count == 0 and (named or not _is_number(cells(text.lstrip("#"))[0])):
+            heads = cells(text.lstrip("#").strip())
+        elif not text.lstrip().startswith("#"):
+            rows.append((line, cells(text)))
+    return heads, rows
+
+
+def _place(chosen: str | int, heads: list[str], where: str) -> int:
+    """Return the number of a column."""
+    if isinstance(chosen, int):
+        return chosen
+    if heads.count(chosen) != 1:
+        what = "no column" if chosen not in heads else "several columns"
+        raise ModelError(describe(f"{what} {chosen!r}", where=where, allowed=listing(heads, most=20)))
+    return heads.index(chosen)
+
+
+def _numbers(rows: list[Row], places: list[int], names: list[str | int], where: str) -> Array:
+    """Return the numbers (N, columns) of the rows."""
+    values = np.empty((len(rows), len(places)))
+    for k, (line, cells) in enumerate(rows):
+        for j, place in enumerate(places):
+            if not 0 <= place < len(cells):
+                found = f"line {line} has {len(cells)} columns, and none for {names[j]!r}"
+                raise ModelError(describe(found, where=where))
+            if not _is_number(cells[place]):
+                found = f"line {line}, column {names[j]!r}: {cells[place]!r}"
+                raise ModelError(describe(found, where=where, allowed="a finite number with a decimal point"))
+            values[k, j] = float(cells[place])
+    if not rows:
+        raise ModelError(describe("it has no rows of numbers", where=where))
+    return values
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _scales(units: Any, wanted: Mapping[str, list[str | int]], where: str) -> dict[str, Array]:
+    """Return the factors of the columns of each quantity whose unit is given."""
+    found = {}
+    for name, unit in ({} if units is None else table(units, where, "units")).items():
+        if name not in wanted:
+            raise ModelError(describe(f"a unit of {name!r}, which has no columns", where=where))
+        each = [unit] * len(wanted[name]) if isinstance(unit, str) else list(unit)
+        bad = next((one for one in each if one not in UNITS[name]), None)
+        if bad is not None or len(each) != len(wanted[name]):
+            what = f"{len(each)} units of {name!r}" if bad is None else f"the unit {bad!r} of {name!r}"
+            allowed = f"one of {', '.join(UNITS[name])}, for all columns or for each of {len(wanted[name])}"
+            raise ModelError(describe(what, where=where, allowed=allowed))
+        found[name] = np.array([UNITS[name][one] for one in each])
+    return found
+
+
+def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
+    """Return (times, q, v, a, tau) of a log; what it lacks is computed from what it has.
+
+    Velocities and accelerations are differences of second order, forces those of inverse dynamics.
+    """
+    times, q = log["time"], log["q"]
+    if ("v" not in log or "a" not in log) and len(times) < 3:
+        raise ModelError(describe(f"{len(times)} samples without v and a", where=where, allowed="3 or more"))
+    if "v" not in log and robot.nq != robot.nv:
+        found = "no columns of 'v', and positions that are quaternions"
+        raise ModelError(describe(found, where=where, fix="add columns of v"))
+    v = log["v"] if "v" in log else np.gradient(q, times, axis=0, edge_order=2)
+    a = log["a"] if "a" in log else np.gradient(v, times, axis=0, edge_order=2)
+    tau = log["tau"] if "tau" in log else robot.inverse_dynamics(q, v, a)
+    return times, q, v, a, tau

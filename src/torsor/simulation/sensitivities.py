@@ -1,0 +1,260 @@
+"""Derivatives of one step of each fixed-step integrator, and of whole rollouts: for iLQR, MPC and shooting.
+
+A small change of a state is x = (dq, dv), with dq along ``integrate``: 2 nv numbers, also where q has quaternions. For
+a step of length h with constant forces,
+
+    x_next = A x + B dtau
+
+A step of the Runge-Kutta method is differentiated by the chain rule through its stages, with the compiled derivatives
+of forward dynamics. In local coordinates u about q, a stage at q_s = chart(q, u) with the velocities v_s has
+
+    dq_s = C(u) dq + T(u) du        (C: the chart's centre moves, ``chart_carry``; T: u changes, ``chart_velocity``)
+    du' = dr/du du + r(u) dv_s      (r: ``chart_rate``, linear in the velocities)
+
+The implicit methods are differentiated as they are computed, iterations included, by CasADi. Where these do not
+converge, the derivatives are NaN, as the velocities are.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import one_of, positive, vectors
+from torsor.compiler import AnyKernel
+from torsor.dynamics import Tree
+from torsor.dynamics.recursions.configuration import chart_carry, chart_rate, chart_velocity, steps
+from torsor.dynamics.requests.forms import jacobians
+from torsor.errors import ModelError, describe
+from torsor.robot.robot import Robot
+from torsor.simulation.dynamics import compiled, forces, symbols
+from torsor.simulation.methods import STEPS
+from torsor.simulation.runge_kutta import STAGES
+from torsor.simulation.sources import Source
+
+
+def step_derivatives(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    dt: float,
+    method: str = "rk4",
+    external: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """Return (A, B) of one step of length ``dt`` (s): (..., 2 nv, 2 nv) and (..., 2 nv, nv).
+
+    They are the exact derivatives of the state (q, v) after a step of ``method`` ("rk4", "implicit" or "sdirk"), by the
+    state before (A) and by the forces ``tau`` (..., nv), which are constant during the step (B). Changes of q, before
+    and after, are along ``integrate``. ``external`` (..., L, 6) are wrenches that are fixed in their links. The large
+    code of the implicit methods takes long to compile for robots with many joints. Robots with loops are refused.
+
+    Example:
+        >>> mass = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
+        >>> A, B = step_derivatives(mass, [0.0], [0.0], [0.0], 0.1)  # inertia 4 kg m^2
+        >>> A.round(9).tolist(), B.round(9).tolist()
+        ([[1.0, 0.1], [0.0, 1.0]], [[0.00125], [0.025]])
+    """
+    given, wrenches = _checked(robot, q, v, tau, method, external)
+    h = positive(dt, robot.name, "dt")
+    if method == "rk4":
+        return _runge_kutta(robot, given, wrenches, h)
+    kernel = _differentiated(robot, method, external is not None)
+    n = robot.nv
+    q_q, q_v, q_tau, v_q, v_v, v_tau = kernel(np.array(0.0), *given, *wrenches, np.array(h))
+    A = np.empty((*q_q.shape[:-2], 2 * n, 2 * n), q_q.dtype)
+    A[..., :n, :n], A[..., :n, n:], A[..., n:, :n], A[..., n:, n:] = q_q, q_v, v_q, v_v
+    return A, np.concatenate([q_tau, v_tau], axis=-2)
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """A rollout of T steps with the derivatives of each of them.
+
+    ``q`` (..., T + 1, nq) and ``v`` (..., T + 1, nv) are the states; ``A`` (..., T, 2 nv, 2 nv) and ``B``
+    (..., T, 2 nv, nv) the derivatives of each step, see ``step_derivatives``.
+    """
+
+    q: Array
+    v: Array
+    A: Array
+    B: Array
+
+    @cached_property
+    def _from_end(self) -> Array:
+        """Products of A from each step to the end, that of no step last (..., T + 1, 2 nv, 2 nv)."""
+        count, size = self.A.shape[-3], self.A.shape[-1]
+        found = np.empty((*self.A.shape[:-3], count + 1, size, size), self.A.dtype)
+        found[..., count, :, :] = np.eye(size)
+        for k in reversed(range(count)):
+            found[..., k, :, :] = found[..., k + 1, :, :] @ self.A[..., k, :, :]
+        return found
+
+    @property
+    def by_start(self) -> Array:
+        """Derivative (..., 2 nv, 2 nv) of the last state by the first."""
+        return self._from_end[..., 0, :, :]
+
+    @property
+    def by_tau(self) -> Array:
+        """Derivatives (..., T, 2 nv, nv) of the last state by the forces of each step."""
+        found: Array = self._from_end[..., 1:, :, :] @ self.B
+        return found
+
+
+def sensitivity(
+    robot: Robot,
+    q0: ArrayLike,
+    v0: ArrayLike,
+    tau: ArrayLike,
+    dt: float,
+    method: str = "rk4",
+    external: ArrayLike | None = None,
+) -> Sensitivity:
+    """Return a rollout from (q0, v0) with forces ``tau`` (..., T, nv), one row a step, and its derivatives.
+
+    ``external`` (..., T, L, 6) has the wrenches of each step, or is (L, 6) for all. Other arguments as in
+    ``step_derivatives``.
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> run = sensitivity(arm, [0.1, 0.2], [0.0, 0.0], np.zeros((50, 2)), 0.01)
+        >>> run.q.shape, run.by_start.shape, run.by_tau.shape
+        ((51, 2), (4, 4), (50, 4, 2))
+    """
+    rows = vectors(tau, robot.nv, robot.name, "tau")
+    if rows.ndim < 2:
+        allowed = f"(..., T, {robot.nv}), a row a step"
+        raise ModelError(describe(f"tau has shape {rows.shape}", where=robot.name, allowed=allowed))
+    (q, v, _), wrenches = _checked(robot, q0, v0, rows, method, external)
+    count, h = rows.shape[-2], np.array(positive(dt, robot.name, "dt"))
+    if any(each.shape[-3:-2] not in ((), (1,), (count,)) for each in wrenches):
+        allowed = f"(..., {count}, {len(robot.links)}, 6), as many steps as tau"
+        raise ModelError(describe(f"external has shape {wrenches[0].shape}", where=robot.name, allowed=allowed))
+    loads = [np.broadcast_to(each, (*each.shape[:-3], count, *each.shape[-2:])) for each in wrenches]
+    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], rows.shape[:-2], *(each.shape[:-3] for each in loads))
+    kernel, dtype = _step(robot, method, external is not None), robot.target.dtype
+    states = [np.empty((*batch, count + 1, size), dtype) for size in (robot.nq, robot.nv)]
+    for whole, start in zip(states, (q, v), strict=True):
+        whole[..., 0, :] = start
+    for k in range(count):
+        here = [whole[..., k, :] for whole in states]
+        ends = kernel(np.array(k * h), *here, rows[..., k, :], *(each[..., k, :, :] for each in loads), h)
+        for whole, end in zip(states, ends, strict=True):
+            whole[..., k + 1, :] = end
+    q, v = states
+    if not np.isfinite(v).all():
+        found, fix = "the rollout of a sensitivity is not finite", "take smaller steps, or smaller forces"
+        raise ModelError(describe(found, where=robot.name, fix=fix))
+    load = loads[0] if loads else None
+    A, B = step_derivatives(robot, q[..., :-1, :], v[..., :-1, :], rows, float(h), method, load)
+    return Sensitivity(q, v, A, B)
+
+
+def _checked(
+    robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, method: str, external: ArrayLike | None
+) -> tuple[list[Array], list[Array]]:
+    """Return the arrays of a step as they are given, and the external wrenches, if any."""
+    where = robot.name
+    if robot.loops:
+        fix = "differentiate robot.open_tree(), or closed_forward_dynamics by robot.jvp"
+        raise ModelError(describe("derivatives of a step with closed loops", where=where, fix=fix))
+    one_of(method, tuple(STEPS), where, "method")
+    sizes = (("q", q, robot.nq), ("v", v, robot.nv), ("tau", tau, robot.nv))
+    given = [vectors(each, size, where, what) for what, each, size in sizes]
+    if external is None:
+        return given, []
+    wrenches, links = vectors(external, 6, where, "external"), len(robot.links)
+    if wrenches.ndim < 2 or wrenches.shape[-2] != links:
+        allowed = f"(..., {links}, 6)"
+        raise ModelError(describe(f"external has shape {wrenches.shape}", where=where, allowed=allowed))
+    return given, [wrenches]
+
+
+class _Maps(NamedTuple):
+    """The maps of the local coordinates at u, each (..., nv, nv); see the head of this file."""
+
+    carry: Array
+    by_u: Array
+    rate_by_v: Array
+    rate_by_u: Array
+
+
+def _maps(robot: Robot) -> AnyKernel | None:
+    """Return the kernel (u, v) -> ``_Maps``, or None where all charts are those of plain coordinates."""
+    tree, u, v = Tree.of(robot), ca.SX.sym("u", robot.nv), ca.SX.sym("v", robot.nv)
+    rate = chart_rate(tree, u, v)
+    found = [ca.jacobian(chart_carry(tree, u, v), v), ca.jacobian(chart_velocity(tree, u, v), v)]
+    found += [ca.jacobian(rate, v), ca.jacobian(rate, u)]
+    if all(each.is_constant() for each in found):
+        return None
+    function = ca.Function("chart_maps", [u, v], found, ["u", "v"], list(_Maps._fields))
+    return compiled(robot, "chart maps", (), lambda: function)
+
+
+def _runge_kutta(robot: Robot, given: list[Array], wrenches: list[Array], h: float) -> tuple[Array, Array]:
+    """Return (A, B) of a step of the Runge-Kutta method, stage by stage. Columns are (dq, dv, dtau)."""
+    q, v, tau = given
+    n, maps = robot.nv, robot.kernels.once("chart maps", lambda: _maps(robot))
+    load = wrenches[0] if wrenches else None
+    d_q, d_v, d_tau = np.split(np.eye(3 * n), 3)
+    u_rate = v_rate = u_sum = v_sum = np.zeros(n)
+    d_u_rate = d_v_rate = d_u_sum = d_v_sum = np.zeros((n, 3 * n))
+
+    def at(u: Array, x: Array) -> _Maps | None:
+        return None if maps is None else _Maps(*maps(u, x))
+
+    def moved(here: _Maps | None, d_u: Array) -> Array:
+        return d_q + d_u if here is None else here.carry @ d_q + here.by_u @ d_u
+
+    for fraction, weight in STAGES:
+        u, d_u = fraction * h * u_rate, fraction * h * d_u_rate
+        x, d_x = v + fraction * h * v_rate, d_v + fraction * h * d_v_rate
+        here = at(u, x)
+        q_here = robot.kernels.call("chart", q, u)
+        by_q, by_v, by_tau = robot.forward_dynamics_derivatives(q_here, x, tau, load)
+        v_rate = robot.forward_dynamics(q_here, x, tau, load)
+        d_v_rate = by_q @ moved(here, d_u) + by_v @ d_x + by_tau @ d_tau
+        u_rate = robot.kernels.call("chart_rate", u, x)
+        d_u_rate = d_x if here is None else here.rate_by_u @ d_u + here.rate_by_v @ d_x
+        u_sum, v_sum = u_sum + weight * u_rate, v_sum + weight * v_rate
+        d_u_sum, d_v_sum = d_u_sum + weight * d_u_rate, d_v_sum + weight * d_v_rate
+    end = moved(at(h * u_sum, v), h * d_u_sum), d_v + h * d_v_sum
+    whole = np.concatenate(np.broadcast_arrays(*end), axis=-2)
+    return whole[..., : 2 * n], whole[..., 2 * n :]
+
+
+def _made(robot: Robot, method: str, loaded: bool) -> ca.Function:
+    """Return the step of a method with constant forces, and wrenches if it is ``loaded``."""
+    wrenches = Source(array=np.zeros((len(robot.links), 6))) if loaded else Source()
+    return STEPS[method](robot, forces(robot, Source(array=np.zeros(robot.nv)), wrenches, False), None, None)
+
+
+def _step(robot: Robot, method: str, loaded: bool) -> AnyKernel:
+    """Return the kernel of a step: that of ``rollout``, whose name it has."""
+    label = f"rollout {method} {[True, loaded, False, False, False]}"
+    return compiled(robot, label, (), lambda: _made(robot, method, loaded))
+
+
+def _differentiated(robot: Robot, method: str, loaded: bool) -> AnyKernel:
+    """Return the kernel of the derivatives of a step by q, v and tau, in this order, of q and then of v."""
+
+    def make() -> ca.Function:
+        step, tree = _made(robot, method, loaded), Tree.of(robot)
+        inputs = dict(zip(step.name_in(), symbols(step), strict=True))
+        results = dict(zip(step.name_out(), step.call(list(inputs.values())), strict=True))
+        found: dict[str, Any] = jacobians(inputs, results, {"q": steps(tree, inputs["q"])}, ("q", "v", "tau"))
+        # The columns of E, the change of the components of q by a step, are orthogonal: its inverse on them is cheap.
+        E = steps(tree, results["q_next"])
+        back = ca.diag(1 / ca.sum1(E**2).T) @ E.T
+        found = {name: back @ each if name.startswith("q_next") else each for name, each in found.items()}
+        # Where the iterations did not converge the velocities are NaN; the derivatives of that branch would be zero.
+        solved = ca.norm_inf(results["v_next"]) < ca.inf
+        outputs = ca.cse([ca.if_else(solved, ca.densify(each), ca.SX.nan(*each.shape)) for each in found.values()])
+        return ca.Function("step_derivatives", list(inputs.values()), outputs, list(inputs), list(found))
+
+    return compiled(robot, f"step derivatives {method} {loaded}", (), make)

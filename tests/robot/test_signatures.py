@@ -1,0 +1,24 @@
+"""What ``help`` shows: signatures that fit on a line or two, and robots as tables."""
+
+import inspect
+
+import torsor
+
+
+def test_signatures_do_not_expand_the_types_of_arrays() -> None:
+    assert len(str(inspect.signature(torsor.Robot.inverse_dynamics))) < 200
+    methods = {
+        name: value for name, value in vars(torsor.Robot).items() if inspect.isfunction(value) and name[0] != "_"
+    }
+    controllers = {name: value for name, value in vars(torsor.control).items() if inspect.isfunction(value)}
+    for name, method in {**methods, **controllers}.items():
+        text = str(inspect.signature(method))
+        assert "numpy" not in text, name
+        assert len(text) < 60 * (1 + len(inspect.signature(method).parameters)), name
+
+
+def test_print_shows_a_table_and_repr_one_line() -> None:
+    robot = torsor.library.six_axis_arm()
+    text = str(robot)
+    assert "mass (kg)" in text and "range" in text and "joint6" in text and "revolute" in text
+    assert "\n" not in repr(robot)

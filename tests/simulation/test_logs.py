@@ -1,0 +1,95 @@
+"""Tables of any laboratory: the columns, units and times that are named; errors say file, column and line."""
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.errors import ModelError
+from torsor.identification import Measurements
+
+ARM = torsor.library.two_link()
+T = np.arange(50) * 2e-3
+Q = np.column_stack([np.sin(3 * T), np.cos(2 * T)])
+V = np.column_stack([3 * np.cos(3 * T), -2 * np.sin(2 * T)])
+A = np.column_stack([-9 * np.sin(3 * T), -4 * np.cos(2 * T)])
+TAU = ARM.inverse_dynamics(Q, V, A)
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A table in ms and degrees, with columns that nobody needs, and in another order."""
+    path = tmp_path / "log.csv"
+    table = np.column_stack([T * 1e3, np.degrees(Q[:, 1]), np.degrees(Q[:, 0]), np.zeros(len(T)), V, A, TAU])
+    np.savetxt(path, table, fmt="%.17g", delimiter=";", header="t;j2;j1;mode;v1;v2;a1;a2;T1;T2")
+    return path
+
+
+NAMES = {"time": "t", "q": ["j1", "j2"], "v": ["v1", "v2"], "a": ["a1", "a2"], "tau": ["T1", "T2"]}
+UNITS = {"time": "ms", "q": "deg"}
+
+
+def test_a_trajectory_has_the_named_columns_in_si_units(log) -> None:
+    found = torsor.Trajectory.load(log, ARM, columns=NAMES, units=UNITS)
+    for value, truth in ((found.times, T), (found.q, Q), (found.v, V), (found.a, A), (found.tau, TAU)):
+        assert np.abs(value - truth).max() < 1e-14
+    numbers = {"time": 0, "q": [2, 1]}
+    again = torsor.Trajectory.load(log, ARM, columns=numbers, units=UNITS, delimiter=";")
+    assert np.array_equal(again.q, found.q)
+    assert np.abs(again.v - V).max() < 1e-4  # differences over 2 ms
+    assert np.abs(again.a - A)[2:-2].max() < 1e-3  # at the ends of first order
+
+
+def test_a_rate_stands_for_the_times(log) -> None:
+    columns = {name: value for name, value in NAMES.items() if name != "time"}
+    found = torsor.Trajectory.load(log, ARM, columns=columns, units={"q": ["deg", "deg"]}, rate=500.0)
+    assert np.abs(found.times - T).max() < 1e-15
+
+
+def test_measurements_of_a_log(log) -> None:
+    data = Measurements.load(log, ARM, NAMES, units=UNITS)
+    assert np.abs(data.tau - TAU).max() < 1e-14 and np.abs(data.times - T).max() < 1e-15
+    short = {name: value for name, value in NAMES.items() if name not in "va"}
+    with pytest.raises(ModelError, match=r"log.csv: no columns of both v and a; fix: give cutoff="):
+        Measurements.load(log, ARM, short, units=UNITS)
+    filtered = Measurements.load(log, ARM, short, units=UNITS, cutoff=100.0)
+    truth = Measurements.from_positions(T, Q, TAU, 100.0)
+    assert np.abs(filtered.a - truth.a).max() < 1e-8 * np.abs(truth.a).max()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"columns": {**NAMES, "q": ["j1", "elbow"]}}, r"log.csv: no column 'elbow'; allowed: t, j2"),
+        ({"columns": {**NAMES, "q": ["j1"]}}, "1 columns of 'q'; allowed: 2, in the order"),
+        ({"columns": {**NAMES, "torque": ["T1", "T2"]}}, "columns of 'torque'; allowed: time, q"),
+        ({"columns": {"time": 0, "q": [1, 99]}}, "line 2 has 10 columns, and none for 99"),
+        ({"columns": {"time": 0, "q": [1, 1.5]}}, "column 1.5 of 'q'"),
+        ({"columns": NAMES, "units": {"q": "grad"}}, "the unit 'grad' of 'q'; allowed: one of rad, deg"),
+        ({"columns": NAMES, "rate": 100.0}, "a column of times and a rate"),
+        ({"columns": {"q": [1, 2]}}, "neither a column of times nor a rate"),
+        ({"columns": NAMES, "delimiter": "ab"}, "delimiter is 'ab'"),
+        ({"units": UNITS}, "units without columns"),
+    ],
+)
+def test_wrong_arguments_name_the_file_and_the_column(log, options, words) -> None:
+    with pytest.raises(ModelError, match=words):
+        torsor.Trajectory.load(log, ARM, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("t,a,b\n0,1,2\n1,x,2\n", r"log.txt: line 3, column 'a': 'x'; allowed: a finite number"),
+        ("t,a,b\n0,1,2\n1,nan,2\n", r"line 3, column 'a': 'nan'"),
+        ("t,a,b\n0,1,2\n1,2\n", r"line 3 has 2 columns, and none for 'b'"),
+        ("t,a,b\n0,1,2\n\n0,1,2\n", r"line 4: the time does not increase"),
+        ("t,a,a\n0,1,2\n", "several columns 'a'"),
+        ("t,a,b\n", "no rows of numbers"),
+        ("", "it is empty"),
+    ],
+)
+def test_bad_tables_name_the_line(tmp_path, text, words) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(text)
+    with pytest.raises(ModelError, match=words):
+        torsor.Trajectory.load(path, ARM, columns={"time": "t", "q": ["a", "b"], "v": ["a", "b"], "a": ["a", "b"]})
