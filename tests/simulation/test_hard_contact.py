@@ -128,6 +128,8 @@ def test_hard_contact_with_loops_methods_and_bad_numbers_is_refused() -> None:
             Contact(kind="hard", **{name: value})  # type: ignore[arg-type]
     with pytest.raises(ModelError, match='hard contact with method "implicit"'):
         simulate(robot, at(robot, 0.2), contact=RIGID, method="implicit")
+    with pytest.raises(ModelError, match='hard contact with method "sdirk"'):
+        rollout(robot, at(robot, 0.2), np.zeros(6), 0.1, contact=RIGID, method="sdirk")
     bars = torsor.library.four_bar()
     bars = bars.with_shapes(bars.link_names[0], [Shape("sphere", (1e-3,))])
     with pytest.raises(ModelError, match="hard contact with closed loops"):

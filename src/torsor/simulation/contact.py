@@ -51,7 +51,7 @@ class Contact:
         0.6
         >>> Contact(stiffness=0.0)
         Traceback (most recent call last):
-        torsor.errors.ModelError: contact: stiffness is 0.0; allowed: a finite number above 0
+        torsor.errors.ModelError: contact: stiffness is 0.0; allowed: a finite number, above 0
     """
 
     ground: bool | Shape = True

@@ -51,11 +51,8 @@ def tangents(normal: ca.SX) -> ca.SX:
     """Return two unit vectors (3 x 2) perpendicular to a unit vector and to each other (Duff et al. 2017).
 
     Example:
-        >>> tangents(ca.SX([0, 0, 1]))
-        SX(@1=1, @2=0,
-        [[@1, @2],
-         [@2, @1],
-         [-0, -0]])
+        >>> ca.DM(tangents(ca.SX([0, 0, 1]))).full().T.tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
     x, y, z = ca.vertsplit(normal)
     side = ca.if_else(z >= 0, 1, -1)

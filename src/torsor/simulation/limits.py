@@ -30,7 +30,7 @@ class Limits:
         True
         >>> Limits(stiffness=-1.0)
         Traceback (most recent call last):
-        torsor.errors.ModelError: limits: stiffness is -1.0; allowed: a finite number above 0
+        torsor.errors.ModelError: limits: stiffness is -1.0; allowed: a finite number, above 0
     """
 
     efforts: bool = True

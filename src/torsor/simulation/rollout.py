@@ -67,6 +67,9 @@ def rollout(
 
     hard = None if contact is None or contact.kind == "compliant" else contact
     if hard is not None:
+        if method != "rk4":
+            what, fix = f'hard contact with method "{method}"', "leave the method out: it has a step of its own"
+            raise ModelError(describe(what, where=where, fix=fix))
         label += f" hard {hard.key(robot)}"
 
     def make() -> ca.Function:
