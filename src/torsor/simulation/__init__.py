@@ -1,6 +1,8 @@
 """Simulation: integration methods, trajectories, events."""
 
+from torsor.simulation.contact import Contact
 from torsor.simulation.files import SUFFIXES
+from torsor.simulation.limits import Limits
 from torsor.simulation.methods import METHODS
 from torsor.simulation.rollout import rollout
 from torsor.simulation.rollouts import Rollout
@@ -12,7 +14,9 @@ from torsor.simulation.trajectory import Trajectory
 __all__ = [
     "METHODS",
     "SUFFIXES",
+    "Contact",
     "Crossings",
+    "Limits",
     "Rollout",
     "Sensitivity",
     "SimulationError",

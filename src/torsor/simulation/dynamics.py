@@ -35,12 +35,20 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
         inputs["tau"] = tau
     else:
         tau = ca.SX.zeros(robot.nv, 1) if controller.function is None else controller.function(t, q, v)
+    if controller.limit is not None:
+        limit = ca.DM(controller.limit)
+        tau = ca.fmin(ca.fmax(tau, -limit), limit)
+    if controller.added is not None:
+        tau = tau + controller.added(t, q, v)
     acting = {"acting_tau": tau}
     if holds_external:
         inputs["external"] = wrenches
         acting["acting_external"] = wrenches
     elif external.function is not None:
         acting["acting_external"] = external.function(t, q, v)
+    if external.added is not None:
+        more = external.added(t, q, v)
+        acting["acting_external"] = acting.get("acting_external", 0) + more
     return ca.Function("forces", list(inputs.values()), list(acting.values()), list(inputs), list(acting))
 
 
@@ -121,7 +129,10 @@ def closed(
     holds = held_inputs(controller, external, sampled)
     sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
     traced = [each.function for each in sources if each.function is not None]
-    return compiled(robot, f"{name} {holds} {[each.function is not None for each in sources]}", traced, make)
+    added = [each.added for each in (controller, external) if each.added is not None]
+    label = f"{name} {holds} {[each.function is not None for each in sources]} {[each.name() for each in added]}"
+    label += " saturated" * (controller.limit is not None)
+    return compiled(robot, label, [*traced, *added], make)
 
 
 def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function]) -> AnyKernel:
@@ -147,4 +158,5 @@ def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:
     shapes |= {"given": (3, nv), "stages": (9, nv)}
     shapes |= dict.fromkeys(("carry", "by_u", "rate_by_v", "rate_by_u"), (nv, nv))  # maps of charts
     shapes |= {f"{end}_by_{each}": (nv, nv) for end in ("q_next", "v_next") for each in ("q", "v", "tau")}
-    return shapes | {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny), "external": (len(robot.links), 6)}
+    shapes |= dict.fromkeys(("external", "contact"), (len(robot.links), 6))
+    return shapes | {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny)}

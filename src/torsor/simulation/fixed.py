@@ -4,33 +4,28 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.simulation.dynamics import closed, forces, held_inputs
 from torsor.simulation.events import EventDetector, Index, State, StateAt
+from torsor.simulation.hard import hard_step
 from torsor.simulation.loop_projection import LoopStep
 from torsor.simulation.methods import STEPS
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder, thinning
 from torsor.simulation.samples import SimulationError
-from torsor.simulation.setup import FASTEST, WHOLE, Setup, divergence, python_controller
+from torsor.simulation.setup import FASTEST, Setup, divergence, python_controller
 
 # From this size on BLAS uses several threads even for a dot product, which is slower where the cores are busy.
 MANY = 4096
 
 
-def _steps(setup: Setup) -> list[tuple[float, int, float]]:
-    """Return (start, number of steps, length of a step) of each segment: equal steps, no longer than ``step``."""
-    segments, step = setup.settings.segments, setup.settings.step
-    counts = [(start, end, max(1, math.ceil((end - start) / step - WHOLE))) for start, end in segments]
-    return [(start, count, (end - start) / count) for start, end, count in counts]
-
-
 def samples_of(setup: Setup) -> tuple[int, int]:
     """Return k, where every k-th step is recorded, and the largest number of samples."""
-    steps = _steps(setup)
+    steps = setup.settings.steps
     total = sum(count for _, count, _ in steps)
     record = setup.settings.record
     every = thinning(setup, total) if record is None else max(1, round(record / steps[0][2]))
@@ -45,7 +40,7 @@ def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetec
     q, v, done = setup.q, setup.v, 0
     few = v.size < MANY
     detector.start(0.0, q, v)
-    for start, count, h in _steps(setup):
+    for start, count, h in setup.settings.steps:
         length = np.array(h)
         if setup.is_sampled and law is not None:
             tau = law(start, q, v)
@@ -86,17 +81,15 @@ Step = Callable[..., tuple[Array, Array]]
 def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step]]:
     """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and a function index -> step of one."""
     robot, sources, prescribed = setup.robot, (setup.controller, setup.external), setup.prescribed
-    make = STEPS[setup.settings.method]
+    hard, method = setup.hard, setup.settings.method
+
+    def make(choice: ClosureChoice | None) -> ca.Function:
+        acting = forces(robot, *sources, setup.is_sampled)
+        return STEPS[method](robot, acting, choice, prescribed) if hard is None else hard_step(robot, acting, hard)
 
     def kernel(choice: ClosureChoice | None) -> Callable[..., Any]:
-        direct = closed(
-            robot,
-            f"{setup.settings.method} {choice}",
-            *sources,
-            setup.is_sampled,
-            lambda: make(robot, forces(robot, *sources, setup.is_sampled), choice, prescribed),
-            prescribed,
-        ).direct
+        name = f"{method} {choice}" if hard is None else f"hard {hard.key(robot)}"
+        direct = closed(robot, name, *sources, setup.is_sampled, lambda: make(choice), prescribed).direct
         if prescribed is None:
             return direct
         return lambda t, q, v, *rest: direct(

@@ -3,11 +3,14 @@
 import math
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.compiler import AnyKernel
-from torsor.simulation.dynamics import compiled, held_inputs
+from torsor.simulation.dynamics import closed, compiled, forces, held_inputs
+from torsor.simulation.hard import hard_wrenches
+from torsor.simulation.limits import limits_of
 from torsor.simulation.needed import needed
 from torsor.simulation.samples import Crossings
 from torsor.simulation.setup import Setup
@@ -78,21 +81,47 @@ class Recorder:
         controller, environment = self.setup.controller.function, self.setup.external.function
         if tau is None:
             still = np.broadcast_to(np.zeros(robot.nv), v.shape)
-            tau = still if controller is None else _evaluate(self.setup, "controller", times, q, v)
+            tau = still if controller is None else _evaluate(self.setup, controller, times, q, v)
         if external is None and environment is not None:
-            external = _evaluate(self.setup, "external", times, q, v)
-        prescribed = self.setup.prescribed
+            external = _evaluate(self.setup, environment, times, q, v)
+        contact = self.setup.external.added
+        if contact is not None:
+            wrenches = _evaluate(self.setup, contact, times, q, v)
+            external = wrenches if external is None else external + wrenches
+        if self.setup.hard is not None:
+            wrenches = self._hard(times, q, v, tau, external)
+            external = wrenches if external is None else external + wrenches
+        limits, prescribed = limits_of(self.setup.about), self.setup.prescribed
+        if self.setup.controller.limit is not None:
+            tau = np.clip(tau, -self.setup.controller.limit, self.setup.controller.limit)
         if prescribed is None:
-            a = forward_dynamics(robot)(q, v, tau, external)
+            acting = tau if limits is None else tau + limits.stop_forces(robot, q, v)
+            a = forward_dynamics(robot)(q, v, acting, external)
         else:
             a, tau = needed(prescribed, times, q, v, tau, external)
-        holding = self.tau is not None and prescribed is None, self.external is not None
+        holding = self.tau is not None and prescribed is None, self.external is not None and contact is None
+        holding = holding[0], holding[1] and self.setup.hard is None
         return Trajectory(robot, times, q, v, a, tau, status, events, external, holding, self.setup.about)
 
+    def _hard(self, times: Array, q: Array, v: Array, tau: Array, external: Array | None) -> Array:
+        """Return the wrenches of hard contact in the steps that begin at the samples."""
+        setup, contact = self.setup, self.setup.hard
+        assert contact is not None
+        robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
+        held = [
+            each for each, own in ((tau, self.tau), (external, self.external)) if own is not None and each is not None
+        ]
+        found: Array = closed(
+            robot,
+            f"hard contact {contact.key(robot)}",
+            *sources,
+            lambda: hard_wrenches(robot, forces(robot, *sources), contact),
+        )(times, q, v, *held, np.array(setup.settings.steps[0][2]))
+        return found
 
-def _evaluate(setup: Setup, what: str, times: Array, q: Array, v: Array) -> Array:
-    """Return the traced controller or environment along the samples."""
-    function = getattr(setup, what).function
-    kernel: AnyKernel = compiled(setup.robot, what, (function,), lambda: function)
+
+def _evaluate(setup: Setup, function: ca.Function, times: Array, q: Array, v: Array) -> Array:
+    """Return the traced controller, environment or contact along the samples."""
+    kernel: AnyKernel = compiled(setup.robot, function.name_out(0), (function,), lambda: function)
     values: Array = kernel(times, q, v)
     return values

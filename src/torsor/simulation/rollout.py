@@ -11,7 +11,10 @@ from torsor.checks import one_of, positive, whole_number
 from torsor.dynamics.requests.forms import pulled
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
+from torsor.simulation.compliant import added_contact
+from torsor.simulation.contact import Contact
 from torsor.simulation.dynamics import compiled, forces, symbols
+from torsor.simulation.hard import hard_step
 from torsor.simulation.methods import STEPS
 from torsor.simulation.rollouts import Rollout
 from torsor.simulation.setup import WHOLE
@@ -27,6 +30,7 @@ def rollout(
     controller: Any = None,
     external: Any = None,
     stop: ca.Function | None = None,
+    contact: Contact | None = None,
     method: str = "rk4",
     step: float = 1e-3,
     record: int = 1,
@@ -36,9 +40,10 @@ def rollout(
     Unlike ``simulate`` it neither checks nor copies what it computes: on a card (``robot.to(device="cuda")``) all
     states stay there, and no step waits for the one before. ``controller`` gives the generalised forces (nv) and
     ``external`` the wrenches (L, 6): a constant array (..., nv) or (..., L, 6), or a ``casadi.Function`` of (t, q, v),
-    which is compiled into the step. ``stop`` is a ``casadi.Function`` of (t, q, v) with one number: a rollout stays
-    where it is once that number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in ``simulate``; steps are
-    no longer than ``step`` (s). Every ``record``-th state is returned, and the last one. Robots with loops are refused.
+    which is compiled into the step. ``contact`` is that of ``simulate``; gradients go through it. ``stop`` is a
+    ``casadi.Function`` of (t, q, v) with one number: a rollout stays where it is once that number is negative.
+    ``method`` is "rk4", "implicit" or "sdirk" as in ``simulate``; steps are no longer than ``step`` (s). Every
+    ``record``-th state is returned, and the last one. Robots with loops are refused.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -55,11 +60,21 @@ def rollout(
     law, tau = _source(robot, controller, "controller", (robot.nv,))
     wrenches, loads = _source(robot, external, "external", (len(robot.links), 6))
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
-    acting = [each for each in (law.function, wrenches.function, halt) if each is not None]
-    label = f"rollout {method} {[each is not None for each in (tau, loads, law.function, wrenches.function, halt)]}"
+    wrenches = wrenches._replace(added=added_contact(robot, contact))
+    acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
+    given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
+    label = f"rollout {method} {[each is not None for each in given]}"
+
+    hard = None if contact is None or contact.kind == "compliant" else contact
+    if hard is not None:
+        if method != "rk4":
+            what, fix = f'hard contact with method "{method}"', "leave the method out: it has a step of its own"
+            raise ModelError(describe(what, where=where, fix=fix))
+        label += f" hard {hard.key(robot)}"
 
     def make() -> ca.Function:
-        function = STEPS[method](robot, forces(robot, law, wrenches, False), None, None)
+        given = forces(robot, law, wrenches, False)
+        function = STEPS[method](robot, given, None, None) if hard is None else hard_step(robot, given, hard)
         return function if halt is None else _halting(function, halt)
 
     kernel = compiled(robot, label, acting, make)

@@ -16,7 +16,11 @@ from torsor.checks import arrays, common_shape, number, one_of, positive, severa
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Wheel
 from torsor.robot.robot import Robot
+from torsor.simulation.compliant import added_contact
+from torsor.simulation.contact import Contact
+from torsor.simulation.contact_start import check_start
 from torsor.simulation.dynamics import compiled
+from torsor.simulation.limits import Limits, check_limits
 from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.methods import METHODS
 from torsor.simulation.prescribed import Prescribed
@@ -85,6 +89,12 @@ class Settings:
         edges = [*(k * self.control_period for k in range(count)), self.duration]
         return list(pairwise(edges))
 
+    @property
+    def steps(self) -> list[tuple[float, int, float]]:
+        """Start, number of steps and length of a step of each segment: equal steps, no longer than ``step``."""
+        counts = [(start, end, max(1, math.ceil((end - start) / self.step - WHOLE))) for start, end in self.segments]
+        return [(start, count, (end - start) / count) for start, end, count in counts]
+
 
 @dataclass(frozen=True, eq=False)
 class Setup:
@@ -97,6 +107,7 @@ class Setup:
     external: Source
     settings: Settings
     prescribed: Prescribed | None = None
+    hard: Contact | None = None  # contact that is part of the step
     about: Mapping[str, Any] = field(default_factory=dict)  # what was asked for, in words and numbers
 
     @cached_property
@@ -133,6 +144,8 @@ class Setup:
         external: Any,
         settings: Settings,
         prescribed: Any = None,
+        contact: Contact | None = None,
+        limits: Limits | None = None,
     ) -> "Setup":
         """Return the setup for the arguments of ``simulate``; raise ModelError where one is not allowed."""
         if not isinstance(robot, Robot):
@@ -143,6 +156,7 @@ class Setup:
             robot = robot.to(dtype="float64")  # float32 is too coarse for error control and for closed loops
         law = Source.of(robot, controller, "controller", (robot.nv,))
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6))
+        wrenches = wrenches._replace(added=added_contact(robot, contact))
         if settings.control_period is not None and law.is_zero:
             raise ModelError(describe("control_period without a controller", where=where, fix="leave it out"))
         q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
@@ -164,12 +178,36 @@ class Setup:
             "external": words(external, "wrenches", "wrench"),
             "prescribed": [name for names in prescribed or () for name in several(names)],
         }
-        setup = cls(robot, q, v, law, wrenches, settings, motion, about)
+        if contact is not None:
+            compliant = contact.kind == "compliant"
+            check_start(robot, contact, q, settings.step if compliant and settings.method == "rk4" else None)
+            about["contact"] = contact.about
+            if not compliant:
+                _check_hard(robot, settings, motion)
+                about["method"] = "hard"
+        if limits is not None:
+            limits = check_limits(robot, limits, q, settings.step if settings.method == "rk4" else None)
+            law = law._replace(added=limits.function(robot), limit=limits.effort(robot))
+            about["limits"] = limits.about
+            if motion is not None:
+                raise ModelError(describe("limits with prescribed motion", where=where, fix="leave one of them out"))
+        hard = None if contact is None or contact.kind == "compliant" else contact
+        setup = cls(robot, q, v, law, wrenches, settings, motion, hard, about)
         return setup if not robot.loops else setup._closed()
 
     def _closed(self) -> "Setup":
         q, v = project_start(self.robot, self.choices, self.q, self.v)
         return replace(self, q=q, v=v)
+
+
+def _check_hard(robot: Robot, settings: Settings, prescribed: Prescribed | None) -> None:
+    """Raise ModelError for what hard contact does not go together with."""
+    found = "closed loops" if robot.loops else "prescribed motion" if prescribed is not None else ""
+    found = found or (f'method "{settings.method}"' if settings.method != "rk4" else "")
+    if found:
+        allowed = "trees without prescribed motion; no method, since it has a step of its own"
+        what, fix = f"hard contact with {found}", 'use kind="compliant"'
+        raise ModelError(describe(what, where=robot.name, allowed=allowed, fix=fix))
 
 
 def normalised(robot: Robot, q: Array) -> Array:

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 from torsor.errors import ModelError, describe, missing
 from torsor.robot.robot import Robot
 from torsor.simulation.adaptive import run_adaptive, sample_times
+from torsor.simulation.contact import Contact
 from torsor.simulation.events import EventDetector, read_events
 from torsor.simulation.fixed import run_fixed, samples_of
+from torsor.simulation.limits import Limits
 from torsor.simulation.overload import warn_of_overloads
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder
@@ -39,6 +41,8 @@ def simulate(
     atol: float = 1e-10,
     events: Any = (),
     prescribed: Mapping[str | tuple[str, ...], Any] | None = None,
+    contact: Contact | None = None,
+    limits: Limits | None = None,
     progress: bool | None = None,
 ) -> Trajectory:
     """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - C v - g - friction + J^T external).
@@ -49,12 +53,13 @@ def simulate(
     ``controller`` gives the generalised forces (..., nv), in N m and N: a constant array, a Python function
     ``controller(t, q, v)`` of the arrays of all rollouts, or a ``casadi.Function`` of (t, q, v) (or an object with one
     as its attribute ``function``), which is compiled into the step and evaluated at each of its stages. The methods of
-    fixed step call a Python function once per step and hold its force; "adaptive" calls it at every evaluation.
-    With a ``control_period``, a controller of any kind is sampled once per period and held (zero-order hold), and acts
+    fixed step call a Python function once per step and hold its force; "adaptive" calls it at every evaluation. With a
+    ``control_period``, a controller of any kind is sampled once per period and held (zero-order hold), and acts
     ``delay`` later (a whole number of periods; until the first force arrives, the force is zero). ``external`` are the
-    wrenches (..., L, 6) of the environment, given in the same ways, never sampled. Limits of joints and drives are not
-    enforced; a warning, and ``overloads`` of the result, name drives that are asked for more than their
-    ``effort_limit``.
+    wrenches (..., L, 6) of the environment, given in the same ways, never sampled. ``limits``
+    (``torsor.simulation.Limits``) lets drives saturate at their ``effort_limit`` and puts stops at position limits.
+    Without them, limits of joints and drives are not enforced; a warning, and ``overloads`` of the result, name drives
+    that are asked for more than their ``effort_limit``.
 
     With closed loops, v' also has M^-1 A^T lambda, with the multipliers lambda of A v' = -A' v, and every state of the
     result is closed to rounding. The initial state must be closed (``assemble``, ``constrained_velocities``). The
@@ -68,6 +73,10 @@ def simulate(
     has the forces that the given motion needs. Their entries of q0, v0 and of the controller's forces have no effect.
     With loops, the others begin with the velocities nearest to v0 that keep the loops closed. Not with "implicit" and
     "sdirk".
+
+    ``contact`` (``torsor.simulation.Contact``) lets shapes touch the ground and each other, with friction; its wrenches
+    are part of ``external`` of the result. Shapes that overlap at the start are an error, and a step that is too long
+    for the stiffness gets a warning with the largest stable one.
 
     ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits into the
     duration or control period; all rollouts are integrated at once. ``method="implicit"`` does the same with symplectic
@@ -95,7 +104,7 @@ def simulate(
         found, fix = "simulate checks every step on the host", "torsor.simulation.rollout, or robot.to(device='cpu')"
         raise ModelError(describe(found, where=robot.name, allowed="device cpu or casadi", fix=fix))
     settings = Settings(duration, method, step, record, control_period, delay, rtol, atol)
-    setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed)
+    setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed, contact, limits)
     check_mass_matrix(setup)
     detector = EventDetector(read_events(robot, events, setup.batch), robot, len(setup.batch))
     run, recorder = _adaptive(setup) if method == "adaptive" else _fixed(setup)

@@ -17,15 +17,21 @@ Law = Callable[[float, Array, Array], Array]
 
 
 class Source(NamedTuple):
-    """The forces of a controller, or the wrenches of the environment. At most one field is given; zero without any."""
+    """The forces of a controller, or the wrenches of the environment: at most one of array, call and function.
+
+    ``added`` is a function of (t, q, v) whose forces act as well: those of contact, or of stops. ``limit`` are the
+    largest forces (nv,) that the controller's drives give.
+    """
 
     array: Array | None = None
     call: Law | None = None
     function: ca.Function | None = None
+    added: ca.Function | None = None
+    limit: Array | None = None
 
     @property
     def is_zero(self) -> bool:
-        """Whether no field is given."""
+        """Whether nothing is given but what is added."""
         return self.array is None and self.call is None and self.function is None
 
     @classmethod

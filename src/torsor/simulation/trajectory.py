@@ -20,6 +20,7 @@ from torsor.results.result import Result
 from torsor.results.tables import Column
 from torsor.robot.robot import Robot
 from torsor.simulation.files import archive, columns, content, read
+from torsor.simulation.limits import limits_of
 from torsor.simulation.logs import motion_of, read_log
 from torsor.simulation.loop_projection import project
 from torsor.simulation.overload import Overload, overloads
@@ -110,9 +111,28 @@ class Trajectory(Result, Samples, Playable):
         """Coordinates whose forces exceed the ``effort_limit`` of their drives by more than 2 %, the worst first.
 
         Each has the ``coordinate``, the ``time`` (s) of its largest force at a sample, that ``force`` and the ``limit``
-        (N m, N), of all rollouts. Simulations do not enforce limits.
+        (N m, N), of all rollouts. Simulations enforce limits only if they are asked to (``limits``).
         """
         return overloads(self)
+
+    @cached_property
+    def saturated(self) -> NDArray[np.bool_]:
+        """Where drives give all they can, (..., T, nv); nowhere if the simulation did not enforce efforts.
+
+        Example:
+            >>> robot, limits = torsor.library.quadruped(), torsor.simulation.Limits()
+            >>> push = torsor.simulate(robot, duration=0.01, controller=np.full(18, 30.0), limits=limits)
+            >>> push.saturated[-1, 4:8].tolist(), push.tau[-1, 4:8].tolist()
+            ([False, False, True, True], [30.0, 30.0, 25.0, 25.0])
+        """
+        limits = limits_of(self.settings)
+        return np.zeros(self.tau.shape, dtype=bool) if limits is None else limits.saturated(self.robot, self.tau)
+
+    @cached_property
+    def stops(self) -> Array:
+        """The forces of stops at position limits, (..., T, nv); zero if the simulation did not enforce them."""
+        limits = limits_of(self.settings)
+        return np.zeros(self.v.shape) if limits is None else limits.stop_forces(self.robot, self.q, self.v)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array]:
         """Return the state (q, v) at times between the samples: (..., nq) and (..., nv), or with an axis of times.
@@ -155,6 +175,7 @@ class Trajectory(Result, Samples, Playable):
             return self.a[..., ends, :]
         tau = self.tau[..., left if self.held[0] else ends, :]
         external = None if self.external is None else self.external[..., left if self.held[1] else ends, :, :]
+        tau = tau + self.stops[..., ends, :]
         return forward_dynamics(self.robot)(self.q[..., ends, :], self.v[..., ends, :], tau, external)
 
     @classmethod

@@ -1,0 +1,150 @@
+"""Limits that a simulation enforces: stops at the position limits of joints, drives that saturate at their effort."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.arrays import Array
+from torsor.checks import flag, instance_of, number, positive
+from torsor.errors import ModelError, describe, listing, warn
+from torsor.robot.robot import Robot
+from torsor.simulation.contact_start import STABLE
+
+_WHERE = "limits"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Which limits a simulation enforces: ``efforts`` of drives, and ``stops`` at the position limits of joints.
+
+    A drive that is asked for more than its ``effort_limit`` gives just that. A joint that is x beyond a position limit
+    (rad or m), moving further with x', is pushed back with k x max(0, 1 + d x'): ``stiffness`` k (N m/rad, N/m) and
+    ``dissipation`` d (s/rad, s/m), the law of Hunt and Crossley (1975), which never adds energy.
+
+    Example:
+        >>> Limits(stops=False).efforts
+        True
+        >>> Limits(stiffness=-1.0)
+        Traceback (most recent call last):
+        torsor.errors.ModelError: limits: stiffness is -1.0; allowed: a finite number, above 0
+    """
+
+    efforts: bool = True
+    stops: bool = True
+    stiffness: float = 1e4
+    dissipation: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name in ("efforts", "stops"):
+            flag(getattr(self, name), _WHERE, name)
+        object.__setattr__(self, "stiffness", positive(self.stiffness, _WHERE, "stiffness"))
+        object.__setattr__(self, "dissipation", number(self.dissipation, _WHERE, "dissipation", least=0.0))
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The fields, for the settings of a trajectory."""
+        return dict(vars(self))
+
+    def effort(self, robot: Robot) -> Array | None:
+        """Return the largest force of each coordinate (nv,), inf without a limit; None if efforts are not enforced.
+
+        A limit of 0 marks a coordinate without a drive, which is not limited.
+        """
+        return np.where(robot.effort_limit > 0, robot.effort_limit, np.inf) if self.efforts else None
+
+    def saturated(self, robot: Robot, tau: Array) -> NDArray[np.bool_]:
+        """Return where forces (..., nv) are as large as the drives can give.
+
+        Example:
+            >>> arm = torsor.library.quadruped()
+            >>> Limits().saturated(arm, np.full(18, 25.0))[[0, 6]].tolist()
+            [False, True]
+        """
+        effort = self.effort(robot)
+        return np.zeros(tau.shape, dtype=bool) if effort is None else np.abs(tau) >= effort
+
+    def stop_forces(self, robot: Robot, q: Any, v: Any) -> Array:
+        """Return the forces of the stops (..., nv) at positions q (..., nq) and velocities v (..., nv).
+
+        Example:
+            >>> arm = torsor.library.two_link()
+            >>> Limits().stop_forces(arm, np.zeros(2), np.ones(2)).tolist()
+            [0.0, 0.0]
+        """
+        forces = np.zeros(v.shape)
+        for i, k, lower, upper in stopped(robot) if self.stops else ():
+            forces[..., k] = self._push(q[..., i], v[..., k], lower, upper, np.maximum)
+        return forces
+
+    def function(self, robot: Robot) -> ca.Function | None:
+        """Return the forces of the stops as a function of (t, q, v) -> (nv x 1); None without any."""
+        limits = stopped(robot) if self.stops else []
+        if not limits:
+            return None
+        t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+        forces = ca.SX.zeros(robot.nv, 1)
+        for i, k, lower, upper in limits:
+            forces[k] = self._push(q[i], v[k], lower, upper, ca.fmax)
+        return ca.Function("stops", [t, q, v], [forces], ["t", "q", "v"], ["stops"])
+
+    def _push(self, q: Any, v: Any, lower: float, upper: float, largest: Callable[[Any, Any], Any]) -> Any:
+        """Return the force of both stops of a coordinate."""
+        force = 0.0 * q
+        for limit, side in ((lower, -1.0), (upper, 1.0)):
+            if np.isfinite(limit):
+                beyond, rate = largest(side * (q - limit), 0), largest(1 + self.dissipation * side * v, 0)
+                force = force - side * self.stiffness * beyond * rate
+        return force
+
+
+def stopped(robot: Robot) -> list[tuple[int, int, float, float]]:
+    """Return (index in q, index in v, lower, upper) of the coordinates with a position limit; not of quaternions.
+
+    Example:
+        >>> stopped(torsor.library.two_link())
+        []
+    """
+    found = dict[int, tuple[int, int, float, float]]()
+    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.nq != joint.nv:
+            continue
+        both = zip(range(slices.q.start, slices.q.stop), range(slices.v.start, slices.v.stop), strict=True)
+        for i, k in both:
+            if np.isfinite(robot.lower[i]) or np.isfinite(robot.upper[i]):
+                found[i] = (i, k, float(robot.lower[i]), float(robot.upper[i]))
+    return list(found.values())
+
+
+def limits_of(settings: Mapping[str, Any]) -> Limits | None:
+    """Return the limits that the settings of a trajectory have; None without any."""
+    given = settings.get("limits")
+    return Limits(**given) if isinstance(given, Mapping) else None
+
+
+def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> Limits:
+    """Return the limits; warn of joints beyond theirs at q (..., nq), and of a ``step`` too long for the stops."""
+    limits = instance_of(limits, Limits, robot.name, "limits", allowed="a torsor.simulation.Limits")
+    both = stopped(robot) if limits.stops else []
+    efforts = limits.efforts and bool(((robot.effort_limit > 0) & np.isfinite(robot.effort_limit)).any())
+    if not both and not efforts:
+        what = "no joint has a position limit, and no drive an effort limit, that could be enforced"
+        fix = "set them in the description, or leave limits out"
+        raise ModelError(describe(what, where=robot.name, fix=fix))
+    beyond = [(float(np.maximum(lower - q[..., i], q[..., i] - upper).max()), i) for i, _, lower, upper in both]
+    deep = [f"{robot.position_names[i]} by {depth:.3g}" for depth, i in beyond if depth > 0]
+    if deep:
+        text = f"the start is beyond position limits: {listing(deep, most=4)}"
+        warn(describe(text, where=robot.name, fix="the stops push it back: start within the limits"))
+    if both and step is not None:
+        M = robot.mass_matrix(q.reshape(-1, robot.nq)[:1], loops="open")[0]
+        mobility = np.diag(np.linalg.inv(M))[[k for _, k, _, _ in both]].max()
+        longest = STABLE / np.sqrt(limits.stiffness * mobility)
+        if step > longest:
+            text = f"the step of {step:.3g} s is too long for the stops"
+            text += f": about {longest:.2g} s is the largest stable one"
+            warn(describe(text, where=robot.name, fix="a shorter step, or a smaller stiffness in limits"))
+    return limits

@@ -1,0 +1,142 @@
+"""Hard contact: rest, slope, rolling, plastic impact, energy, batches, gradients, MuJoCo, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError, Shape, simulate
+from torsor.mechanism import Joint, Link
+from torsor.robot.load import build
+from torsor.simulation import Contact, rollout
+
+G = 9.81
+BALL = Shape("sphere", (0.1,))
+RIGID = Contact(kind="hard", stiffness=1e7, friction=0.3, relaxation=0.0)
+
+
+def body(shape: Shape = BALL, inertia: float = 4e-3) -> Any:
+    link = Link("body", 1.0, np.zeros(3), inertia * np.eye(3), shapes=(shape,))
+    return build("body", [link], [], base="floating")
+
+
+def at(robot: Any, height: float) -> Any:
+    q = robot.neutral()
+    q[2] = height
+    return q
+
+
+def slope(angle: float) -> Shape:
+    c, s = np.cos(angle), np.sin(angle)
+    pose = np.eye(4)
+    pose[:3, :3] = [[c, 0, s], [0, 1, 0], [-s, 0, c]]  # descends along x
+    return Shape("plane", pose=pose)
+
+
+def on_slope(robot: Any, angle: float, height: float) -> Any:
+    q = robot.neutral()
+    q[:3] = slope(angle).pose[:3, :3] @ [0, 0, height]
+    q[3:7] = [0, np.sin(angle / 2), 0, np.cos(angle / 2)]
+    return q
+
+
+def test_a_body_rests_at_the_depth_of_the_spring_and_feels_its_weight() -> None:
+    robot, contact = body(), Contact(kind="hard", stiffness=1e4)
+    rest = simulate(robot, at(robot, 0.12), None, 1.0, contact=contact, step=2e-3)
+    assert rest.q[-1, 2] == pytest.approx(0.1 - G / 1e4, abs=1e-9)
+    assert rest.external[-1, 0, 5] == pytest.approx(G, rel=1e-6)
+    assert np.abs(np.diff(rest.v, axis=0) / 2e-3 - rest.a[:-1]).max() < 1e-9  # the recorded force is that of the step
+
+
+@pytest.mark.parametrize("shape", [BALL, pytest.param(Shape("box", (0.4, 0.4, 0.1)), marks=pytest.mark.slow)])
+def test_a_block_sticks_without_creep_below_the_friction_angle_and_slides_above(shape: Shape) -> None:
+    angle, height = 0.4, 0.1 if shape is BALL else 0.05
+    robot = body(shape, 1e9 if shape is BALL else 0.02)
+    for mu, expected in ((0.2, G * (np.sin(angle) - 0.2 * np.cos(angle))), (0.6, 0.0)):
+        contact = Contact(slope(angle), kind="hard", stiffness=1e6, friction=mu)
+        run = simulate(robot, on_slope(robot, angle, height), None, 0.5, contact=contact)
+        assert (run.v[-1, 3] - run.v[-101, 3]) / 0.1 == pytest.approx(expected, abs=1e-6)
+        assert abs(run.v[-1, 3]) < 1e-9 or mu < np.tan(angle)  # no creep
+
+
+def test_a_sliding_ball_keeps_5_of_7_of_its_speed() -> None:
+    robot = body()
+    roll = simulate(robot, at(robot, 0.1), [0, 0, 0, 0.7, 0, 0], 0.3, contact=RIGID)
+    velocity = robot.velocity(roll.q[-1], roll.v[-1], "body", axes="aligned")
+    assert velocity[3] == pytest.approx(0.5, rel=1e-4)
+    assert velocity[1] * 0.1 == pytest.approx(0.5, rel=1e-4)
+
+
+def test_balls_that_meet_on_a_rail_go_on_together_since_nothing_rebounds() -> None:
+    ball, axis = Shape("sphere", (0.05,)), np.array([1.0, 0.0, 0.0])
+    links = [Link(f"ball{k}", 1.0, np.zeros(3), 1e-3 * np.eye(3), shapes=(ball,)) for k in range(2)]
+    joints = [Joint(f"rail{k}", "prismatic", "base", f"ball{k}", axis=axis) for k in range(2)]
+    robot = build("carts", [Link("base"), *links], joints, gravity=(0.0, 0.0, 0.0))
+    contact = Contact(False, pairs=[("ball0", "ball1")], kind="hard", stiffness=1e9, friction=0.0)
+    run = simulate(robot, [0.0, 0.15], [1.0, 0.0], 0.1, contact=contact)
+    assert run.v[-1] == pytest.approx([0.5, 0.5], abs=1e-4)
+    assert np.abs(run.v.sum(axis=1) - 1).max() < 1e-12
+
+
+def test_energy_never_grows_and_a_batch_is_its_rollouts() -> None:
+    robot = body()
+    rng = np.random.default_rng(0)
+    v0 = 2 * rng.normal(size=(5, 6))
+    fall = simulate(robot, at(robot, 0.3), v0, 1.0, contact=RIGID, step=2e-3)
+    elastic = 0.5 * RIGID.stiffness * np.maximum(0.1 - fall.q[..., 2], 0) ** 2
+    total = fall.energy + elastic
+    assert (np.diff(total, axis=-1) < 1e-12 * total[:, :1]).all()
+    alone = simulate(robot, at(robot, 0.3), v0[3], 1.0, contact=RIGID, step=2e-3)
+    assert np.abs(alone.q - fall.q[3]).max() < 1e-12
+
+
+def test_gradients_go_through_impulses() -> None:
+    robot, v0 = body(), np.array([0.3, 0.1, 0.2, 1.5, -0.2, -1.0])
+    settings: dict[str, Any] = {"contact": Contact(kind="hard", stiffness=1e4, friction=0.2), "step": 5e-3}
+
+    def end(v: Any) -> float:
+        return float(rollout(robot, at(robot, 0.11), v, 0.05, **settings).q[-1, 0])
+
+    run = rollout(robot, at(robot, 0.11), v0, 0.05, **settings)
+    bars = np.zeros_like(run.q)
+    bars[-1, 0] = 1.0
+    slopes = [(end(v0 + 1e-6 * e) - end(v0 - 1e-6 * e)) / 2e-6 for e in np.eye(6)]
+    assert run.vjp(bars)[1] == pytest.approx(slopes, abs=1e-8)
+
+
+def test_a_ball_slides_and_rolls_as_in_mujoco() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    ground = '<geom type="plane" size="0 0 1" friction="0.3 0 0"/>'
+    ball = '<body pos="0 0 0.1"><freejoint/><geom type="sphere" size="0.1" mass="1" friction="0.3 0 0"/></body>'
+    option = '<option timestep="0.001" cone="elliptic" impratio="100"/>'
+    model = mujoco.MjModel.from_xml_string(f"<mujoco>{option}<worldbody>{ground}{ball}</worldbody></mujoco>")
+    data = mujoco.MjData(model)
+    data.qvel[0] = 0.7
+    mujoco.mj_step(model, data, 300)
+    robot = body()
+    roll = simulate(robot, at(robot, 0.1), [0, 0, 0, 0.7, 0, 0], 0.3, contact=RIGID)
+    velocity = robot.velocity(roll.q[-1], roll.v[-1], "body", axes="aligned")
+    assert velocity[3] == pytest.approx(data.qvel[0], rel=5e-3)
+    assert roll.q[-1, 0] == pytest.approx(data.qpos[0], rel=5e-3)
+
+
+def test_hard_contact_with_loops_methods_and_bad_numbers_is_refused() -> None:
+    robot = body()
+    for name, value in (("sweeps", -1), ("sweeps", 2.5), ("relaxation", -1.0), ("relaxation", np.nan)):
+        with pytest.raises(ModelError, match=name):
+            Contact(kind="hard", **{name: value})  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match='hard contact with method "implicit"'):
+        simulate(robot, at(robot, 0.2), contact=RIGID, method="implicit")
+    with pytest.raises(ModelError, match='hard contact with method "sdirk"'):
+        rollout(robot, at(robot, 0.2), np.zeros(6), 0.1, contact=RIGID, method="sdirk")
+    bars = torsor.library.four_bar()
+    bars = bars.with_shapes(bars.link_names[0], [Shape("sphere", (1e-3,))])
+    with pytest.raises(ModelError, match="hard contact with closed loops"):
+        simulate(bars, bars.assemble([0.5], guess=[0.5, 1.0, 1.5]), contact=Contact(slope_below(), kind="hard"))
+
+
+def slope_below() -> Shape:
+    pose = np.eye(4)
+    pose[2, 3] = -10.0
+    return Shape("plane", pose=pose)
