@@ -36,9 +36,11 @@ def test_every_command_has_json_and_refuses_a_place_before_it_starts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     needed = {"predict": "walk", "sweep": "x.toml", "completion": "bash", "identify": "two_link x.csv"}
-    needed |= {"export": "two_link x", "ik": "two_link --target link2 0.5 0 0"} | dict.fromkeys(
-        ("reproduce", "bench", "cache", "doctor", "demo", "examples"), ""
-    )
+    needed |= {
+        "export": "two_link x",
+        "ik": "two_link --target link2 0.5 0 0",
+        "equations": "two_link mass_matrix",
+    } | dict.fromkeys(("reproduce", "bench", "cache", "doctor", "demo", "examples"), "")
     for command in COMMANDS:
         given = [command.name, *needed.get(command.name, "two_link").split()]
         for place, words in (

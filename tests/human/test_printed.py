@@ -50,6 +50,7 @@ def place(result: MotionResult, s: np.ndarray, name: str) -> np.ndarray:
     return np.asarray(SAME.pose(result.at(s * result.T).q, name)[:, :3, 3])
 
 
+@pytest.mark.slow
 def test_effort_is_the_integral_of_squared_torques_divided_by_their_limits() -> None:
     """Eq. 5.1, with torques by Newton-Euler and the trapezoidal rule; no version has a penalty in it."""
     for version in ("printed", "thesis"):

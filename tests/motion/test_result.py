@@ -318,7 +318,7 @@ def test_a_limit_on_time_gives_the_best_motion_so_far(monkeypatch: pytest.Monkey
 def test_a_limit_on_time_that_ends_while_compiling_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, pause = fastest(), threading.Event()
     monkeypatch.setattr("torsor.motion.solve.GRACE", 0.0)
-    monkeypatch.setattr("torsor.motion.solve._check_start", lambda *_: pause.wait(60))  # nobody sets it
+    monkeypatch.setattr("torsor.motion.solve.check_start", lambda *_: pause.wait(60))  # nobody sets it
     for check in (True, False):
         with pytest.raises(
             motion.MotionError, match=r"0\.1 s ended while its functions were compiled, before the"

@@ -14,7 +14,8 @@ from torsor.spatial import make_pose
 from .mechanisms import KINDS, TARGET, made, motion, target_robot, two_legs
 
 ROBOTS = ["gough_stewart", "delta", "three_rrr"]
-QUICK_KINDS = ("universal", "spherical", "rod")  # the others take a second or more each
+MOSTLY_SLOW_ROBOTS = [pytest.param(name, marks=pytest.mark.slow) for name in ROBOTS[:2]] + ROBOTS[2:]
+QUICK_KINDS = ("spherical",)  # the others take seconds each
 MOSTLY_SLOW = [kind if kind in QUICK_KINDS else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
 
 
@@ -53,7 +54,7 @@ def test_the_gough_stewart_platform_of_khalil() -> None:
     np.testing.assert_allclose(np.r_[R @ total[3:], R @ total[:3]], K_base.T @ TARGET["Gamma"], rtol=1e-11)
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", MOSTLY_SLOW_ROBOTS)
 def test_leg_by_leg_and_cut_joints_agree(name: str) -> None:
     robot = made(name)
     pose, u, a = motion(robot)
@@ -68,7 +69,7 @@ def test_leg_by_leg_and_cut_joints_agree(name: str) -> None:
         np.testing.assert_allclose(forces[k], found, rtol=0, atol=1e-10 * np.abs(found).max())
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", MOSTLY_SLOW_ROBOTS)
 def test_leg_by_leg_takes_fewer_operations(name: str) -> None:
     robot = made(name)
     tree = robot.as_robot()
@@ -195,7 +196,7 @@ def test_delta_obeys_lagrange() -> None:
     np.testing.assert_allclose(robot.inverse_dynamics(pose, u, a), expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", MOSTLY_SLOW_ROBOTS)
 def test_the_drives_give_what_the_energy_gains(name: str) -> None:
     robot = made(name).with_gravity([1.0, 2.0, -9.0])
     pose, u, a = (each[0] for each in motion(robot, 1))

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import check_output, print_paths
+from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.files import replacing
 
@@ -23,6 +23,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--no-simplify", action="store_true", help=plain)
     parser.add_argument("--digits", type=int, default=6, help="digits of numbers in LaTeX; by default 6")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="file; by default standard output")
+    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -43,6 +44,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         with replacing(arguments.output) as part:
             part.write_text(text + "\n", encoding="utf-8")
         print_paths(console, arguments.output)
+    write_json(arguments, console, {"robot": robot.name, "name": arguments.name, "form": arguments.form, "text": text})
 
 
 _EXAMPLES = (

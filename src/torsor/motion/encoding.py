@@ -32,7 +32,7 @@ def encoded(problem: ProblemStatement) -> str:
     Example:
         >>> again = decoded(encoded(torsor.human.walking()))
         >>> again.program.n, type(again).__name__
-        (228, 'HumanProblem')
+        (304, 'HumanProblem')
     """
     writer = _Writer(problem.name)
     data = writer.encode(problem)

@@ -18,7 +18,7 @@ def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> N
     Example:
         >>> check_step(Step(length=60.0), torsor.library.human(), "walk")
         Traceback (most recent call last):
-        torsor.errors.ModelError: walk: length of the step is 60 m; allowed: up to 1.89 m, for legs of 0.943 m; fix: \
+        torsor.errors.ModelError: walk: length of the step is 60 m; allowed: up to 1.88 m, for legs of 0.942 m; fix: \
 give it in metres
     """
     leg = leg_length(body)
