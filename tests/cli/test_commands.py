@@ -83,6 +83,7 @@ def test_a_mistake_is_reported_in_one_line(
 
 
 def test_robots_with_loops_move_from_their_active_coordinates(
+@pytest.mark.slow
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = str(tmp_path / "four_bar.toml")

@@ -63,6 +63,7 @@ def test_a_small_walk_is_solved() -> None:
 
 @pytest.mark.slow
 def test_a_small_task_is_solved() -> None:
+@pytest.mark.slow
     problem = standing_up(frozen=_stiff("toe"), nodes=13)
     assert len(problem.model.names) == 9
     result = problem.solve(tolerance=TOLERANCE)

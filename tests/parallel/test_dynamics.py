@@ -211,7 +211,7 @@ def test_the_drives_give_what_the_energy_gains(name: str) -> None:
     assert robot.inverse_dynamics(pose, u, a) @ (K @ u) == pytest.approx(float(gained), rel=1e-10)
 
 
-@pytest.mark.parametrize("name", [*ROBOTS, pytest.param("SPS", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", [*MOSTLY_SLOW_ROBOTS, pytest.param("SPS", marks=pytest.mark.slow)])
 def test_forward_inverts_inverse_dynamics(name: str) -> None:
     robot = made("gough_stewart", legs="SPS") if name == "SPS" else made(name)
     pose, u, a = motion(robot)
