@@ -83,7 +83,6 @@ def test_a_mistake_is_reported_in_one_line(
 
 
 def test_robots_with_loops_move_from_their_active_coordinates(
-@pytest.mark.slow
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = str(tmp_path / "four_bar.toml")
@@ -105,6 +104,7 @@ def test_robots_with_loops_move_from_their_active_coordinates(
     assert "count of numbers after --tau is 2; allowed: 3, or 1 of the active coordinates" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_parallel_robots_are_shown_counted_and_simulated(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "delta"]) == 0
     assert "3 freedoms; legs and their drives: leg1 (shoulder)" in capsys.readouterr().out

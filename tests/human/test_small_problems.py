@@ -63,7 +63,6 @@ def test_a_small_walk_is_solved() -> None:
 
 @pytest.mark.slow
 def test_a_small_task_is_solved() -> None:
-@pytest.mark.slow
     problem = standing_up(frozen=_stiff("toe"), nodes=13)
     assert len(problem.model.names) == 9
     result = problem.solve(tolerance=TOLERANCE)
@@ -77,6 +76,7 @@ def test_a_small_task_is_solved() -> None:
     assert hips == pytest.approx([0.45 + BUTTOCKS, BODY.pose(BODY.neutral(), "pelvis")[1, 3]], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_trajectories_have_the_torques_that_act_with_ground_and_seat(tmp_path: Path) -> None:
     """Newton-Euler with the trajectory's wrenches gives its torques; the six global coordinates have no force."""
     for problem in (
