@@ -39,6 +39,8 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
     while best is None or most - least > within:
         problem = lifting(body, Box(mass), **lift)
         found = problem.solve(start=best, check=False, iterations=ITERATIONS)
+        if best is not None and not found.is_feasible:  # a lighter lift may be a bad start
+            found = problem.solve(check=False, iterations=ITERATIONS)
         if found.is_feasible:
             best, least = found, mass
         else:
