@@ -11,7 +11,7 @@ import pytest
 import torsor
 from torsor.human import Habits, Stride, ground_reaction, joint_torques, standing_up, walking
 from torsor.human.body.postures import BUTTOCKS
-from torsor.motion import MotionResult
+from torsor.motion import MotionProblem, MotionResult
 
 from .ground import equilibrium
 
@@ -44,12 +44,22 @@ def _vertical_impulse(result: MotionResult) -> float:
     return float(np.trapezoid(force[:, 1], times))
 
 
+def _small_walk() -> MotionProblem:
+    return walking(version="thesis", planar=True, frozen=_stiff(), habits=Habits.none(), points=5, nodes=7, slip=0.5)
+
+
+@pytest.mark.slow
+def test_ipopt_finds_the_same_small_walk() -> None:
+    problem = _small_walk()
+    found, theirs = problem.solve(tolerance=TOLERANCE), problem.solve("ipopt", tolerance=TOLERANCE)
+    assert theirs.objective == pytest.approx(found.objective, rel=1e-4)
+
+
 def test_a_small_walk_is_solved() -> None:
-    problem = walking(version="thesis", planar=True, frozen=_stiff(), habits=Habits.none(), points=5, nodes=7, slip=0.5)
+    problem = _small_walk()
     assert len(problem.model.names) == 11
     result = problem.solve(tolerance=TOLERANCE)
     _check_constraints(result)
-    assert problem.solve("ipopt", tolerance=TOLERANCE).objective == pytest.approx(result.objective, rel=1e-4)
     # The step repeats: the mean vertical force is the weight, and the energy does not change.
     assert _vertical_impulse(result) == pytest.approx(9.81 * BODY.mass * result.T, rel=1e-5)
     energy = Stride(result).energy
@@ -80,7 +90,7 @@ def test_a_small_task_is_solved() -> None:
 def test_trajectories_have_the_torques_that_act_with_ground_and_seat(tmp_path: Path) -> None:
     """Newton-Euler with the trajectory's wrenches gives its torques; the six global coordinates have no force."""
     for problem in (
-        walking(version="thesis", planar=True, frozen=_stiff(), habits=Habits.none(), points=5, nodes=7, slip=0.5),
+        _small_walk(),
         standing_up(frozen=_stiff("toe"), nodes=13),
     ):
         result = problem.solve(tolerance=TOLERANCE)

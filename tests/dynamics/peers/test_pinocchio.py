@@ -16,11 +16,14 @@ TOLERANCE = 1e-9
 BROKEN = {"ur3.urdf": "no link at all", "falcon.urdf": "'Z_propeller', which does not exist"}
 FILES = [path for path in robot_files() if path.name not in BROKEN]
 BASES = ("fixed", "floating")
-# Every file is read both ways, one of them among the slow tests: variants of a robot are neighbours, and take turns.
+# Every file is read both ways. The default tests have one file of each robot, with every second base floating; its
+# variants, which differ in hands or sensors, and the other base are among the slow tests.
+ROBOTS = list(dict.fromkeys(path.parts[-3] for path in FILES))
+SHORT = {(next(path for path in FILES if path.parts[-3] == name), BASES[k % 2]) for k, name in enumerate(ROBOTS)}
 CASES = [
-    pytest.param((path, base), marks=pytest.mark.slow if (k + turn) % 2 else ())
-    for k, path in enumerate(FILES)
-    for turn, base in enumerate(BASES)
+    pytest.param((path, base), marks=() if (path, base) in SHORT else pytest.mark.slow)
+    for path in FILES
+    for base in BASES
 ]
 
 

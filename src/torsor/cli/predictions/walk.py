@@ -36,13 +36,14 @@ from torsor.human.gait.settings import VERSIONS
 from torsor.human.gait.stride import peaks_table
 from torsor.human.terms.habits import METRES
 from torsor.human.terms.samples import walk_of
-from torsor.motion import MotionProblem, MotionResult
+from torsor.motion import MotionError, MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 
 ONE_START = (
     "Found from one start, the initial guess: a local minimum. Other starts may end at other walks that are nearly as "
     "good; --starts 4 shows how far they are apart."
 )
+LET_FREE = "or --version free: the times of the contacts, which are given here, are then results as well"
 TREAD, CLIMB = 0.29, 0.5  # m, m/s: stairs without --length and --speed
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
 
@@ -240,10 +241,15 @@ def _search(
     problem: MotionProblem, given: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> tuple[MotionResult, Report]:
     """Return the walk and its report; with several starts, the best walk, with the spread of the near-optimal ones."""
+    is_free = isinstance(walk_of(problem)[1], FreeWalk)
     if given.get("starts", 1) == 1:
-        result = problem.solve(**settings)
+        try:
+            result = problem.solve(**settings)
+        except MotionError as error:
+            if not is_free:
+                error.args = (f"{error}; {LET_FREE}",)
+            raise
         report = stride_report(result, given)
-        is_free = isinstance(walk_of(problem)[1], FreeWalk)
         return result, replace(report, tables=(*report.tables, ONE_START)) if is_free else report
     from torsor.studies.processes import cores  # slow to import, and few searches have several starts
 
