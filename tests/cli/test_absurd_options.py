@@ -15,6 +15,8 @@ from torsor.interrupts import _is_deleting
         (["--compare", "forces.mot", "--save", "forces.mot"], "it is also read"),
         (["--rise", "0"], "--rise is 0"),
         (["--starts", "100000"], "--starts is 100000"),
+        (["--objective", "effort=1", "effort=2"], "--objective: effort is given twice"),
+        (["--strength", "left=0.5", "left=0.6"], "--strength: left is given twice"),
         (["--speed", "1e9"], "the speed is 1e+09 m/s"),
     ],
 )

@@ -20,6 +20,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a width of 5 m": (lambda: human.walking(step=human.Step(width=5.0)), "width of the step is 5 m"),
     "a walk at 100 m/s": (lambda: human.walking(step=human.Step(speed=100.0)), "the speed is 100 m/s"),
     "running steps of 50 m": (lambda: human.running(length=50.0), "length of the step is 50 m"),
+    "a run of a million points": (lambda: human.running(points=10**6), "whole number from 1 to 100"),
+    "a body of 500 years": (lambda: torsor.library.human(age=500.0), "age .years. is 500"),
     "a misspelt free step": (lambda: human.Step(length="fre"), "or 'free'"),
     "a handle at 9 m": (lambda: human.pushing(height=9.0), "within 2.* m of the heels"),
     "a box of a ton": (lambda: human.Box(1000.0), "600 or less"),

@@ -32,6 +32,13 @@ def test_wrong_recordings_are_named(name: str) -> None:
         call()
 
 
+def test_a_row_of_a_csv_file_that_was_cut_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "walk.csv"
+    path.write_text("time,a,b\n0,1,2\n1,2\n")
+    with pytest.raises(ModelError, match=r"walk.csv: line 3: it has 2 fields; allowed: 3"):
+        recordings.load(path)
+
+
 def test_columns_of_a_csv_file_have_one_name_each(tmp_path: Path) -> None:
     path = tmp_path / "walk.csv"
     path.write_text("time,a,a\n0,1,2\n1,2,3\n")

@@ -14,7 +14,7 @@ import numpy as np
 
 from torsor.checks import number
 
-YOUNGEST = 4.0  # years
+YOUNGEST, OLDEST = 4.0, 110.0  # years
 AGES = (6.0, 12.0, 18.0)  # years: Jensen 1989, 1986, 1989
 # Mass of each segment (% of the body mass) at these ages; limbs are those of one side.
 JENSEN: Mapping[str, tuple[float, float, float]] = {
@@ -39,4 +39,4 @@ def growth_factor(segment: str, age: float | None) -> float:
     if age is None:
         return 1.0
     row = JENSEN[segment if segment in JENSEN else "trunk"]
-    return float(np.interp(number(age, "human", "age (years)", least=YOUNGEST), AGES, row)) / row[-1]
+    return float(np.interp(number(age, "human", "age (years)", least=YOUNGEST, most=OLDEST), AGES, row)) / row[-1]

@@ -97,9 +97,9 @@ def _values(path: Path, lines: list[str], separator: str, at: list[int], powers:
     found = np.full((len(rows), len(at)), np.nan)
     for row, k in enumerate(rows):
         fields = next(csv.reader([lines[k]], delimiter=separator))
-        check_width(fields, width, at_line(path, k), "columns")
+        check_width(fields, width, at_line(path, k), "columns", width)
         for column, index in enumerate(at):
-            field = fields[index].strip() if index < len(fields) else ""
+            field = fields[index].strip()
             if not field:
                 continue
             try:

@@ -127,15 +127,12 @@ def _rows(path: Path, lines: Sequence[str], first: int, names: Sequence[str], pa
         where, fields = at_line(path, k), fields_of(lines[k])
         while len(fields) > len(names) and not fields[-1]:
             fields.pop()
-        check_width(fields, len(names), where, "names of columns")
-        if len(fields) < len(names):
-            if k == rows[-1]:
-                fix = "copy or export it again; the rows before it are used"
-                warn(describe("the file ends within this row", where=where, fix=fix))
-                table = table[:-1]
-                break
-            text, fix = f"it has {len(fields)} fields", "export the file again, or remove the line"
-            raise ModelError(describe(text, where=where, allowed=f"{len(names)}, as there are columns", fix=fix))
+        if len(fields) < len(names) and k == rows[-1]:
+            fix = "copy or export it again; the rows before it are used"
+            warn(describe("the file ends within this row", where=where, fix=fix))
+            table = table[:-1]
+            break
+        check_width(fields, len(names), where, "names of columns", len(names))
         try:
             if parts == 1:
                 quick = numbers_in(fields)

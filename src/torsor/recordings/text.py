@@ -165,8 +165,8 @@ fix: check the line of names, or split the file
         raise ModelError(describe(text, where=where, allowed=allowed, fix=fix))
 
 
-def check_width(fields: Sequence[str], width: int, where: str, what: str) -> None:
-    """Raise ModelError where a row has more fields than the table has columns.
+def check_width(fields: Sequence[str], width: int, where: str, what: str, least: int = 0) -> None:
+    """Raise ModelError where a row has more fields than the table has columns, or fewer than ``least``.
 
     Example:
         >>> check_width(["1", "2", "3"], 2, "walk.mot: line 9", "columns")
@@ -174,7 +174,7 @@ def check_width(fields: Sequence[str], width: int, where: str, what: str) -> Non
         torsor.errors.ModelError: walk.mot: line 9: it has 3 fields; allowed: 2, as there are columns; fix: export the \
 file again, or remove the line
     """
-    if len(fields) > width:
+    if not least <= len(fields) <= width:
         fix = "export the file again, or remove the line"
         raise ModelError(
             describe(f"it has {len(fields)} fields", where=where, allowed=f"{width}, as there are {what}", fix=fix)

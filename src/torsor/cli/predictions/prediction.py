@@ -1,7 +1,7 @@
 """The definition of a motion that ``torsor predict`` finds: options, problem, report; and the options of a body."""
 
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from torsor.errors import describe
+from torsor.errors import ModelError, describe
 from torsor.human import animate
 from torsor.human.body.description import described_person
 from torsor.human.body.percentiles import POPULATIONS
@@ -99,6 +99,21 @@ def pair(text: str) -> tuple[str, float]:
         raise ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
 
 
+def by_name(flag: str, given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return what an option gives for each name; a name that is given twice is refused.
+
+    Example:
+        >>> by_name("--strength", [("left", 0.5), ("knee_flexion", 0.8)])
+        {'left': 0.5, 'knee_flexion': 0.8}
+    """
+    found = dict[str, Any]()
+    for name, value in given:
+        if name in found:
+            raise ModelError(describe(f"{name} is given twice", where=flag, fix="keep one of them"))
+        found[name] = value
+    return found
+
+
 def pairs(flag: str, text: str, metavar: str = "NAME=NUMBER") -> Option:
     """Return an option that takes one or more NAME=NUMBER."""
     return Option(flag, type=pair, nargs="+", metavar=metavar, help=text)
@@ -156,4 +171,7 @@ def body_of(given: Mapping[str, Any]) -> Robot:
         80.0
     """
     who = chosen(given, *(option.name for option in BODY))
-    return described_person(**who | {name: dict(who[name]) for name in _PAIRS if name in who}).body()
+    for option in BODY:
+        if option.name in _PAIRS and option.name in who:
+            who[option.name] = by_name(option.flag, who[option.name])
+    return described_person(**who).body()

@@ -20,6 +20,7 @@ from torsor.cli.predictions.prediction import (
     Prediction,
     Report,
     body_of,
+    by_name,
     chosen,
     movies,
     pairs,
@@ -165,7 +166,7 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
         load=load,
         slope=math.radians(slope),
         **joints_and_weights(body, given, "walk"),
-        ranges={name: _in_radians(name, ends) for name, ends in given.get("range", ())},
+        ranges={name: _in_radians(name, ends) for name, ends in by_name("--range", given.get("range", ())).items()},
         **chosen(given, "version", "steps", "planar"),
     )
 
@@ -173,14 +174,14 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
 def joints_and_weights(body: Robot, given: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return frozen joints (rad) and weights of the objective from the options."""
     return {
-        "frozen": _frozen(body, dict(given.get("frozen", ())), where),
+        "frozen": _frozen(body, by_name("--frozen", given.get("frozen", ())), where),
         "objective": _objective(given["objective"]) if "objective" in given else None,
     }
 
 
 def _objective(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
     """Return weights by name; joint_loads is "joint loads", which a shell would split."""
-    return {name.replace("_", " "): weight for name, weight in pairs}
+    return by_name("--objective", ((name.replace("_", " "), weight) for name, weight in pairs))
 
 
 def _step(given: Mapping[str, Any]) -> Step:

@@ -20,7 +20,7 @@ from torsor.human.body.strength_inputs import largest_torques, strength_factors,
 from torsor.library.anthropometry import SEXES
 from torsor.library.anthropometry import Body as Segments
 from torsor.library.growth import AGES as JENSEN_AGES
-from torsor.library.growth import YOUNGEST
+from torsor.library.growth import OLDEST, YOUNGEST
 from torsor.library.human import human
 from torsor.robot.robot import Robot
 
@@ -29,7 +29,7 @@ STATURES, BODY_MASS_INDICES = (
     (1.45, 2.00),
     (17.0, 35.0),
 )  # m, kg/m^2: de Leva's subjects were students of 19 to 25 years
-AGES = (YOUNGEST, 110.0)  # years
+AGES = (YOUNGEST, OLDEST)  # years
 RARE = 1.0  # %: a child that is smaller or larger than this part of all children is outside of the growth charts
 TALLER = 0.03  # of the height: lengths that change it by more contradict it
 SAME = 1e-9  # relative difference of strengths that are equal
