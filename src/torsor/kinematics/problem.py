@@ -20,13 +20,8 @@ from torsor.kinematics.targets import CenterOfMass, Target
 from torsor.mechanism import Coupling, ends_of
 from torsor.robot.robot import Robot
 
-SCALARS = (
-    "cost",
-    "damping",
-    "f",
-    "c",
-    "W",
-)  # inputs and outputs of kernels that are one number; all others are vectors
+# Inputs and outputs of kernels that are one number; all others are vectors.
+SCALARS = ("cost", "damping", "f", "b", "c", "W")
 
 
 @dataclass(frozen=True, eq=False)

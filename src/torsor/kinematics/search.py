@@ -74,36 +74,51 @@ def _chase_chunk(
             todo, data, before, state = todo[stay], data[stay], before[stay], [each[stay] for each in state]
 
 
-def search(problem: Problem, q0: Array | None, data: Array, enough: float, restarts: int) -> Found:
+class Runner:
+    """Searches of a problem from given positions; a search is done at a cost of ``enough``."""
+
+    def __init__(self, problem: Problem, enough: float):
+        self.problem, self.enough = problem, enough
+
+    def ends(self, q: Array, data: Array, patient: bool = False) -> Found:
+        """Return the ends of searches from positions q (K, nq) for a posture that meets the targets."""
+        return chased(self.problem, q, data, self.enough, MOST_STEPS, patient)
+
+    def nearest(self, q: Array, data: Array) -> Found:
+        """Return the ends of long searches from positions q (K, nq) for the posture that misses least."""
+        return chased(self.problem, q, data, self.enough, LAST_STEPS, patient=True)
+
+
+def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
     """Return the best end of searches for each state, from q0 (K, nq) or from a start that is chosen, and restarts."""
-    count, neutral = len(data), problem.robot.neutral()
-    base = np.tile(neutral, (count, 1)) if q0 is None else q0
+    problem, enough, count = run.problem, run.enough, len(data)
+    base = np.tile(problem.robot.neutral(), (count, 1)) if q0 is None else q0
     start = chosen_starts(problem, base, data) if q0 is None else problem.clipped(q0)
-    found = chased(problem, start, data, enough, MOST_STEPS)
+    found = run.ends(start, data)
     used = 0
     while used < restarts:
         todo = np.flatnonzero(~(found.cost <= enough))
         if not len(todo):
             break
         again = min(restarts - used, max(1, TOGETHER // len(todo)))  # several at once where few are left
-        _restart(problem, found, np.tile(todo, again), base, data, enough, used)
+        _restart(run, found, np.tile(todo, again), base, data, used)
         found.starts[todo] += again
         used += again
     todo = np.flatnonzero(~(found.cost <= enough))
     if len(todo):  # to the nearest posture, from the best one
-        last = chased(problem, found.q[todo], data[todo], enough, LAST_STEPS, patient=True)
+        last = run.nearest(found.q[todo], data[todo])
         found.q[todo], found.cost[todo] = last.q, last.cost
     return found
 
 
-def _restart(problem: Problem, found: Found, todo: Indices, base: Array, data: Array, enough: float, used: int) -> None:
+def _restart(run: Runner, found: Found, todo: Indices, base: Array, data: Array, used: int) -> None:
     """Search again from other postures for the states ``todo``, each maybe several times, and keep what is better."""
-    few = base[todo]
+    problem, few = run.problem, base[todo]
     if used % 2 == 0 and len(todo) > TOGETHER:
         begin = nearest(problem, few, data[todo], CANDIDATES + FEW * used, FEW)
     else:
         begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits
-    tried = chased(problem, problem.clipped(begin), data[todo], enough, MOST_STEPS, patient=used >= EAGER)
+    tried = run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER)
     for k in np.argsort(-tried.cost, kind="stable"):  # the best of a state comes last
         if tried.cost[k] < found.cost[todo[k]]:
             found.q[todo[k]], found.cost[todo[k]] = tried.q[k], tried.cost[k]

@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import arrays, common_shape, flag, positive, whole_number
+from torsor.collision.pairs import Pairs
 from torsor.errors import ModelError, describe
+from torsor.kinematics.apart import Apart, ApartRunner
 from torsor.kinematics.problem import Problem
 from torsor.kinematics.refine import refined
-from torsor.kinematics.result import InverseKinematicsResult, Mask, Miss
-from torsor.kinematics.search import LAST_STEPS, chased, search
+from torsor.kinematics.result import InverseKinematicsResult, Mask, Miss, Shapes
+from torsor.kinematics.search import Runner, search
 from torsor.kinematics.targets import Target, made
 from torsor.robot.robot import Robot
 
@@ -31,6 +33,8 @@ def inverse_kinematics(
     restarts: int = 100,
     posture: ArrayLike | None = None,
     manipulability: bool = False,
+    clearance: float | None = None,
+    pairs: Pairs = None,
 ) -> InverseKinematicsResult:
     """Return postures that meet targets; see ``Robot.inverse_kinematics``."""
     where = f"{robot.name}: inverse_kinematics"
@@ -42,6 +46,9 @@ def inverse_kinematics(
     wish = flag(manipulability, where, "manipulability")
     if wish and posture is not None:
         raise ModelError(describe("posture and manipulability are both given", where=where, allowed="one of them"))
+    if clearance is None and pairs is not None:
+        raise ModelError(describe("pairs without a clearance", where=where, fix="give clearance, in m"))
+    apart = None if clearance is None else Apart.of(problem, clearance, pairs, where)
     data = problem.data()
     start = None if q0 is None else _positions(robot, q0, where, "q0")
     wanted = None if posture is None else _positions(robot, posture, where, "posture")
@@ -55,13 +62,14 @@ def inverse_kinematics(
     data, start = flat(data), None if start is None else flat(start)
     least = min(1.0, *(float(each.weights().min()) for each in problem.targets))
     enough = (tolerance * least) ** 2
-    found = search(problem, start, data, enough, restarts)
+    run = Runner(problem, enough) if apart is None else ApartRunner(problem, enough, apart)
+    found = search(run, start, data, restarts)
     q = found.q
     if wish or wanted is not None:
-        q = _chosen(problem, q, data, None if wanted is None else flat(wanted), found.cost <= enough, enough)
-    if problem.has_hard:
+        q = _chosen(run, q, data, None if wanted is None else flat(wanted), found.cost <= enough)
+    if problem.has_hard and apart is None:  # searches with shapes keep hard rows as they keep shapes apart
         q = _kept(problem, q, data, found.cost <= enough)
-    return _result(problem, q, data, batch, found.starts, tolerance)
+    return _result(problem, apart, q, data, batch, found.starts, tolerance)
 
 
 def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
@@ -78,16 +86,16 @@ def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
     return q
 
 
-def _chosen(problem: Problem, q: Array, data: Array, wanted: Array | None, solved: Mask, enough: float) -> Array:
+def _chosen(run: Runner, q: Array, data: Array, wanted: Array | None, solved: Mask) -> Array:
     """Return positions that meet the targets where q does, near ``wanted`` or with the most manipulability."""
     todo = np.flatnonzero(solved)
     if not len(todo):
         return q
     name = "manipulability" if wanted is None else "posture"
     goal = q if wanted is None else wanted
-    better, _ = refined(problem, name, q[todo], data[todo], goal[todo])
-    exact = chased(problem, problem.clipped(better), data[todo], enough, LAST_STEPS, patient=True)
-    well = exact.cost <= enough
+    better, _ = refined(run.problem, name, q[todo], data[todo], goal[todo])
+    exact = run.ends(run.problem.clipped(better), data[todo], patient=True)
+    well = exact.cost <= run.enough
     q = q.copy()
     q[todo[well]] = exact.q[well]
     return q
@@ -104,7 +112,7 @@ def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
 
 
 def _result(
-    problem: Problem, q: Array, data: Array, batch: tuple[int, ...], starts: Any, tolerance: float
+    problem: Problem, apart: Apart | None, q: Array, data: Array, batch: tuple[int, ...], starts: Any, tolerance: float
 ) -> InverseKinematicsResult:
     """Return the result: misses are computed again from the postures, by a kernel that searches do not use."""
     robot = problem.robot
@@ -122,7 +130,12 @@ def _result(
         misses[label] = Miss(parts.get("p"), parts.get("a"))
     closure = np.abs(plain[:, first:]).max(axis=1, initial=0.0).reshape(batch)
     error = np.max([closure, *(each.largest for each in misses.values())], axis=0)
-    solved = np.asarray(error <= tolerance)
+    solved, shapes = np.asarray(error <= tolerance), None
+    if apart is not None:
+        least, holding = apart.judged(q, gradient)
+        solved &= least.reshape(batch) >= apart.clearance
+        holding = holding.reshape(*batch, holding.shape[1]) & ~solved[..., None]
+        shapes = Shapes(apart, least.reshape(batch), holding)
     held = np.zeros((len(q), robot.nq), dtype=bool)
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if at >= 0:
@@ -134,7 +147,7 @@ def _result(
         return _alone(problem, at, batch, list(misses), tolerance)
 
     shaped = q.reshape(*batch, robot.nq), np.asarray(error), solved, misses, closure, limits
-    return InverseKinematicsResult(robot, *shaped, np.reshape(starts, batch), tolerance, alone)
+    return InverseKinematicsResult(robot, *shaped, np.reshape(starts, batch), tolerance, alone, shapes)
 
 
 def _alone(
@@ -146,7 +159,7 @@ def _alone(
         one = Problem(problem.robot, (_light(each),), problem.limited)
         given = one.data()
         data = np.broadcast_to(given, (*batch, given.shape[-1]))[at][None]
-        ends = search(one, None, data, tolerance**2, 10)
+        ends = search(Runner(one, tolerance**2), None, data, 10)
         found[label] = bool(ends.cost[0] <= tolerance**2)
     return found
 
