@@ -15,11 +15,13 @@ from torsor.compiler.cache import source_hash
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.closure import closure_error, closure_jacobian, velocity_rows
 from torsor.dynamics.recursions.configuration import integrate
+from torsor.errors import ModelError, describe
 from torsor.kinematics.posture import Posture, coordinates_of
-from torsor.kinematics.targets import CenterOfMass, Target
+from torsor.kinematics.targets import WHERE, CenterOfMass, Target
 from torsor.mechanism import Coupling, ends_of
 from torsor.robot.robot import Robot
 
+MOST_RATIO = 1e6  # of two weights: above it, misses of the lighter one are lost in rounding
 # Inputs and outputs of kernels that are one number; all others are vectors.
 SCALARS = ("cost", "damping", "f", "b", "c", "W")
 
@@ -51,7 +53,8 @@ class Problem:
             each.check(robot)
         moving = set[int]().union(*(each.coordinates(robot) for each in targets))
         self.free = sorted(moving | self._in_loops())
-        self.weighted = any((each.weights() != 1).any() for each in targets)
+        self.weights = _relative(targets, f"{robot.name}: {WHERE}")
+        self.weighted = any((each != 1).any() for each in self.weights)
         self.has_hard = bool(self._closures) or any(each.hard for each in targets)
 
     @cached_property
@@ -110,15 +113,14 @@ class Problem:
         """How many numbers a state has: those of its targets, and their weights where not all are 1."""
         return sum(each.count + self.weighted * len(each.kinds) for each in self.targets)
 
-    def data(self, weights: list[Array] | None = None) -> Array:
+    def data(self) -> Array:
         """Return the numbers of the targets (..., data_size), with their leading axes broadcast."""
         parts = []
-        for k, each in enumerate(self.targets):
+        for each, weights in zip(self.targets, self.weights, strict=True):
             given = each.given()
             parts.append(given)
             if self.weighted:
-                own = each.weights() if weights is None else weights[k]
-                parts.append(np.broadcast_to(own, (*given.shape[:-1], len(each.kinds))))
+                parts.append(np.broadcast_to(weights, (*given.shape[:-1], len(weights))))
         labels = [each.label for each in self.targets for _ in range(1 + self.weighted)]
         batches = {f"{k}: {label}": each.shape[:-1] for k, (label, each) in enumerate(zip(labels, parts, strict=True))}
         shape = common_shape(self.robot.name, **batches)
@@ -183,6 +185,17 @@ class Problem:
             return ca.Function("check", [q, data], outputs, ["q", "data"], ["plain", "gradient"])
 
         return self.kernel("check", (), make)
+
+
+def _relative(targets: tuple[Target, ...], where: str) -> list[Array]:
+    """Return the weights of targets as fractions of the largest one."""
+    given = [each.weights() for each in targets]
+    least, largest = (float(choice([choice(each) for each in given])) for choice in (np.min, np.max))
+    if largest > MOST_RATIO * least:
+        found = f"weights from {least:g} to {largest:g}"
+        fix = "make the target with the larger weight hard"
+        raise ModelError(describe(found, where=where, allowed=f"a ratio up to {MOST_RATIO:g}", fix=fix))
+    return [each / largest for each in given]
 
 
 def _shape(name: str, size: tuple[int, int]) -> Shape:

@@ -60,8 +60,7 @@ def inverse_kinematics(
         return np.ascontiguousarray(np.broadcast_to(each, (*batch, each.shape[-1])).reshape(-1, each.shape[-1]))
 
     data, start = flat(data), None if start is None else flat(start)
-    least = min(1.0, *(float(each.weights().min()) for each in problem.targets))
-    enough = (tolerance * least) ** 2
+    enough = (tolerance * min(float(each.min()) for each in problem.weights)) ** 2
     run = Runner(problem, enough) if apart is None else ApartRunner(problem, enough, apart)
     found = search(run, start, data, restarts)
     q = found.q

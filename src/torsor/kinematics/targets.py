@@ -6,6 +6,7 @@ w: J_l^-1(e) e = e, so that the gradient of |e|^2 / 2 and Newton's step are the 
 2018, eq. 144).
 """
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -115,7 +116,7 @@ class Pose(Target):
         if last > ROTATION_TOLERANCE:
             allowed = "[[R, p], [0, 0, 0, 1]]"
             raise ModelError(describe("the last row is not [0, 0, 0, 1]", where=self.label, allowed=allowed))
-        return np.concatenate([_flat(T[..., :3, :3]), _near(T[..., :3, 3], self.label)], axis=-1)
+        return np.concatenate([_flat(T[..., :3, :3]), near_enough(T[..., :3, 3], self.label)], axis=-1)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the rotation vector and the difference of positions, in base axes."""
@@ -145,11 +146,12 @@ class Position(Target):
     @property
     def form(self) -> tuple[Any, ...]:
         """With the point."""
-        return (*super().form, *frozen_array(self.point, (3,), self.label, "point").tolist())
+        point = near_enough(frozen_array(self.point, (3,), self.label, "point"), self.label)
+        return (*super().form, *point.tolist())
 
     def given(self) -> Array:
         """Return the position (..., 3)."""
-        return _near(arrays(self.position, (3,), self.label, "position"), self.label)
+        return near_enough(arrays(self.position, (3,), self.label, "position"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of positions, in base axes."""
@@ -215,10 +217,11 @@ class Direction(Target):
     def given(self) -> Array:
         """Return the unit vector (..., 3)."""
         along = arrays(self.along, (3,), self.label, "along")
-        length = np.linalg.norm(along, axis=-1, keepdims=True)
-        if not (length > NO_DIRECTION).all():
+        largest = np.abs(along).max(axis=-1, keepdims=True)
+        if not (largest > NO_DIRECTION).all():
             raise ModelError(describe("along is zero", where=self.label, allowed="a direction"))
-        return np.asarray(along / length)
+        along = along / largest  # the squares of huge numbers are not finite
+        return np.asarray(along / np.linalg.norm(along, axis=-1, keepdims=True))
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of both unit vectors, in base axes."""
@@ -252,7 +255,7 @@ class LookAt(Target):
 
     def given(self) -> Array:
         """Return the point (..., 3)."""
-        return _near(arrays(self.point, (3,), self.label, "point"), self.label)
+        return near_enough(arrays(self.point, (3,), self.label, "point"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of the axis and the unit vector to the point, in base axes."""
@@ -276,9 +279,13 @@ class CenterOfMass(Target):
     """
 
     position: ArrayLike
-    title: ClassVar[str] = "position"
     kinds: ClassVar[str] = "p"
     count: ClassVar[int] = 3
+
+    @property
+    def label(self) -> str:
+        """What reports call the target, in words."""
+        return "position of the centre of mass"
 
     def coordinates(self, mechanism: Mechanism) -> set[int]:
         """Return the coordinates of all joints."""
@@ -288,7 +295,7 @@ class CenterOfMass(Target):
 
     def given(self) -> Array:
         """Return the position (..., 3)."""
-        return _near(arrays(self.position, (3,), self.label, "position"), self.label)
+        return near_enough(arrays(self.position, (3,), self.label, "position"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of positions."""
@@ -296,7 +303,7 @@ class CenterOfMass(Target):
         return c - data, J
 
 
-def _near(positions: Array, where: str) -> Array:
+def near_enough(positions: Array, where: str) -> Array:
     """Return positions; ModelError for those whose distance cannot be computed with any use."""
     far = float(np.abs(positions).max(initial=0.0))
     if far > FARTHEST:
@@ -342,9 +349,9 @@ def made(targets: Any, where: str) -> tuple[Target, ...]:
     allowed = "{place: pose (..., 4, 4) or position (..., 3)}, or a list of Pose, Position, Orientation, Direction, "
     allowed += "LookAt and CenterOfMass"
     if not isinstance(targets, Sequence) or isinstance(targets, str) or not len(targets):
-        raise ModelError(describe(f"targets is {targets!r}", where=where, allowed=allowed))
+        raise ModelError(describe(f"targets is {reprlib.repr(targets)}", where=where, allowed=allowed))
     for each in targets:
-        if not isinstance(each, Target):
+        if not isinstance(each, Target) or type(each) is Target:
             raise ModelError(describe(f"a target of type {type(each).__name__}", where=where, allowed=allowed))
     return tuple(targets)
 

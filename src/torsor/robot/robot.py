@@ -13,7 +13,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, Maybe
-from torsor.checks import one_of
+from torsor.checks import flag, one_of
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -170,7 +170,7 @@ class Robot(Mechanism, Viewable):
         """
         from torsor.collision.pairs import distance_model
 
-        return distance_model(self, pairs, within)(q, gradient)
+        return distance_model(self, pairs, within)(q, flag(gradient, f"{self.name}: distances", "gradient"))
 
     def allowed_collision_matrix(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
         """Return which links may touch, and why: what ``distances`` leaves out by default.
