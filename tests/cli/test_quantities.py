@@ -202,8 +202,9 @@ def test_ik_gives_postures(capsys: Captured) -> None:
     assert len(everyone["q"]) == 8
     assert main(["ik", "two_link", "--target", "link2", "4", "0", "0"]) == 1
     assert "out of reach" in capsys.readouterr().err
-    assert main(["ik", "two_link", "--target", "link2", "4"]) == 1
-    assert "x y z [roll pitch yaw]" in capsys.readouterr().err
+    for wrong in (["4"], ["4", "0", "nan"], ["0.1", "0", "0", "0", "nan", "0"], ["0.1", "0", "0", "0", "0", "inf"]):
+        assert main(["ik", "two_link", "--target", "link2", *wrong]) == 1
+        assert "x y z [roll pitch yaw]" in capsys.readouterr().err
 
 
 def test_ik_keeps_shapes_apart(capsys: Captured, tmp_path: Path) -> None:
@@ -215,7 +216,8 @@ def test_ik_keeps_shapes_apart(capsys: Captured, tmp_path: Path) -> None:
     few = printed(capsys, *given, "--all", "--clearance", "0.3")
     assert 0 < len(few["q"]) == (near >= 0.3).sum() < len(near)
     found = printed(capsys, *given, "--clearance", "0.3")
-    assert found["solved"] and arm.distances(found["q"][0]).distance.min() >= 0.3
+    assert found["solved"] and found["clearance"] >= 0.3 and found["blocking"] == []
+    assert arm.distances(found["q"][0]).distance.min() >= 0.3
     for wrong, words in (("--allowed=x.srdf", "--allowed without --clearance"), ("--clearance=nan", "is nan")):
         assert main([*given, wrong]) == 1
         assert words in capsys.readouterr().err

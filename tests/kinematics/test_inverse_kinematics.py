@@ -5,7 +5,7 @@ import pytest
 
 import torsor
 from torsor.errors import ModelError
-from torsor.kinematics import CenterOfMass, Direction, LookAt, Orientation, Pose, Position
+from torsor.kinematics import CenterOfMass, Direction, LookAt, Orientation, Pose, Position, Target
 from torsor.spatial import exp_so3, make_pose
 
 ARM = torsor.library.six_axis_arm()
@@ -116,6 +116,17 @@ def test_weights_decide_between_targets_that_contradict() -> None:
     np.testing.assert_allclose(found.q, [(4 * 0.3 + 0.9) / 5], atol=1e-9)
 
 
+def test_only_ratios_of_weights_and_no_lengths_of_directions_matter() -> None:
+    arm = torsor.library.planar_chain(2).to(device="casadi")
+    there = arm.pose([0.4, 0.9], "link2")
+    plain = arm.inverse_kinematics([Pose("link2", there)])
+    for weight in (1e-200, 1e200):
+        np.testing.assert_array_equal(arm.inverse_kinematics([Pose("link2", there, weight=weight)]).q, plain.q)
+    far = arm.inverse_kinematics([Direction("link2", (1, 0, 0), 1e300 * there[:3, 0])])
+    assert far.solved
+    np.testing.assert_allclose(arm.pose(far.q, "link2")[:3, 0], there[:3, 0], atol=1e-8)
+
+
 def test_the_posture_is_a_stationary_point_of_the_distance() -> None:
     robot = torsor.library.planar_chain(4).to(device="casadi")
     place = robot.link_names[-1]
@@ -156,6 +167,9 @@ def test_center_of_mass() -> None:
         ([Pose(HAND, np.eye(4), weight=-1)], "weight is -1"),
         ([Direction(HAND, (0, 0, 0), (0, 0, 1))], "axis is"),
         ([Direction(HAND, (0, 0, 1), (0, 0, 0))], "along is zero"),
+        ([Pose(HAND, np.eye(4), weight=(1e8, 1e-8))], "weights from 1e-08 to 1e+08"),
+        ([Position(HAND, (0, 0, 1), point=(1e9, 0, 0))], "a position is 1e+09 m away"),
+        ([Target()], "a target of type Target"),
         ({HAND: np.zeros((2, 3)), "link5": np.zeros((3, 3)) + 0.1}, "do not broadcast"),
     ],
 )

@@ -40,6 +40,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         if clearance is None:
             raise ModelError(describe("--allowed without --clearance", where=robot.name, fix="give --clearance M"))
         robot = robot.with_allowed_collisions(arguments.allowed)
+    shapes: dict[str, Any] = {}
     if arguments.all:
         (place, pose), *more = targets.items()
         if more or np.shape(pose) != (4, 4) or arguments.q0 is not None:
@@ -54,6 +55,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     else:
         found = robot.inverse_kinematics(targets, q0=arguments.q0, limits=within, clearance=clearance)
         q, error, cause = found.q[None], float(found.error), found.cause()
+        if clearance is not None:
+            shapes = {"clearance": float(found.clearance), "blocking": found.blocking()}
     names = [escape(f"{name} ({unit})") for name, unit in zip(robot.position_names, units(robot)[0], strict=True)]
     shown = [[f"{value + 0.0:.{4 if arguments.all else 6}f}" for value in row.round(9)] for row in q]
     table = Table(title_justify="left", title_style="bold", header_style="bold")
@@ -73,7 +76,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         console.print(table)
     solved = not cause
     document = {"robot": robot.name, "names": list(robot.position_names), "q": q.tolist(), "error": error}
-    write_json(arguments, console, {**document, "solved": solved, "cause": cause})
+    write_json(arguments, console, {**document, "solved": solved, "cause": cause, **shapes})
     if not solved:
         raise ModelError(describe(cause, where=f"{robot.name}: nearest posture" if len(q) else robot.name))
 
@@ -84,9 +87,11 @@ def _target(robot: str, place: str, *given: str) -> tuple[str, Any]:
         numbers = [float(each) for each in given]
     except ValueError:
         numbers = []
-    if len(numbers) not in (3, 6):
+    if len(numbers) not in (3, 6) or not np.isfinite(numbers).all():
         found = f"--target {place} {' '.join(given)}".rstrip()
-        raise ModelError(describe(found, where=robot, allowed="a place and 3 or 6 numbers: x y z [roll pitch yaw]"))
+        raise ModelError(
+            describe(found, where=robot, allowed="a place and 3 or 6 finite numbers: x y z [roll pitch yaw]")
+        )
     return place, numbers if len(numbers) == 3 else make_pose(from_rpy(numbers[3:]), numbers[:3])
 
 
