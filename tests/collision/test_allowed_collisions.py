@@ -149,21 +149,13 @@ def test_a_matrix_is_pickled_whole() -> None:
     assert pickle.loads(pickle.dumps(matrix)).reasons == {("a", "b"): "user"}
 
 
-@pytest.mark.parametrize(
-    ("collision", "words"),
-    [
-        ("<geometry><cone radius='1'/></geometry>", "a <collision> with <cone>; allowed: <box>,"),
-        ("<geometry/>", "a <collision> without <geometry>"),
-        ("", "a <collision> without <geometry>"),
-    ],
-)
-def test_collisions_of_urdf_without_a_shape_that_is_known_are_named(tmp_path: Path, collision: str, words: str) -> None:
+def test_a_collision_of_urdf_of_another_kind_is_named(tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
-    path.write_text(URDF.replace('<geometry><sphere radius="0"/></geometry>', collision))
+    path.write_text(URDF.replace('<sphere radius="0"/>', '<cone radius="1"/>'))
     with pytest.warns(torsor.ModelWarning) as caught:
         torsor.load(path)
-    said = [str(each.message) for each in caught]
-    assert any(words in each and each.endswith("this collision shape is left out") for each in said)
+    said = [str(each.message) for each in caught if "a <collision> with <cone>; allowed: <box>," in str(each.message)]
+    assert said and all(each.endswith("this collision shape is left out") for each in said)
 
 
 def test_bad_files_and_shapes_raise(tmp_path: Path) -> None:

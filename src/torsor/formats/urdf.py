@@ -195,9 +195,11 @@ class _Reader:
             with self._drawn("this collision shape is left out"):
                 shape, where = self._geometry(collision, owner), self._where(collision, owner)
                 if shape is None:
-                    kinds = [each.tag for each in collision.iterfind("geometry/*")]
-                    found = f"a <collision> with <{kinds[0]}>" if kinds else "a <collision> without <geometry>"
-                    raise ModelError(describe(found, where=where, allowed=", ".join(f"<{kind}>" for kind in _SIZES)))
+                    kinds = [f"<{each.tag}>" for each in collision.iterfind("geometry/*")]
+                    if not kinds:  # as some files have for links without a shape
+                        continue
+                    found, allowed = f"a <collision> with {kinds[0]}", ", ".join(f"<{kind}>" for kind in _SIZES)
+                    raise ModelError(describe(found, where=where, allowed=allowed))
                 try:
                     yield Shape(**shape)
                 except ModelError as error:
