@@ -170,8 +170,9 @@ def _triangle(shoulder: Axis, elbow: Axis, x: Array, there: Array) -> Iterator[t
 
 def _polished(robot: Robot, q: Array, T: Array, place: str | int) -> Array:
     """Return the postures whose forward kinematics is the pose, without rounding."""
-    problem = Problem(robot, (Pose(place, T),), limited=False)
-    data = np.tile(problem.data(), (len(q), 1))
+    target = (Pose(place, T),)
+    problem = Problem.of(robot, target, limited=False)
+    data = np.tile(problem.data(target), (len(q), 1))
     ends = chased(problem, q, data, (EXACT * 1e-3) ** 2, POLISH, patient=True)
     near = np.abs(ends.q - q).max(axis=1, initial=0.0) < 1e-3  # a search that went elsewhere was none
     return np.asarray(ends.q[near & (ends.cost <= EXACT**2)])

@@ -22,6 +22,7 @@ MARGIN = 1e-4  # m: by which searches aim at more than the clearance
 HEAVY = (1e3, 1e5)  # weights of shapes and hard rows, one after the other, where targets cannot be met
 STANDING = 30, 1 - 1e-3  # steps, and the fraction above which the cost stays in them where the misses are least
 TOGETHER = 1 << 16  # distances that are computed in one call: pairs times states
+Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
@@ -93,9 +94,9 @@ class ApartRunner(Runner):
         super().__init__(problem, enough)
         self.apart = apart
 
-    def ends(self, q: Array, data: Array, patient: bool = False) -> Found:
+    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> Found:
         """Return the ends of searches: first without shapes; those that end in a collision go on with them."""
-        found = super().ends(q, data, patient)
+        found = super().ends(q, data, patient)  # the first rival that is done may be in a collision
         close = self.apart.broken(found.q)
         todo = np.flatnonzero(close & (found.cost <= self.enough))
         found.cost[close] = np.inf

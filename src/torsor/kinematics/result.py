@@ -27,7 +27,9 @@ class Miss(NamedTuple):
     @property
     def largest(self) -> Array:
         """The larger one of both (...)."""
-        return np.asarray(np.max([each for each in self if each is not None], axis=0))
+        if self.position is None or self.angle is None:
+            return np.asarray(self.angle if self.position is None else self.position)
+        return np.asarray(np.maximum(self.position, self.angle))
 
     def said(self, index: tuple[int, ...]) -> str:
         """Return one of the misses in words."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
+from torsor.compiler import Kernel
 from torsor.kinematics.problem import Problem
 from torsor.kinematics.starts import CANDIDATES, PoseTable, nearest, postures
 from torsor.kinematics.step import chase
@@ -15,6 +16,7 @@ FIRST_DAMPING = 0.01  # times the squared error, at the start
 SURE = 4  # steps that every search takes: none is done before
 WINDOW, PROGRESS = 6, 0.25  # a search whose cost is above this fraction of that some steps before is stuck
 TOGETHER = 256  # searches that restarts of few states make at once: one call of a kernel takes as long for one
+AT_FIRST, RESTARTS = 8, 32  # searches for one state that begin together: at first, and later
 FEW = 24  # postures of which a restart takes the nearest
 EAGER = 8  # restarts that give up soon; later ones are for slow searches, as near singular postures
 MOST_STEPS = 60  # of one search from one start
@@ -34,24 +36,49 @@ class Found:
     cost: Array
     starts: Indices
 
+    def keep(self, of: Indices, tried: "Found") -> None:
+        """Take over what is better of other searches, for the states ``of``, each maybe several times."""
+        order = np.argsort(-tried.cost, kind="stable")  # the best of a state comes last
+        order = order[tried.cost[order] < self.cost[of[order]]]
+        self.q[of[order]], self.cost[of[order]] = tried.q[order], tried.cost[order]
 
-def chased(problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool = False) -> Found:
+
+def chased(
+    problem: Problem,
+    q: Array,
+    data: Array,
+    enough: float,
+    most: int,
+    patient: bool = False,
+    rivals: Indices | None = None,
+) -> Found:
     """Return the ends of searches from positions q (K, nq); a search is done at a cost of ``enough``.
 
-    Searches that are stuck end early, unless ``patient``: then they end where they stand still.
+    Searches that are stuck end early, unless ``patient``: then they end where they stand still. Of searches with the
+    same number in ``rivals`` (K,), all end when one is done.
     """
     best, cost = np.empty_like(q), np.full(len(q), np.inf)
     for first in range(0, len(q), CHUNK):
         some = slice(first, first + CHUNK)
-        _chase_chunk(problem, q[some], data[some], enough, most, patient, best[some], cost[some])
+        own = None if rivals is None else rivals[some]
+        _chase_chunk(problem, q[some], data[some], enough, most, patient, own, best[some], cost[some])
     return Found(best, cost, np.ones(len(q), dtype=np.intp))
 
 
 def _chase_chunk(
-    problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool, best: Array, cost: Array
+    problem: Problem,
+    q: Array,
+    data: Array,
+    enough: float,
+    most: int,
+    patient: bool,
+    rivals: Indices | None,
+    best: Array,
+    cost: Array,
 ) -> None:
     """Write the ends of searches to ``best`` and ``cost``."""
-    kernel, count = chase(problem), len(q)
+    step, count = chase(problem), len(q)
+    kernel = step.unchecked if isinstance(step, Kernel) else step
     todo, before = np.arange(count), np.full(count, np.inf)
     state = [q, np.zeros((count, len(problem.free))), np.full(count, np.inf), np.full(count, FIRST_DAMPING)]
     for k in range(1, most + 1):
@@ -64,6 +91,10 @@ def _chase_chunk(
         elif k % WINDOW == 0:
             out |= ~(state[2] <= PROGRESS * before)
             before = np.where(out, before, state[2])
+        if rivals is not None and out.any():
+            done = np.zeros(rivals.max() + 1, dtype=bool)
+            done[rivals[todo[state[2] <= enough]]] = True
+            out |= done[rivals[todo]]
         gone = np.count_nonzero(out)
         if k == most or gone == len(todo):
             best[todo], cost[todo] = state[0], state[2]
@@ -80,9 +111,9 @@ class Runner:
     def __init__(self, problem: Problem, enough: float):
         self.problem, self.enough = problem, enough
 
-    def ends(self, q: Array, data: Array, patient: bool = False) -> Found:
+    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> Found:
         """Return the ends of searches from positions q (K, nq) for a posture that meets the targets."""
-        return chased(self.problem, q, data, self.enough, MOST_STEPS, patient)
+        return chased(self.problem, q, data, self.enough, MOST_STEPS, patient, rivals)
 
     def nearest(self, q: Array, data: Array) -> Found:
         """Return the ends of long searches from positions q (K, nq) for the posture that misses least."""
@@ -92,15 +123,20 @@ class Runner:
 def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
     """Return the best end of searches for each state, from q0 (K, nq) or from a start that is chosen, and restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
-    base = np.tile(problem.robot.neutral(), (count, 1)) if q0 is None else q0
-    start = chosen_starts(problem, base, data) if q0 is None else problem.clipped(q0)
-    found = run.ends(start, data)
-    used = 0
+    base = np.repeat(problem.neutral[None], count, axis=0) if q0 is None else q0
+    if q0 is not None:
+        found = run.ends(problem.clipped(q0), data)
+    else:
+        several = max(1, min(AT_FIRST, restarts + 1, TOGETHER // max(1, count)))  # at once, where states are few
+        of = np.repeat(np.arange(count), several)
+        found = Found(base.copy(), np.full(count, np.inf), np.full(count, several))
+        found.keep(of, run.ends(chosen_starts(problem, base, data, several), data[of], rivals=of))
+    used = 0 if q0 is not None else several - 1
     while used < restarts:
         todo = np.flatnonzero(~(found.cost <= enough))
         if not len(todo):
             break
-        again = min(restarts - used, max(1, TOGETHER // len(todo)))  # several at once where few are left
+        again = min(restarts - used, RESTARTS, max(1, TOGETHER // len(todo)))  # several at once where few are left
         _restart(run, found, np.tile(todo, again), base, data, used)
         found.starts[todo] += again
         used += again
@@ -118,21 +154,17 @@ def _restart(run: Runner, found: Found, todo: Indices, base: Array, data: Array,
         begin = nearest(problem, few, data[todo], CANDIDATES + FEW * used, FEW)
     else:
         begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits
-    tried = run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER)
-    for k in np.argsort(-tried.cost, kind="stable"):  # the best of a state comes last
-        if tried.cost[k] < found.cost[todo[k]]:
-            found.q[todo[k]], found.cost[todo[k]] = tried.q[k], tried.cost[k]
+    found.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER, rivals=todo))
 
 
-def chosen_starts(problem: Problem, base: Array, data: Array) -> Array:
-    """Return starts (K, nq): from a table for many poses of one place, else the nearest of some postures."""
+def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:
+    """Return starts (K * several, nq): from a table for many poses of one place, else the nearest of some postures."""
     if len(data) >= TABLE_FROM and PoseTable.serves(problem):
-        key = "kinematics table", problem.targets[0].form, problem.limited
-        table = problem.robot.kernels.exact.once(key, lambda: PoseTable(problem))
+        table = problem.once("table", lambda: PoseTable(problem))
         found = base.copy()
         at = list(problem.places_in_q)
         for first in range(0, len(data), CHUNK):
             some = slice(first, first + CHUNK)
             found[some, at] = table.near(data[some])[:, at]
         return found
-    return problem.clipped(nearest(problem, base, data, 0))
+    return problem.clipped(nearest(problem, base, data, 0, several=several))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from torsor.checks import arrays, common_shape, flag, positive, whole_number
 from torsor.collision.pairs import Pairs
 from torsor.errors import ModelError, describe
 from torsor.kinematics.apart import Apart, ApartRunner
-from torsor.kinematics.problem import Problem
+from torsor.kinematics.problem import Problem, relative_weights
 from torsor.kinematics.refine import refined
 from torsor.kinematics.result import InverseKinematicsResult, Mask, Miss, Shapes
 from torsor.kinematics.search import Runner, search
@@ -38,7 +39,8 @@ def inverse_kinematics(
 ) -> InverseKinematicsResult:
     """Return postures that meet targets; see ``Robot.inverse_kinematics``."""
     where = f"{robot.name}: inverse_kinematics"
-    problem = Problem(robot, made(targets, where), flag(limits, where, "limits"))
+    given = made(targets, where)
+    problem = Problem.of(robot, given, flag(limits, where, "limits"))
     tolerance = positive(tolerance, where, "tolerance")
     if tolerance < LEAST_TOLERANCE:
         raise ModelError(describe(f"tolerance is {tolerance:g}", where=where, allowed=f"{LEAST_TOLERANCE:g} or more"))
@@ -49,7 +51,7 @@ def inverse_kinematics(
     if clearance is None and pairs is not None:
         raise ModelError(describe("pairs without a clearance", where=where, fix="give clearance, in m"))
     apart = None if clearance is None else Apart.of(problem, clearance, pairs, where)
-    data = problem.data()
+    data = problem.data(given)
     start = None if q0 is None else _positions(robot, q0, where, "q0")
     wanted = None if posture is None else _positions(robot, posture, where, "posture")
     shapes = {"targets": data.shape[:-1]}
@@ -60,7 +62,7 @@ def inverse_kinematics(
         return np.ascontiguousarray(np.broadcast_to(each, (*batch, each.shape[-1])).reshape(-1, each.shape[-1]))
 
     data, start = flat(data), None if start is None else flat(start)
-    enough = (tolerance * min(float(each.min()) for each in problem.weights)) ** 2
+    enough = (tolerance * (min(map(min, relative_weights(given))) if problem.weighted else 1.0)) ** 2
     run = Runner(problem, enough) if apart is None else ApartRunner(problem, enough, apart)
     found = search(run, start, data, restarts)
     q = found.q
@@ -68,7 +70,7 @@ def inverse_kinematics(
         q = _chosen(run, q, data, None if wanted is None else flat(wanted), found.cost <= enough)
     if problem.has_hard and apart is None:  # searches with shapes keep hard rows as they keep shapes apart
         q = _kept(problem, q, data, found.cost <= enough)
-    return _result(problem, apart, q, data, batch, found.starts, tolerance)
+    return _result(problem, given, apart, q, data, batch, found.starts, tolerance)
 
 
 def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
@@ -111,7 +113,14 @@ def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
 
 
 def _result(
-    problem: Problem, apart: Apart | None, q: Array, data: Array, batch: tuple[int, ...], starts: Any, tolerance: float
+    problem: Problem,
+    targets: tuple[Target, ...],
+    apart: Apart | None,
+    q: Array,
+    data: Array,
+    batch: tuple[int, ...],
+    starts: Any,
+    tolerance: float,
 ) -> InverseKinematicsResult:
     """Return the result: misses are computed again from the postures, by a kernel that searches do not use."""
     robot = problem.robot
@@ -120,7 +129,8 @@ def _result(
     for each in problem.targets:
         parts: dict[str, Array] = {}
         for kind in each.kinds:
-            size = np.linalg.norm(plain[:, first : first + 3], axis=1).reshape(batch)
+            rows = plain[:, first : first + 3]
+            size = np.sqrt(np.einsum("ki,ki->k", rows, rows)).reshape(batch)
             parts["p" if kind == "p" else "a"] = 2 * np.arcsin(np.minimum(size / 2, 1)) if kind == "d" else size
             first += 3
         label, again = each.label, 2
@@ -128,41 +138,44 @@ def _result(
             label, again = f"{each.label} ({again})", again + 1
         misses[label] = Miss(parts.get("p"), parts.get("a"))
     closure = np.abs(plain[:, first:]).max(axis=1, initial=0.0).reshape(batch)
-    error = np.max([closure, *(each.largest for each in misses.values())], axis=0)
+    error = reduce(np.maximum, (each.largest for each in misses.values()), closure)
     solved, shapes = np.asarray(error <= tolerance), None
     if apart is not None:
         least, holding = apart.judged(q, gradient)
         solved &= least.reshape(batch) >= apart.clearance
         holding = holding.reshape(*batch, holding.shape[1]) & ~solved[..., None]
         shapes = Shapes(apart, least.reshape(batch), holding)
-    held = np.zeros((len(q), robot.nq), dtype=bool)
-    for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
-        if at >= 0:
-            below = (q[:, at] <= low + AT_LIMIT) & (gradient[:, k] > PUSHED)
-            held[:, at] = below | ((q[:, at] >= high - AT_LIMIT) & (gradient[:, k] < -PUSHED))
-    limits = held.reshape(*batch, robot.nq) & ~solved[..., None]
+    limits = np.zeros((*batch, robot.nq), dtype=bool)
+    if not solved.all():
+        limits = _held(problem, q, gradient).reshape(limits.shape) & ~solved[..., None]
 
     def alone(at: tuple[int, ...]) -> Mapping[str, bool]:
-        return _alone(problem, at, batch, list(misses), tolerance)
+        return _alone(problem, dict(zip(misses, targets, strict=True)), at, batch, tolerance)
 
     shaped = q.reshape(*batch, robot.nq), np.asarray(error), solved, misses, closure, limits
     return InverseKinematicsResult(robot, *shaped, np.reshape(starts, batch), tolerance, alone, shapes)
 
 
+def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
+    """Return where (K, nq) a position is at a limit beyond which the squared misses would fall."""
+    held = np.zeros(q.shape, dtype=bool)
+    for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
+        if at >= 0:
+            below = (q[:, at] <= low + AT_LIMIT) & (gradient[:, k] > PUSHED)
+            held[:, at] = below | ((q[:, at] >= high - AT_LIMIT) & (gradient[:, k] < -PUSHED))
+    return held
+
+
 def _alone(
-    problem: Problem, at: tuple[int, ...], batch: tuple[int, ...], labels: list[str], tolerance: float
+    problem: Problem, targets: Mapping[str, Target], at: tuple[int, ...], batch: tuple[int, ...], tolerance: float
 ) -> Mapping[str, bool]:
     """Return for each target whether it can be met without the others, at one index of the batch."""
     found = dict[str, bool]()
-    for label, each in zip(labels, problem.targets, strict=True):
-        one = Problem(problem.robot, (_light(each),), problem.limited)
-        given = one.data()
+    for label, each in targets.items():
+        light = (replace(each, weight=1.0),)
+        one = Problem.of(problem.robot, light, problem.limited)
+        given = one.data(light)
         data = np.broadcast_to(given, (*batch, given.shape[-1]))[at][None]
         ends = search(Runner(one, tolerance**2), None, data, 10)
         found[label] = bool(ends.cost[0] <= tolerance**2)
     return found
-
-
-def _light(target: Target) -> Target:
-    """Return a target without weight."""
-    return replace(target, weight=1.0)

@@ -8,14 +8,14 @@ w: J_l^-1(e) e = e, so that the gradient of |e|^2 / 2 and Newton's step are the 
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.arrays import IDENTITY, Array
 from torsor.checks import ROTATION_TOLERANCE, arrays, direction, flag, frozen_array, real_array
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.errors import ModelError, describe
@@ -42,6 +42,7 @@ class Target:
     title: ClassVar[str] = "target"
     kinds: ClassVar[str] = ""  # of the rows, three at a time: "a" rotation vector, "p" position, "d" direction
     count: ClassVar[int] = 0  # numbers that are given for each state
+    numbers: ClassVar[str] = ""  # the field that has them
 
     @property
     def where(self) -> str:
@@ -56,11 +57,18 @@ class Target:
     @property
     def form(self) -> tuple[Any, ...]:
         """All that the traced rows depend on, besides data."""
-        return (type(self).__name__, self.where)
+        return (type(self).__name__, repr(getattr(self, "place", None)))
+
+    def bare(self) -> "Target":
+        """Return the target without its numbers and its weight."""
+        nothing: dict[str, Any] = {self.numbers: None, "weight": 1.0}
+        return replace(self, **nothing)
 
     def weights(self) -> Array:
         """Return one weight for each three rows."""
         count = len(self.kinds)
+        if type(self.weight) is float and 0 < self.weight < np.inf:
+            return np.full(count, self.weight)
         given = real_array(self.weight, WHERE, f"weight of the {self.label}")
         if given.shape not in ((), (count,)) or not (np.isfinite(given) & (given > 0)).all():
             allowed = "a positive number" + (" or two, (position, angle)" if count == 2 else "")
@@ -85,11 +93,10 @@ class Target:
 
     def check(self, mechanism: Mechanism) -> None:
         """Raise ModelError where the target cannot be one of the mechanism."""
-        flag(self.hard, WHERE, f"hard of the {self.label}")
+        if type(self.hard) is not bool:
+            flag(self.hard, WHERE, f"hard of the {self.label}")
         self.weights()
-        if not self.coordinates(mechanism):
-            found = f"no joint moves {self.where!r}"
-            raise ModelError(describe(found, where=f"{mechanism.name}: {WHERE}", fix="name a place that moves"))
+        self.at(mechanism)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +115,12 @@ class Pose(Target):
     title: ClassVar[str] = "pose"
     kinds: ClassVar[str] = "ap"
     count: ClassVar[int] = 12
+    numbers: ClassVar[str] = "pose"
 
     def given(self) -> Array:
         """Return R, column after column, and p (..., 12)."""
         T = _rotations(self.pose, 4, self.label)
-        last = np.abs(T[..., 3, :] - [0, 0, 0, 1]).max(initial=0.0)
+        last = np.abs(T[..., 3, :] - IDENTITY[3]).max(initial=0.0)
         if last > ROTATION_TOLERANCE:
             allowed = "[[R, p], [0, 0, 0, 1]]"
             raise ModelError(describe("the last row is not [0, 0, 0, 1]", where=self.label, allowed=allowed))
@@ -142,6 +150,7 @@ class Position(Target):
     title: ClassVar[str] = "position"
     kinds: ClassVar[str] = "p"
     count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "position"
 
     @property
     def form(self) -> tuple[Any, ...]:
@@ -176,6 +185,7 @@ class Orientation(Target):
     title: ClassVar[str] = "orientation"
     kinds: ClassVar[str] = "a"
     count: ClassVar[int] = 9
+    numbers: ClassVar[str] = "rotation"
 
     def given(self) -> Array:
         """Return R, column after column (..., 9)."""
@@ -208,6 +218,7 @@ class Direction(Target):
     title: ClassVar[str] = "direction"
     kinds: ClassVar[str] = "d"
     count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "along"
 
     @property
     def form(self) -> tuple[Any, ...]:
@@ -247,6 +258,7 @@ class LookAt(Target):
     title: ClassVar[str] = "view"
     kinds: ClassVar[str] = "d"
     count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "point"
 
     @property
     def form(self) -> tuple[Any, ...]:
@@ -281,16 +293,21 @@ class CenterOfMass(Target):
     position: ArrayLike
     kinds: ClassVar[str] = "p"
     count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "position"
 
     @property
     def label(self) -> str:
         """What reports call the target, in words."""
         return "position of the centre of mass"
 
-    def coordinates(self, mechanism: Mechanism) -> set[int]:
-        """Return the coordinates of all joints."""
+    def at(self, mechanism: Mechanism) -> Place:
+        """Return the base: the centre of mass is in its axes; ModelError if there is none."""
         if not mechanism.mass > 0:
             raise ModelError(describe("the links have no mass", where=mechanism.name, fix="remove the CenterOfMass"))
+        return mechanism.place(mechanism.base.name)
+
+    def coordinates(self, mechanism: Mechanism) -> set[int]:
+        """Return the coordinates of all joints."""
         return {k for at in mechanism.coordinates for k in range(at.v.start, at.v.stop)}
 
     def given(self) -> Array:
@@ -315,7 +332,7 @@ def _rotations(value: ArrayLike, size: int, where: str) -> Array:
     """Return checked rotations or poses (..., size, size)."""
     T = arrays(value, (size, size), where, "pose" if size == 4 else "rotation")
     R = T[..., :3, :3]
-    error = np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(axis=(-1, -2), initial=0.0)
+    error = np.abs(R @ R.swapaxes(-1, -2) - IDENTITY[:3, :3]).max(axis=(-1, -2), initial=0.0)
     wrong = (error > ROTATION_TOLERANCE) | (np.linalg.det(R) < 0)
     if wrong.any():
         at = tuple(int(k) for k in np.argwhere(wrong)[0])
