@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.arrays import Array, Shape
 from torsor.checks import common_shape
-from torsor.compiler import AnyKernel, Signature
+from torsor.compiler import AnyKernel, Kernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.closure import closure_error, closure_jacobian, velocity_rows
@@ -212,8 +212,8 @@ class Problem:
 
         return self.robot.kernels.exact.kernel(key, make, shapes)
 
-    @property
-    def check(self) -> AnyKernel:
+    @cached_property
+    def check(self) -> Callable[..., tuple[Array, Array]]:
         """The kernel (q, data) -> residuals of all targets without weights and of closure, gradient (n) of the cost.
 
         The cost is that of all rows; the gradient is zero where no small motion reduces it.
@@ -225,7 +225,12 @@ class Problem:
             outputs = ca.cse([ca.densify(at.plain), ca.densify(at.J.T @ at.r)])
             return ca.Function("check", [q, data], outputs, ["q", "data"], ["plain", "gradient"])
 
-        return self.kernel("check", (), make)
+        return fast(self.kernel("check", (), make))
+
+
+def fast(kernel: AnyKernel) -> Callable[..., Any]:
+    """Return what evaluates a kernel for arrays that are known to be right, with one leading axis."""
+    return kernel.unchecked if isinstance(kernel, Kernel) else kernel
 
 
 def relative_weights(targets: tuple[Target, ...]) -> list[Array]:

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
-from torsor.compiler import Kernel
-from torsor.kinematics.problem import Problem
+from torsor.kinematics.problem import Problem, fast
 from torsor.kinematics.starts import CANDIDATES, PoseTable, nearest, postures
 from torsor.kinematics.step import chase
 
@@ -77,8 +76,7 @@ def _chase_chunk(
     cost: Array,
 ) -> None:
     """Write the ends of searches to ``best`` and ``cost``."""
-    step, count = chase(problem), len(q)
-    kernel = step.unchecked if isinstance(step, Kernel) else step
+    kernel, count = fast(chase(problem)), len(q)
     todo, before = np.arange(count), np.full(count, np.inf)
     state = [q, np.zeros((count, len(problem.free))), np.full(count, np.inf), np.full(count, FIRST_DAMPING)]
     for k in range(1, most + 1):
@@ -124,20 +122,22 @@ def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
     """Return the best end of searches for each state, from q0 (K, nq) or from a start that is chosen, and restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
     base = np.repeat(problem.neutral[None], count, axis=0) if q0 is None else q0
-    if q0 is not None:
-        found = run.ends(problem.clipped(q0), data)
+    few = q0 is None and 2 * count <= TOGETHER  # several searches at once take no longer
+    several = min(AT_FIRST, restarts + 1, TOGETHER // max(1, count)) if few else 1
+    start = chosen_starts(problem, base, data, several) if q0 is None else problem.clipped(q0)
+    if several == 1:
+        found = run.ends(start, data)
     else:
-        several = max(1, min(AT_FIRST, restarts + 1, TOGETHER // max(1, count)))  # at once, where states are few
         of = np.repeat(np.arange(count), several)
         found = Found(base.copy(), np.full(count, np.inf), np.full(count, several))
-        found.keep(of, run.ends(chosen_starts(problem, base, data, several), data[of], rivals=of))
-    used = 0 if q0 is not None else several - 1
+        found.keep(of, run.ends(start, data[of], rivals=of))
+    used = several - 1
     while used < restarts:
         todo = np.flatnonzero(~(found.cost <= enough))
         if not len(todo):
             break
         again = min(restarts - used, RESTARTS, max(1, TOGETHER // len(todo)))  # several at once where few are left
-        _restart(run, found, np.tile(todo, again), base, data, used)
+        _restart(run, found, todo, again, base, data, used)
         found.starts[todo] += again
         used += again
     todo = np.flatnonzero(~(found.cost <= enough))
@@ -147,14 +147,15 @@ def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
     return found
 
 
-def _restart(run: Runner, found: Found, todo: Indices, base: Array, data: Array, used: int) -> None:
-    """Search again from other postures for the states ``todo``, each maybe several times, and keep what is better."""
-    problem, few = run.problem, base[todo]
+def _restart(run: Runner, found: Found, todo: Indices, again: int, base: Array, data: Array, used: int) -> None:
+    """Search from ``again`` other postures for each of the states ``todo``, and keep what is better."""
+    todo = np.tile(todo, again)
+    problem, few, rivals = run.problem, base[todo], todo if again > 1 else None
     if used % 2 == 0 and len(todo) > TOGETHER:
         begin = nearest(problem, few, data[todo], CANDIDATES + FEW * used, FEW)
     else:
         begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits
-    found.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER, rivals=todo))
+    found.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER, rivals=rivals))
 
 
 def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:

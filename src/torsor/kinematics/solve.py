@@ -137,7 +137,9 @@ def _result(
         while label in misses:
             label, again = f"{each.label} ({again})", again + 1
         misses[label] = Miss(parts.get("p"), parts.get("a"))
-    closure = np.abs(plain[:, first:]).max(axis=1, initial=0.0).reshape(batch)
+    closure = np.zeros(batch)
+    if first < plain.shape[1]:
+        closure = np.abs(plain[:, first:]).max(axis=1).reshape(batch)
     error = reduce(np.maximum, (each.largest for each in misses.values()), closure)
     solved, shapes = np.asarray(error <= tolerance), None
     if apart is not None:

@@ -332,9 +332,10 @@ def _rotations(value: ArrayLike, size: int, where: str) -> Array:
     """Return checked rotations or poses (..., size, size)."""
     T = arrays(value, (size, size), where, "pose" if size == 4 else "rotation")
     R = T[..., :3, :3]
-    error = np.abs(R @ R.swapaxes(-1, -2) - IDENTITY[:3, :3]).max(axis=(-1, -2), initial=0.0)
-    wrong = (error > ROTATION_TOLERANCE) | (np.linalg.det(R) < 0)
-    if wrong.any():
+    off, mirrored = np.abs(R @ R.swapaxes(-1, -2) - IDENTITY[:3, :3]), np.linalg.det(R) < 0
+    if off.max(initial=0.0) > ROTATION_TOLERANCE or mirrored.any():
+        error = off.max(axis=(-1, -2))
+        wrong = (error > ROTATION_TOLERANCE) | mirrored
         at = tuple(int(k) for k in np.argwhere(wrong)[0])
         of = f"[{', '.join(map(str, at))}] " if at else ""
         found = f"{of}is no rotation: error of orthonormality {error[at]:.1e}, determinant {np.linalg.det(R[at]):.3g}"
