@@ -19,8 +19,8 @@ from torsor.kinematics.search import FIRST_DAMPING, LAST_STEPS, MOST_STEPS, PROG
 from torsor.kinematics.step import chase_apart
 
 MARGIN = 1e-4  # m: by which searches aim at more than the clearance
-HEAVY = (1e3, 1e5)  # weights of shapes and hard rows, one after the other, where targets cannot be met
-STANDING = 30, 1 - 1e-3  # steps, and the fraction above which the cost stays in them where the misses are least
+HEAVY = (10.0, 1e3, 1e5)  # weights of shapes and hard rows, one after the other, where targets cannot be met
+STANDING = 12, 1 - 1e-3  # steps, and the fraction above which the cost stays in them where the misses are least
 TOGETHER = 1 << 16  # distances that are computed in one call: pairs times states
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
