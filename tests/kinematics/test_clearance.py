@@ -1,5 +1,6 @@
 """Inverse kinematics with a clearance: distances of the postures found, by Pinocchio, samples and closed forms."""
 
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,7 @@ def test_the_other_elbow_is_found_and_two_obstacles_are_the_cause() -> None:
     stuck = both.inverse_kinematics({"tip": there}, q0=up, clearance=0.01, restarts=4)
     assert not stuck.solved and stuck.status == "clearance" and stuck.clearance >= 0.01
     assert {name for pair in stuck.blocking() for name in pair} & {"one", "two"}
+    stuck = pickle.loads(pickle.dumps(stuck))
     assert "the position of 'tip' is missed by" in stuck.cause() and "with a clearance of 0.01 m" in stuck.cause()
 
 

@@ -179,6 +179,19 @@ def test_invalid_targets_raise(targets: object, words: str) -> None:
     assert words in str(error.value)
 
 
+def test_links_that_are_named_by_numbers_are_not_mistaken_for_indices() -> None:
+    links = [torsor.Link("base"), torsor.Link("1", 1.0), torsor.Link("0", 1.0)]
+    axis, there = np.array([0.0, 0, 1]), make_pose(p=[1.0, 0, 0])
+    joints = [
+        torsor.Joint("a", "revolute", "base", "1", axis=axis),
+        torsor.Joint("b", "revolute", "1", "0", there, axis=axis),
+    ]
+    robot = torsor.Robot.of(torsor.build("numbers", links, joints)).to(device="casadi")
+    for place in ("1", 1):  # the first link, and the second
+        pose = robot.pose([0.3, 0.4], place)
+        np.testing.assert_allclose(robot.pose(robot.inverse_kinematics({place: pose}).q, place), pose, atol=1e-8)
+
+
 def test_invalid_options_raise() -> None:
     goal = {HAND: make_pose(p=[0.5, 0, 0.5])}
     with pytest.raises(ModelError, match="q0"):

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torsor.arrays import Array
 from torsor.checks import is_whole, several
 from torsor.errors import ModelError, describe
-from torsor.kinematics.apart import Apart
 from torsor.robot.robot import Robot
 from torsor.summary import Summary
 
@@ -39,25 +38,27 @@ class Miss(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """How near collision shapes are: the ``least`` distance (...) in m of those of ``apart``, and pairs that hold.
+    """How near the collision shapes of ``pairs`` are, whose ``clearance`` (m) was asked for.
 
-    ``holding`` (..., P) is True where a pair breaks the clearance, or is at it and holds an unsolved posture back.
+    ``least`` (...) is the least distance in m. ``holding`` (..., P) is True where a pair breaks the clearance, or is at
+    it and holds an unsolved posture back. ``moving`` (P,) are the pairs that the joints which move a target can move.
     """
 
-    apart: Apart
+    clearance: float
+    pairs: tuple[tuple[str, str], ...]
+    moving: Mask
     least: Array
     holding: Mask
 
-    def said(self, q: Array, at: tuple[int, ...]) -> str:
+    def said(self, robot: Robot, q: Array, at: tuple[int, ...]) -> str:
         """Return in words how the pairs that hold the posture q (nq) of an index keep it from being solved."""
-        model, parts = self.apart.model, []
-        distance = model(q).distance
+        distance, parts = robot.distances(q, self.pairs).distance, []
         for k in sorted(np.flatnonzero(self.holding[at]), key=lambda k: float(distance[k]))[:MOST_PAIRS]:
-            a, b = model.names[k]
+            a, b = self.pairs[k]
             apart = f"overlap by {-distance[k]:.3g} m" if distance[k] < 0 else f"are {distance[k]:.4g} m apart"
-            still = "" if self.apart.moving[k] else ", and no joint that moves a target moves one of them"
+            still = "" if self.moving[k] else ", and no joint that moves a target moves one of them"
             parts.append(f"the shapes {a!r} and {b!r} {apart}{still}")
-        return f"{' and '.join(parts)}, with a clearance of {self.apart.clearance:g} m" if parts else ""
+        return f"{' and '.join(parts)}, with a clearance of {self.clearance:g} m" if parts else ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,7 +121,7 @@ class InverseKinematicsResult:
         parts = [f"the {label} is missed by {each.said(at)}" for label, each in missed.items()]
         if self.closure[at] > self.tolerance:
             parts.append(f"the loops stay open by {self.closure[at]:.3g}")
-        shapes = "" if self.shapes is None else self.shapes.said(self.q[at], at)
+        shapes = "" if self.shapes is None else self.shapes.said(self.robot, self.q[at], at)
         reason = shapes or self._reason(at)
         return f"{'; '.join(parts)}: {reason}" if parts else reason
 
@@ -129,7 +130,7 @@ class InverseKinematicsResult:
         at = self._at(index)
         if self.shapes is None:
             return []
-        return [self.shapes.apart.model.names[k] for k in np.flatnonzero(self.shapes.holding[at])]
+        return [self.shapes.pairs[k] for k in np.flatnonzero(self.shapes.holding[at])]
 
     def _at(self, index: int | tuple[int, ...]) -> tuple[int, ...]:
         """Return a checked index of the batch."""

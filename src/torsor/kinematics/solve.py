@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -146,14 +146,12 @@ def _result(
         least, holding = apart.judged(q, gradient)
         solved &= least.reshape(batch) >= apart.clearance
         holding = holding.reshape(*batch, holding.shape[1]) & ~solved[..., None]
-        shapes = Shapes(apart, least.reshape(batch), holding)
+        shapes = Shapes(apart.clearance, apart.model.names, apart.moving, least.reshape(batch), holding)
     limits = np.zeros((*batch, robot.nq), dtype=bool)
     if not solved.all():
         limits = _held(problem, q, gradient).reshape(limits.shape) & ~solved[..., None]
-
-    def alone(at: tuple[int, ...]) -> Mapping[str, bool]:
-        return _alone(problem, dict(zip(misses, targets, strict=True)), at, batch, tolerance)
-
+    labelled = dict(zip(misses, targets, strict=True))
+    alone = partial(_alone, robot, problem.limited, labelled, batch, tolerance)
     shaped = q.reshape(*batch, robot.nq), np.asarray(error), solved, misses, closure, limits
     return InverseKinematicsResult(robot, *shaped, np.reshape(starts, batch), tolerance, alone, shapes)
 
@@ -169,13 +167,18 @@ def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
 
 
 def _alone(
-    problem: Problem, targets: Mapping[str, Target], at: tuple[int, ...], batch: tuple[int, ...], tolerance: float
+    robot: Robot,
+    limited: bool,
+    targets: Mapping[str, Target],
+    batch: tuple[int, ...],
+    tolerance: float,
+    at: tuple[int, ...],
 ) -> Mapping[str, bool]:
     """Return for each target whether it can be met without the others, at one index of the batch."""
     found = dict[str, bool]()
     for label, each in targets.items():
         light = (replace(each, weight=1.0),)
-        one = Problem.of(problem.robot, light, problem.limited)
+        one = Problem.of(robot, light, limited)
         given = one.data(light)
         data = np.broadcast_to(given, (*batch, given.shape[-1]))[at][None]
         ends = search(Runner(one, tolerance**2), None, data, 10)
