@@ -13,11 +13,12 @@ from torsor.checks import arrays, common_shape, flag, positive, whole_number
 from torsor.collision.pairs import Pairs
 from torsor.errors import ModelError, describe
 from torsor.kinematics.apart import Apart, ApartRunner
+from torsor.kinematics.given import made
 from torsor.kinematics.problem import Problem, relative_weights
 from torsor.kinematics.refine import refined
 from torsor.kinematics.result import InverseKinematicsResult, Mask, Miss, Shapes
 from torsor.kinematics.search import Runner, search
-from torsor.kinematics.targets import Target, made
+from torsor.kinematics.targets import Target
 from torsor.robot.robot import Robot
 
 LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding decides
