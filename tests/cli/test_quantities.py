@@ -202,5 +202,22 @@ def test_ik_gives_postures(capsys: Captured) -> None:
     assert len(everyone["q"]) == 8
     assert main(["ik", "two_link", "--target", "link2", "4", "0", "0"]) == 1
     assert "out of reach" in capsys.readouterr().err
-    assert main(["ik", "two_link", "--target", "link2", "4"]) == 1
-    assert "x y z [roll pitch yaw]" in capsys.readouterr().err
+    for wrong in (["4"], ["4", "0", "nan"], ["0.1", "0", "0", "0", "nan", "0"], ["0.1", "0", "0", "0", "0", "inf"]):
+        assert main(["ik", "two_link", "--target", "link2", *wrong]) == 1
+        assert "x y z [roll pitch yaw]" in capsys.readouterr().err
+
+
+def test_ik_keeps_shapes_apart(capsys: Captured, tmp_path: Path) -> None:
+    arm, ball = torsor.library.ur5(), torsor.Shape("sphere", (0.05,))
+    arm = arm.with_shapes("wrist_3_link", [ball]).with_shapes("upper_arm_link", [torsor.Shape("capsule", (0.06, 0.5))])
+    arm.save(tmp_path / "arm.toml")
+    given = ["ik", str(tmp_path / "arm.toml"), "--target", "ee_link", "0.4", "0.2", "0.4", "0", "1.5", "0"]
+    near = arm.distances(np.array(printed(capsys, *given, "--all")["q"])).distance.min(axis=1)
+    few = printed(capsys, *given, "--all", "--clearance", "0.3")
+    assert 0 < len(few["q"]) == (near >= 0.3).sum() < len(near)
+    found = printed(capsys, *given, "--clearance", "0.3")
+    assert found["solved"] and found["clearance"] >= 0.3 and found["blocking"] == []
+    assert arm.distances(found["q"][0]).distance.min() >= 0.3
+    for wrong, words in (("--allowed=x.srdf", "--allowed without --clearance"), ("--clearance=nan", "is nan")):
+        assert main([*given, wrong]) == 1
+        assert words in capsys.readouterr().err

@@ -7,7 +7,7 @@ import pytest
 
 import torsor
 from torsor import ModelError, Shape
-from torsor.collision import AllowedCollisions, read_srdf
+from torsor.collision import AllowedCollisions, contact_points, enclosing_capsule, read_srdf
 from torsor.spatial import make_pose
 
 BALL = Shape("sphere", (0.05,))
@@ -147,3 +147,35 @@ def test_a_matrix_is_pickled_whole() -> None:
 
     matrix = AllowedCollisions("arm", ("a", "b"), {("b", "a"): "user"})
     assert pickle.loads(pickle.dumps(matrix)).reasons == {("a", "b"): "user"}
+
+
+def test_a_collision_of_urdf_of_another_kind_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(URDF.replace('<sphere radius="0"/>', '<cone radius="1"/>'))
+    with pytest.warns(torsor.ModelWarning) as caught:
+        torsor.load(path)
+    said = [str(each.message) for each in caught if "a <collision> with <cone>; allowed: <box>," in str(each.message)]
+    assert said and all(each.endswith("this collision shape is left out") for each in said)
+
+
+def test_bad_files_and_shapes_raise(tmp_path: Path) -> None:
+    robot = torsor.library.planar_chain(2)
+    for wrong, words in (
+        (tmp_path / "no.srdf", "no such file"),
+        (3, "allowed collisions are 3"),
+        (None, "allowed collisions are None"),
+        (tmp_path, "the suffix is"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            robot.with_allowed_collisions(wrong)
+    with pytest.raises(ModelError, match="its folder does not exist"):
+        robot.allowed_collision_matrix(0).save(tmp_path / "no" / "x.srdf")
+    with pytest.raises(ModelError, match="shapes is None"):
+        robot.with_shapes("link1", None)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="name is 3"):
+        torsor.Shape("sphere", (0.1,), name=3)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="gradient is 'yes'"):
+        robot.with_shapes("base", [BALL]).distances([0.0, 0.0], gradient="yes")  # type: ignore[arg-type]
+    for function in (enclosing_capsule, lambda shape: contact_points(shape, 0, BALL, 0)):
+        with pytest.raises(ModelError, match="shape is 3"):
+            function(3)  # type: ignore[arg-type]

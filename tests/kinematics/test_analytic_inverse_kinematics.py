@@ -99,3 +99,5 @@ def test_arms_without_a_closed_form_raise() -> None:
         general.analytic_inverse_kinematics(np.eye(4), general.link_names[-1])
     with pytest.raises(ModelError, match="not a pose"):
         ARMS["ur5"].analytic_inverse_kinematics(2 * np.eye(4), "ee_link")
+    with pytest.raises(ModelError, match=r"a position is 1e\+300 m away"):
+        ARMS["ur5"].analytic_inverse_kinematics(torsor.spatial.make_pose(p=[1e300, 0, 0]), "ee_link")

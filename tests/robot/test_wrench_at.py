@@ -44,3 +44,8 @@ def test_wrong_wrenches_are_refused_in_words() -> None:
     ]:
         with pytest.raises(ModelError, match=words):
             robot.wrench_at(q, **given)
+
+
+def test_forces_that_do_not_broadcast_with_postures_raise() -> None:
+    with pytest.raises(ModelError, match=r"leading axes do not broadcast: moment \(\), force \(4,\)"):
+        torsor.library.two_link().wrench_at(np.zeros((3, 2)), "link2", force=np.zeros((4, 3)))

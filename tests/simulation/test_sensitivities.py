@@ -104,6 +104,7 @@ def test_no_steps_and_wrong_input_are_handled() -> None:
         ),
         (lambda: sensitivity(robot, [0, 0], [0, 0], np.zeros((3, 2)), 0.1, external=np.zeros((2, 2, 6))), "as tau"),
         (lambda: step_derivatives(torsor.library.four_bar(), [0] * 3, [0] * 3, [0] * 3, 0.1), "closed loops"),
+        (lambda: step_derivatives("robot", [0] * 2, [0] * 2, [0] * 2, 0.1), "robot is .robot."),
     ]:
         with pytest.raises(ModelError, match=words):
             call()

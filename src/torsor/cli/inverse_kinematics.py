@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from torsor.checks import number
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
@@ -23,6 +24,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--q0", nargs="+", type=float, metavar="Q", help="posture that the search starts from")
     parser.add_argument("--no-limits", action="store_true", help="joints may go beyond their limits")
     parser.add_argument("--all", action="store_true", help="all postures of a six-axis arm, for one pose")
+    text = "collision shapes stay this far apart; which of them: docs/shapes.md"
+    parser.add_argument("--clearance", type=float, metavar="M", help=text)
+    parser.add_argument("--allowed", metavar="FILE", help="an .srdf file with the pairs of links that may touch")
     add_json(parser)
 
 
@@ -31,19 +35,28 @@ def _run(arguments: Namespace, console: Console) -> None:
     targets = dict(_target(robot.name, *given) for given in arguments.target)
     if len(targets) < len(arguments.target):
         raise ModelError(describe("a place has two targets", where=robot.name, allowed="one --target for each place"))
-    within = not arguments.no_limits
-    cause = ""
+    within, clearance = not arguments.no_limits, arguments.clearance
+    if arguments.allowed is not None:
+        if clearance is None:
+            raise ModelError(describe("--allowed without --clearance", where=robot.name, fix="give --clearance M"))
+        robot = robot.with_allowed_collisions(arguments.allowed)
+    shapes: dict[str, Any] = {}
     if arguments.all:
         (place, pose), *more = targets.items()
         if more or np.shape(pose) != (4, 4) or arguments.q0 is not None:
             allowed = "one --target with position and angles, without --q0"
             raise ModelError(describe("--all", where=robot.name, allowed=allowed))
-        q = robot.analytic_inverse_kinematics(pose, place, limits=within)
-        error = 0.0
+        q, error = robot.analytic_inverse_kinematics(pose, place, limits=within), 0.0
         cause = "" if len(q) else "no posture has this pose"
+        if clearance is not None and len(q):
+            number(clearance, robot.name, "--clearance", least=0.0)
+            q = q[(robot.distances(q, within=clearance).distance >= clearance).all(axis=1)]
+            cause = "" if len(q) else f"no posture with this pose has a clearance of {clearance:g} m"
     else:
-        found = robot.inverse_kinematics(targets, q0=arguments.q0, limits=within)
+        found = robot.inverse_kinematics(targets, q0=arguments.q0, limits=within, clearance=clearance)
         q, error, cause = found.q[None], float(found.error), found.cause()
+        if clearance is not None:
+            shapes = {"clearance": float(found.clearance), "blocking": found.blocking()}
     names = [escape(f"{name} ({unit})") for name, unit in zip(robot.position_names, units(robot)[0], strict=True)]
     shown = [[f"{value + 0.0:.{4 if arguments.all else 6}f}" for value in row.round(9)] for row in q]
     table = Table(title_justify="left", title_style="bold", header_style="bold")
@@ -63,7 +76,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         console.print(table)
     solved = not cause
     document = {"robot": robot.name, "names": list(robot.position_names), "q": q.tolist(), "error": error}
-    write_json(arguments, console, {**document, "solved": solved, "cause": cause})
+    write_json(arguments, console, {**document, "solved": solved, "cause": cause, **shapes})
     if not solved:
         raise ModelError(describe(cause, where=f"{robot.name}: nearest posture" if len(q) else robot.name))
 
@@ -74,9 +87,11 @@ def _target(robot: str, place: str, *given: str) -> tuple[str, Any]:
         numbers = [float(each) for each in given]
     except ValueError:
         numbers = []
-    if len(numbers) not in (3, 6):
+    if len(numbers) not in (3, 6) or not np.isfinite(numbers).all():
         found = f"--target {place} {' '.join(given)}".rstrip()
-        raise ModelError(describe(found, where=robot, allowed="a place and 3 or 6 numbers: x y z [roll pitch yaw]"))
+        raise ModelError(
+            describe(found, where=robot, allowed="a place and 3 or 6 finite numbers: x y z [roll pitch yaw]")
+        )
     return place, numbers if len(numbers) == 3 else make_pose(from_rpy(numbers[3:]), numbers[:3])
 
 
@@ -84,5 +99,6 @@ _SUMMARY = "find a posture with links or frames at given positions or poses, or 
 _EXAMPLES = (
     "torsor ik six_axis_arm --target link6 0.5 0.2 0.6",
     "torsor ik ur5 --target ee_link 0.4 0.2 0.4 0 1.5 0 --all",
+    "torsor ik panda.urdf --target panda_hand 0.4 0.2 0.4 --clearance 0.02 --allowed panda.srdf",
 )
 INVERSE_KINEMATICS = Command("ik", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)

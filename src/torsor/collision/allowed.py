@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe, listing
-from torsor.files import replacing
+from torsor.formats.writing import write_file
 from torsor.formats.xml import add_element, parse_xml, xml_bytes
 
 Pair = tuple[str, str]
@@ -89,16 +89,16 @@ class AllowedCollisions:
 
     def save(self, path: str | Path) -> None:
         """Write the pairs as <disable_collisions> of an SRDF file (.srdf); reasons have MoveIt's capital letters."""
-        path = _srdf(path)
         root = ET.Element("robot", {"name": self.robot})
         for (a, b), reason in self.reasons.items():
             add_element(root, "disable_collisions", link1=a, link2=b, reason=reason.capitalize())
-        content = xml_bytes(root, path.name)
-        with replacing(path) as part:
-            part.write_bytes(content)
+        write_file(path, (SUFFIX,), lambda: xml_bytes(root, Path(path).name))
 
 
 def _srdf(path: str | Path) -> Path:
+    if not isinstance(path, (str, Path)):
+        allowed = "an allowed collision matrix, (link, link, reason) each, or the path of an .srdf file"
+        raise ModelError(describe(f"allowed collisions are {path!r}", allowed=allowed))
     path = Path(path)
     if path.suffix.lower() != SUFFIX:
         fix = f"name it {path.stem}{SUFFIX}"
@@ -118,6 +118,8 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
         [('arm', 'base', 'adjacent')]
     """
     path = _srdf(path)
+    if not path.is_file():
+        raise ModelError(describe("a folder" if path.is_dir() else "no such file", where=str(path), allowed=SUFFIX))
     root = parse_xml(path)
     if root.tag != "robot":
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<robot>"))

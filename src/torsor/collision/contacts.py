@@ -9,6 +9,7 @@ of a cylinder that is exactly upright.
 import casadi as ca
 import numpy as np
 
+from torsor.checks import instance_of
 from torsor.collision.closed_forms import Closest, axis_ends, box_corners, closest, is_closed, on_plane
 from torsor.collision.hulls import hull_of
 from torsor.errors import ModelError, describe
@@ -26,7 +27,7 @@ def has_contact_points(a: Shape, b: Shape) -> bool:
         >>> has_contact_points(Shape("plane"), Shape("box", (1, 1, 1)))
         True
     """
-    kinds = {a.shape, b.shape}
+    kinds = {instance_of(each, Shape, "points of contact", "shape").shape for each in (a, b)}
     return is_closed(a.shape, b.shape) or kinds == {"plane", "mesh"}
 
 

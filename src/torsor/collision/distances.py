@@ -120,6 +120,14 @@ class DistanceModel:
             radii = [radius_about_origin(each.shape, f"{where}: shape {each.name!r}") for each in self.shapes]
             self._radii = np.array(radii)[ends[self._open]]
 
+    @property
+    def depends(self) -> NDArray[np.bool_]:
+        """Which coordinates (P, nv) change the distance of each pair: those of the joints between both shapes."""
+        if not self.pairs:
+            return np.zeros((0, self.robot.nv), dtype=bool)
+        gather = self._movement.gather
+        return np.asarray(np.abs(self._signs) @ np.abs(gather) > 0)
+
     def _group(self, kind: tuple[str, str], columns: list[int]) -> _Group:
         flipped = kind not in CLOSED
         ends = np.array([self.pairs[column] for column in columns], dtype=np.int64)

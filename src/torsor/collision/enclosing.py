@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.checks import instance_of
 from torsor.collision.closed_forms import box_corners
 from torsor.collision.hulls import hull_of
 from torsor.errors import ModelError, describe
@@ -21,7 +22,7 @@ def enclosing_capsule(shape: Shape) -> Shape:
         >>> enclosing_capsule(Shape("box", (0.6, 0.8, 2.0))).size
         (0.5, 2.0)
     """
-    size = shape.size
+    size = instance_of(shape, Shape, "enclosing_capsule", "shape").size
     match shape.shape:
         case "sphere":
             return _capsule(shape, np.eye(4), size[0], 0.0)

@@ -100,7 +100,9 @@ def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
     where = f"{robot.name}: {place!r}"
     spot = robot.place(place)
     link = carrier(robot, spot)
-    listed = [shapes] if isinstance(shapes, Shape) else list(shapes)
+    listed = [shapes] if isinstance(shapes, Shape) else shapes
+    if not isinstance(listed, Iterable):
+        raise ModelError(describe(f"shapes is {listed!r}", where=where, allowed="a list of torsor.Shape"))
     given = [instance_of(each, Shape, where, "one of the shapes", allowed="torsor.Shape") for each in listed]
     own = "" if place == link.name else place
     kept = [each for each in link.shapes if each.link != own]

@@ -193,12 +193,17 @@ class _Reader:
         """Yield the collision shapes of a link; one that cannot be used is a warning, and left out."""
         for collision in element.findall("collision"):
             with self._drawn("this collision shape is left out"):
-                shape = self._geometry(collision, owner)
-                if shape is not None:
-                    try:
-                        yield Shape(**shape)
-                    except ModelError as error:
-                        raise ModelError(f"{self._where(collision, owner)}: {error}") from None
+                shape, where = self._geometry(collision, owner), self._where(collision, owner)
+                if shape is None:
+                    kinds = [f"<{each.tag}>" for each in collision.iterfind("geometry/*")]
+                    if not kinds:  # as some files have for links without a shape
+                        continue
+                    found, allowed = f"a <collision> with {kinds[0]}", ", ".join(f"<{kind}>" for kind in _SIZES)
+                    raise ModelError(describe(found, where=where, allowed=allowed))
+                try:
+                    yield Shape(**shape)
+                except ModelError as error:
+                    raise ModelError(f"{where}: {error}") from None
 
     def _geometry(self, element: Any, owner: str) -> dict[str, Any] | None:
         """Return what visuals and collision shapes have in common: shape, size, pose, name and mesh; None if none."""

@@ -28,7 +28,7 @@ from torsor.kinematics.circles import (
 from torsor.kinematics.posture import coordinates_of
 from torsor.kinematics.problem import Problem
 from torsor.kinematics.search import chased
-from torsor.kinematics.targets import Pose
+from torsor.kinematics.targets import Pose, near_enough
 from torsor.mechanism import Joint
 from torsor.robot.robot import Robot
 from torsor.spatial import inverse_pose
@@ -44,6 +44,7 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
     """Return all postures (K, nq) with one pose; see ``Robot.analytic_inverse_kinematics``."""
     where = f"{robot.name}: analytic_inverse_kinematics"
     T = frozen_pose(pose, where, "pose")
+    near_enough(T[:3, 3], where)
     flag(limits, where, "limits")
     at, axes, M = _arm(robot, place, where)
     size = max(1e-3, float(np.ptp([axis.o for axis in axes], axis=0).max()))
@@ -169,8 +170,9 @@ def _triangle(shoulder: Axis, elbow: Axis, x: Array, there: Array) -> Iterator[t
 
 def _polished(robot: Robot, q: Array, T: Array, place: str | int) -> Array:
     """Return the postures whose forward kinematics is the pose, without rounding."""
-    problem = Problem(robot, (Pose(place, T),), limited=False)
-    data = np.tile(problem.data(), (len(q), 1))
+    target = (Pose(place, T),)
+    problem = Problem.of(robot, target, limited=False)
+    data = np.tile(problem.data(target), (len(q), 1))
     ends = chased(problem, q, data, (EXACT * 1e-3) ** 2, POLISH, patient=True)
     near = np.abs(ends.q - q).max(axis=1, initial=0.0) < 1e-3  # a search that went elsewhere was none
     return np.asarray(ends.q[near & (ends.cost <= EXACT**2)])

@@ -3,30 +3,28 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array, Shape
 from torsor.checks import common_shape
-from torsor.compiler import AnyKernel, Signature
+from torsor.compiler import AnyKernel, Kernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.closure import closure_error, closure_jacobian, velocity_rows
 from torsor.dynamics.recursions.configuration import integrate
+from torsor.errors import ModelError, describe
 from torsor.kinematics.posture import Posture, coordinates_of
-from torsor.kinematics.targets import CenterOfMass, Target
+from torsor.kinematics.targets import WHERE, CenterOfMass, Target
 from torsor.mechanism import Coupling, ends_of
 from torsor.robot.robot import Robot
 
-SCALARS = (
-    "cost",
-    "damping",
-    "f",
-    "c",
-    "W",
-)  # inputs and outputs of kernels that are one number; all others are vectors
+T = TypeVar("T")
+MOST_RATIO = 1e6  # of two weights: above it, misses of the lighter one are lost in rounding
+# Inputs and outputs of kernels that are one number; all others are vectors.
+SCALARS = ("cost", "damping", "f", "b", "c", "W")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,19 +43,37 @@ class Traced:
 
 
 class Problem:
-    """Targets of a robot with the loops that it has; ``limited``: joint limits hold.
+    """Targets of a robot without their numbers, with the loops that it has; ``limited``: joint limits hold.
 
-    ``free`` are the indices in v of the coordinates that move a target; all others keep their positions.
+    ``free`` are the indices in v of the coordinates that move a target; all others keep their positions. ``weighted``
+    is True where not all weights are equal. Problems are made once for a robot and the form of targets: ``of``.
     """
 
-    def __init__(self, robot: Robot, targets: tuple[Target, ...], limited: bool):
-        self.robot, self.targets, self.limited = robot, targets, limited
+    def __init__(self, robot: Robot, targets: tuple[Target, ...], limited: bool, weighted: bool):
+        self.robot, self.targets, self.limited, self.weighted = robot, targets, limited, weighted
+        moving = set[int]()
+        for each in targets:
+            own = each.coordinates(robot)
+            if not own:
+                found, fix = f"no joint moves {each.where!r}", "name a place that moves"
+                raise ModelError(describe(found, where=f"{robot.name}: {WHERE}", fix=fix))
+            moving |= own
+        self.free = sorted(moving | self._in_loops())
+        self.has_hard = bool(self._closures) or any(each.hard for each in targets)
+        self._made = dict[Any, Any]()
+
+    @classmethod
+    def of(cls, robot: Robot, targets: tuple[Target, ...], limited: bool) -> "Problem":
+        """Return the problem of checked targets."""
         for each in targets:
             each.check(robot)
-        moving = set[int]().union(*(each.coordinates(robot) for each in targets))
-        self.free = sorted(moving | self._in_loops())
-        self.weighted = any((each.weights() != 1).any() for each in targets)
-        self.has_hard = bool(self._closures) or any(each.hard for each in targets)
+        weighted = len({weight for each in targets for weight in each.weights().tolist()}) > 1
+        key = "kinematics", tuple((each.form, each.hard) for each in targets), limited, weighted
+
+        def make() -> Problem:
+            return cls(robot, tuple(each.bare() for each in targets), limited, weighted)
+
+        return robot.kernels.exact.once(key, make)
 
     @cached_property
     def tree(self) -> Tree:
@@ -86,6 +102,11 @@ class Problem:
         return found
 
     @cached_property
+    def neutral(self) -> Array:
+        """The positions (nq) at zero."""
+        return self.robot.neutral()
+
+    @cached_property
     def places_in_q(self) -> list[int]:
         """The index in q of each free coordinate, -1 where it is none alone: those of rotations by quaternions."""
         own = dict.fromkeys(range(self.robot.nv), -1)
@@ -102,29 +123,36 @@ class Problem:
         has = (at >= 0) & self.limited
         return np.where(has, lower, -np.inf), np.where(has, upper, np.inf)
 
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """The bounds as positions (nq), infinite where a position is not that of one free coordinate."""
+        ends = tuple(np.full(self.robot.nq + 1, sign * np.inf) for sign in (-1, 1))
+        for end, bound in zip(ends, self.bounds, strict=True):
+            end[self.places_in_q] = bound
+        return ends[0][:-1], ends[1][:-1]
+
     def clipped(self, q: Array) -> Array:
         """Return positions (..., nq) within the limits of the free coordinates."""
-        found = q.copy()
-        for at, low, high in zip(self.places_in_q, *self.bounds, strict=True):
-            if at >= 0:
-                found[..., at] = np.clip(q[..., at], low, high)
-        return found
+        low, high = self.box
+        return np.asarray(np.minimum(np.maximum(q, low), high))
 
     @cached_property
     def data_size(self) -> int:
         """How many numbers a state has: those of its targets, and their weights where not all are 1."""
         return sum(each.count + self.weighted * len(each.kinds) for each in self.targets)
 
-    def data(self, weights: list[Array] | None = None) -> Array:
-        """Return the numbers of the targets (..., data_size), with their leading axes broadcast."""
+    def data(self, targets: tuple[Target, ...]) -> Array:
+        """Return the numbers of targets (..., data_size), with their leading axes broadcast."""
         parts = []
-        for k, each in enumerate(self.targets):
+        weights = relative_weights(targets) if self.weighted else []
+        for k, each in enumerate(targets):
             given = each.given()
             parts.append(given)
             if self.weighted:
-                own = each.weights() if weights is None else weights[k]
-                parts.append(np.broadcast_to(own, (*given.shape[:-1], len(each.kinds))))
-        labels = [each.label for each in self.targets for _ in range(1 + self.weighted)]
+                parts.append(np.broadcast_to(weights[k], (*given.shape[:-1], len(weights[k]))))
+        if len(parts) == 1:
+            return parts[0]
+        labels = [each.label for each in targets for _ in range(1 + self.weighted)]
         batches = {f"{k}: {label}": each.shape[:-1] for k, (label, each) in enumerate(zip(labels, parts, strict=True))}
         shape = common_shape(self.robot.name, **batches)
         return np.concatenate([np.broadcast_to(each, (*shape, each.shape[-1])) for each in parts], axis=-1)
@@ -164,6 +192,16 @@ class Problem:
 
     def kernel(self, name: str, options: Any, make: Callable[[], ca.Function]) -> AnyKernel:
         """Return a compiled function of the problem."""
+        return self.once((name, options), lambda: self._compiled(name, options, make))
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """Return what is made once for the problem."""
+        if key not in self._made:
+            self._made[key] = make()
+        found: T = self._made[key]
+        return found
+
+    def _compiled(self, name: str, options: Any, make: Callable[[], ca.Function]) -> AnyKernel:
         forms = tuple((each.form, each.hard) for each in self.targets)
         bounds = tuple(map(tuple, (each.tolist() for each in self.bounds)))
         key = "kinematics", name, options, forms, bounds, self.weighted, source_hash("kinematics")
@@ -174,8 +212,8 @@ class Problem:
 
         return self.robot.kernels.exact.kernel(key, make, shapes)
 
-    @property
-    def check(self) -> AnyKernel:
+    @cached_property
+    def check(self) -> Callable[..., tuple[Array, Array]]:
         """The kernel (q, data) -> residuals of all targets without weights and of closure, gradient (n) of the cost.
 
         The cost is that of all rows; the gradient is zero where no small motion reduces it.
@@ -187,7 +225,29 @@ class Problem:
             outputs = ca.cse([ca.densify(at.plain), ca.densify(at.J.T @ at.r)])
             return ca.Function("check", [q, data], outputs, ["q", "data"], ["plain", "gradient"])
 
-        return self.kernel("check", (), make)
+        return fast(self.kernel("check", (), make))
+
+
+def fast(kernel: AnyKernel) -> Callable[..., Any]:
+    """Return what evaluates a kernel for arrays that are known to be right, with one leading axis."""
+    return kernel.unchecked if isinstance(kernel, Kernel) else kernel
+
+
+def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
+    """Return the weights of targets as fractions of the largest one.
+
+    Example:
+        >>> from torsor.kinematics import CenterOfMass
+        >>> relative_weights((CenterOfMass([0, 0, 1], weight=2), CenterOfMass([0, 0, 0], weight=8)))
+        [array([0.25]), array([1.])]
+    """
+    given = [each.weights() for each in targets]
+    least, largest = min(map(min, given)), max(map(max, given))
+    if largest > MOST_RATIO * least:
+        found = f"weights from {least:g} to {largest:g}"
+        fix = "make the target with the larger weight hard"
+        raise ModelError(describe(found, where=WHERE, allowed=f"a ratio up to {MOST_RATIO:g}", fix=fix))
+    return [each / largest for each in given]
 
 
 def _shape(name: str, size: tuple[int, int]) -> Shape:

@@ -14,6 +14,7 @@ from torsor.robot.robot import Robot
 from torsor.summary import Summary
 
 Mask = NDArray[np.bool_]
+MOST_PAIRS = 3  # of shapes that a cause names
 
 
 class Miss(NamedTuple):
@@ -25,12 +26,39 @@ class Miss(NamedTuple):
     @property
     def largest(self) -> Array:
         """The larger one of both (...)."""
-        return np.asarray(np.max([each for each in self if each is not None], axis=0))
+        if self.position is None or self.angle is None:
+            return np.asarray(self.angle if self.position is None else self.position)
+        return np.asarray(np.maximum(self.position, self.angle))
 
     def said(self, index: tuple[int, ...]) -> str:
         """Return one of the misses in words."""
         units = zip(self, ("m", "rad"), strict=True)
         return " and ".join(f"{each[index]:.3g} {unit}" for each, unit in units if each is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """How near the collision shapes of ``pairs`` are, whose ``clearance`` (m) was asked for.
+
+    ``least`` (...) is the least distance in m. ``holding`` (..., P) is True where a pair breaks the clearance, or is at
+    it and holds an unsolved posture back. ``moving`` (P,) are the pairs that the joints which move a target can move.
+    """
+
+    clearance: float
+    pairs: tuple[tuple[str, str], ...]
+    moving: Mask
+    least: Array
+    holding: Mask
+
+    def said(self, robot: Robot, q: Array, at: tuple[int, ...]) -> str:
+        """Return in words how the pairs that hold the posture q (nq) of an index keep it from being solved."""
+        distance, parts = robot.distances(q, self.pairs).distance, []
+        for k in sorted(np.flatnonzero(self.holding[at]), key=lambda k: float(distance[k]))[:MOST_PAIRS]:
+            a, b = self.pairs[k]
+            apart = f"overlap by {-distance[k]:.3g} m" if distance[k] < 0 else f"are {distance[k]:.4g} m apart"
+            still = "" if self.moving[k] else ", and no joint that moves a target moves one of them"
+            parts.append(f"the shapes {a!r} and {b!r} {apart}{still}")
+        return f"{' and '.join(parts)}, with a clearance of {self.clearance:g} m" if parts else ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +69,8 @@ class InverseKinematicsResult:
     not above the tolerance. One that is not solved is the nearest posture that was found. ``misses`` has the
     misses of each target by its label, ``limits`` (..., nq) is True where a joint limit holds an unsolved posture back,
     ``starts`` (...) counts the postures that the search began with. ``cause(index)`` says what an unsolved one misses.
+    With a clearance, a solved posture keeps it, ``clearance`` (...) is the least distance of the shapes in m, and
+    ``blocking(index)`` are the pairs of shapes that hold an unsolved posture back.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -61,11 +91,22 @@ class InverseKinematicsResult:
     starts: NDArray[np.intp]
     tolerance: float
     alone: Callable[[tuple[int, ...]], Mapping[str, bool]] = field(repr=False)
+    shapes: Shapes | None = field(default=None, repr=False)
+
+    @property
+    def clearance(self) -> Array | None:
+        """The least distance (...) in m of the pairs of shapes, or a lower bound above the clearance asked for."""
+        return None if self.shapes is None else self.shapes.least
 
     @property
     def status(self) -> NDArray[np.str_]:
-        """One word (...) for each posture: "solved", "limits" (joint limits hold it back) or "unreached"."""
+        """One word (...) for each posture: "solved", "clearance", "limits" or "unreached".
+
+        "clearance": a pair of shapes, "limits": a joint limit holds it back.
+        """
         held = np.where(self.limits.any(axis=-1), "limits", "unreached")
+        if self.shapes is not None:
+            held = np.where(self.shapes.holding.any(axis=-1), "clearance", held)
         return np.asarray(np.where(self.solved, "solved", held))
 
     def cause(self, index: int | tuple[int, ...] = ()) -> str:
@@ -73,18 +114,32 @@ class InverseKinematicsResult:
 
         Where several targets are missed, each is tried alone: those that can be met contradict the others.
         """
-        at = tuple(int(k) for k in several(index)) if all(map(is_whole, several(index))) else None
-        shape = self.solved.shape
-        if at is None or len(at) != len(shape) or not all(-n <= k < n for k, n in zip(at, shape, strict=True)):
-            allowed = f"an index of the batch {shape}"
-            raise ModelError(describe(f"index is {index!r}", where=self.robot.name, allowed=allowed))
+        at = self._at(index)
         if self.solved[at]:
             return ""
         missed = {label: each for label, each in self.misses.items() if each.largest[at] > self.tolerance}
         parts = [f"the {label} is missed by {each.said(at)}" for label, each in missed.items()]
         if self.closure[at] > self.tolerance:
             parts.append(f"the loops stay open by {self.closure[at]:.3g}")
-        return "; ".join(parts) + ": " + self._reason(at)
+        shapes = "" if self.shapes is None else self.shapes.said(self.robot, self.q[at], at)
+        reason = shapes or self._reason(at)
+        return f"{'; '.join(parts)}: {reason}" if parts else reason
+
+    def blocking(self, index: int | tuple[int, ...] = ()) -> list[tuple[str, str]]:
+        """Return the pairs of shapes, by name, that hold posture ``index`` of the batch back; none if it is solved."""
+        at = self._at(index)
+        if self.shapes is None:
+            return []
+        return [self.shapes.pairs[k] for k in np.flatnonzero(self.shapes.holding[at])]
+
+    def _at(self, index: int | tuple[int, ...]) -> tuple[int, ...]:
+        """Return a checked index of the batch."""
+        at = tuple(int(k) for k in several(index)) if all(map(is_whole, several(index))) else None
+        shape = self.solved.shape
+        if at is None or len(at) != len(shape) or not all(-n <= k < n for k, n in zip(at, shape, strict=True)):
+            allowed = f"an index of the batch {shape}"
+            raise ModelError(describe(f"index is {index!r}", where=self.robot.name, allowed=allowed))
+        return at
 
     def _reason(self, at: tuple[int, ...]) -> str:
         names, q = self.robot.position_names, self.q[at]

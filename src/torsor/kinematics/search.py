@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
-from torsor.kinematics.problem import Problem
+from torsor.kinematics.problem import Problem, fast
 from torsor.kinematics.starts import CANDIDATES, PoseTable, nearest, postures
 from torsor.kinematics.step import chase
 
@@ -15,6 +15,7 @@ FIRST_DAMPING = 0.01  # times the squared error, at the start
 SURE = 4  # steps that every search takes: none is done before
 WINDOW, PROGRESS = 6, 0.25  # a search whose cost is above this fraction of that some steps before is stuck
 TOGETHER = 256  # searches that restarts of few states make at once: one call of a kernel takes as long for one
+AT_FIRST, RESTARTS = 8, 32  # searches for one state that begin together: at first, and later
 FEW = 24  # postures of which a restart takes the nearest
 EAGER = 8  # restarts that give up soon; later ones are for slow searches, as near singular postures
 MOST_STEPS = 60  # of one search from one start
@@ -34,24 +35,48 @@ class Found:
     cost: Array
     starts: Indices
 
+    def keep(self, of: Indices, tried: "Found") -> None:
+        """Take over what is better of other searches, for the states ``of``, each maybe several times."""
+        order = np.argsort(-tried.cost, kind="stable")  # the best of a state comes last
+        order = order[tried.cost[order] < self.cost[of[order]]]
+        self.q[of[order]], self.cost[of[order]] = tried.q[order], tried.cost[order]
 
-def chased(problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool = False) -> Found:
+
+def chased(
+    problem: Problem,
+    q: Array,
+    data: Array,
+    enough: float,
+    most: int,
+    patient: bool = False,
+    rivals: Indices | None = None,
+) -> Found:
     """Return the ends of searches from positions q (K, nq); a search is done at a cost of ``enough``.
 
-    Searches that are stuck end early, unless ``patient``: then they end where they stand still.
+    Searches that are stuck end early, unless ``patient``: then they end where they stand still. Of searches with the
+    same number in ``rivals`` (K,), all end when one is done.
     """
     best, cost = np.empty_like(q), np.full(len(q), np.inf)
     for first in range(0, len(q), CHUNK):
         some = slice(first, first + CHUNK)
-        _chase_chunk(problem, q[some], data[some], enough, most, patient, best[some], cost[some])
+        own = None if rivals is None else rivals[some]
+        _chase_chunk(problem, q[some], data[some], enough, most, patient, own, best[some], cost[some])
     return Found(best, cost, np.ones(len(q), dtype=np.intp))
 
 
 def _chase_chunk(
-    problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool, best: Array, cost: Array
+    problem: Problem,
+    q: Array,
+    data: Array,
+    enough: float,
+    most: int,
+    patient: bool,
+    rivals: Indices | None,
+    best: Array,
+    cost: Array,
 ) -> None:
     """Write the ends of searches to ``best`` and ``cost``."""
-    kernel, count = chase(problem), len(q)
+    kernel, count = fast(chase(problem)), len(q)
     todo, before = np.arange(count), np.full(count, np.inf)
     state = [q, np.zeros((count, len(problem.free))), np.full(count, np.inf), np.full(count, FIRST_DAMPING)]
     for k in range(1, most + 1):
@@ -64,6 +89,10 @@ def _chase_chunk(
         elif k % WINDOW == 0:
             out |= ~(state[2] <= PROGRESS * before)
             before = np.where(out, before, state[2])
+        if rivals is not None and out.any():
+            done = np.zeros(rivals.max() + 1, dtype=bool)
+            done[rivals[todo[state[2] <= enough]]] = True
+            out |= done[rivals[todo]]
         gone = np.count_nonzero(out)
         if k == most or gone == len(todo):
             best[todo], cost[todo] = state[0], state[2]
@@ -74,50 +103,69 @@ def _chase_chunk(
             todo, data, before, state = todo[stay], data[stay], before[stay], [each[stay] for each in state]
 
 
-def search(problem: Problem, q0: Array | None, data: Array, enough: float, restarts: int) -> Found:
+class Runner:
+    """Searches of a problem from given positions; a search is done at a cost of ``enough``."""
+
+    def __init__(self, problem: Problem, enough: float):
+        self.problem, self.enough = problem, enough
+
+    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> Found:
+        """Return the ends of searches from positions q (K, nq) for a posture that meets the targets."""
+        return chased(self.problem, q, data, self.enough, MOST_STEPS, patient, rivals)
+
+    def nearest(self, q: Array, data: Array) -> Found:
+        """Return the ends of long searches from positions q (K, nq) for the posture that misses least."""
+        return chased(self.problem, q, data, self.enough, LAST_STEPS, patient=True)
+
+
+def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
     """Return the best end of searches for each state, from q0 (K, nq) or from a start that is chosen, and restarts."""
-    count, neutral = len(data), problem.robot.neutral()
-    base = np.tile(neutral, (count, 1)) if q0 is None else q0
-    start = chosen_starts(problem, base, data) if q0 is None else problem.clipped(q0)
-    found = chased(problem, start, data, enough, MOST_STEPS)
-    used = 0
+    problem, enough, count = run.problem, run.enough, len(data)
+    base = np.repeat(problem.neutral[None], count, axis=0) if q0 is None else q0
+    few = q0 is None and 2 * count <= TOGETHER  # several searches at once take no longer
+    several = min(AT_FIRST, restarts + 1, TOGETHER // max(1, count)) if few else 1
+    start = chosen_starts(problem, base, data, several) if q0 is None else problem.clipped(q0)
+    if several == 1:
+        found = run.ends(start, data)
+    else:
+        of = np.repeat(np.arange(count), several)
+        found = Found(base.copy(), np.full(count, np.inf), np.full(count, several))
+        found.keep(of, run.ends(start, data[of], rivals=of))
+    used = several - 1
     while used < restarts:
         todo = np.flatnonzero(~(found.cost <= enough))
         if not len(todo):
             break
-        again = min(restarts - used, max(1, TOGETHER // len(todo)))  # several at once where few are left
-        _restart(problem, found, np.tile(todo, again), base, data, enough, used)
+        again = min(restarts - used, RESTARTS, max(1, TOGETHER // len(todo)))  # several at once where few are left
+        _restart(run, found, todo, again, base, data, used)
         found.starts[todo] += again
         used += again
     todo = np.flatnonzero(~(found.cost <= enough))
     if len(todo):  # to the nearest posture, from the best one
-        last = chased(problem, found.q[todo], data[todo], enough, LAST_STEPS, patient=True)
+        last = run.nearest(found.q[todo], data[todo])
         found.q[todo], found.cost[todo] = last.q, last.cost
     return found
 
 
-def _restart(problem: Problem, found: Found, todo: Indices, base: Array, data: Array, enough: float, used: int) -> None:
-    """Search again from other postures for the states ``todo``, each maybe several times, and keep what is better."""
-    few = base[todo]
+def _restart(run: Runner, found: Found, todo: Indices, again: int, base: Array, data: Array, used: int) -> None:
+    """Search from ``again`` other postures for each of the states ``todo``, and keep what is better."""
+    todo = np.tile(todo, again)
+    problem, few, rivals = run.problem, base[todo], todo if again > 1 else None
     if used % 2 == 0 and len(todo) > TOGETHER:
         begin = nearest(problem, few, data[todo], CANDIDATES + FEW * used, FEW)
     else:
         begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits
-    tried = chased(problem, problem.clipped(begin), data[todo], enough, MOST_STEPS, patient=used >= EAGER)
-    for k in np.argsort(-tried.cost, kind="stable"):  # the best of a state comes last
-        if tried.cost[k] < found.cost[todo[k]]:
-            found.q[todo[k]], found.cost[todo[k]] = tried.q[k], tried.cost[k]
+    found.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER, rivals=rivals))
 
 
-def chosen_starts(problem: Problem, base: Array, data: Array) -> Array:
-    """Return starts (K, nq): from a table for many poses of one place, else the nearest of some postures."""
+def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:
+    """Return starts (K * several, nq): from a table for many poses of one place, else the nearest of some postures."""
     if len(data) >= TABLE_FROM and PoseTable.serves(problem):
-        key = "kinematics table", problem.targets[0].form, problem.limited
-        table = problem.robot.kernels.exact.once(key, lambda: PoseTable(problem))
+        table = problem.once("table", lambda: PoseTable(problem))
         found = base.copy()
         at = list(problem.places_in_q)
         for first in range(0, len(data), CHUNK):
             some = slice(first, first + CHUNK)
             found[some, at] = table.near(data[some])[:, at]
         return found
-    return problem.clipped(nearest(problem, base, data, 0))
+    return problem.clipped(nearest(problem, base, data, 0, several=several))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,15 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import arrays, common_shape, flag, positive, whole_number
+from torsor.collision.pairs import Pairs
 from torsor.errors import ModelError, describe
-from torsor.kinematics.problem import Problem
+from torsor.kinematics.apart import Apart, ApartRunner
+from torsor.kinematics.given import made
+from torsor.kinematics.problem import Problem, relative_weights
 from torsor.kinematics.refine import refined
-from torsor.kinematics.result import InverseKinematicsResult, Mask, Miss
-from torsor.kinematics.search import LAST_STEPS, chased, search
-from torsor.kinematics.targets import Target, made
+from torsor.kinematics.result import InverseKinematicsResult, Mask, Miss, Shapes
+from torsor.kinematics.search import Runner, search
+from torsor.kinematics.targets import Target
 from torsor.robot.robot import Robot
 
 LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding decides
@@ -31,10 +35,13 @@ def inverse_kinematics(
     restarts: int = 100,
     posture: ArrayLike | None = None,
     manipulability: bool = False,
+    clearance: float | None = None,
+    pairs: Pairs = None,
 ) -> InverseKinematicsResult:
     """Return postures that meet targets; see ``Robot.inverse_kinematics``."""
     where = f"{robot.name}: inverse_kinematics"
-    problem = Problem(robot, made(targets, where), flag(limits, where, "limits"))
+    given = made(targets, where)
+    problem = Problem.of(robot, given, flag(limits, where, "limits"))
     tolerance = positive(tolerance, where, "tolerance")
     if tolerance < LEAST_TOLERANCE:
         raise ModelError(describe(f"tolerance is {tolerance:g}", where=where, allowed=f"{LEAST_TOLERANCE:g} or more"))
@@ -42,7 +49,10 @@ def inverse_kinematics(
     wish = flag(manipulability, where, "manipulability")
     if wish and posture is not None:
         raise ModelError(describe("posture and manipulability are both given", where=where, allowed="one of them"))
-    data = problem.data()
+    if clearance is None and pairs is not None:
+        raise ModelError(describe("pairs without a clearance", where=where, fix="give clearance, in m"))
+    apart = None if clearance is None else Apart.of(problem, clearance, pairs, where)
+    data = problem.data(given)
     start = None if q0 is None else _positions(robot, q0, where, "q0")
     wanted = None if posture is None else _positions(robot, posture, where, "posture")
     shapes = {"targets": data.shape[:-1]}
@@ -53,15 +63,15 @@ def inverse_kinematics(
         return np.ascontiguousarray(np.broadcast_to(each, (*batch, each.shape[-1])).reshape(-1, each.shape[-1]))
 
     data, start = flat(data), None if start is None else flat(start)
-    least = min(1.0, *(float(each.weights().min()) for each in problem.targets))
-    enough = (tolerance * least) ** 2
-    found = search(problem, start, data, enough, restarts)
+    enough = (tolerance * (min(map(min, relative_weights(given))) if problem.weighted else 1.0)) ** 2
+    run = Runner(problem, enough) if apart is None else ApartRunner(problem, enough, apart)
+    found = search(run, start, data, restarts)
     q = found.q
     if wish or wanted is not None:
-        q = _chosen(problem, q, data, None if wanted is None else flat(wanted), found.cost <= enough, enough)
-    if problem.has_hard:
+        q = _chosen(run, q, data, None if wanted is None else flat(wanted), found.cost <= enough)
+    if problem.has_hard and apart is None:  # searches with shapes keep hard rows as they keep shapes apart
         q = _kept(problem, q, data, found.cost <= enough)
-    return _result(problem, q, data, batch, found.starts, tolerance)
+    return _result(problem, given, apart, q, data, batch, found.starts, tolerance)
 
 
 def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
@@ -78,16 +88,16 @@ def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
     return q
 
 
-def _chosen(problem: Problem, q: Array, data: Array, wanted: Array | None, solved: Mask, enough: float) -> Array:
+def _chosen(run: Runner, q: Array, data: Array, wanted: Array | None, solved: Mask) -> Array:
     """Return positions that meet the targets where q does, near ``wanted`` or with the most manipulability."""
     todo = np.flatnonzero(solved)
     if not len(todo):
         return q
     name = "manipulability" if wanted is None else "posture"
     goal = q if wanted is None else wanted
-    better, _ = refined(problem, name, q[todo], data[todo], goal[todo])
-    exact = chased(problem, problem.clipped(better), data[todo], enough, LAST_STEPS, patient=True)
-    well = exact.cost <= enough
+    better, _ = refined(run.problem, name, q[todo], data[todo], goal[todo])
+    exact = run.ends(run.problem.clipped(better), data[todo], patient=True)
+    well = exact.cost <= run.enough
     q = q.copy()
     q[todo[well]] = exact.q[well]
     return q
@@ -104,7 +114,14 @@ def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
 
 
 def _result(
-    problem: Problem, q: Array, data: Array, batch: tuple[int, ...], starts: Any, tolerance: float
+    problem: Problem,
+    targets: tuple[Target, ...],
+    apart: Apart | None,
+    q: Array,
+    data: Array,
+    batch: tuple[int, ...],
+    starts: Any,
+    tolerance: float,
 ) -> InverseKinematicsResult:
     """Return the result: misses are computed again from the postures, by a kernel that searches do not use."""
     robot = problem.robot
@@ -113,44 +130,58 @@ def _result(
     for each in problem.targets:
         parts: dict[str, Array] = {}
         for kind in each.kinds:
-            size = np.linalg.norm(plain[:, first : first + 3], axis=1).reshape(batch)
+            rows = plain[:, first : first + 3]
+            size = np.sqrt(np.einsum("ki,ki->k", rows, rows)).reshape(batch)
             parts["p" if kind == "p" else "a"] = 2 * np.arcsin(np.minimum(size / 2, 1)) if kind == "d" else size
             first += 3
         label, again = each.label, 2
         while label in misses:
             label, again = f"{each.label} ({again})", again + 1
         misses[label] = Miss(parts.get("p"), parts.get("a"))
-    closure = np.abs(plain[:, first:]).max(axis=1, initial=0.0).reshape(batch)
-    error = np.max([closure, *(each.largest for each in misses.values())], axis=0)
-    solved = np.asarray(error <= tolerance)
-    held = np.zeros((len(q), robot.nq), dtype=bool)
+    closure = np.zeros(batch)
+    if first < plain.shape[1]:
+        closure = np.abs(plain[:, first:]).max(axis=1).reshape(batch)
+    error = reduce(np.maximum, (each.largest for each in misses.values()), closure)
+    solved, shapes = np.asarray(error <= tolerance), None
+    if apart is not None:
+        least, holding = apart.judged(q, gradient)
+        solved &= least.reshape(batch) >= apart.clearance
+        holding = holding.reshape(*batch, holding.shape[1]) & ~solved[..., None]
+        shapes = Shapes(apart.clearance, apart.model.names, apart.moving, least.reshape(batch), holding)
+    limits = np.zeros((*batch, robot.nq), dtype=bool)
+    if not solved.all():
+        limits = _held(problem, q, gradient).reshape(limits.shape) & ~solved[..., None]
+    labelled = dict(zip(misses, targets, strict=True))
+    alone = partial(_alone, robot, problem.limited, labelled, batch, tolerance)
+    shaped = q.reshape(*batch, robot.nq), np.asarray(error), solved, misses, closure, limits
+    return InverseKinematicsResult(robot, *shaped, np.reshape(starts, batch), tolerance, alone, shapes)
+
+
+def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
+    """Return where (K, nq) a position is at a limit beyond which the squared misses would fall."""
+    held = np.zeros(q.shape, dtype=bool)
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if at >= 0:
             below = (q[:, at] <= low + AT_LIMIT) & (gradient[:, k] > PUSHED)
             held[:, at] = below | ((q[:, at] >= high - AT_LIMIT) & (gradient[:, k] < -PUSHED))
-    limits = held.reshape(*batch, robot.nq) & ~solved[..., None]
-
-    def alone(at: tuple[int, ...]) -> Mapping[str, bool]:
-        return _alone(problem, at, batch, list(misses), tolerance)
-
-    shaped = q.reshape(*batch, robot.nq), np.asarray(error), solved, misses, closure, limits
-    return InverseKinematicsResult(robot, *shaped, np.reshape(starts, batch), tolerance, alone)
+    return held
 
 
 def _alone(
-    problem: Problem, at: tuple[int, ...], batch: tuple[int, ...], labels: list[str], tolerance: float
+    robot: Robot,
+    limited: bool,
+    targets: Mapping[str, Target],
+    batch: tuple[int, ...],
+    tolerance: float,
+    at: tuple[int, ...],
 ) -> Mapping[str, bool]:
     """Return for each target whether it can be met without the others, at one index of the batch."""
     found = dict[str, bool]()
-    for label, each in zip(labels, problem.targets, strict=True):
-        one = Problem(problem.robot, (_light(each),), problem.limited)
-        given = one.data()
+    for label, each in targets.items():
+        light = (replace(each, weight=1.0),)
+        one = Problem.of(robot, light, limited)
+        given = one.data(light)
         data = np.broadcast_to(given, (*batch, given.shape[-1]))[at][None]
-        ends = search(one, None, data, tolerance**2, 10)
+        ends = search(Runner(one, tolerance**2), None, data, 10)
         found[label] = bool(ends.cost[0] <= tolerance**2)
     return found
-
-
-def _light(target: Target) -> Target:
-    """Return a target without weight."""
-    return replace(target, weight=1.0)

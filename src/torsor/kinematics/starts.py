@@ -13,6 +13,7 @@ MARGIN = (
 )
 TURN, SLIDE = np.pi, 1.0  # rad, m: range to either side of coordinates without limits
 POSTURES = 1 << 17  # in a table by poses
+TOGETHER = 32  # states whose candidates are judged in one call
 CANDIDATES = 256  # postures of which a search takes the nearest, where there is no table
 # Cells of a table, fine to coarse: parts of each side of the box of positions, and of the three ratios of quaternions.
 LEVELS = (10, 3), (6, 2), (3, 1)
@@ -67,19 +68,26 @@ def _rotations(unit: Array) -> Array:
     return np.concatenate([near * np.sin(a), near * np.cos(a), far * np.sin(b), far * np.cos(b)], axis=1)
 
 
-def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CANDIDATES) -> Array:
-    """Return for each state the posture of least cost among ``count`` of them (K, nq)."""
-    found = np.empty_like(q)
-    candidates = postures(problem, np.broadcast_to(q[:1], (count, q.shape[1])), first) if len(q) else q
-    fixed = [k for k in range(q.shape[1]) if (candidates[:, k] == candidates[:1, k]).all()]
-    for k in range(0, len(q), 256):
-        some = slice(k, k + 256)
-        tried = np.broadcast_to(candidates, (len(q[some]), *candidates.shape)).copy()
-        tried[:, :, fixed] = q[some, None][:, :, fixed]
-        plain, _ = problem.check(tried, data[some, None])
-        best = np.argmin(np.einsum("ijk,ijk->ij", plain, plain), axis=1)
-        found[some] = tried[np.arange(len(best)), best]
-    return found
+def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CANDIDATES, several: int = 1) -> Array:
+    """Return for each state the ``several`` postures of least cost among ``count`` of them (K * several, nq)."""
+    found = np.empty((len(q), several, q.shape[1]))
+    candidates, fixed = problem.once(("starts", first, count), lambda: _candidates(problem, first, count))
+    for k in range(0, len(q), TOGETHER):
+        some = slice(k, k + TOGETHER)
+        tried = np.repeat(candidates[None], len(q[some]), axis=0)
+        if len(fixed):
+            tried[:, :, fixed] = q[some, None][:, :, fixed]
+        plain, _ = problem.check(tried.reshape(-1, q.shape[1]), np.repeat(data[some], count, axis=0))
+        costs = np.einsum("ik,ik->i", plain, plain).reshape(-1, count)
+        best = costs.argmin(axis=1)[:, None] if several == 1 else costs.argpartition(several, axis=1)[:, :several]
+        found[some] = tried[np.arange(len(best))[:, None], best]
+    return found.reshape(-1, q.shape[1])
+
+
+def _candidates(problem: Problem, first: int, count: int) -> tuple[Array, Indices]:
+    """Return postures (count, nq), and the positions that are the same in all of them."""
+    found = postures(problem, np.tile(problem.robot.neutral(), (count, 1)), first)
+    return found, np.flatnonzero((found == found[:1]).all(axis=0))
 
 
 class PoseTable:
@@ -90,21 +98,20 @@ class PoseTable:
     """
 
     def __init__(self, problem: Problem):
-        target = problem.targets[0]
-        robot = problem.robot
+        robot, place = problem.robot, problem.targets[0].place  # type: ignore[attr-defined]
         self.postures = postures(problem, np.tile(robot.neutral(), (POSTURES, 1)), 0)
-        poses = robot.kernels.exact.call("pose", self.postures, place=target.where)
+        poses = robot.kernels.exact.call("pose", self.postures, place=place)
         p, turns = poses[:, :3, 3], to_quaternion(poses[:, :3, :3])
         low, high = p.min(axis=0), p.max(axis=0)
         self._low, self._size = low, np.maximum(high - low, 1e-9)
-        order = np.argsort(self._quality(problem, target.where))
+        order = np.argsort(self._quality(problem, place))
         self._levels = []
         for parts in LEVELS:
             cells = np.full(parts[0] ** 3 * 4 * parts[1] ** 3, -1)
             cells[self._cells(p[order], turns[order], parts)] = order  # the last one of a cell stays: the best
             self._levels.append(cells)
 
-    def _quality(self, problem: Problem, place: str) -> Array:
+    def _quality(self, problem: Problem, place: str | int) -> Array:
         """Return manipulability times the distance from limits (K,), as a fraction of the range."""
         q = self.postures
         J = problem.robot.kernels.exact.call("jacobian", q, place=place)[..., problem.free]

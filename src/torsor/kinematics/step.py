@@ -21,6 +21,8 @@ from torsor.kinematics.problem import Problem
 LEAST_DAMPING = 1e-12  # of rows in m and rad: far below the squared singular values at a useful posture
 LIGHTER, HEAVIER, SHORTER = 0.3, 4.0, 0.25  # factors of damping after good and bad steps, and of bad steps
 LONGEST = 1.0  # rad or m: of a step of any coordinate
+STATE = ["q", "dv", "cost", "damping"]  # of a search
+NEXT = [f"{name}_next" for name in STATE]
 ROOM = 1.0  # rad or m from a limit from which a coordinate moves less toward it
 
 
@@ -31,24 +33,58 @@ def chase(problem: Problem) -> AnyKernel:
     """
 
     def make() -> ca.Function:
-        n = len(problem.free)
-        q, dv, data = ca.SX.sym("q", problem.robot.nq), ca.SX.sym("dv", n), ca.SX.sym("data", problem.data_size)
-        cost, damping = ca.SX.sym("cost"), ca.SX.sym("damping")
+        q, dv, cost, damping, data = symbols(problem)
         x = problem.moved(q, dv)
         at = problem.traced(x, data, soft=True)
         new = ca.sumsqr(at.r)
         scaling = limit_scaling(problem, x, at.J.T @ at.r)
-        step = damped_step(at.r, at.J, scaling, damping * new + LEAST_DAMPING)
-        step = within(problem, x, step)
-        better = new <= cost  # false for NaN
-        chosen = zip((x, step, new, LIGHTER * damping), (q, SHORTER * dv, cost, HEAVIER * damping), strict=True)
-        outputs = ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in chosen])
-        names = ["q", "dv", "cost", "damping"]
-        return ca.Function(
-            "chase", [q, dv, cost, damping, data], outputs, [*names, "data"], [f"{x}_next" for x in names]
-        )
+        step = within(problem, x, damped_step(at.r, at.J, scaling, damping * new + LEAST_DAMPING))
+        outputs = judged((q, dv, cost, damping), x, step, new)
+        return ca.Function("chase", [q, dv, cost, damping, data], outputs, [*STATE, "data"], NEXT)
 
     return problem.kernel("chase", (), make)
+
+
+def chase_apart(problem: Problem) -> AnyKernel:
+    """Return the kernel of a step that also keeps shapes apart, whose distances are computed outside of it.
+
+    (q, dv, cost, damping, data, x, W, b, g, M) -> the first four after a trial of the step dv, and the next trial: x
+    (nq) is q after dv; the rows of the shapes have the cost b there, its halved gradient g (n) and the halved Hessian
+    of Gauss and Newton M (n * n). W is the weight of hard rows.
+    """
+
+    def make() -> ca.Function:
+        n = len(problem.free)
+        q, dv, cost, damping, data = symbols(problem)
+        x, g, M = ca.SX.sym("x", problem.robot.nq), ca.SX.sym("g", n), ca.SX.sym("M", n * n)
+        W, b = ca.SX.sym("W"), ca.SX.sym("b")
+        at = problem.traced(x, data, soft=False)
+        new = ca.sumsqr(at.r) + W**2 * ca.sumsqr(at.c) + b
+        gradient = at.J.T @ at.r + W**2 * (at.A.T @ at.c) + g
+        H = symmetric(at.J.T @ at.J + W**2 * (at.A.T @ at.A) + ca.reshape(M, n, n))
+        scaling = limit_scaling(problem, x, gradient)
+        step = within(problem, x, normal_step(H, gradient, scaling, damping * new + LEAST_DAMPING))
+        outputs = judged((q, dv, cost, damping), x, step, new)
+        outputs = ca.cse([*outputs, ca.densify(problem.moved(outputs[0], outputs[1]))])
+        inputs = [q, dv, cost, damping, data, x, W, b, g, M]
+        names = [*STATE, "data", "x", "W", "b", "g", "M"]
+        return ca.Function("chase_apart", inputs, outputs, names, [*NEXT, "x_next"])
+
+    return problem.kernel("chase apart", (), make)
+
+
+def symbols(problem: Problem) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Return the symbols of a search: q, dv, cost and damping, and of the data of its targets."""
+    q, dv = ca.SX.sym("q", problem.robot.nq), ca.SX.sym("dv", len(problem.free))
+    return q, dv, ca.SX.sym("cost"), ca.SX.sym("damping"), ca.SX.sym("data", problem.data_size)
+
+
+def judged(state: tuple[ca.SX, ca.SX, ca.SX, ca.SX], x: ca.SX, step: ca.SX, new: ca.SX) -> list[ca.SX]:
+    """Return the next q, dv, cost and damping: those of the trial x if its cost is not above that of q."""
+    q, dv, cost, damping = state
+    better = new <= cost  # false for NaN
+    chosen = zip((x, step, new, LIGHTER * damping), (q, SHORTER * dv, cost, HEAVIER * damping), strict=True)
+    return list(ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in chosen]))
 
 
 def damped_step(r: ca.SX, J: ca.SX, D: ca.SX | None, damping: ca.SX) -> ca.SX:
@@ -57,11 +93,14 @@ def damped_step(r: ca.SX, J: ca.SX, D: ca.SX | None, damping: ca.SX) -> ca.SX:
     scaled = J if D is None else ca.horzcat(*(J[:, k] * D[k] for k in range(n)))
     if m <= n:
         return -scaled.T @ Squares(symmetric(scaled @ J.T) + damping * ca.SX.eye(m)).solve(r)
-    # (D J^T J + l) u = -D J^T r, made symmetric by D^1/2 on both sides.
-    root = ca.SX.ones(n) if D is None else ca.sqrt(D)
-    half = ca.horzcat(*(J[:, k] * root[k] for k in range(n)))
-    normal = symmetric(half.T @ half) + damping * ca.SX.eye(n)
-    return -root * Squares(normal).solve(half.T @ r)
+    return normal_step(symmetric(J.T @ J), J.T @ r, D, damping)
+
+
+def normal_step(H: ca.SX, gradient: ca.SX, D: ca.SX | None, damping: ca.SX) -> ca.SX:
+    """Return the step (n x 1) of (D H + damping) step = -D gradient, made symmetric by D^1/2 on both sides."""
+    root = ca.SX.ones(H.size1()) if D is None else ca.sqrt(D)
+    scaled = H if D is None else ca.diag(root) @ H @ ca.diag(root)
+    return -root * Squares(symmetric(scaled) + damping * ca.SX.eye(H.size1())).solve(root * gradient)
 
 
 def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:

@@ -6,15 +6,14 @@ w: J_l^-1(e) e = e, so that the gradient of |e|^2 / 2 and Newton's step are the 
 2018, eq. 144).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.arrays import IDENTITY, Array
 from torsor.checks import ROTATION_TOLERANCE, arrays, direction, flag, frozen_array, real_array
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.errors import ModelError, describe
@@ -41,6 +40,7 @@ class Target:
     title: ClassVar[str] = "target"
     kinds: ClassVar[str] = ""  # of the rows, three at a time: "a" rotation vector, "p" position, "d" direction
     count: ClassVar[int] = 0  # numbers that are given for each state
+    numbers: ClassVar[str] = ""  # the field that has them
 
     @property
     def where(self) -> str:
@@ -55,11 +55,18 @@ class Target:
     @property
     def form(self) -> tuple[Any, ...]:
         """All that the traced rows depend on, besides data."""
-        return (type(self).__name__, self.where)
+        return (type(self).__name__, repr(getattr(self, "place", None)))
+
+    def bare(self) -> "Target":
+        """Return the target without its numbers and its weight."""
+        nothing: dict[str, Any] = {self.numbers: None, "weight": 1.0}
+        return replace(self, **nothing)
 
     def weights(self) -> Array:
         """Return one weight for each three rows."""
         count = len(self.kinds)
+        if type(self.weight) is float and 0 < self.weight < np.inf:
+            return np.full(count, self.weight)
         given = real_array(self.weight, WHERE, f"weight of the {self.label}")
         if given.shape not in ((), (count,)) or not (np.isfinite(given) & (given > 0)).all():
             allowed = "a positive number" + (" or two, (position, angle)" if count == 2 else "")
@@ -84,11 +91,10 @@ class Target:
 
     def check(self, mechanism: Mechanism) -> None:
         """Raise ModelError where the target cannot be one of the mechanism."""
-        flag(self.hard, WHERE, f"hard of the {self.label}")
+        if type(self.hard) is not bool:
+            flag(self.hard, WHERE, f"hard of the {self.label}")
         self.weights()
-        if not self.coordinates(mechanism):
-            found = f"no joint moves {self.where!r}"
-            raise ModelError(describe(found, where=f"{mechanism.name}: {WHERE}", fix="name a place that moves"))
+        self.at(mechanism)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,15 +113,16 @@ class Pose(Target):
     title: ClassVar[str] = "pose"
     kinds: ClassVar[str] = "ap"
     count: ClassVar[int] = 12
+    numbers: ClassVar[str] = "pose"
 
     def given(self) -> Array:
         """Return R, column after column, and p (..., 12)."""
         T = _rotations(self.pose, 4, self.label)
-        last = np.abs(T[..., 3, :] - [0, 0, 0, 1]).max(initial=0.0)
+        last = np.abs(T[..., 3, :] - IDENTITY[3]).max(initial=0.0)
         if last > ROTATION_TOLERANCE:
             allowed = "[[R, p], [0, 0, 0, 1]]"
             raise ModelError(describe("the last row is not [0, 0, 0, 1]", where=self.label, allowed=allowed))
-        return np.concatenate([_flat(T[..., :3, :3]), _near(T[..., :3, 3], self.label)], axis=-1)
+        return np.concatenate([_flat(T[..., :3, :3]), near_enough(T[..., :3, 3], self.label)], axis=-1)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the rotation vector and the difference of positions, in base axes."""
@@ -141,15 +148,17 @@ class Position(Target):
     title: ClassVar[str] = "position"
     kinds: ClassVar[str] = "p"
     count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "position"
 
     @property
     def form(self) -> tuple[Any, ...]:
         """With the point."""
-        return (*super().form, *frozen_array(self.point, (3,), self.label, "point").tolist())
+        point = near_enough(frozen_array(self.point, (3,), self.label, "point"), self.label)
+        return (*super().form, *point.tolist())
 
     def given(self) -> Array:
         """Return the position (..., 3)."""
-        return _near(arrays(self.position, (3,), self.label, "position"), self.label)
+        return near_enough(arrays(self.position, (3,), self.label, "position"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of positions, in base axes."""
@@ -174,6 +183,7 @@ class Orientation(Target):
     title: ClassVar[str] = "orientation"
     kinds: ClassVar[str] = "a"
     count: ClassVar[int] = 9
+    numbers: ClassVar[str] = "rotation"
 
     def given(self) -> Array:
         """Return R, column after column (..., 9)."""
@@ -206,6 +216,7 @@ class Direction(Target):
     title: ClassVar[str] = "direction"
     kinds: ClassVar[str] = "d"
     count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "along"
 
     @property
     def form(self) -> tuple[Any, ...]:
@@ -215,10 +226,11 @@ class Direction(Target):
     def given(self) -> Array:
         """Return the unit vector (..., 3)."""
         along = arrays(self.along, (3,), self.label, "along")
-        length = np.linalg.norm(along, axis=-1, keepdims=True)
-        if not (length > NO_DIRECTION).all():
+        largest = np.abs(along).max(axis=-1, keepdims=True)
+        if not (largest > NO_DIRECTION).all():
             raise ModelError(describe("along is zero", where=self.label, allowed="a direction"))
-        return np.asarray(along / length)
+        along = along / largest  # the squares of huge numbers are not finite
+        return np.asarray(along / np.linalg.norm(along, axis=-1, keepdims=True))
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of both unit vectors, in base axes."""
@@ -244,6 +256,7 @@ class LookAt(Target):
     title: ClassVar[str] = "view"
     kinds: ClassVar[str] = "d"
     count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "point"
 
     @property
     def form(self) -> tuple[Any, ...]:
@@ -252,7 +265,7 @@ class LookAt(Target):
 
     def given(self) -> Array:
         """Return the point (..., 3)."""
-        return _near(arrays(self.point, (3,), self.label, "point"), self.label)
+        return near_enough(arrays(self.point, (3,), self.label, "point"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of the axis and the unit vector to the point, in base axes."""
@@ -276,19 +289,28 @@ class CenterOfMass(Target):
     """
 
     position: ArrayLike
-    title: ClassVar[str] = "position"
     kinds: ClassVar[str] = "p"
     count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "position"
+
+    @property
+    def label(self) -> str:
+        """What reports call the target, in words."""
+        return "position of the centre of mass"
+
+    def at(self, mechanism: Mechanism) -> Place:
+        """Return the base: the centre of mass is in its axes; ModelError if there is none."""
+        if not mechanism.mass > 0:
+            raise ModelError(describe("the links have no mass", where=mechanism.name, fix="remove the CenterOfMass"))
+        return mechanism.place(mechanism.base.name)
 
     def coordinates(self, mechanism: Mechanism) -> set[int]:
         """Return the coordinates of all joints."""
-        if not mechanism.mass > 0:
-            raise ModelError(describe("the links have no mass", where=mechanism.name, fix="remove the CenterOfMass"))
         return {k for at in mechanism.coordinates for k in range(at.v.start, at.v.stop)}
 
     def given(self) -> Array:
         """Return the position (..., 3)."""
-        return _near(arrays(self.position, (3,), self.label, "position"), self.label)
+        return near_enough(arrays(self.position, (3,), self.label, "position"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of positions."""
@@ -296,7 +318,7 @@ class CenterOfMass(Target):
         return c - data, J
 
 
-def _near(positions: Array, where: str) -> Array:
+def near_enough(positions: Array, where: str) -> Array:
     """Return positions; ModelError for those whose distance cannot be computed with any use."""
     far = float(np.abs(positions).max(initial=0.0))
     if far > FARTHEST:
@@ -308,9 +330,10 @@ def _rotations(value: ArrayLike, size: int, where: str) -> Array:
     """Return checked rotations or poses (..., size, size)."""
     T = arrays(value, (size, size), where, "pose" if size == 4 else "rotation")
     R = T[..., :3, :3]
-    error = np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(axis=(-1, -2), initial=0.0)
-    wrong = (error > ROTATION_TOLERANCE) | (np.linalg.det(R) < 0)
-    if wrong.any():
+    off, mirrored = np.abs(R @ R.swapaxes(-1, -2) - IDENTITY[:3, :3]), np.linalg.det(R) < 0
+    if off.max(initial=0.0) > ROTATION_TOLERANCE or mirrored.any():
+        error = off.max(axis=(-1, -2))
+        wrong = (error > ROTATION_TOLERANCE) | mirrored
         at = tuple(int(k) for k in np.argwhere(wrong)[0])
         of = f"[{', '.join(map(str, at))}] " if at else ""
         found = f"{of}is no rotation: error of orthonormality {error[at]:.1e}, determinant {np.linalg.det(R[at]):.3g}"
@@ -326,46 +349,3 @@ def _turn(R: ca.SX, flat: ca.SX) -> ca.SX:
     """Return the rotation vector (3 x 1) from the rotation of nine numbers, column after column, to R."""
     turn: ca.SX = log_rotation(to_quaternion(R @ ca.reshape(flat, 3, 3).T))
     return turn
-
-
-def made(targets: Any, where: str) -> tuple[Target, ...]:
-    """Return targets as objects, from {place: pose or position}, one target, or a sequence of them.
-
-    Example:
-        >>> [each.label for each in made({"link2": np.eye(4), "link1": [0, 0, 1.0]}, "arm")]
-        ["pose of 'link2'", "position of 'link1'"]
-    """
-    if isinstance(targets, Target):
-        targets = [targets]
-    if isinstance(targets, Mapping):
-        targets = [_plain(place, value, where) for place, value in targets.items()]
-    allowed = "{place: pose (..., 4, 4) or position (..., 3)}, or a list of Pose, Position, Orientation, Direction, "
-    allowed += "LookAt and CenterOfMass"
-    if not isinstance(targets, Sequence) or isinstance(targets, str) or not len(targets):
-        raise ModelError(describe(f"targets is {targets!r}", where=where, allowed=allowed))
-    for each in targets:
-        if not isinstance(each, Target):
-            raise ModelError(describe(f"a target of type {type(each).__name__}", where=where, allowed=allowed))
-    return tuple(targets)
-
-
-def _all_rotations(array: Array) -> bool:
-    """Whether an array holds rotations, which three positions would be by mistake only."""
-    if array.shape[-2:] != (3, 3) or not array.size:
-        return False
-    return bool(np.abs(array @ array.swapaxes(-1, -2) - np.eye(3)).max() < ROTATION_TOLERANCE)
-
-
-def _plain(place: Any, value: Any, where: str) -> Target:
-    """Return the target of an array: a pose (..., 4, 4) or a position (..., 3)."""
-    if isinstance(value, Target):
-        fix = "give a list of target objects, or {place: array}"
-        raise ModelError(describe(f"a {type(value).__name__} at {place!r}", where=where, fix=fix))
-    array = real_array(value, where, f"target of {place!r}")
-    if array.shape[-2:] == (4, 4):
-        return Pose(place, array)
-    if array.shape[-1:] == (3,) and not _all_rotations(array):
-        return Position(place, array)
-    found = f"target of {place!r} has shape {array.shape}"
-    fix = "of a rotation (3, 3) make an Orientation; of three positions, Position(place, positions)"
-    raise ModelError(describe(found, where=where, allowed="(..., 4, 4) or (..., 3)", fix=fix))

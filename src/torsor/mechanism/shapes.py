@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from torsor.arrays import IDENTITY, Array
-from torsor.checks import frozen_array, frozen_pose, one_of, whole_number
+from torsor.checks import frozen_array, frozen_pose, instance_of, one_of, whole_number
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 
@@ -48,6 +48,8 @@ class Shape(Part):
     def __post_init__(self) -> None:
         where = f"shape {self.name!r}" if self.name else "shape"
         one_of(self.shape, tuple(SHAPE_SIZES), where, "shape")
+        for key in ("name", "link"):
+            instance_of(getattr(self, key), str, where, key, allowed="text")
         size = frozen_array(self.size, (SHAPE_SIZES[self.shape],), where, f"size of a {self.shape}")
         self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose"))
         for key in ("contype", "conaffinity"):

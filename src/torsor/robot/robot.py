@@ -13,7 +13,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, Maybe
-from torsor.checks import one_of
+from torsor.checks import flag, one_of
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -103,6 +103,8 @@ class Robot(Mechanism, Viewable):
         restarts: int = 100,
         posture: ArrayLike | None = None,
         manipulability: bool = False,
+        clearance: float | None = None,
+        pairs: Pairs = None,
     ) -> Any:
         """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
 
@@ -111,8 +113,9 @@ class Robot(Mechanism, Viewable):
         rad. Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
         begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed.
         With a ``posture`` (..., nq), the search goes on to the nearest solution to it, with ``manipulability`` to one
-        with more of it. What cannot be reached gets the nearest posture that was found, with ``solved`` False;
-        ``result.cause(index)`` says why.
+        with more of it. With a ``clearance`` (m), collision shapes stay at least that far apart: those of ``pairs`` as
+        in ``distances``, by default all that are checked. What cannot be reached gets the nearest posture that was
+        found, with ``solved`` False; ``result.cause(index)`` says why.
 
         Example:
             >>> arm = torsor.library.ur5()
@@ -121,8 +124,8 @@ class Robot(Mechanism, Viewable):
             >>> bool(found.solved), bool(np.allclose(arm.pose(found.q, "ee_link"), there, rtol=0, atol=1e-8))
             (True, True)
         """
-        options = {"tolerance": tolerance, "restarts": restarts, "posture": posture, "manipulability": manipulability}
-        return import_module("torsor.kinematics").inverse_kinematics(self, targets, q0, limits, **options)
+        options = tolerance, restarts, posture, manipulability, clearance, pairs
+        return import_module("torsor.kinematics").inverse_kinematics(self, targets, q0, limits, *options)
 
     def analytic_inverse_kinematics(self, pose: ArrayLike, place: str | int, limits: bool = True) -> Array:
         """Return all postures (K, nq) of a six-axis arm with one pose (4, 4) of a place in base axes, in closed form.
@@ -167,7 +170,7 @@ class Robot(Mechanism, Viewable):
         """
         from torsor.collision.pairs import distance_model
 
-        return distance_model(self, pairs, within)(q, gradient)
+        return distance_model(self, pairs, within)(q, flag(gradient, f"{self.name}: distances", "gradient"))
 
     def allowed_collision_matrix(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
         """Return which links may touch, and why: what ``distances`` leaves out by default.

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import one_of, vectors
+from torsor.checks import common_shape, one_of, vectors
 from torsor.dynamics.recursions.axes import AXES
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
@@ -35,10 +35,11 @@ def wrench_at(
     )
     x = at.pose[:3, 3] + x @ at.pose[:3, :3].T
     link = kernels.at_place("pose", (q,), at.link)
+    shapes = {"moment": n.shape[:-1], "force": f.shape[:-1], "point": x.shape[:-1], "q": link.shape[:-2]}
+    batch = common_shape(f"{robot.name}: wrench_at", **shapes)
     R = at.pose[:3, :3] if axes == "local" else np.swapaxes(link[..., :3, :3], -1, -2)  # to the link's axes
     n, f = ((R @ each[..., None])[..., 0] for each in (n, f))
     wrench = np.concatenate(np.broadcast_arrays(n + np.cross(x, f), f), axis=-1)
-    shape = np.broadcast_shapes(wrench.shape[:-1], link.shape[:-2])
-    external = np.zeros((*shape, len(robot.links), 6), dtype=link.dtype)
+    external = np.zeros((*batch, len(robot.links), 6), dtype=link.dtype)
     external[..., at.link, :] = wrench
     return external

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import one_of, positive, vectors
+from torsor.checks import instance_of, one_of, positive, vectors
 from torsor.compiler import AnyKernel
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import chart_carry, chart_rate, chart_velocity, steps
@@ -159,7 +159,7 @@ def _checked(
     robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, method: str, external: ArrayLike | None
 ) -> tuple[list[Array], list[Array]]:
     """Return the arrays of a step as they are given, and the external wrenches, if any."""
-    where = robot.name
+    where = instance_of(robot, Robot, "derivatives of a step", "robot").name
     if robot.loops:
         fix = "differentiate robot.open_tree(), or closed_forward_dynamics by robot.jvp"
         raise ModelError(describe("derivatives of a step with closed loops", where=where, fix=fix))
