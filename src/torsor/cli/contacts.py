@@ -12,6 +12,7 @@ from torsor.simulation import Contact, Limits
 from torsor.simulation.contact import KINDS
 from torsor.spatial import from_rpy, make_pose
 
+_PLACES = ("slope", "no_ground", "shapes", "pair")
 # The numbers of ``Contact`` that are options of both kinds, and those of one kind alone.
 _BOTH = ("stiffness", "friction")
 _OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
@@ -46,9 +47,7 @@ def given_contact(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments ``contact`` and ``limits`` of ``simulate`` that a command line has."""
     found: dict[str, Any] = {"limits": Limits()} if arguments.limits else {}
     given = {name: value for name in _TEXTS if (value := getattr(arguments, name)) is not None}
-    places = [
-        name for name in ("slope", "no_ground", "shapes", "pair") if getattr(arguments, name) not in (None, False)
-    ]
+    places = [name for name in _PLACES if getattr(arguments, name) not in (None, False)]
     kind: str | None = arguments.contact
     if kind is None:
         if places or given:

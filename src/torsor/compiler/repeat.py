@@ -57,7 +57,7 @@ def can_repeat(kernel: object) -> bool:
 
 
 def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-    """Call a kernel T times, with the arrays ``inputs`` (T, N, ...) and into ``outputs`` (T, N, ...), one after the other.
+    """Call a kernel T times, one after the other, with arrays ``inputs`` (T, N, ...) and into ``outputs`` (T, N, ...).
 
     Unlike a call with the batch (T, N), each one may read what those before it have written: inputs may be views of the
     memory of outputs. All are arrays of float64; what all calls share may be broadcast.

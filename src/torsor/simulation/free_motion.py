@@ -2,7 +2,7 @@
 
 With the acceleration a(t, q, v) and local coordinates about q (``chart``),
 
-    q_m = q + h/2 v      v_m = v + h/2 a(t, q, v)      w = h a(t + h/2, q_m, v_m)      v* = v + w      q* = q + h (v + w/2)
+    q_m = q + h/2 v     v_m = v + h/2 a(t, q, v)     w = h a(t + h/2, q_m, v_m)     v* = v + w     q* = q + h (v + w/2)
 
 which is the method of Stormer and Verlet with velocity products at a predicted velocity. The linear velocity of a free
 body is in its own axes; it is added in the axes of the start and turned afterwards, so that a body that spins keeps its

@@ -1,6 +1,6 @@
 """Hard contact: a step in velocities and impulses, with Coulomb's cone, by projected Gauss-Seidel, in one kernel.
 
-A step of length h first goes to (q*, v*), the end without contact (``free_motion``, of order 2), whose forces change the
+A step of length h first goes to (q*, v*), its end without contact (``free_motion``, of order 2); forces change the
 velocities by w. There, with the velocities u = J v of the points of contact (3 each: normal n and two tangents), M and
 the distances of shapes, impulses p are added:
 
@@ -8,7 +8,7 @@ the distances of shapes, impulses p are added:
     0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = x / (h + r), x / h if positive
     |p_t| <= mu p_n,   p_t opposes u_t+ where they are equal, and u_t+ = 0 inside the cone
 
-(Stewart and Trinkle 1996; Anitescu and Potra 1997), x = distance - h u_n* + h/2 (J w)_n. The normal direction is relaxed
+(Stewart and Trinkle 1996; Anitescu and Potra 1997), x = distance - h u_n* + h/2 (J w)_n. The normal is relaxed
 as a spring k with damping k r, both taken at the end of the step, so that any stiffness is stable: a weight F rests at
 the depth F / k, and penetration vanishes in the time r. There is no restitution. Friction is not relaxed: what sticks
 does not creep. The positions follow the impulses, but those p_w that only hold what touches against w move it by half:

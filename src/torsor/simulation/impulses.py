@@ -16,7 +16,7 @@ _IMMOBILE = 1e-12
 
 
 class Impulses(NamedTuple):
-    """Impulses (3 K x 1) at K points: those of the step, and those ``held`` that cancel given velocities by sticking."""
+    """Impulses (3 K x 1) at K points: of the step, and those ``held`` that cancel given velocities where shapes touch."""
 
     found: ca.SX
     held: ca.SX

@@ -37,7 +37,7 @@ def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, b
         held = [_flat(setup, each, core) for each, core in ((tau, 1), (external, 2)) if each is not None]
         for first in range(0, total, most):
             steps = min(most, total - first)
-            t = start + h * np.arange(first, first + steps)
+            t: Array = start + h * np.arange(first, first + steps, dtype=float)
             given = [np.broadcast_to(each, (steps, *each.shape)) for each in held]
             times, length = (np.broadcast_to(each, (steps, count)) for each in (t[:, None], h))
             inputs = [times, q[:steps], v[:steps], *given, length]
