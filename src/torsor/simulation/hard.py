@@ -19,10 +19,11 @@ so that impacts do not penetrate, what rests does not move, and all other motion
 p^T G p / 2 and what friction and spring take. The rest of the step changes it by errors of order h^2 in flight, and of
 order h where points that touch are accelerated by velocity products: docs/contact.md has their size.
 
-The impulses are found in two parts (``impulses``). The first guess is the impulse with which every point that touches
-sticks, one factorisation of G = J M^-1 J^T. Then sweeps of projected Gauss-Seidel over the points: the normal impulse,
-then the tangential one with a step of 1 over the larger eigenvalue of its block of G, projected onto the disc mu p_n.
-Every subproblem is convex, and all of it is a fixed sequence of operations, for batches as for a single motion.
+The impulses are found in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every point
+that touches sticks, one factorisation of G = J M^-1 J^T. Then sweeps of projected Gauss-Seidel over the points: the
+normal impulse, then the tangential one with a step of 1 over the larger eigenvalue of its block of G, projected onto
+the disc mu p_n. Every subproblem is convex, and all of it is a fixed sequence of operations, for batches as for a
+single motion.
 """
 
 from typing import NamedTuple
@@ -30,15 +31,14 @@ from typing import NamedTuple
 import casadi as ca
 
 from torsor.dynamics import Tree, lean
-from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
-from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact
 from torsor.simulation.contact_points import ContactState
 from torsor.simulation.dynamics import step_function
 from torsor.simulation.free_motion import FreeMotion, free_motion, turned
 from torsor.simulation.impulses import impulses
+from torsor.simulation.mobility import Mobility
 
 
 class _Solved(NamedTuple):
@@ -87,13 +87,10 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> _Solved:
     frames = [ca.horzcat(each.normal, tangents(each.normal)) for each in state.points]
     points = [frame.T @ each.velocity for frame, each in zip(frames, state.points, strict=True)]
     J = ca.jacobian(ca.vertcat(*points), velocity)
-    mass = Squares(mass_matrix(lean(Tree.of(robot)), free.q), list(reversed(range(robot.nv))))
-    Z = ca.vertcat(*mass.forth(J[:, mass.order].T))
-    r = 1 / mass.D
-    G = symmetric(Z.T @ (ca.diag(r) @ Z))
+    mobility = Mobility(mass_matrix(lean(Tree.of(robot)), free.q), J)
     u, change = J @ free.v, J @ free.change
     distance = ca.vertcat(*(each.distance for each in state.points)) - h * u[::3] + h / 2 * change[::3]
-    p, held = impulses(contact, G, u, distance, change, h)
-    pulled = mass.placed(mass.back(ca.vertsplit(ca.diag(r) @ (Z @ ca.horzcat(p, p - held / 2))), 2))
+    p, held = impulses(contact, mobility, u, distance, change, h)
+    kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    return _Solved(free, pulled[:, 0], h * pulled[:, 1], state.wrenches(forces))
+    return _Solved(free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces))
