@@ -174,6 +174,29 @@ def test_hard_contact_with_loops_methods_and_bad_numbers_is_refused() -> None:
         simulate(bars, bars.assemble([0.5], guess=[0.5, 1.0, 1.5]), contact=Contact(slope_below(), kind="hard"))
 
 
+def test_a_body_rests_whatever_the_step() -> None:
+    robot, contact = body().to(device="casadi"), Contact(kind="hard", stiffness=1e6)
+    for step in (1.0, 0.1, 5e-3):
+        rest = simulate(robot, at(robot, 0.1), None, max(40 * step, 0.5), contact=contact, step=step)
+        assert rest.q[-1, 2] == pytest.approx(0.1 - G / 1e6, abs=1e-9)
+
+
+def test_errors_and_advice_fit_hard_contact() -> None:
+    robot = body().to(device="casadi")
+    with pytest.raises(torsor.SimulationError, match=r"a step below 0\.001 s, or weaker gains") as error:
+        simulate(robot, at(robot, 0.2), contact=RIGID, controller=[0, 0, 0, 0, 0, 1e12])
+    assert "implicit" not in str(error.value) and len(error.value.trajectory) == 1
+    for pairs in (None, 5):
+        with pytest.raises(ModelError, match=r"contact: pairs is .*; allowed: pairs of names"):
+            Contact(pairs=pairs)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="no link, frame or shape None"):
+        simulate(robot, at(robot, 0.2), contact=Contact(shapes=[None]))  # type: ignore[list-item]
+    with pytest.raises(ModelError, match="shapes overlap at the start"):
+        rollout(robot, at(robot, -1.0), np.zeros(6), 0.1, contact=RIGID)
+    with pytest.raises(ModelError, match=r"q0 has shape \(5,\); allowed: \(\.\.\., 7\)"):
+        rollout(robot, np.zeros(5), np.zeros(6), 0.1, contact=RIGID)
+
+
 def slope_below() -> Shape:
     pose = np.eye(4)
     pose[2, 3] = -10.0

@@ -35,8 +35,7 @@ def impulses(contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX,
     touching = distance + h * free[::3] < 0
     stuck = ca.DM([_REGULAR] + 2 * [_REGULAR if mu else _AWAY])
     for k in range(count):
-        size = ca.trace(blocks[k]) + _IMMOBILE
-        added[3 * k : 3 * k + 3] = ca.if_else(touching[k], stuck, _AWAY) * size
+        added[3 * k : 3 * k + 3] = ca.if_else(touching[k], stuck, _AWAY) * (ca.diag(blocks[k]) + _IMMOBILE)
     sticking = Sticking(mobility, added)
     held = -sticking.solve(given)
     left = mobility.read @ (mobility.write @ held) + given

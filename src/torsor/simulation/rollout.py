@@ -13,6 +13,7 @@ from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.compliant import added_contact
 from torsor.simulation.contact import Contact
+from torsor.simulation.contact_start import check_start
 from torsor.simulation.dynamics import compiled, forces, symbols
 from torsor.simulation.hard import hard_step
 from torsor.simulation.methods import STEPS
@@ -40,9 +41,10 @@ def rollout(
     Unlike ``simulate`` it neither checks nor copies what it computes: on a card (``robot.to(device="cuda")``) all
     states stay there, and no step waits for the one before. ``controller`` gives the generalised forces (nv) and
     ``external`` the wrenches (L, 6): a constant array (..., nv) or (..., L, 6), or a ``casadi.Function`` of (t, q, v),
-    which is compiled into the step. ``contact`` is that of ``simulate``; gradients go through it. ``stop`` is a
-    ``casadi.Function`` of (t, q, v) with one number: a rollout stays where it is once that number is negative.
-    ``method`` is "rk4", "implicit" or "sdirk" as in ``simulate``; steps are no longer than ``step`` (s). Every
+    which is compiled into the step. ``contact`` is that of ``simulate``; gradients go through it. Shapes that overlap at
+    the start are an error, but not on a card. ``stop`` is a ``casadi.Function`` of (t, q, v) with one number: a rollout
+    stays where it is once that number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in ``simulate``; steps
+    are no longer than ``step`` (s). Every
     ``record``-th state is returned, and the last one. Robots with loops are refused.
 
     Example:
@@ -84,6 +86,11 @@ def rollout(
     t, h = xp.asarray(instants.astype(dtype)), xp.asarray(np.array(duration / count, dtype))
     held = [xp.asarray(each, dtype) for each in (tau, loads) if each is not None]
     q, v = xp.asarray(q0, dtype), xp.asarray(v0, dtype)
+    for name, array, size in (("q0", q, robot.nq), ("v0", v, robot.nv)):
+        if array.shape[-1:] != (size,):
+            raise ModelError(describe(f"{name} has shape {array.shape}", where=where, allowed=f"(..., {size})"))
+    if contact is not None and xp is np:
+        check_start(robot, contact, np.asarray(q, dtype=float), None)
     cores = [1, 1, *([1] if tau is not None else []), *([2] if loads is not None else [])]
     batch = np.broadcast_shapes(*(each.shape[:-core] for each, core in zip((q, v, *held), cores, strict=True)))
     samples = [k for k in range(count + 1) if k % record == 0 or k == count]
