@@ -41,11 +41,11 @@ def rollout(
     Unlike ``simulate`` it neither checks nor copies what it computes: on a card (``robot.to(device="cuda")``) all
     states stay there, and no step waits for the one before. ``controller`` gives the generalised forces (nv) and
     ``external`` the wrenches (L, 6): a constant array (..., nv) or (..., L, 6), or a ``casadi.Function`` of (t, q, v),
-    which is compiled into the step. ``contact`` is that of ``simulate``; gradients go through it. Shapes that overlap at
-    the start are an error, but not on a card. ``stop`` is a ``casadi.Function`` of (t, q, v) with one number: a rollout
-    stays where it is once that number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in ``simulate``; steps
-    are no longer than ``step`` (s). Every
-    ``record``-th state is returned, and the last one. Robots with loops are refused.
+    which is compiled into the step. ``contact`` is that of ``simulate``; gradients go through it. Shapes that overlap
+    at the start are an error, but not on a card. ``stop`` is a ``casadi.Function`` of (t, q, v) with one number: a
+    rollout stays where it is once that number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in
+    ``simulate``; steps are no longer than ``step`` (s). Every ``record``-th state is returned, and the last one. Robots
+    with loops are refused.
 
     Example:
         >>> arm = torsor.library.two_link()
