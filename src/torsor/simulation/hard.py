@@ -32,12 +32,14 @@ import casadi as ca
 
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.recursions.composite import mass_matrix
+from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact
 from torsor.simulation.contact_points import ContactState
 from torsor.simulation.dynamics import step_function
 from torsor.simulation.free_motion import FreeMotion, free_motion, turned
 from torsor.simulation.impulses import impulses
+from torsor.simulation.methods import STEPS
 from torsor.simulation.mobility import Mobility
 
 
@@ -71,6 +73,16 @@ def hard_step(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Functio
     q_next = robot.function("chart")(free.q, shift)
     v_next = turned(Tree.of(robot), free.q, q_next, free.v + kick)
     return step_function("hard", robot, free.inputs, q_next, v_next, None)
+
+
+def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contact | None) -> ca.Function:
+    """Return the step of a method, or that of hard contact; raise ModelError for a method beside hard contact."""
+    if contact is None or contact.kind == "compliant":
+        return STEPS[method](robot, acting, None, None)
+    if method != "rk4":
+        what, fix = f'hard contact with method "{method}"', "leave the method out: it has a step of its own"
+        raise ModelError(describe(what, where=robot.name, fix=fix))
+    return hard_step(robot, acting, contact)
 
 
 def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:

@@ -15,7 +15,7 @@ from torsor.simulation.compliant import added_contact
 from torsor.simulation.contact import Contact
 from torsor.simulation.contact_start import check_start
 from torsor.simulation.dynamics import compiled, forces, symbols
-from torsor.simulation.hard import hard_step
+from torsor.simulation.hard import contact_step
 from torsor.simulation.methods import STEPS
 from torsor.simulation.rollouts import Rollout
 from torsor.simulation.setup import WHOLE
@@ -67,16 +67,11 @@ def rollout(
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
     label = f"rollout {method} {[each is not None for each in given]}"
 
-    hard = None if contact is None or contact.kind == "compliant" else contact
-    if hard is not None:
-        if method != "rk4":
-            what, fix = f'hard contact with method "{method}"', "leave the method out: it has a step of its own"
-            raise ModelError(describe(what, where=where, fix=fix))
-        label += f" hard {hard.key(robot)}"
+    if contact is not None and contact.kind == "hard":
+        label += f" hard {contact.key(robot)}"
 
     def make() -> ca.Function:
-        given = forces(robot, law, wrenches, False)
-        function = STEPS[method](robot, given, None, None) if hard is None else hard_step(robot, given, hard)
+        function = contact_step(robot, method, forces(robot, law, wrenches, False), contact)
         return function if halt is None else _halting(function, halt)
 
     kernel = compiled(robot, label, acting, make)
