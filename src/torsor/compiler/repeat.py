@@ -63,6 +63,7 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
     memory of outputs. All are arrays of float64; what all calls share may be broadcast.
 
     Example:
+        >>> import casadi as ca
         >>> x = ca.SX.sym("x")
         >>> kernel = torsor.compile(ca.Function("twice", [x], [2 * x]))
         >>> powers = np.ones((6, 1))
