@@ -215,8 +215,8 @@ def test_contact_with_bad_input_is_refused() -> None:
         simulate(robot, contact=Contact(pairs=["foot"]))  # type: ignore[list-item]
     with pytest.raises(ModelError, match="move together"):
         simulate(robot, contact=Contact(pairs=[("body", "body")]))
-    with pytest.raises(ModelError, match=r"'ground' \(box\) and 'body/0' \(box\)"):
-        simulate(body(SHAPES[2]), contact=Contact(Shape("box", (1, 1, 1))))
+    with pytest.raises(ModelError, match=r"'ground' \(cylinder\) and 'body/0' \(box\)"):
+        simulate(body(SHAPES[2]), contact=Contact(Shape("cylinder", (1, 1))))
 
 
 def test_overlap_at_the_start_names_the_shapes() -> None:

@@ -10,10 +10,12 @@ from torsor import ModelError, Shape, simulate
 from torsor.mechanism import Joint, Link
 from torsor.robot.load import build
 from torsor.simulation import Contact, rollout
+from torsor.spatial import make_pose
 
 G = 9.81
 BALL = Shape("sphere", (0.1,))
 RIGID = Contact(kind="hard", stiffness=1e7, friction=0.3, relaxation=0.0)
+SOFT = Contact(kind="hard", stiffness=1e5)
 
 
 def body(shape: Shape = BALL, inertia: float = 4e-3) -> Any:
@@ -91,6 +93,42 @@ def test_energy_never_grows_and_a_batch_is_its_rollouts() -> None:
     assert np.abs(alone.q - fall.q[3]).max() < 1e-12
 
 
+def hinged() -> Any:
+    """Two free bars on a hinge, with a ball at each of the far ends."""
+    ends = np.array([[-0.3, 0.0, 0.0], [0.3, 0.0, 0.0]])
+    links = [
+        Link(name, 1.0, end / 2, 8e-3 * np.eye(3), shapes=(Shape("sphere", (0.05,), make_pose(p=end)),))
+        for name, end in zip(("left", "right"), ends, strict=True)
+    ]
+    hinge = Joint("hinge", "revolute", "left", "right", axis=np.array([0.0, 1.0, 0.0]))
+    return build("hinged", links, [hinge], base="floating")
+
+
+def test_energy_of_bodies_on_a_hinge_grows_by_small_errors_that_vanish_with_the_step() -> None:
+    robot, k = hinged(), SOFT.stiffness
+    v0 = 2 * np.random.default_rng(1).normal(size=(20, 7))
+    q0, v0[:, 5] = at(robot, 0.3), -np.abs(v0[:, 5])
+    rises = []
+    for step in (2e-3, 5e-4):
+        fall = simulate(robot, q0, v0, 0.6, contact=SOFT, step=step)
+        poses = [robot.pose(fall.q, name) @ make_pose(p=[x, 0, 0]) for name, x in (("left", -0.3), ("right", 0.3))]
+        depth = np.maximum(0.05 - np.stack([pose[..., 2, 3] for pose in poses]), 0)
+        total = fall.energy + (0.5 * k * depth**2).sum(axis=0)
+        assert (np.abs(fall.external).max(axis=(1, 2, 3)) > 10.0).mean() > 0.8  # they do hit the ground
+        rises.append((total - np.minimum.accumulate(total, axis=-1)).max() / total[:, 0].mean())
+    assert rises[0] < 3e-4 and rises[1] < rises[0] / 3
+
+
+def test_free_flight_is_of_order_2() -> None:
+    robot, v0 = hinged(), 3 * np.random.default_rng(2).normal(size=7)
+    truth = simulate(robot, at(robot, 5.0), v0, 0.2, step=1e-3).q[-1]
+    errors = [
+        np.abs(simulate(robot, at(robot, 5.0), v0, 0.2, contact=SOFT, step=step).q[-1] - truth).max()
+        for step in (1e-2, 5e-3, 2.5e-3)
+    ]
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.1) and errors[1] / errors[2] == pytest.approx(4, rel=0.1)
+
+
 def test_gradients_go_through_impulses() -> None:
     robot, v0 = body(), np.array([0.3, 0.1, 0.2, 1.5, -0.2, -1.0])
     settings: dict[str, Any] = {"contact": Contact(kind="hard", stiffness=1e4, friction=0.2), "step": 5e-3}
@@ -134,6 +172,29 @@ def test_hard_contact_with_loops_methods_and_bad_numbers_is_refused() -> None:
     bars = bars.with_shapes(bars.link_names[0], [Shape("sphere", (1e-3,))])
     with pytest.raises(ModelError, match="hard contact with closed loops"):
         simulate(bars, bars.assemble([0.5], guess=[0.5, 1.0, 1.5]), contact=Contact(slope_below(), kind="hard"))
+
+
+def test_a_body_rests_whatever_the_step() -> None:
+    robot, contact = body().to(device="casadi"), Contact(kind="hard", stiffness=1e6)
+    for step in (1.0, 0.1, 5e-3):
+        rest = simulate(robot, at(robot, 0.1), None, max(40 * step, 0.5), contact=contact, step=step)
+        assert rest.q[-1, 2] == pytest.approx(0.1 - G / 1e6, abs=1e-9)
+
+
+def test_errors_and_advice_fit_hard_contact() -> None:
+    robot = body().to(device="casadi")
+    with pytest.raises(torsor.SimulationError, match=r"a step below 0\.001 s, or weaker gains") as error:
+        simulate(robot, at(robot, 0.2), contact=RIGID, controller=[0, 0, 0, 0, 0, 1e12])
+    assert "implicit" not in str(error.value) and len(error.value.trajectory) == 1
+    for pairs in (None, 5):
+        with pytest.raises(ModelError, match=r"contact: pairs is .*; allowed: pairs of names"):
+            Contact(pairs=pairs)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="no link, frame or shape None"):
+        simulate(robot, at(robot, 0.2), contact=Contact(shapes=[None]))  # type: ignore[list-item]
+    with pytest.raises(ModelError, match="shapes overlap at the start"):
+        rollout(robot, at(robot, -1.0), np.zeros(6), 0.1, contact=RIGID)
+    with pytest.raises(ModelError, match=r"q0 has shape \(5,\); allowed: \(\.\.\., 7\)"):
+        rollout(robot, np.zeros(5), np.zeros(6), 0.1, contact=RIGID)
 
 
 def slope_below() -> Shape:

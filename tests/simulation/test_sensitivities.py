@@ -5,7 +5,9 @@ import pytest
 
 import torsor
 from torsor.errors import ModelError
-from torsor.simulation import rollout, sensitivity, step_derivatives
+from torsor.mechanism import Link
+from torsor.robot.load import build
+from torsor.simulation import Contact, rollout, sensitivity, step_derivatives
 from torsor.simulation.sensitivities import _differentiated
 
 METHODS = ("rk4", "implicit", "sdirk")
@@ -63,7 +65,7 @@ def test_the_chain_rule_through_the_stages_is_the_derivative_of_the_traced_step(
     q, v, tau = state(robot)
     external = np.random.default_rng(1).normal(size=(len(robot.links), 6))
     A, B = step_derivatives(robot, q, v, tau, 0.05, external=external)
-    traced = _differentiated(robot, "rk4", True)(np.array(0.0), q, v, tau, external, np.array(0.05))
+    traced = _differentiated(robot, "rk4", True, None)(np.array(0.0), q, v, tau, external, np.array(0.05))
     expected = np.block([[*traced[:3]], [*traced[3:]]])
     np.testing.assert_allclose(np.hstack([A, B]), expected, rtol=0, atol=1e-11)
 
@@ -108,3 +110,22 @@ def test_no_steps_and_wrong_input_are_handled() -> None:
     ]:
         with pytest.raises(ModelError, match=words):
             call()
+
+
+@pytest.mark.parametrize("kind", ["compliant", pytest.param("hard", marks=pytest.mark.slow)])
+def test_derivatives_of_a_step_with_contact_are_those_of_differences(kind: str) -> None:
+    link = Link("ball", 1.0, np.array([0.01, 0.02, 0.0]), 4e-3 * np.eye(3), shapes=(torsor.Shape("sphere", (0.1,)),))
+    robot = build("ball", [link], [], base="floating").to(device="casadi")
+    contact = Contact(kind=kind, stiffness=1e4, friction=0.3, slip=0.1)
+    q, v, tau = robot.neutral(), np.array([0.3, 0.1, 0.2, 1.5, -0.2, -0.5]), np.full(6, 0.1)
+    q[2] = 0.0995
+
+    A, B = step_derivatives(robot, q, v, tau, 2e-3, contact=contact)
+    x = 1e-6 * np.vstack([np.zeros(18), np.eye(18), -np.eye(18)])
+    starts, forces = robot.integrate(q, x[:, :6]), tau + x[:, 12:]
+    run = rollout(robot, starts, v + x[:, 6:12], 2e-3, controller=forces, contact=contact, step=2e-3)
+    ends = np.hstack([robot.difference(run.q[0, -1], run.q[:, -1]), run.v[:, -1]])
+    slopes = (ends[1:19] - ends[19:]).T / 2e-6
+    assert np.abs(np.hstack([A, B]) - slopes).max() < 1e-6 * max(1.0, np.abs(slopes).max())
+    assert np.abs(A[11, 5]) > 1.0  # the ground pushes
+    assert np.array_equal(sensitivity(robot, q, v, np.tile(tau, (3, 1)), 2e-3, contact=contact).A[0], A)

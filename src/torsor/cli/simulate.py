@@ -7,6 +7,7 @@ from rich.console import Console
 
 from torsor import view
 from torsor.cli.command import Command
+from torsor.cli.contacts import add_contact, given_contact
 from torsor.cli.controllers import add_controller, given_controller
 from torsor.cli.outputs import (
     add_json,
@@ -37,6 +38,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
         text = f"{what} (default: zero){active}"
         parser.add_argument(f"--{name}", type=float, nargs="+", metavar="NUMBER", help=text)
     add_controller(parser)
+    add_contact(parser)
     parser.add_argument("--output", type=Path, help="write the trajectory to this .npz or .csv file")
     parser.add_argument("--plot", type=Path, help="write a plot to this file")
     add_report(parser)
@@ -61,7 +63,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     controller = given_controller(arguments, robot, q0)
     if arguments.control_period is not None:
         settings["control_period"] = arguments.control_period
-    trajectory = simulate(robot, q0, v0, controller=controller, **settings)
+    trajectory = simulate(robot, q0, v0, controller=controller, **settings, **given_contact(arguments))
     console.print(view.motion_table(trajectory))
     if arguments.output is not None:
         trajectory.save(arguments.output)
@@ -96,5 +98,6 @@ _SUMMARY = "simulate a robot from an initial state, save or plot the motion"
 _EXAMPLES = (
     "torsor simulate two_link --q0 0.3 -1.2 --v0 1 0 --duration 0.1 --plot fall.png",
     "torsor simulate two_link --controller computed-torque --bandwidth 20 --target 1 1 --output reach.npz",
+    "torsor simulate robot.urdf --base floating --q0 0 0 0.5 0 0 0 1 --contact hard --friction 0.4 --slope 0.2",
 )
 SIMULATE = Command("simulate", _SUMMARY, _add_arguments, _run, SIMULATED, _EXAMPLES)

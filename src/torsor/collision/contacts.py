@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.checks import instance_of
+from torsor.collision.box_contacts import box_contacts
 from torsor.collision.closed_forms import Closest, axis_ends, box_corners, closest, is_closed, on_plane
 from torsor.collision.hulls import hull_of
 from torsor.errors import ModelError, describe
@@ -28,14 +29,15 @@ def has_contact_points(a: Shape, b: Shape) -> bool:
         True
     """
     kinds = {instance_of(each, Shape, "points of contact", "shape").shape for each in (a, b)}
-    return is_closed(a.shape, b.shape) or kinds == {"plane", "mesh"}
+    return is_closed(a.shape, b.shape) or kinds in ({"plane", "mesh"}, {"box"})
 
 
 def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
     """Return the points of contact of two shapes, whose links have the poses A and B (4 x 4, or 3 x 4) in base axes.
 
     ``normal`` is from a to b. On a plane: 1 point of a sphere or ellipsoid, 2 of a capsule, 6 of a cylinder, 8 of a
-    box, the vertices of a small mesh. Other pairs with a closed form have one point; all others are an error.
+    box, the vertices of a small mesh. Two boxes have 12 (``box_contacts``). Other pairs with a closed form have one
+    point; all others are an error.
 
     Example:
         >>> ground, box = Shape("plane"), Shape("box", (1.0, 1.0, 0.4))
@@ -45,11 +47,13 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
     """
     if not has_contact_points(a, b):
         text = f"a {a.shape} and a {b.shape} have no points of contact in closed form"
-        allowed = "planes with any other shape; spheres, capsules; spheres with boxes and cylinders"
+        allowed = "planes with any other shape; spheres, capsules; boxes; spheres with boxes and cylinders"
         raise ModelError(describe(text, allowed=allowed, fix="use capsules or spheres for one of them"))
     if b.shape == "plane":
         return [each.flipped for each in contact_points(b, B, a, A)]
     first, second = _moved(A, a), _moved(B, b)
+    if a.shape == b.shape == "box":
+        return box_contacts(first, a.size, second, b.size)
     if a.shape != "plane" or b.shape in ("sphere", "ellipsoid"):
         return [closest(a.shape, first, a.size, b.shape, second, b.size)]
     up = first[:3, 2]

@@ -127,6 +127,16 @@ class Kernel:
         self._plain = self.ufunc is not None and dtype == "float64" and not reshaped
         self._one_thread = self._plain and self._most_threads == 1
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is machine code that takes arrays of float64 as they are."""
+        return self._plain
+
+    @property
+    def most_threads(self) -> int:
+        """The largest number of threads that share a batch."""
+        return self._most_threads
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the CasADi function: machine code is compiled again, or found in the cache, where it is unpickled."""
         try:

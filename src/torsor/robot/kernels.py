@@ -97,12 +97,14 @@ class Kernels:
         shapes: Callable[[Signature], Shapes] | None = None,
         label: Callable[[], str] | None = None,
         quick: bool = False,
+        width: int | None = None,
     ) -> AnyKernel:
         """Return the compiled function under a key.
 
         ``label`` gives a text that is the same for the same function in every process (the key's repr, by default): it
         names the code on disk. ``shapes`` gives the shapes of one state's inputs and outputs, by default those of
         CasADi's matrices. ``quick`` is for large functions that are called a few hundred times: see ``Kernel``.
+        ``width`` is the number of states that are computed at a time; the key must tell it.
         """
         found = self._kernels.get(key)
         if found is None:
@@ -115,7 +117,9 @@ class Kernels:
                     if isinstance(source, ca.Function):
                         keep(name, source, ())  # the code of each layout of arrays is stored when it is written
                     return CudaKernel(source, self.target.dtype, inputs, outputs, name)
-                return Kernel(source, **vars(self.target), inputs=inputs, outputs=outputs, key=name, quick=quick)
+                return Kernel(
+                    source, **vars(self.target), inputs=inputs, outputs=outputs, width=width, key=name, quick=quick
+                )
 
             if stored is not None:
                 found = made(stored)

@@ -17,6 +17,7 @@ from torsor.robot.robot import Robot
 
 KINDS = ("compliant", "hard")
 _WHERE = "contact"
+_PAIRS = 'pairs of names of links, frames or shapes, or "all"'
 
 
 class Touch(NamedTuple):
@@ -76,6 +77,8 @@ class Contact:
             for name in ("dissipation", "friction", "relaxation")
         }
         checked["exponent"] = number(self.exponent, _WHERE, "exponent", least=1.0, most=3.0)
+        if not isinstance(self.pairs, (str, Sequence)):
+            raise ModelError(describe(f"pairs is {self.pairs!r}", where=_WHERE, allowed=_PAIRS))
         whole_number(self.sweeps, _WHERE, "sweeps", least=0, most=1000)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -96,11 +99,11 @@ class Contact:
         if self.ground:
             plane = Shape("plane") if isinstance(self.ground, bool) else self.ground
             fixed.insert(0, Placed(replace(plane, name="ground"), -1, "ground", "ground"))
-        names = [None] if self.shapes is None else several(self.shapes)
-        chosen = dict[int, None]()
-        for name in names:
-            own = range(len(placed)) if name is None else named_shapes(robot, placed, name)
-            chosen |= dict.fromkeys(k for k in own if placed[k].link >= 0)
+        if self.shapes is None:
+            named = list(range(len(placed)))
+        else:
+            named = [k for name in several(self.shapes) for k in named_shapes(robot, placed, name)]
+        chosen = dict.fromkeys(k for k in named if placed[k].link >= 0)
         found = [Touch(under, placed[k]) for under in fixed for k in chosen]
         found += [Touch(placed[a], placed[b]) for a, b in self._pairs(robot, placed)]
         if not found:
@@ -123,8 +126,7 @@ class Contact:
         for pair in self.pairs:
             a, b = several(pair) if len(several(pair)) == 2 else (None, None)
             if not isinstance(a, str) or not isinstance(b, str):
-                allowed = 'pairs of names of links, frames or shapes, or "all"'
-                raise ModelError(describe(f"pairs has {pair!r}", where=_WHERE, allowed=allowed))
+                raise ModelError(describe(f"pairs has {pair!r}", where=_WHERE, allowed=_PAIRS))
             sides = (named_shapes(robot, placed, name) for name in (a, b))
             first, second = (list(side) for side in sides)
             moving = [(i, j) for i in first for j in second if placed[i].link != placed[j].link]

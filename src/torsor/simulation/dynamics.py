@@ -7,12 +7,15 @@ import casadi as ca
 
 from torsor.compiler import AnyKernel, Signature
 from torsor.compiler.cache import source_hash
+from torsor.compiler.llvm.native import vector_width
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.index_one import closed_forward_dynamics, projected_end
 from torsor.robot.robot import Robot
 from torsor.simulation.prescribed import Prescribed
 from torsor.simulation.sources import Source
+
+NARROW = 2  # states at a time of a kernel for single ones: the least that the compiler takes
 
 
 def held_inputs(controller: Source, external: Source, sampled: bool) -> tuple[bool, bool]:
@@ -123,8 +126,9 @@ def closed(
     sampled: bool,
     make: Callable[[], ca.Function],
     prescribed: Prescribed | None = None,
+    single: bool = False,
 ) -> AnyKernel:
-    """Return the kernel of a function of the acting forces, with the traced sources inlined."""
+    """Return the kernel of a function of the acting forces, with the traced sources inlined; see ``compiled``."""
     name = name if prescribed is None else f"{name} {prescribed.v}"
     holds = held_inputs(controller, external, sampled)
     sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
@@ -132,11 +136,18 @@ def closed(
     added = [each.added for each in (controller, external) if each.added is not None]
     label = f"{name} {holds} {[each.function is not None for each in sources]} {[each.name() for each in added]}"
     label += " saturated" * (controller.limit is not None)
-    return compiled(robot, label, [*traced, *added], make)
+    return compiled(robot, label, [*traced, *added], make, single)
 
 
-def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function]) -> AnyKernel:
-    """Return a kernel of the robot; its cache key is its name and the traced functions in it."""
+def compiled(
+    robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function], single: bool = False
+) -> AnyKernel:
+    """Return a kernel of the robot; its cache key is its name and the traced functions in it.
+
+    ``single`` is for one state at a time: of a wide vector it would use one lane, and the others take time.
+    """
+    width = NARROW if single and vector_width("float64") > NARROW else None
+    name += " single" * (width is not None)
     digest = hashlib.sha256("".join(source.serialize() for source in sources).encode()).hexdigest()
 
     def shapes(signature: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
@@ -145,7 +156,7 @@ def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Call
         inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))
         return inputs, outputs
 
-    return robot.kernels.kernel(("simulation", name, digest, source_hash("simulation")), make, shapes)
+    return robot.kernels.kernel(("simulation", name, digest, source_hash("simulation")), make, shapes, width=width)
 
 
 def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:

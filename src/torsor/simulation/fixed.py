@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.compiler import AnyKernel, Kernel
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.simulation.dynamics import closed, forces, held_inputs
 from torsor.simulation.events import EventDetector, Index, State, StateAt
 from torsor.simulation.hard import hard_step
 from torsor.simulation.loop_projection import LoopStep
+from torsor.simulation.marching import can_march, run_marching
 from torsor.simulation.methods import STEPS
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder, thinning
@@ -34,7 +36,9 @@ def samples_of(setup: Setup) -> tuple[int, int]:
 
 def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetector, bar: Bar) -> str:
     """Integrate, record every ``every``-th step, and return the status."""
-    step, step_of = _stepper(setup)
+    step, step_of, kernel = _stepper(setup)
+    if can_march(setup, kernel, detector):
+        return run_marching(setup, cast(Kernel, kernel), recorder, every, bar)
     law, law_external = python_controller(setup), setup.external.call
     tau, external = setup.controller.array, setup.external.array
     q, v, done = setup.q, setup.v, 0
@@ -78,8 +82,11 @@ def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetec
 Step = Callable[..., tuple[Array, Array]]
 
 
-def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step]]:
-    """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and a function index -> step of one."""
+def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | None]:
+    """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and a function index -> step of one.
+
+    The third is the kernel of the step, None with loops.
+    """
     robot, sources, prescribed = setup.robot, (setup.controller, setup.external), setup.prescribed
     hard, method = setup.hard, setup.settings.method
 
@@ -87,9 +94,13 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step]]:
         acting = forces(robot, *sources, setup.is_sampled)
         return STEPS[method](robot, acting, choice, prescribed) if hard is None else hard_step(robot, acting, hard)
 
-    def kernel(choice: ClosureChoice | None) -> Callable[..., Any]:
+    def compiled(choice: ClosureChoice | None) -> AnyKernel:
         name = f"{method} {choice}" if hard is None else f"hard {hard.key(robot)}"
-        direct = closed(robot, name, *sources, setup.is_sampled, lambda: make(choice), prescribed).direct
+        single = not setup.batch and not robot.loops
+        return closed(robot, name, *sources, setup.is_sampled, lambda: make(choice), prescribed, single)
+
+    def kernel(choice: ClosureChoice | None) -> Callable[..., Any]:
+        direct = compiled(choice).direct
         if prescribed is None:
             return direct
         return lambda t, q, v, *rest: direct(
@@ -98,11 +109,11 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step]]:
 
     if not robot.loops:
         plain = kernel(None)
-        return plain, lambda index: plain
+        return plain, lambda index: plain, compiled(None)
     cores = (robot.nv,), (len(robot.links), 6)
     acting = [core for core, holds in zip(cores, held_inputs(*sources, setup.is_sampled), strict=True) if holds]
     step = LoopStep(robot, setup.choices, kernel, setup.q, acting)
-    return step, step.of
+    return step, step.of, None
 
 
 def _interpolation(

@@ -1,49 +1,54 @@
 """Hard contact: a step in velocities and impulses, with Coulomb's cone, by projected Gauss-Seidel, in one kernel.
 
-With the velocities u (3 per point, normal n and two tangents) of the points of contact, u = J v, a step of length h is
+A step of length h first goes to (q*, v*), its end without contact (``free_motion``, of order 2); forces change the
+velocities by w. There, with the velocities u = J v of the points of contact (3 each: normal n and two tangents), M and
+the distances of shapes, impulses p are added:
 
-    v+ = v + M^-1 (h (tau - C v - g - friction + external) + J^T p)             q+ = q + h v+ (on the group)
-    0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = distance / (h + r), / h if positive
+    v+ = v* + M^-1 J^T p
+    0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = x / (h + r), x / h if positive
     |p_t| <= mu p_n,   p_t opposes u_t+ where they are equal, and u_t+ = 0 inside the cone
 
-(Stewart and Trinkle 1996; Anitescu and Potra 1997). The normal direction is relaxed as a spring k with damping k r,
-both taken at the end of the step, so that any stiffness is stable: a weight F rests at the depth F / k, and penetration
-vanishes in the time r. There is no restitution. Friction is not relaxed: what sticks does not creep.
+(Stewart and Trinkle 1996; Anitescu and Potra 1997), x = distance - h u_n* + h/2 (J w)_n. The normal is relaxed
+as a spring k with damping k r, both taken at the end of the step, so that any stiffness is stable: a weight F rests at
+the depth F / k, and penetration vanishes in the time r. There is no restitution. Friction is not relaxed: what sticks
+does not creep. The positions follow the impulses, but those p_w that only hold what touches against w move it by half:
 
-The impulses are found in two parts. The first guess is the impulse with which every point that touches sticks, one
-factorisation of G = J M^-1 J^T. Then sweeps of projected Gauss-Seidel over the points: the normal impulse, then the
-tangential one with a step of 1 over the larger eigenvalue of its block of G, projected onto the disc mu p_n. Every
-subproblem is convex, and all of it is a fixed sequence of operations, for batches as for a single motion.
+    q+ = q* + h M^-1 J^T (p - p_w / 2)          J w + G p_w = 0 where shapes touch
+
+so that impacts do not penetrate, what rests does not move, and all other motion is of order 2. Impulses take the energy
+p^T G p / 2 and what friction and spring take. The rest of the step changes it by errors of order h^2 in flight, and of
+order h where points that touch are accelerated by velocity products: docs/contact.md has their size.
+
+The impulses are found in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every point
+that touches sticks, one factorisation of G = J M^-1 J^T. Then sweeps of projected Gauss-Seidel over the points: the
+normal impulse, then the tangential one with a step of 1 over the larger eigenvalue of its block of G, projected onto
+the disc mu p_n. Every subproblem is convex, and all of it is a fixed sequence of operations, for batches as for a
+single motion.
 """
 
 from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.dynamics import Body, Tree, lean
-from torsor.dynamics.loops.factors import Squares
+from torsor.dynamics import Tree, lean
 from torsor.dynamics.recursions.composite import mass_matrix
-from torsor.dynamics.recursions.kinematics import symmetric
-from torsor.dynamics.recursions.newton_euler import inverse_dynamics
+from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact
 from torsor.simulation.contact_points import ContactState
-from torsor.simulation.dynamics import step_function, symbols
-from torsor.spatial import cross
-
-# Relative to its diagonal, what makes G regular in the first guess: points may be more than the motion can tell apart.
-_REGULAR = 1e-6
-# Relative to the diagonal of G, the compliance in the first guess of a point that does not touch.
-_AWAY = 1e9
-# 1/kg: that of a point that cannot move in some direction. Also keeps derivatives of square roots finite at zero.
-_IMMOBILE = 1e-12
+from torsor.simulation.dynamics import step_function
+from torsor.simulation.free_motion import FreeMotion, free_motion, turned
+from torsor.simulation.impulses import impulses
+from torsor.simulation.methods import STEPS
+from torsor.simulation.mobility import Mobility
 
 
 class _Solved(NamedTuple):
-    """A step: inputs by name, velocities at its end (in the axes of its start), wrenches (L x 6) of contact in it."""
+    """A step: without contact, what impulses change its velocities and positions by, wrenches (L x 6) of contact."""
 
-    inputs: dict[str, ca.SX]
-    v_next: ca.SX
+    free: FreeMotion
+    kick: ca.SX
+    shift: ca.SX
     wrenches: ca.SX
 
 
@@ -64,96 +69,40 @@ def tangents(normal: ca.SX) -> ca.SX:
 
 def hard_step(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with hard contact."""
-    found = _solved(robot, acting, contact)
-    q, h, v = found.inputs["q"], found.inputs["h"], found.v_next
-    q_next, v_next = robot.function("integrate")(q, h * v), ca.SX(v)
-    for body in _free(Tree.of(robot)):
-        before, after = (body.joint.kind.transform(body.position(each), body.joint.pitch)[0] for each in (q, q_next))
-        origin, linear = range(body.q.start, body.q.start + 3), range(body.v.start + 3, body.v.start + 6)
-        along = before @ v[linear]
-        q_next[origin], v_next[linear] = q[origin] + h * along, after.T @ along
-    return step_function("hard", robot, found.inputs, q_next, v_next, None)
+    free, kick, shift, _ = _solved(robot, acting, contact)
+    q_next = robot.function("chart")(free.q, shift)
+    v_next = turned(Tree.of(robot), free.q, q_next, free.v + kick)
+    return step_function("hard", robot, free.inputs, q_next, v_next, None)
 
 
-def _free(tree: Tree) -> list[Body]:
-    """Return the bodies that are free to move."""
-    return [body for body in tree.bodies if body.joint.type == "free"]
+def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contact | None) -> ca.Function:
+    """Return the step of a method, or that of hard contact; raise ModelError for a method beside hard contact."""
+    if contact is None or contact.kind == "compliant":
+        return STEPS[method](robot, acting, None, None)
+    if method != "rk4":
+        what, fix = f'hard contact with method "{method}"', "leave the method out: it has a step of its own"
+        raise ModelError(describe(what, where=robot.name, fix=fix))
+    return hard_step(robot, acting, contact)
 
 
 def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
     """Return the wrenches (L x 6) of contact in the step from (t, q, v, [tau], [external], h): impulses / h."""
     found = _solved(robot, acting, contact)
-    inputs, wrenches = found.inputs, ca.cse(ca.densify(found.wrenches))
+    inputs, wrenches = found.free.inputs, ca.cse(ca.densify(found.wrenches))
     return ca.Function("hard_contact", list(inputs.values()), [wrenches], list(inputs), ["contact"])
 
 
 def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> _Solved:
-    t, q, v, *held = symbols(acting)
-    h = ca.SX.sym("h")
-    inputs = dict(zip([*acting.name_in(), "h"], [t, q, v, *held, h], strict=True))
-    tau, *external = acting.call([t, q, v, *held])
-    state = ContactState(Tree.of(robot), contact.touches(robot), q, v)
+    free = free_motion(robot, acting)
+    h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
+    state = ContactState(Tree.of(robot), contact.touches(robot), free.q, velocity)
     frames = [ca.horzcat(each.normal, tangents(each.normal)) for each in state.points]
-    J = ca.vertcat(*(ca.jacobian(frame.T @ each.velocity, v) for frame, each in zip(frames, state.points, strict=True)))
-    tree = lean(Tree.of(robot))
-    mass = Squares(mass_matrix(tree, q), list(reversed(range(tree.nv))))
-    force = tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external[0] if external else None)
-    Z = ca.vertcat(*mass.forth(J[:, mass.order].T))
-    u = ca.vertcat(*mass.forth(h * force[mass.order]))
-    r = 1 / mass.D
-    G = symmetric(Z.T @ (ca.diag(r) @ Z))
-    # Velocities of free bodies are in their own axes. The step keeps the axes of its start and turns them at its end:
-    # otherwise a body that spins would gain energy from the acceleration omega x v of its axes.
-    kept = ca.SX(v)
-    for body in _free(tree):
-        start = body.v.start
-        kept[start + 3 : start + 6] += h * cross(v[start : start + 3], v[start + 3 : start + 6])
-    free = J @ kept + Z.T @ (u * r)
-    distance = ca.vertcat(*(each.distance for each in state.points))
-    p = _impulses(contact, G, free, distance, h)
-    v_next = kept + mass.placed(mass.back(ca.vertsplit((u + Z @ p) * r), 1))
-    parts = ca.vertsplit(p, 3)
-    forces = [frame @ part / h for frame, part in zip(frames, parts, strict=True)]
-    return _Solved(inputs, v_next, state.wrenches(forces))
-
-
-def _impulses(contact: Contact, G: ca.SX, free: ca.SX, distance: ca.SX, h: ca.SX) -> ca.SX:
-    """Return the impulses (3 K x 1) of K points, from their velocities without contact and their distances."""
-    count, soft = distance.numel(), 1 / (contact.stiffness * h * (h + contact.relaxation))
-    drift = distance / ca.if_else(distance > 0, h, h + contact.relaxation)
-    touching = distance + h * free[::3] < 0
-    wanted = ca.SX(free)
-    wanted[::3] = free[::3] + drift
-    added = ca.SX.zeros(3 * count, 1)
-    for k in range(count):
-        size = G[3 * k, 3 * k] + G[3 * k + 1, 3 * k + 1] + G[3 * k + 2, 3 * k + 2] + _IMMOBILE
-        added[3 * k : 3 * k + 3] = ca.if_else(touching[k], _REGULAR, _AWAY) * size
-    added[::3] += soft
-    guess = -Squares(G + ca.diag(added)).solve(wanted)
-    p = [ca.SX(each) for each in ca.vertsplit(guess)]
-    mu = contact.friction
-    for k in range(count):
-        p[3 * k] = ca.fmax(p[3 * k], 0)
-        p[3 * k + 1 : 3 * k + 3] = _on_disc(p[3 * k + 1], p[3 * k + 2], mu * p[3 * k])
-    rows = [G[i, :] for i in range(3 * count)]
-    for _ in range(contact.sweeps):
-        for k in range(count):
-            n, a, b = 3 * k, 3 * k + 1, 3 * k + 2
-            rate = rows[n] @ ca.vertcat(*p) + wanted[n] + soft * p[n]
-            p[n] = ca.fmax(p[n] - rate / (G[n, n] + soft), 0)
-            if not mu:
-                continue
-            mean, half = (G[a, a] + G[b, b]) / 2, (G[a, a] - G[b, b]) / 2
-            step = 1 / (mean + ca.sqrt(half**2 + G[a, b] ** 2 + _IMMOBILE**2))
-            now = ca.vertcat(*p)
-            x, y = (p[i] - step * (rows[i] @ now + wanted[i]) for i in (a, b))
-            p[a], p[b] = _on_disc(x, y, mu * p[n])
-    return ca.vertcat(*p)
-
-
-def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the point of a disc about 0 that is nearest to (x, y)."""
-    length = ca.sqrt(x**2 + y**2 + _IMMOBILE**2)
-    outside = length > radius
-    scale = ca.if_else(outside, radius / ca.if_else(outside, length, 1), 1)
-    return scale * x, scale * y
+    points = [frame.T @ each.velocity for frame, each in zip(frames, state.points, strict=True)]
+    J = ca.jacobian(ca.vertcat(*points), velocity)
+    mobility = Mobility(mass_matrix(lean(Tree.of(robot)), free.q), J)
+    u, change = J @ free.v, J @ free.change
+    distance = ca.vertcat(*(each.distance for each in state.points)) - h * u[::3] + h / 2 * change[::3]
+    p, held = impulses(contact, mobility, u, distance, change, h)
+    kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
+    forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
+    return _Solved(free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces))

@@ -72,6 +72,17 @@ class Recorder:
         self.times[k] = t
         self.count = k + 1
 
+    def extend(self, times: Array, q: Array, v: Array, tau: Array | None, external: Array | None) -> None:
+        """Add samples (T, ..., n) at later times; the held forces are the same in all of them."""
+        rows = slice(self.count, self.count + len(times))
+        self.times[rows] = times
+        self.q[..., rows, :], self.v[..., rows, :] = np.moveaxis(q, 0, -2), np.moveaxis(v, 0, -2)
+        if self.tau is not None and tau is not None:
+            self.tau[..., rows, :] = tau[..., None, :]
+        if self.external is not None and external is not None:
+            self.external[..., rows, :, :] = external[..., None, :, :]
+        self.count += len(times)
+
     def trajectory(self, status: str, events: tuple[Crossings, ...]) -> Trajectory:
         """Return the samples so far; traced forces and the accelerations are evaluated here."""
         robot, count = self.setup.robot, self.count

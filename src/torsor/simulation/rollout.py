@@ -13,8 +13,9 @@ from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.compliant import added_contact
 from torsor.simulation.contact import Contact
+from torsor.simulation.contact_start import check_start
 from torsor.simulation.dynamics import compiled, forces, symbols
-from torsor.simulation.hard import hard_step
+from torsor.simulation.hard import contact_step
 from torsor.simulation.methods import STEPS
 from torsor.simulation.rollouts import Rollout
 from torsor.simulation.setup import WHOLE
@@ -40,10 +41,11 @@ def rollout(
     Unlike ``simulate`` it neither checks nor copies what it computes: on a card (``robot.to(device="cuda")``) all
     states stay there, and no step waits for the one before. ``controller`` gives the generalised forces (nv) and
     ``external`` the wrenches (L, 6): a constant array (..., nv) or (..., L, 6), or a ``casadi.Function`` of (t, q, v),
-    which is compiled into the step. ``contact`` is that of ``simulate``; gradients go through it. ``stop`` is a
-    ``casadi.Function`` of (t, q, v) with one number: a rollout stays where it is once that number is negative.
-    ``method`` is "rk4", "implicit" or "sdirk" as in ``simulate``; steps are no longer than ``step`` (s). Every
-    ``record``-th state is returned, and the last one. Robots with loops are refused.
+    which is compiled into the step. ``contact`` is that of ``simulate``; gradients go through it. Shapes that overlap
+    at the start are an error, but not on a card. ``stop`` is a ``casadi.Function`` of (t, q, v) with one number: a
+    rollout stays where it is once that number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in
+    ``simulate``; steps are no longer than ``step`` (s). Every ``record``-th state is returned, and the last one. Robots
+    with loops are refused.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -65,16 +67,11 @@ def rollout(
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
     label = f"rollout {method} {[each is not None for each in given]}"
 
-    hard = None if contact is None or contact.kind == "compliant" else contact
-    if hard is not None:
-        if method != "rk4":
-            what, fix = f'hard contact with method "{method}"', "leave the method out: it has a step of its own"
-            raise ModelError(describe(what, where=where, fix=fix))
-        label += f" hard {hard.key(robot)}"
+    if contact is not None and contact.kind == "hard":
+        label += f" hard {contact.key(robot)}"
 
     def make() -> ca.Function:
-        given = forces(robot, law, wrenches, False)
-        function = STEPS[method](robot, given, None, None) if hard is None else hard_step(robot, given, hard)
+        function = contact_step(robot, method, forces(robot, law, wrenches, False), contact)
         return function if halt is None else _halting(function, halt)
 
     kernel = compiled(robot, label, acting, make)
@@ -84,6 +81,11 @@ def rollout(
     t, h = xp.asarray(instants.astype(dtype)), xp.asarray(np.array(duration / count, dtype))
     held = [xp.asarray(each, dtype) for each in (tau, loads) if each is not None]
     q, v = xp.asarray(q0, dtype), xp.asarray(v0, dtype)
+    for name, array, size in (("q0", q, robot.nq), ("v0", v, robot.nv)):
+        if array.shape[-1:] != (size,):
+            raise ModelError(describe(f"{name} has shape {array.shape}", where=where, allowed=f"(..., {size})"))
+    if contact is not None and xp is np:
+        check_start(robot, contact, np.asarray(q, dtype=float), None)
     cores = [1, 1, *([1] if tau is not None else []), *([2] if loads is not None else [])]
     batch = np.broadcast_shapes(*(each.shape[:-core] for each, core in zip((q, v, *held), cores, strict=True)))
     samples = [k for k in range(count + 1) if k % record == 0 or k == count]

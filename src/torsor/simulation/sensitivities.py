@@ -31,7 +31,10 @@ from torsor.dynamics.recursions.configuration import chart_carry, chart_rate, ch
 from torsor.dynamics.requests.forms import jacobians
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
+from torsor.simulation.compliant import added_contact
+from torsor.simulation.contact import Contact
 from torsor.simulation.dynamics import compiled, forces, symbols
+from torsor.simulation.hard import contact_step
 from torsor.simulation.methods import STEPS
 from torsor.simulation.runge_kutta import STAGES
 from torsor.simulation.sources import Source
@@ -45,13 +48,16 @@ def step_derivatives(
     dt: float,
     method: str = "rk4",
     external: ArrayLike | None = None,
+    contact: Contact | None = None,
 ) -> tuple[Array, Array]:
     """Return (A, B) of one step of length ``dt`` (s): (..., 2 nv, 2 nv) and (..., 2 nv, nv).
 
     They are the exact derivatives of the state (q, v) after a step of ``method`` ("rk4", "implicit" or "sdirk"), by the
     state before (A) and by the forces ``tau`` (..., nv), which are constant during the step (B). Changes of q, before
-    and after, are along ``integrate``. ``external`` (..., L, 6) are wrenches that are fixed in their links. The large
-    code of the implicit methods takes long to compile for robots with many joints. Robots with loops are refused.
+    and after, are along ``integrate``. ``external`` (..., L, 6) are wrenches that are fixed in their links. ``contact``
+    is that of ``simulate``: the derivatives are those of the forces or impulses as they are computed, one-sided where
+    contact begins or ends. The large code of the implicit methods and of contact takes long to compile for robots with
+    many joints. Robots with loops are refused.
 
     Example:
         >>> mass = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
@@ -61,9 +67,9 @@ def step_derivatives(
     """
     given, wrenches = _checked(robot, q, v, tau, method, external)
     h = positive(dt, robot.name, "dt")
-    if method == "rk4":
+    if method == "rk4" and contact is None:
         return _runge_kutta(robot, given, wrenches, h)
-    kernel = _differentiated(robot, method, external is not None)
+    kernel = _differentiated(robot, method, external is not None, contact)
     n = robot.nv
     q_q, q_v, q_tau, v_q, v_v, v_tau = kernel(np.array(0.0), *given, *wrenches, np.array(h))
     A = np.empty((*q_q.shape[:-2], 2 * n, 2 * n), q_q.dtype)
@@ -114,6 +120,7 @@ def sensitivity(
     dt: float,
     method: str = "rk4",
     external: ArrayLike | None = None,
+    contact: Contact | None = None,
 ) -> Sensitivity:
     """Return a rollout from (q0, v0) with forces ``tau`` (..., T, nv), one row a step, and its derivatives.
 
@@ -137,7 +144,7 @@ def sensitivity(
         raise ModelError(describe(f"external has shape {wrenches[0].shape}", where=robot.name, allowed=allowed))
     loads = [np.broadcast_to(each, (*each.shape[:-3], count, *each.shape[-2:])) for each in wrenches]
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], rows.shape[:-2], *(each.shape[:-3] for each in loads))
-    kernel, dtype = _step(robot, method, external is not None), robot.target.dtype
+    kernel, dtype = _step(robot, method, external is not None, contact), robot.target.dtype
     states = [np.empty((*batch, count + 1, size), dtype) for size in (robot.nq, robot.nv)]
     for whole, start in zip(states, (q, v), strict=True):
         whole[..., 0, :] = start
@@ -151,7 +158,7 @@ def sensitivity(
         found, fix = "the rollout of a sensitivity is not finite", "take smaller steps, or smaller forces"
         raise ModelError(describe(found, where=robot.name, fix=fix))
     load = loads[0] if loads else None
-    A, B = step_derivatives(robot, q[..., :-1, :], v[..., :-1, :], rows, float(h), method, load)
+    A, B = step_derivatives(robot, q[..., :-1, :], v[..., :-1, :], rows, float(h), method, load, contact)
     return Sensitivity(q, v, A, B)
 
 
@@ -228,23 +235,24 @@ def _runge_kutta(robot: Robot, given: list[Array], wrenches: list[Array], h: flo
     return whole[..., : 2 * n], whole[..., 2 * n :]
 
 
-def _made(robot: Robot, method: str, loaded: bool) -> ca.Function:
+def _made(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> ca.Function:
     """Return the step of a method with constant forces, and wrenches if it is ``loaded``."""
     wrenches = Source(array=np.zeros((len(robot.links), 6))) if loaded else Source()
-    return STEPS[method](robot, forces(robot, Source(array=np.zeros(robot.nv)), wrenches, False), None, None)
+    wrenches = wrenches._replace(added=added_contact(robot, contact))
+    return contact_step(robot, method, forces(robot, Source(array=np.zeros(robot.nv)), wrenches, False), contact)
 
 
-def _step(robot: Robot, method: str, loaded: bool) -> AnyKernel:
-    """Return the kernel of a step: that of ``rollout``, whose name it has."""
-    label = f"rollout {method} {[True, loaded, False, False, False]}"
-    return compiled(robot, label, (), lambda: _made(robot, method, loaded))
+def _step(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> AnyKernel:
+    """Return the kernel of a step."""
+    key = "" if contact is None else contact.key(robot)
+    return compiled(robot, f"step {method} {loaded} {key}", (), lambda: _made(robot, method, loaded, contact))
 
 
-def _differentiated(robot: Robot, method: str, loaded: bool) -> AnyKernel:
+def _differentiated(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> AnyKernel:
     """Return the kernel of the derivatives of a step by q, v and tau, in this order, of q and then of v."""
 
     def make() -> ca.Function:
-        step, tree = _made(robot, method, loaded), Tree.of(robot)
+        step, tree = _made(robot, method, loaded, contact), Tree.of(robot)
         inputs = dict(zip(step.name_in(), symbols(step), strict=True))
         results = dict(zip(step.name_out(), step.call(list(inputs.values())), strict=True))
         found: dict[str, Any] = jacobians(inputs, results, {"q": steps(tree, inputs["q"])}, ("q", "v", "tau"))
@@ -257,4 +265,5 @@ def _differentiated(robot: Robot, method: str, loaded: bool) -> AnyKernel:
         outputs = ca.cse([ca.if_else(solved, ca.densify(each), ca.SX.nan(*each.shape)) for each in found.values()])
         return ca.Function("step_derivatives", list(inputs.values()), outputs, list(inputs), list(found))
 
-    return compiled(robot, f"step derivatives {method} {loaded}", (), make)
+    key = "" if contact is None else contact.key(robot)
+    return compiled(robot, f"step derivatives {method} {loaded} {key}", (), make)

@@ -263,6 +263,8 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
         "implicit": 'method="adaptive"',
         "sdirk": 'method="adaptive"',
     }.get(method)
+    if setup.hard is not None:
+        others = "weaker gains and stops"  # its step is its own
     finer = "" if others is None else f"a step below {setup.settings.step:g} s, or {others}; or "
     if setup.controller.call is not None and others is not None:
         finer += "a controller in CasADi, since the force of one in Python is constant during the step; or "

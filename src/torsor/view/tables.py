@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 from rich.markup import escape
 from rich.table import Table
 
+from torsor.errors import listing
 from torsor.mechanism import Wheel
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -166,6 +167,14 @@ def motion_table(trajectory: Trajectory) -> Table:
     if speeds.size:
         fastest = trajectory.robot.coordinate_names[int(np.argmax(speeds))]
         rows["largest speed (rad/s or m/s)"] = f"{_number(speeds.max())} ({escape(fastest)})"
+    if "contact" in trajectory.settings and trajectory.external is not None:
+        forces = np.linalg.norm(trajectory.external[..., 3:], axis=-1).max(axis=0, initial=0.0)
+        link = trajectory.robot.link_names[int(np.argmax(forces))]
+        rows["largest external force, with contact (N)"] = f"{_number(forces.max())} ({escape(link)})"
+    saturated = np.flatnonzero(trajectory.saturated.any(axis=0))
+    if saturated.size:
+        names = listing((trajectory.robot.coordinate_names[k] for k in saturated), most=4)
+        rows["drives that saturate"] = escape(names)
     for each in trajectory.overloads[:1]:
         rows["overload (N m or N)"] = f"{_number(each.force)} of {_number(each.limit)} ({escape(each.coordinate)})"
     for what, value in rows.items():
