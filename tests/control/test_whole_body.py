@@ -88,6 +88,25 @@ def test_a_moving_pose_of_an_arm_is_followed_exactly() -> None:
     np.testing.assert_allclose(got, wanted, atol=1e-8)
 
 
+def test_a_moving_direction_is_followed_exactly() -> None:
+    robot = torsor.library.six_axis_arm().to(device="casadi")
+    q, v = np.random.default_rng(5).uniform(-1, 1, (2, robot.nv))
+    place, axis = robot.link_names[-1], np.array([0.0, 0.0, 1.0])
+    n, w = robot.pose(q, place)[:3, :3] @ axis, robot.velocity(q, v, place, axes="aligned")[:3]
+    rate, second = np.cross(w, n), np.array([0.3, -0.2, 0.5])  # the direction starts as the axis moves
+
+    def moving(t: ca.SX) -> ca.SX:
+        return 3 * (ca.DM(n) + t * ca.DM(rate) + t**2 / 2 * ca.DM(second))
+
+    task = FrameDirection(place, axis, moving, weight=np.inf)
+    a = WholeBody(robot, [task], effort_limits=False, joint_limits=False).solve(q, v).a
+    turn = robot.acceleration(q, v, a, place, axes="aligned")[:3]
+    across = np.eye(3) - np.outer(n, n)
+    found = np.cross(turn, n) + np.cross(w, rate)
+    # The unit vector of u = n + t n' + t^2 s / 2 has the second rate across @ s - |n'|^2 n at t = 0, since n . n' = 0.
+    np.testing.assert_allclose(found, across @ second - rate @ rate * n, atol=1e-8)
+
+
 def test_torques_satisfy_the_equations_of_motion(
     walker: tuple[torsor.Robot, np.ndarray, WholeBody],
 ) -> None:
@@ -219,6 +238,11 @@ def test_torque_and_joint_limits_hold() -> None:
         (lambda robot, q: WholeBody(robot, [FrameOrientation("trunk", 2 * np.eye(3))]), "rotation"),
         (lambda robot, q: WholeBody(robot, [FrameDirection("trunk", [0, 0, 0], [0, 0, 1])]), "axis"),
         (lambda robot, q: WholeBody(robot, [Posture(q, weight=-1.0)]), "weight"),
+        (lambda robot, q: Posture(q, weight=np.array([1.0, 2.0])), "weight"),
+        (lambda robot, q: WholeBody(robot, [Posture(0 * q)]), "target has a quaternion of length 0 at 'root'"),
+        (lambda robot, q: WholeBody(robot, [CenterOfMass(lambda t: [t, 0])]), "returns a matrix 2 x 1"),
+        (lambda robot, q: WholeBody(robot, [FrameOrientation("trunk", lambda t: 2 * ca.SX.eye(3))]), "rotation is not"),
+        (lambda robot, q: PointContact("fl_foot", most=np.array([1.0, 2.0])), "most"),
         (lambda robot, q: WholeBody(robot, [Posture(q)], [PointContact("fl_foot", friction=0.0)]), "friction"),
         (lambda robot, q: WholeBody(robot, [Posture(q)], [PointContact("fl_foot")] * 2), "two contacts"),
         (lambda robot, q: WholeBody(robot, [Posture(q)], [PointContact(robot.base.name)]), "does not move"),
@@ -226,6 +250,9 @@ def test_torque_and_joint_limits_hold() -> None:
         (lambda robot, q: WholeBody(robot.with_contacts(["fl_foot"], q), [Posture(q)]), "loops"),
         (lambda robot, q: WholeBody(torsor.library.elastic_arm(), [Posture()]), "elastic"),
         (lambda robot, q: WholeBody(robot, [Posture()]).solve(q, np.zeros(18)), "targets of no task.*'Posture'"),
+        (lambda robot, q: WholeBody(robot, [Posture()]).solve(q, np.zeros(18), targets=[q]), "targets is"),
+        (lambda robot, q: WholeBody(robot, [Posture(q)]).solve(0 * q, np.zeros(18)), "q has a quaternion of length 0"),
+        (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([0, 0], [0, 0], np.nan), "t is nan"),
         (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([0, 0], [0, np.nan]), "v"),
         (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([0], [0, 0]), "q"),
         (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([[0, 0]] * 3, [0, 0]), r"shape \(3, 2\)"),

@@ -104,6 +104,14 @@ def test_no_steps_and_wrong_input_are_handled() -> None:
         ),
         (lambda: sensitivity(robot, [0, 0], [0, 0], np.zeros((3, 2)), 0.1, external=np.zeros((2, 2, 6))), "as tau"),
         (lambda: step_derivatives(torsor.library.four_bar(), [0] * 3, [0] * 3, [0] * 3, 0.1), "closed loops"),
+        (lambda: step_derivatives(None, [0], [0], [0], 0.1), "the robot is None"),
+        (lambda: sensitivity(robot, np.zeros((5, 2)), [0, 0], np.zeros((4, 3, 2)), 0.1), "do not broadcast"),
     ]:
         with pytest.raises(ModelError, match=words):
             call()
+
+
+def test_derivatives_of_steps_that_do_not_converge_are_nan() -> None:
+    robot = torsor.library.two_link().to(device="casadi")
+    A, B = step_derivatives(robot, [0, 0], [1e3, 1e3], [0, 0], 10.0, "implicit")
+    assert np.isnan(A).all() and np.isnan(B).all()

@@ -1956,10 +1956,11 @@ class Robot(Mechanism, Viewable):
     ) -> Self:
         """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
-        Without a joint, at all of them: a number for all, or one for each velocity of the joints (motors of elastic
-        joints are not among them, joints that follow others keep what they have). Arguments that are not given keep
-        their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb's law. "joint/motor"
-        means the friction of the joint's motor, at the output of the gear.
+        Without a joint, at all of them: a number for all but free joints (a floating base has no bearing), or one for
+        each velocity of the joints (motors of elastic joints are not among them, joints that follow others keep what
+        they have). Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by
+        tanh(v / smooth); 0 is Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of
+        the gear.
 
         Example:
             >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import flag, indices_of, instance_of, number, positive, rows, vectors
+from torsor.checks import flag, indices_of, instance_of, number, positive, rows, table, vectors
 from torsor.compiler import AnyKernel, compile
-from torsor.control.drives import check_no_flexible_links, check_rigid, check_tree
+from torsor.control.drives import check_no_flexible_links, check_quaternions, check_rigid, check_tree
 from torsor.control.whole_body import contacts as kinds_of_contact
 from torsor.control.whole_body.program import Contact, Program, Settings, program
 from torsor.control.whole_body.solver import INFEASIBLE, SOLVED, Problem, conflict, solve
@@ -133,9 +133,9 @@ class WholeBody:
 
         ``targets`` are those of the tasks that were made without one, by the name of the task (or its place).
         """
-        given = self._targets(targets or {}) if targets or self._given else ()
+        given = () if targets is None and not self._given else self._targets({} if targets is None else targets)
         H, g, A, lower, upper, h = self._kernel(t, q, v, *given)
-        if H.ndim > 2 or not isfinite(g.dot(g) + h.dot(h)):
+        if H.ndim > 2 or not isfinite(g.dot(g) + h.dot(h) + t):
             self._refuse(t, q, v)
         equations, driven = self.program.equations, self.program.driven
         problem = Problem(H, g, A, lower, upper, self.program.kinds, equations)
@@ -155,7 +155,7 @@ class WholeBody:
     def _targets(self, targets: Mapping[str, ArrayLike]) -> tuple[Array]:
         """Return the targets that are given, one after the other, as the last input of the kernel."""
         names = [self.tasks[k].label for k in self._given]
-        if sorted(targets) != sorted(names):
+        if set(table(targets, f"{self.robot.name}: WholeBody", "targets")) != set(names):
             found = f"targets of {', '.join(map(repr, targets)) or 'no task'}"
             allowed = f"those of {', '.join(map(repr, names)) or 'no task: all have a target of their own'}"
             raise ModelError(describe(found, where=f"{self.robot.name}: WholeBody", allowed=allowed))
@@ -171,7 +171,8 @@ class WholeBody:
             if len(shape) > 1:
                 fix = "call it for each state"
                 raise ModelError(describe(f"{what} has shape {shape}", where=where, allowed=f"({count},)", fix=fix))
-        raise ModelError(describe("the dynamics are not finite at this state", where=where))
+        check_quaternions(self.robot, vectors(q, self.robot.nq, where, "q"), where, "q")
+        raise ModelError(describe("the dynamics or the targets are not finite at this state and time", where=where))
 
 
 def _check_once(names: Sequence[str], what: str, where: str) -> None:
