@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import torsor
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.compiler.coverage import every_operation, uncovered
 from torsor.compiler.program import read_program
 from torsor.errors import ModelError

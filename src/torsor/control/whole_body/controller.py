@@ -134,7 +134,7 @@ class WholeBody:
         ``targets`` are those of the tasks that were made without one, by the name of the task (or its place).
         """
         given = () if targets is None and not self._given else self._targets({} if targets is None else targets)
-        H, g, A, lower, upper, h = self._kernel(t, q, v, *given)
+        H, g, A, lower, upper, h = self._kernel(np.asarray(t, dtype=float), q, v, *given)
         if H.ndim > 2 or not isfinite(g.dot(g) + h.dot(h) + t):
             self._refuse(t, q, v)
         equations, driven = self.program.equations, self.program.driven
