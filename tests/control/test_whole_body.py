@@ -175,6 +175,43 @@ def test_points_of_one_body_hold_it_by_six_equations_and_carry_the_weight() -> N
     np.testing.assert_allclose(found.a[:6], 0, atol=1e-8)
 
 
+def test_several_states_are_solved_as_one_by_one(walker: tuple[torsor.Robot, np.ndarray, WholeBody]) -> None:
+    robot, q, law = walker
+    rng = np.random.default_rng(6)
+    targets, v = {"com": robot.center_of_mass(q)}, rng.normal(size=(2, 3, robot.nv)) * 0.2
+    v[1, 2] *= 1e6  # no torques hold this
+    found = law.solve(q, v, targets=targets)
+    for k in np.ndindex(2, 3):
+        one = law.solve(q, v[k], targets=targets)
+        assert (found.status[k], found.conflict[k]) == (one.status, one.conflict)
+        np.testing.assert_array_equal(found.tau[k], one.tau)
+        np.testing.assert_array_equal(found.a[k], one.a)
+        np.testing.assert_array_equal(found.forces["fl_foot"][k], one.forces["fl_foot"])
+    assert found.status[1, 2] == "infeasible" and (found.status.ravel()[:5] == "solved").all()
+    assert law.solve(q, v[:0], targets=targets).forces["fl_foot"].shape == (0, 3, 3)
+
+
+def test_a_batch_as_a_controller_names_the_state_without_torques() -> None:
+    tight = WholeBody(arm(), [Posture([0.1, 0.1], weight=np.inf, bandwidth=50.0)])
+    assert WholeBody(arm(), [Posture([0.1, 0.1])])(0.0, np.zeros((3, 2)), np.zeros(2)).shape == (3, 2)
+    with pytest.raises(torsor.ModelError, match=r"state \(1,\): infeasible, .*torque limits"):
+        tight(0.0, [[0.1, 0.1], [2.0, 1.0]], np.zeros(2))
+
+
+def test_weights_far_apart_are_priorities() -> None:
+    robot = torsor.library.six_axis_arm().to(device="casadi")
+    q, still = np.full(6, 0.3), np.zeros(6)
+    place, x = robot.link_names[-1], robot.pose(q, robot.link_names[-1])[:3, 3]
+    options = {"effort_limits": False, "joint_limits": False}
+    alone = WholeBody(robot, [FramePosition(place, x + 0.1, weight=1.0)], **options).solve(q, still)
+    J = robot.jacobian(q, place, axes="aligned")[3:]
+    for ratio in (1e3, 1e5):
+        tasks = [FramePosition(place, x + 0.1, weight=ratio), Posture(q + 0.5, bandwidth=10.0)]
+        both = WholeBody(robot, tasks, **options).solve(q, still)
+        # The second task disturbs the first by about the ratio of their weights.
+        assert np.abs(J @ (both.a - alone.a)).max() < 20 / ratio * np.abs(J @ alone.a).max()
+
+
 def test_conflicts_are_named() -> None:
     robot, q = standing()
     still, com = np.zeros(robot.nv), robot.center_of_mass(q)
@@ -255,7 +292,8 @@ def test_torque_and_joint_limits_hold() -> None:
         (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([0, 0], [0, 0], np.nan), "t is nan"),
         (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([0, 0], [0, np.nan]), "v"),
         (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([0], [0, 0]), "q"),
-        (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([[0, 0]] * 3, [0, 0]), r"shape \(3, 2\)"),
+        (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([[0, 0]] * 3, [0, np.inf]), "v is not finite"),
+        (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([[0, 0]] * 2, [0, 0], [0, np.nan]), "t is nan"),
     ],
 )
 def test_impossible_controllers_are_refused(make: object, message: str) -> None:
