@@ -1,8 +1,8 @@
 """Measure one call of TSID on the problem of ``whole_body.py``: Talos on both feet; print a row as Markdown.
 
-TSID needs a version of Pinocchio of its own, so it runs in an environment of its own:
-``pip install tsid==1.7.1 pin==3.4.0 'cmeel-urdfdom<5'``, then ``python benchmarks/whole_body_tsid.py talos_reduced.urdf``. Tasks, gains, contacts, friction
-and limits are the same; TSID has four forces at the corners of each sole in place of a wrench.
+TSID needs a version of Pinocchio of its own, so it runs in an environment of its own: ``pip install tsid==1.7.1
+pin==3.4.0 'cmeel-urdfdom<5'``, then ``python benchmarks/whole_body_tsid.py talos_reduced.urdf``. Tasks, gains,
+contacts, friction and limits are the same; TSID has four forces at the corners of each sole in place of a wrench.
 """
 
 import sys
@@ -21,7 +21,7 @@ KNEES = {"3": -0.41, "4": 0.86, "5": -0.45}
 LENGTH, WIDTH, FRICTION = 0.1, 0.06, 0.7
 BANDWIDTH, HORIZON = 10.0, 0.05
 KP, KD = BANDWIDTH**2, 2 * BANDWIDTH
-CALLS, TIMES = 20, 300
+CALLS, TIMES = 10, 1000
 
 
 def standing(model: pin.Model) -> np.ndarray:

@@ -212,6 +212,34 @@ def test_weights_far_apart_are_priorities() -> None:
         assert np.abs(J @ (both.a - alone.a)).max() < 20 / ratio * np.abs(J @ alone.a).max()
 
 
+def test_a_posture_of_a_later_priority_moves_only_the_null_space() -> None:
+    robot = torsor.library.six_axis_arm().to(device="casadi")
+    q, still = np.full(6, 0.3), np.zeros(6)
+    place, x = robot.link_names[-1], robot.pose(q, robot.link_names[-1])[:3, 3]
+    tasks = [Posture(q + 0.5, weight=1e3, bandwidth=10.0, priority=1), FramePosition(place, x + 0.1, bandwidth=10.0)]
+    a = WholeBody(robot, tasks, effort_limits=False, joint_limits=False).solve(q, still).a
+    J, first, second = robot.jacobian(q, place, axes="aligned")[3:], np.full(3, 10.0), np.full(6, 50.0)
+    np.testing.assert_allclose(a, second + np.linalg.pinv(J) @ (first - J @ second), rtol=1e-7)  # regularised by 1e-9
+
+
+@pytest.mark.slow
+def test_a_contradictory_task_of_a_later_priority_changes_nothing_of_the_first() -> None:
+    robot, q = standing()
+    still, com = np.zeros(robot.nv), robot.center_of_mass(q)
+    feet = [PointContact(foot) for foot in FEET]
+    tasks = [
+        CenterOfMass(com + np.array([0.02, 0.0, 0.03]), name="up"),
+        CenterOfMass(com - 0.1, weight=1e3, priority=1, name="down"),
+        Posture(q, priority=2),
+    ]
+    J = robot.center_of_mass_jacobian(q)
+    found, alone = (
+        WholeBody(robot, each, feet).solve(q, still) for each in (tasks, [tasks[0], Posture(q, priority=1)])
+    )
+    np.testing.assert_allclose(J @ found.a, [2.0, 0.0, 3.0], atol=1e-5)
+    np.testing.assert_allclose(J @ found.a, J @ alone.a, atol=1e-9)
+
+
 def test_conflicts_are_named() -> None:
     robot, q = standing()
     still, com = np.zeros(robot.nv), robot.center_of_mass(q)
@@ -276,6 +304,8 @@ def test_torque_and_joint_limits_hold() -> None:
         (lambda robot, q: WholeBody(robot, [FrameDirection("trunk", [0, 0, 0], [0, 0, 1])]), "axis"),
         (lambda robot, q: WholeBody(robot, [Posture(q, weight=-1.0)]), "weight"),
         (lambda robot, q: Posture(q, weight=np.array([1.0, 2.0])), "weight"),
+        (lambda robot, q: Posture(q, priority=-1), "priority"),
+        (lambda robot, q: Posture(q, priority=1.5), "priority"),
         (lambda robot, q: WholeBody(robot, [Posture(0 * q)]), "target has a quaternion of length 0 at 'root'"),
         (lambda robot, q: WholeBody(robot, [CenterOfMass(lambda t: [t, 0])]), "returns a matrix 2 x 1"),
         (lambda robot, q: WholeBody(robot, [FrameOrientation("trunk", lambda t: 2 * ca.SX.eye(3))]), "rotation is not"),

@@ -13,6 +13,7 @@ from torsor.checks import flag, indices_of, instance_of, number, positive, rows,
 from torsor.compiler import AnyKernel, compile
 from torsor.control.drives import check_no_flexible_links, check_quaternions, check_rigid, check_tree
 from torsor.control.whole_body import contacts as kinds_of_contact
+from torsor.control.whole_body.priorities import solve_levels
 from torsor.control.whole_body.program import Contact, Program, Settings, program
 from torsor.control.whole_body.solver import INFEASIBLE, SOLVED, Problem, conflict, solve
 from torsor.control.whole_body.tasks import Task
@@ -21,6 +22,7 @@ from torsor.robot.robot import Robot
 
 HUMAN = ("tx", "ty", "tz", "yaw", "tilt", "list")  # coordinates of the whole body of ``torsor.library.human``
 _MOTION = "equations of motion"
+NARROW = 2  # states that the code computes at a time: mostly there is one, which wide vectors delay
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,7 @@ class WholeBody:
     @cached_property
     def _kernel(self) -> AnyKernel:
         target = self.robot.target.changed("", dtype="float64")
-        return compile(self.program.function, **vars(target))
+        return compile(self.program.function, **vars(target), width=NARROW)
 
     def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the forces tau (..., nv) at times t (s), positions q (..., nq), velocities v (..., nv), or an error.
@@ -158,10 +160,12 @@ class WholeBody:
 
     def _solve(self, matrices: Sequence[Array]) -> WholeBodyResult:
         """Return the result of one state, from the matrices of its program."""
-        H, g, A, lower, upper, h = matrices
+        H, g, A, lower, upper, h, *tasks = matrices
         equations, driven = self.program.equations, self.program.driven
         problem = Problem(H, g, A, lower, upper, self.program.kinds, equations)
         x, flag, _ = solve(problem)
+        if tasks and flag == SOLVED:
+            x, flag = solve_levels(problem, x, tasks[0], tasks[1], self.program.levels, self._settings.regularisation)
         nv, forces = self.robot.nv, self.program.forces
         if flag != SOLVED:
             nothing = np.full(len(g), np.nan)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import direction, frozen_pose, name_of, number, positive, real_array
+from torsor.checks import direction, frozen_pose, name_of, number, positive, real_array, whole_number
 from torsor.control.drives import check_quaternions
 from torsor.control.references import Law, Reference, law_function
 from torsor.control.whole_body.symbols import Symbols
@@ -29,12 +29,16 @@ OPPOSITE = 1e-6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """What all tasks share: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``."""
+    """What all tasks share: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``.
+
+    Tasks of a lower ``priority`` number come first, strictly: others are done as well as these leave room.
+    """
 
     weight: float = 1.0
     bandwidth: float = 10.0
     damping: float = 1.0
     name: str = ""
+    priority: int = 0
     needs_place: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -42,6 +46,7 @@ class Task:
         number(self.weight, where, "weight", above=0, finite=False)
         positive(self.bandwidth, where, "bandwidth")
         number(self.damping, where, "damping", least=0)
+        whole_number(self.priority, where, "priority", least=0)
         if self.name:
             name_of(self.name, "task")
 
