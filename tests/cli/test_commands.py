@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import torsor
-from torsor.cli import main
+from torsor.cli.main import main
 
 
 def test_info_shows_links_joints_and_frames(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.cli.predictions import NAMED
 from torsor.errors import ModelError
 from torsor.simulation import Trajectory

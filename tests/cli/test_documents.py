@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.cli import main
-from torsor.cli.main import COMMANDS
+from torsor.cli.main import COMMANDS, main
 from torsor.results import schema_of
 
 from ..results.schemas import faults

@@ -9,7 +9,7 @@ import pytest
 
 import torsor
 from torsor import AssemblyError, ModelError, MotionError, SimulationError
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.cli.outputs import check_folder, check_output, check_plot
 from torsor.errors import missing
 from torsor.files import replacing

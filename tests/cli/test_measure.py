@@ -9,7 +9,7 @@ import pytest
 
 from recordings.damage import MASS, clean, on_plates, torques
 from recordings.test_osim import OSIM
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.recordings import MotionTable, load, save
 
 

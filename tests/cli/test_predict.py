@@ -10,7 +10,7 @@ import pytest
 import torsor
 from human import walks
 from torsor import motion, recordings
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.prediction import Prediction
 from torsor.human import Stride

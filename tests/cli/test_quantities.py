@@ -10,8 +10,7 @@ import pytest
 
 import torsor
 from recordings import walkers
-from torsor.cli import main
-from torsor.cli.main import COMMANDS
+from torsor.cli.main import COMMANDS, main
 from torsor.recordings import save
 from torsor.simulation import Trajectory
 

@@ -8,7 +8,7 @@ import pytest
 
 from recordings import walkers
 from recordings.test_osim import OSIM
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.recordings import MotionTable, save
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.simulation import Trajectory
 from torsor.view.bearings import bearing_loads
 

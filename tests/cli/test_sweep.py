@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from torsor import studies
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.errors import ModelError
 
 STUDY = """

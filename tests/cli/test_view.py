@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 import torsor.view.live
-from torsor.cli import main
+from torsor.cli.main import main
 
 
 class Fake:

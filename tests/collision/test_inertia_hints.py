@@ -4,7 +4,8 @@ import coal
 import numpy as np
 import pytest
 
-from torsor import Link, Shape, cli
+from torsor import Link, Shape
+from torsor.cli.main import main
 from torsor.collision.hulls import hull_of_points
 from torsor.collision.uniform import _of_hull, inertia_hint, uniform_body
 from torsor.spatial import make_pose
@@ -51,7 +52,7 @@ def test_info_names_shapes_missing_meshes_and_suspicious_inertias(tmp_path, caps
       <visual><geometry><mesh filename="package://lost/hand.stl"/></geometry></visual></link>
       <joint name="turn" type="continuous"><parent link="base"/><child link="hand"/></joint></robot>"""
     (tmp_path / "arm.urdf").write_text(text)
-    cli.main(["info", str(tmp_path / "arm.urdf")])
+    main(["info", str(tmp_path / "arm.urdf")])
     said = capsys.readouterr().out
     assert "Collision shapes: 1 sphere" in said
     assert "package://lost/hand.stl" in said

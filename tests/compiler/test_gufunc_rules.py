@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -682,3 +683,19 @@ def test_more_arrays_than_numpy_takes_are_refused_before_anything_is_compiled():
     assert compile(function, device="casadi")(*range(70)) == sum(range(70))
     most = ca.Function("most", xs[: MOST_ARRAYS - 1], [sum(xs[: MOST_ARRAYS - 1])])
     assert compile(most)(*range(MOST_ARRAYS - 1)) == sum(range(MOST_ARRAYS - 1))
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": "float32"}, {"threads": 2}])
+def test_inputs_without_numbers_are_left_out_of_the_machine_code(options):
+    x, empty, y = ca.SX.sym("x", 2), ca.SX.sym("empty", 0), ca.SX.sym("y", 2)
+    function = ca.Function("partly", [x, empty, y], [x * y, ca.sum1(x)], ["x", "empty", "y"], ["a", "b"])
+    kernel = compile(function, **options)
+    assert kernel.ufunc is not None
+    a, b = kernel(np.ones((4, 2)), np.zeros((3, 1, 0)), np.array([2.0, 3.0]))
+    assert a.tolist() == [[[2.0, 3.0]] * 4] * 3 and b.tolist() == [[2.0] * 4] * 3
+    out = np.empty((3, 2)), np.empty(3)
+    assert kernel(np.ones(2), np.zeros((3, 0)), np.ones(2), out=out)[0] is out[0] and (out[1] == 2).all()
+    with pytest.raises(ValueError, match=r"empty has shape \(1,\)"):
+        kernel(np.ones(2), np.zeros(1), np.ones(2))
+    again = pickle.loads(pickle.dumps(kernel))
+    assert again(np.ones(2), np.zeros(0), np.ones(2))[1] == 2.0

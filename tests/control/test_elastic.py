@@ -114,6 +114,11 @@ def test_saturation_clips_and_keeps_the_law_within_limits() -> None:
             law.saturated(limit)
 
 
+def test_a_force_that_is_no_number_is_not_saturated_to_a_full_one() -> None:
+    law = control.computed_torque(torsor.library.two_link(), np.zeros(2), bandwidth=30.0).saturated(3.0)
+    assert np.isnan(law(0.0, [np.nan, 0.0], np.zeros(2))).all()
+
+
 def test_forces_are_written_to_a_given_array() -> None:
     law, tau = control.gravity_compensation(torsor.library.planar_chain(2)), np.full((3, 2), np.nan)
     assert law(0.0, np.zeros((3, 2)), np.zeros(2), out=tau) is tau

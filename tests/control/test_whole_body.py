@@ -88,6 +88,25 @@ def test_a_moving_pose_of_an_arm_is_followed_exactly() -> None:
     np.testing.assert_allclose(got, wanted, atol=1e-8)
 
 
+def test_a_moving_direction_is_followed_exactly() -> None:
+    robot = torsor.library.six_axis_arm().to(device="casadi")
+    q, v = np.random.default_rng(5).uniform(-1, 1, (2, robot.nv))
+    place, axis = robot.link_names[-1], np.array([0.0, 0.0, 1.0])
+    n, w = robot.pose(q, place)[:3, :3] @ axis, robot.velocity(q, v, place, axes="aligned")[:3]
+    rate, second = np.cross(w, n), np.array([0.3, -0.2, 0.5])  # the direction starts as the axis moves
+
+    def moving(t: ca.SX) -> ca.SX:
+        return 3 * (ca.DM(n) + t * ca.DM(rate) + t**2 / 2 * ca.DM(second))
+
+    task = FrameDirection(place, axis, moving, weight=np.inf)
+    a = WholeBody(robot, [task], effort_limits=False, joint_limits=False).solve(q, v).a
+    turn = robot.acceleration(q, v, a, place, axes="aligned")[:3]
+    across = np.eye(3) - np.outer(n, n)
+    found = np.cross(turn, n) + np.cross(w, rate)
+    # The unit vector of u = n + t n' + t^2 s / 2 has the second rate across @ s - |n'|^2 n at t = 0, since n . n' = 0.
+    np.testing.assert_allclose(found, across @ second - rate @ rate * n, atol=1e-8)
+
+
 def test_torques_satisfy_the_equations_of_motion(
     walker: tuple[torsor.Robot, np.ndarray, WholeBody],
 ) -> None:
@@ -156,6 +175,71 @@ def test_points_of_one_body_hold_it_by_six_equations_and_carry_the_weight() -> N
     np.testing.assert_allclose(found.a[:6], 0, atol=1e-8)
 
 
+def test_several_states_are_solved_as_one_by_one(walker: tuple[torsor.Robot, np.ndarray, WholeBody]) -> None:
+    robot, q, law = walker
+    rng = np.random.default_rng(6)
+    targets, v = {"com": robot.center_of_mass(q)}, rng.normal(size=(2, 3, robot.nv)) * 0.2
+    v[1, 2] *= 1e6  # no torques hold this
+    found = law.solve(q, v, targets=targets)
+    for k in np.ndindex(2, 3):
+        one = law.solve(q, v[k], targets=targets)
+        assert (found.status[k], found.conflict[k]) == (one.status, one.conflict)
+        np.testing.assert_array_equal(found.tau[k], one.tau)
+        np.testing.assert_array_equal(found.a[k], one.a)
+        np.testing.assert_array_equal(found.forces["fl_foot"][k], one.forces["fl_foot"])
+    assert found.status[1, 2] == "infeasible" and (found.status.ravel()[:5] == "solved").all()
+    assert law.solve(q, v[:0], targets=targets).forces["fl_foot"].shape == (0, 3, 3)
+
+
+def test_a_batch_as_a_controller_names_the_state_without_torques() -> None:
+    tight = WholeBody(arm(), [Posture([0.1, 0.1], weight=np.inf, bandwidth=50.0)])
+    assert WholeBody(arm(), [Posture([0.1, 0.1])])(0.0, np.zeros((3, 2)), np.zeros(2)).shape == (3, 2)
+    with pytest.raises(torsor.ModelError, match=r"state \(1,\): infeasible, .*torque limits"):
+        tight(0.0, [[0.1, 0.1], [2.0, 1.0]], np.zeros(2))
+
+
+def test_weights_far_apart_are_priorities() -> None:
+    robot = torsor.library.six_axis_arm().to(device="casadi")
+    q, still = np.full(6, 0.3), np.zeros(6)
+    place, x = robot.link_names[-1], robot.pose(q, robot.link_names[-1])[:3, 3]
+    options = {"effort_limits": False, "joint_limits": False}
+    alone = WholeBody(robot, [FramePosition(place, x + 0.1, weight=1.0)], **options).solve(q, still)
+    J = robot.jacobian(q, place, axes="aligned")[3:]
+    for ratio in (1e3, 1e5):
+        tasks = [FramePosition(place, x + 0.1, weight=ratio), Posture(q + 0.5, bandwidth=10.0)]
+        both = WholeBody(robot, tasks, **options).solve(q, still)
+        # The second task disturbs the first by about the ratio of their weights.
+        assert np.abs(J @ (both.a - alone.a)).max() < 20 / ratio * np.abs(J @ alone.a).max()
+
+
+def test_a_posture_of_a_later_priority_moves_only_the_null_space() -> None:
+    robot = torsor.library.six_axis_arm().to(device="casadi")
+    q, still = np.full(6, 0.3), np.zeros(6)
+    place, x = robot.link_names[-1], robot.pose(q, robot.link_names[-1])[:3, 3]
+    tasks = [Posture(q + 0.5, weight=1e3, bandwidth=10.0, priority=1), FramePosition(place, x + 0.1, bandwidth=10.0)]
+    a = WholeBody(robot, tasks, effort_limits=False, joint_limits=False).solve(q, still).a
+    J, first, second = robot.jacobian(q, place, axes="aligned")[3:], np.full(3, 10.0), np.full(6, 50.0)
+    np.testing.assert_allclose(a, second + np.linalg.pinv(J) @ (first - J @ second), rtol=1e-7)  # regularised by 1e-9
+
+
+@pytest.mark.slow
+def test_a_contradictory_task_of_a_later_priority_changes_nothing_of_the_first() -> None:
+    robot, q = standing()
+    still, com = np.zeros(robot.nv), robot.center_of_mass(q)
+    feet = [PointContact(foot) for foot in FEET]
+    tasks = [
+        CenterOfMass(com + np.array([0.02, 0.0, 0.03]), name="up"),
+        CenterOfMass(com - 0.1, weight=1e3, priority=1, name="down"),
+        Posture(q, priority=2),
+    ]
+    J = robot.center_of_mass_jacobian(q)
+    found, alone = (
+        WholeBody(robot, each, feet).solve(q, still) for each in (tasks, [tasks[0], Posture(q, priority=1)])
+    )
+    np.testing.assert_allclose(J @ found.a, [2.0, 0.0, 3.0], atol=1e-5)
+    np.testing.assert_allclose(J @ found.a, J @ alone.a, atol=1e-9)
+
+
 def test_conflicts_are_named() -> None:
     robot, q = standing()
     still, com = np.zeros(robot.nv), robot.center_of_mass(q)
@@ -219,6 +303,13 @@ def test_torque_and_joint_limits_hold() -> None:
         (lambda robot, q: WholeBody(robot, [FrameOrientation("trunk", 2 * np.eye(3))]), "rotation"),
         (lambda robot, q: WholeBody(robot, [FrameDirection("trunk", [0, 0, 0], [0, 0, 1])]), "axis"),
         (lambda robot, q: WholeBody(robot, [Posture(q, weight=-1.0)]), "weight"),
+        (lambda robot, q: Posture(q, weight=np.array([1.0, 2.0])), "weight"),
+        (lambda robot, q: Posture(q, priority=-1), "priority"),
+        (lambda robot, q: Posture(q, priority=1.5), "priority"),
+        (lambda robot, q: WholeBody(robot, [Posture(0 * q)]), "target has a quaternion of length 0 at 'root'"),
+        (lambda robot, q: WholeBody(robot, [CenterOfMass(lambda t: [t, 0])]), "returns a matrix 2 x 1"),
+        (lambda robot, q: WholeBody(robot, [FrameOrientation("trunk", lambda t: 2 * ca.SX.eye(3))]), "rotation is not"),
+        (lambda robot, q: PointContact("fl_foot", most=np.array([1.0, 2.0])), "most"),
         (lambda robot, q: WholeBody(robot, [Posture(q)], [PointContact("fl_foot", friction=0.0)]), "friction"),
         (lambda robot, q: WholeBody(robot, [Posture(q)], [PointContact("fl_foot")] * 2), "two contacts"),
         (lambda robot, q: WholeBody(robot, [Posture(q)], [PointContact(robot.base.name)]), "does not move"),
@@ -226,9 +317,13 @@ def test_torque_and_joint_limits_hold() -> None:
         (lambda robot, q: WholeBody(robot.with_contacts(["fl_foot"], q), [Posture(q)]), "loops"),
         (lambda robot, q: WholeBody(torsor.library.elastic_arm(), [Posture()]), "elastic"),
         (lambda robot, q: WholeBody(robot, [Posture()]).solve(q, np.zeros(18)), "targets of no task.*'Posture'"),
+        (lambda robot, q: WholeBody(robot, [Posture()]).solve(q, np.zeros(18), targets=[q]), "targets is"),
+        (lambda robot, q: WholeBody(robot, [Posture(q)]).solve(0 * q, np.zeros(18)), "q has a quaternion of length 0"),
+        (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([0, 0], [0, 0], np.nan), "t is nan"),
         (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([0, 0], [0, np.nan]), "v"),
         (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([0], [0, 0]), "q"),
-        (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([[0, 0]] * 3, [0, 0]), r"shape \(3, 2\)"),
+        (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([[0, 0]] * 3, [0, np.inf]), "v is not finite"),
+        (lambda robot, q: WholeBody(arm(), [Posture([0, 0])]).solve([[0, 0]] * 2, [0, 0], [0, np.nan]), "t is nan"),
     ],
 )
 def test_impossible_controllers_are_refused(make: object, message: str) -> None:

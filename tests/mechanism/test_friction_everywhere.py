@@ -21,6 +21,13 @@ def test_joints_with_several_velocities_get_their_part() -> None:
     assert found.friction_force(np.ones(robot.nv)).tolist() == list(range(1, robot.nv + 1))
 
 
+def test_one_number_is_not_for_the_floating_base_which_has_no_bearing() -> None:
+    robot = torsor.library.quadruped()
+    found = robot.with_friction(viscous=0.5)
+    assert found.friction_force(np.ones(18)).tolist() == 6 * [0.0] + 12 * [0.5]
+    assert robot.with_friction(viscous=np.full(18, 0.5)).friction_force(np.ones(18)).tolist() == 18 * [0.5]
+
+
 @pytest.mark.parametrize("value", [[1.0], -1.0, float("nan"), "much"])
 def test_wrong_numbers(value) -> None:
     with pytest.raises(ModelError, match="coulomb"):

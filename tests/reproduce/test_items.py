@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.reproduce import DOCUMENTS, ITEMS, Item, Kind, Outcome, Verdict, find, is_quick, run, write_report
 from torsor.reproduce.item import claim, number, numbers, only, same, verdict
 

@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import torsor
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.compiler.coverage import every_operation, uncovered
 from torsor.compiler.program import read_program
 from torsor.errors import ModelError
@@ -156,6 +156,9 @@ def test_latex_is_drawn_by_mathtext() -> None:
         ({"symbols": {"2m": "links.link2.mass"}}, "the symbol '2m'"),
         ({"symbols": {"q_1": "links.link2.mass"}}, "q_1"),
         ({"symbols": {"c_2": "links.link2.mass"}}, "c_2 and s_2 are cosine and sine"),
+        ({"symbols": {"cos": "links.link2.mass"}}, "the symbol 'cos'"),
+        ({"symbols": {"lambda": "links.link2.mass"}}, "the symbol 'lambda'"),
+        ({"symbols": {"mass_matrix": "links.link2.mass"}}, "input or result of mass_matrix"),
         ({"symbols": "all"}, "paths is 'all'"),
         ({"digits": 0}, "digits"),
         ({"simplify": "no"}, "simplify"),

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -67,3 +68,11 @@ def test_without_limits_nothing_is_marked() -> None:
     run = simulate(torsor.library.two_link(), duration=0.01)
     assert not run.saturated.any()
     assert not run.stops.any()
+
+
+def test_a_law_that_gives_no_number_stops_the_simulation() -> None:
+    robot, t = torsor.library.two_link(), ca.SX.sym("t")
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    law = ca.Function("law", [t, q, v], [ca.vertcat(ca.sqrt(0.005 - t), 0)])
+    with pytest.raises(torsor.SimulationError, match="joint1 is nan"):
+        torsor.simulate(robot, duration=0.01, controller=law, limits=Limits())

@@ -65,6 +65,13 @@ def test_measurements_of_a_log(log) -> None:
         ({"columns": {"time": 0, "q": [1, 99]}}, "line 2 has 10 columns, and none for 99"),
         ({"columns": {"time": 0, "q": [1, 1.5]}}, "column 1.5 of 'q'"),
         ({"columns": NAMES, "units": {"q": "grad"}}, "the unit 'grad' of 'q'; allowed: one of rad, deg"),
+        (
+            {"columns": NAMES, "units": {"q": "mm"}},
+            "the unit 'mm' of 'q' at 'joint1'; allowed: .* 'rad'",
+        ),
+        ({"columns": NAMES, "units": {"q": None}}, "the unit None of 'q'"),
+        ({"columns": {**NAMES, "q": None}}, "1 columns of 'q'"),
+        ({"columns": {**NAMES, "q": ["j1", "j1"]}}, "a column of 'q' is named twice"),
         ({"columns": NAMES, "rate": 100.0}, "a column of times and a rate"),
         ({"columns": {"q": [1, 2]}}, "neither a column of times nor a rate"),
         ({"columns": NAMES, "delimiter": "ab"}, "delimiter is 'ab'"),
@@ -93,3 +100,17 @@ def test_bad_tables_name_the_line(tmp_path, text, words) -> None:
     path.write_text(text)
     with pytest.raises(ModelError, match=words):
         torsor.Trajectory.load(path, ARM, columns={"time": "t", "q": ["a", "b"], "v": ["a", "b"], "a": ["a", "b"]})
+
+
+def test_a_quaternion_of_zeros_is_refused(tmp_path) -> None:
+    walker, path = torsor.library.quadruped(), tmp_path / "log.csv"
+    np.savetxt(path, np.column_stack([np.arange(4), np.zeros((4, 37))]), delimiter=",")
+    columns = {"time": 0, "q": list(range(1, 20)), "v": list(range(20, 38))}
+    with pytest.raises(ModelError, match="sample 0 has a quaternion of length 0"):
+        torsor.Trajectory.load(path, walker, columns=columns)
+
+
+def test_numbers_of_columns_may_be_integers_of_numpy(log) -> None:
+    by_numpy = {"time": np.int64(0), "q": np.array([1, 2])}
+    one, other = (torsor.Trajectory.load(log, ARM, columns=each) for each in (by_numpy, {"time": 0, "q": [1, 2]}))
+    np.testing.assert_array_equal(one.q, other.q)

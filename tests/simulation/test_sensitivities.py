@@ -107,6 +107,7 @@ def test_no_steps_and_wrong_input_are_handled() -> None:
         (lambda: sensitivity(robot, [0, 0], [0, 0], np.zeros((3, 2)), 0.1, external=np.zeros((2, 2, 6))), "as tau"),
         (lambda: step_derivatives(torsor.library.four_bar(), [0] * 3, [0] * 3, [0] * 3, 0.1), "closed loops"),
         (lambda: step_derivatives("robot", [0] * 2, [0] * 2, [0] * 2, 0.1), "robot is .robot."),
+        (lambda: sensitivity(robot, np.zeros((5, 2)), [0, 0], np.zeros((4, 3, 2)), 0.1), "do not broadcast"),
     ]:
         with pytest.raises(ModelError, match=words):
             call()
@@ -129,3 +130,9 @@ def test_derivatives_of_a_step_with_contact_are_those_of_differences(kind: str) 
     assert np.abs(np.hstack([A, B]) - slopes).max() < 1e-6 * max(1.0, np.abs(slopes).max())
     assert np.abs(A[11, 5]) > 1.0  # the ground pushes
     assert np.array_equal(sensitivity(robot, q, v, np.tile(tau, (3, 1)), 2e-3, contact=contact).A[0], A)
+
+
+def test_derivatives_of_steps_that_do_not_converge_are_nan() -> None:
+    robot = torsor.library.two_link().to(device="casadi")
+    A, B = step_derivatives(robot, [0, 0], [1e3, 1e3], [0, 0], 10.0, "implicit")
+    assert np.isnan(A).all() and np.isnan(B).all()

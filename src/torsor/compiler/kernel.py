@@ -14,7 +14,7 @@ from torsor.arrays import Shape
 from torsor.compiler import python_threads
 from torsor.compiler.cache import Signature, StoredKernel, natural_shape
 from torsor.compiler.cuda.kernel import CudaKernel
-from torsor.compiler.machine_code import has_machine_code, load_code, make_code
+from torsor.compiler.machine_code import has_machine_code, load_code, make_code, used_inputs
 from torsor.compiler.threads import AUTO, SharedKernel, available_cores
 from torsor.compiler.virtual_machine import VirtualMachine
 from torsor.interrupts import Stoppable
@@ -114,8 +114,9 @@ class Kernel:
         # An array whose axes are not those of CasADi's matrix has the same numbers in another shape.
         self._core_in = [_core(shape, size) for shape, size in zip(self.inputs, sizes_in, strict=True)]
         self._core_out = [_core(shape, size) for shape, size in zip(self.outputs, sizes_out, strict=True)]
+        self._used = used_inputs(sizes_in)
         if device == "cpu" and has_machine_code(self.signature.name, sizes_in, sizes_out):
-            shapes = self._core_in, self._core_out
+            shapes = [self._core_in[k] for k in self._used], self._core_out
             if isinstance(function, StoredKernel):
                 code = function.code
             else:
@@ -124,7 +125,8 @@ class Kernel:
                 code, self.signature.name, *shapes, dtype, self._most_threads
             )
         reshaped = self._core_in != self.inputs or self._core_out != self.outputs
-        self._plain = self.ufunc is not None and dtype == "float64" and not reshaped
+        whole = len(self._used) == len(self.inputs)
+        self._plain = self.ufunc is not None and dtype == "float64" and not reshaped and whole
         self._one_thread = self._plain and self._most_threads == 1
 
     @property
@@ -215,9 +217,10 @@ class Kernel:
         if self.ufunc is None:
             results = [result.astype(self.dtype, copy=False) for result in self._virtual_machine.results(arrays, batch)]
         else:
+            given_in = list(zip(arrays, self.inputs, self._core_in, strict=True))
             flat = [
                 self._cast(array).reshape((*array.shape[: array.ndim - len(shape)], *core))
-                for array, shape, core in zip(arrays, self.inputs, self._core_in, strict=True)
+                for array, shape, core in (given_in[k] for k in self._used)
             ]
             results = [
                 array if array is not None and self._fits(array, k, flat) else np.empty((*batch, *core), self.dtype)
@@ -254,32 +257,34 @@ class Kernel:
         for k, (array, core) in enumerate(zip(given, self.outputs, strict=True)):
             where = f"{name}: out" if len(given) == 1 else f"{name}: array {k} of out"
             if array is not None:
-                self._check_result_array(array, (*batch, *core), where)
+                check_result_array(array, (*batch, *core), self.dtype, where)
         for a, b in combinations([array for array in given if array is not None], 2):
             if np.may_share_memory(a, b) and np.shares_memory(a, b):
                 raise ValueError(f"{name}: two arrays in out overlap in memory; fix: one array for each result")
         return given
 
-    def _check_result_array(self, array: Any, shape: Shape, where: str) -> None:
-        if not isinstance(array, np.ndarray):
-            raise ValueError(f"{where} is of type {type(array).__name__}; allowed: an array of shape {shape}")
-        if array.shape != shape:
-            raise ValueError(f"{where} has shape {array.shape}; allowed: {shape}, that of the result")
-        if not np.can_cast(self.dtype, array.dtype, "same_kind"):
-            found = f"{where} has the type {array.dtype}, to which {self.dtype} cannot be cast"
-            raise TypeError(f"{found}; allowed: {', '.join(DTYPES)}")
-        if not array.flags.writeable:
-            raise ValueError(f"{where} is read-only; fix: give an array that can be written")
-
     def _evaluate(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
         """Evaluate into ``results``, shared by the threads."""
-        everything, cores = [*arrays, *results], [*self._core_in, *self._core_out]
+        everything, cores = [*arrays, *results], [*(self._core_in[k] for k in self._used), *self._core_out]
         if self._shared is not None and len(batch) > 1 and 0 not in batch:
             self._shared.compute(everything, cores, batch)
         elif self._shared is not None or self._most_threads == 1:
             self.ufunc(*everything)
         else:
             python_threads.compute(self.ufunc, everything, cores, batch, self._most_threads)
+
+
+def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None:
+    """Raise ValueError or TypeError for an array of ``out=`` that cannot take a result."""
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{where} is of type {type(array).__name__}; allowed: an array of shape {shape}")
+    if array.shape != shape:
+        raise ValueError(f"{where} has shape {array.shape}; allowed: {shape}, that of the result")
+    if not np.can_cast(dtype, array.dtype, "same_kind"):
+        found = f"{where} has the type {array.dtype}, to which {dtype} cannot be cast"
+        raise TypeError(f"{found}; allowed: {', '.join(DTYPES)}")
+    if not array.flags.writeable:
+        raise ValueError(f"{where} is read-only; fix: give an array that can be written")
 
 
 AnyKernel = Kernel | CudaKernel

@@ -48,11 +48,32 @@ class MachineCode(NamedTuple):
 
 
 def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
-    """Return whether a function can be compiled: gufuncs have at least one output and no axes of length 0."""
+    """Return whether a function can be compiled: gufuncs have an input and an output, and no axes of length 0.
+
+    Inputs without numbers are left out, see ``used_inputs``.
+    """
     if len(inputs) + len(outputs) > MOST_ARRAYS:
         found = f"{name}: {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MOST_ARRAYS} arrays in all"
         raise ValueError(f"{found}, as of every gufunc; fix: join some with casadi.vertcat, or device='casadi'")
-    return bool(outputs) and all(math.prod(shape) for shape in (*inputs, *outputs))
+    return bool(outputs) and all(map(math.prod, outputs)) and (not inputs or bool(used_inputs(inputs)))
+
+
+def used_inputs(inputs: Sequence[Shape]) -> list[int]:
+    """Return which inputs the machine code takes: those that have numbers.
+
+    Example:
+        >>> used_inputs([(2, 1), (0, 1), (3, 3)])
+        [0, 2]
+    """
+    return [k for k, shape in enumerate(inputs) if math.prod(shape)]
+
+
+def _without_empty_inputs(function: ca.Function) -> ca.Function:
+    used = used_inputs([function.size_in(k) for k in range(function.n_in())])
+    if len(used) == function.n_in():
+        return function
+    symbols = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
+    return ca.Function(function.name(), [symbols[k] for k in used], function.call(symbols))
 
 
 def make_code(
@@ -64,12 +85,12 @@ def make_code(
     key: str | None,
     quick: bool = False,
 ) -> list[bytes]:
-    """Return the object code of a function, and store it on disk.
+    """Return the object code of a function, and store it on disk. ``inputs`` are those that have numbers.
 
     The cache key is ``key``, which the caller has already looked up; without a key, it is a hash of all operations,
     which is looked up first. ``width`` is by default that of ``block_width``. ``quick`` as in ``native.emit``.
     """
-    program = with_reciprocals(read_program(function))
+    program = with_reciprocals(read_program(_without_empty_inputs(function)))
     width = width or block_width(program, dtype)
     if key is None:
         key = program_key(program, inputs, outputs, dtype, width)

@@ -17,6 +17,7 @@ from torsor.compiler import AnyKernel, compile
 from torsor.compiler.c.source import export_c
 from torsor.control.references import Reference
 from torsor.errors import ModelError, describe
+from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
 
 
@@ -59,7 +60,7 @@ class Controller:
     def saturated(self, limit: ArrayLike | None = None) -> Controller:
         """Return the same law with its forces within -limit and limit (N m, N): the robot's effort limits by default.
 
-        ``limit`` is a number or one for each of the nv coordinates; inf stands for none.
+        ``limit`` is a number or one for each of the nv coordinates; inf stands for none. Forces that are NaN stay NaN.
 
         Example:
             >>> law = torsor.control.computed_torque(torsor.library.two_link(), [0.0, 3.0], bandwidth=10.0)
@@ -78,14 +79,9 @@ class Controller:
                 raise ModelError(
                     describe(f"limit is {limit!r}", where=where, allowed=f"above 0, a number or {robot.nv} of them")
                 )
-        bounds = [float(each) for each in most]
 
         def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-            tau = self.function(t, q, v)
-            clipped = [
-                tau[k] if np.isinf(each) else ca.fmax(ca.fmin(tau[k], each), -each) for k, each in enumerate(bounds)
-            ]
-            return ca.vertcat(ca.SX.zeros(0, 1), *clipped)
+            return saturated_force(self.function(t, q, v), most)
 
         return traced(self.function.name(), robot, law, self.reference)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
@@ -43,6 +44,14 @@ def check_vector_space(robot: Robot, name: str) -> None:
         found = f"{name} for a robot with the joints {', '.join(map(repr, odd[:5]))}, whose positions are quaternions"
         fix = "fix a floating base (robot.fix), or use gravity_pd or MomentumObserver"
         raise ModelError(describe(found, where=robot.name, allowed="robots with nq = nv", fix=fix))
+
+
+def check_quaternions(robot: Robot, q: Array, where: str, what: str) -> None:
+    """Raise ModelError where positions q (nq) have a quaternion of length 0, which is no orientation."""
+    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.nq > joint.nv and not q[slices.q][-4:].any():
+            found = f"{what} has a quaternion of length 0 at {joint.name!r}"
+            raise ModelError(describe(found, where=where, fix="begin with robot.neutral()"))
 
 
 def check_rigid(robot: Robot, name: str, fix: str) -> None:

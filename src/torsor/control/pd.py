@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from torsor.checks import positive_vector
 from torsor.control.controller import Controller, traced
-from torsor.control.drives import Drives, check_no_flexible_links, check_rigid, check_tree
+from torsor.control.drives import Drives, check_no_flexible_links, check_quaternions, check_rigid, check_tree
 from torsor.control.references import Law, Reference, reference
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -92,11 +92,7 @@ def _of_rigid_robot(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: Array
     if ca.depends_on(desired.function(t), t):
         found = "a moving reference for a robot with quaternions among its positions"
         raise ModelError(describe(found, where=robot.name, allowed="constant positions (nq)"))
-    target = desired.function(0).full().ravel()
-    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
-        if joint.nq > joint.nv and not target[slices.q][-4:].any():
-            found = f"the reference has a quaternion of length 0 at {joint.name!r}"
-            raise ModelError(describe(found, where=robot.name, fix="begin with robot.neutral()"))
+    check_quaternions(robot, desired.function(0).full().ravel(), robot.name, "the reference")
 
     def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         error = robot.function("difference")(q, desired.rates(t, 0)[0])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import real_array
+from torsor.checks import instance_of, real_array
 from torsor.errors import ModelError, describe
 from torsor.identification.differentiation import differentiate
 from torsor.identification.units import check_radians
@@ -116,6 +116,7 @@ class Measurements:
             ...     len(Measurements.load(path, torsor.library.two_link(), columns, rate=1000.0))
             9
         """
+        instance_of(robot, Robot, str(path), "robot")
         log, where = read_log(Path(path), robot, columns, units, delimiter, rate), str(path)
         if "tau" not in log:
             raise ModelError(describe("no columns of 'tau'", where=where, fix="add the columns of the forces"))

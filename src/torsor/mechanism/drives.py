@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -97,3 +98,20 @@ class Motor(Part):
             )
             fix = f"add the motor to {self.carrier!r}: with_motor(..., mass=, place=, moments=), or robot.with_payload"
             warn(describe(found, allowed="no more than the carrier", fix=fix))
+
+
+def saturated_force(tau: ca.SX, limit: NDArray[np.float64]) -> ca.SX:
+    """Return forces (n x 1) of drives within -limit and limit (n,), where inf stands for none; NaN stays NaN.
+
+    The minimum and maximum of CasADi, as those of C, would turn NaN into a full force.
+
+    Example:
+        >>> tau = ca.SX([3.0, -3.0, np.nan, 9.0])
+        >>> saturated_force(tau, np.array([2.0, 2.0, 2.0, np.inf]))
+        SX([2, -2, nan, 9])
+    """
+    found = [tau[k] for k in range(tau.numel())]
+    for k, most in enumerate(limit):
+        if np.isfinite(most):
+            found[k] = ca.if_else(tau[k] > most, most, ca.if_else(tau[k] < -most, -most, tau[k]))
+    return ca.vertcat(ca.SX.zeros(0, 1), *found)

@@ -41,14 +41,17 @@ def with_friction(
     if joint is None:
         return _with_friction_everywhere(robot, changes)
     motors = {f"{each.name}/motor": (each.name, each.motor) for each in robot.joints if each.motor is not None}
-    if joint in motors:
+    if isinstance(joint, str) and joint in motors:
         name, motor = motors[joint]
         return _with_joint(robot, name, lambda old: replace(old, motor=replace(motor, **changes)))
     return _with_joint(robot, joint, lambda old: replace(old, **changes))
 
 
 def _with_friction_everywhere(robot: M, changes: dict[str, Any]) -> M:
-    """Return the robot with friction at all joints that have velocities of their own."""
+    """Return the robot with friction at all joints that have velocities of their own.
+
+    A number for all leaves out free joints: a floating base has no bearing.
+    """
     count = sum(joint.nv for joint in robot.joints if not joint.follows)
     split = {
         name: positive_vector(value, count, f"{robot.name}: with_friction", name, or_zero=True)
@@ -60,7 +63,8 @@ def _with_friction_everywhere(robot: M, changes: dict[str, Any]) -> M:
         if not joint.follows:
             own = {name: values[start : start + joint.nv] for name, values in split.items()}
             single = {name: float(values[0]) if joint.nv == 1 else values for name, values in own.items()}
-            joint = replace(joint, **(changes | single))
+            given = {name: value for name, value in changes.items() if joint.type != "free" or np.ndim(value)}
+            joint = replace(joint, **{name: single.get(name, value) for name, value in given.items()})
             start += joint.nv
         joints.append(joint)
     return replace(robot, joints=tuple(joints))

@@ -131,6 +131,7 @@ def jvp(
     tangents: Sequence[ArrayLike | None],
     components: bool,
     options: dict[str, Any],
+    out: Out = None,
 ) -> tuple[Results, Results]:
     """Return (value, directional derivative) of an algorithm; see ``Robot.jvp``."""
     request = closure.kernels.request(name, **options, form="jvp", components=components)
@@ -138,7 +139,7 @@ def jvp(
     check_count(closure.mechanism, name, "tangents", tangents, changes)
     pairs = zip(tangents, changes.values(), strict=True)
     given = [np.zeros(shape) if each is None else each for each, shape in pairs]
-    found = closure.kernels.compiled(request)(*inputs, *given)
+    found = closure.kernels.compiled(request)(*inputs, *given, out=out)
     half = len(found) // 2
     return _single_or_tuple(found[:half]), _single_or_tuple(found[half:])
 
@@ -150,6 +151,7 @@ def vjp(
     cotangents: ArrayLike | Sequence[ArrayLike],
     components: bool,
     options: dict[str, Any],
+    out: Out = None,
 ) -> tuple[Results, tuple[Array, ...]]:
     """Return (value, gradients of the sum of cotangents times results) of an algorithm; see ``Robot.vjp``."""
     request = closure.kernels.request(name, **options, form="vjp", components=components)
@@ -157,7 +159,7 @@ def vjp(
     count = len(results)
     weights: Any = [cotangents] if count == 1 else cotangents
     check_count(closure.mechanism, name, "cotangents", weights, results)
-    found = closure.kernels.compiled(request)(*inputs, *weights)
+    found = closure.kernels.compiled(request)(*inputs, *weights, out=out)
     return _single_or_tuple(found[:count]), tuple(found[count:])
 
 

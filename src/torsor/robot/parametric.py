@@ -98,9 +98,8 @@ class Parametric(Generic[R]):
         def method(*values: ArrayLike, out: Out = None, **options: Any) -> Any:
             request, given = self._request(name, values, options, "value")
             if name + WITH_MARGIN in ALGORITHMS:
-                if out is not None:
-                    raise TypeError(f"{name} takes no out: the result may be computed in several parts")
-                return by_multipliers(self._closure, name, *given[:-1], numbers=Numbers(self._free, given[-1]))
+                numbers = Numbers(self._free, given[-1])
+                return by_multipliers(self._closure, name, *given[:-1], numbers=numbers, out=out)
             check_inputs(self._closure, request, given)
             return self._closure.kernels.compiled(request)(*given, out=out)
 
@@ -159,8 +158,8 @@ class Parametric(Generic[R]):
             [9.81]
         """
         self._check_inputs(inputs)
-        components = options.pop("components", False)
-        return jvp(self._closure, name, inputs, tangents, components, options | {"free": self._free})
+        components, out = options.pop("components", False), options.pop("out", None)
+        return jvp(self._closure, name, inputs, tangents, components, options | {"free": self._free}, out)
 
     def vjp(self, name: str, inputs: Sequence[ArrayLike], cotangents: Any, **options: Any) -> Any:
         """Return (value, gradients) as ``Robot.vjp``, with p as the last input and its gradient last.
@@ -172,8 +171,8 @@ class Parametric(Generic[R]):
             [9.81]
         """
         self._check_inputs(inputs)
-        components = options.pop("components", False)
-        return vjp(self._closure, name, inputs, cotangents, components, options | {"free": self._free})
+        components, out = options.pop("components", False), options.pop("out", None)
+        return vjp(self._closure, name, inputs, cotangents, components, options | {"free": self._free}, out)
 
     def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
         """Return the result of a method without its structural zeros, as ``Robot.sparse``, with p as the last input.

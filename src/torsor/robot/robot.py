@@ -23,7 +23,7 @@ from torsor.mechanism import Mechanism, Shape, edit, edit_bodies, edit_drives, e
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.constrained import constrained, driven, driven_derivatives
+from torsor.robot.closed_loops.constrained import constrained, driven, driven_derivatives, written
 from torsor.robot.closed_loops.contacts import with_contacts
 from torsor.robot.closed_loops.mobility import Mobility
 from torsor.robot.closed_loops.multipliers import active_accelerations, by_multipliers
@@ -1190,14 +1190,15 @@ class Robot(Mechanism, Viewable):
         tangents: Sequence[ArrayLike | None],
         *,
         components: bool = False,
+        out: Out = None,
         **options: Any,
     ) -> tuple[Results, Results]:
         """Return (value, derivative along the tangents) of the method ``name`` at its inputs.
 
         ``tangents`` are the directions of the inputs, None for zero. That of q is (..., nv), along ``integrate``, or
         (..., nq) with ``components=True``. Methods with several results give tuples. External wrenches are the last
-        inputs where ``external=True`` is given; other ``options`` are those of ``function``. Forward mode: about three
-        times the operations of the method itself.
+        inputs where ``external=True`` is given; other ``options`` are those of ``function``. ``out`` has arrays for
+        the values, then for the derivatives. Forward mode: about three times the operations of the method itself.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -1205,7 +1206,7 @@ class Robot(Mechanism, Viewable):
             >>> tau.tolist() == robot.gravity_force([0.1, 0.2]).tolist()
             True
         """
-        return jvp(self.closure, name, inputs, tangents, components, options)
+        return jvp(self.closure, name, inputs, tangents, components, options, out)
 
     def vjp(
         self,
@@ -1214,13 +1215,15 @@ class Robot(Mechanism, Viewable):
         cotangents: ArrayLike | Sequence[ArrayLike],
         *,
         components: bool = False,
+        out: Out = None,
         **options: Any,
     ) -> tuple[Results, tuple[Array, ...]]:
         """Return (value, gradients): of the sum of cotangents times results of the method ``name``, by each input.
 
         ``cotangents`` has the shape of the result, or is a tuple of such for several results. The gradient by q is
         (..., nv), along ``integrate``, or (..., nq) with ``components=True``. Options as in ``jvp``, whose adjoint this
-        is. Reverse mode: about four times the operations of the method itself.
+        is; ``out`` has arrays for the values, then for the gradients. Reverse mode: about four times the operations of
+        the method itself.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -1228,7 +1231,7 @@ class Robot(Mechanism, Viewable):
             >>> bool(np.allclose(dv, robot.mass_matrix([0.1, 0.2]) @ [1.0, 2.0]))  # the momenta
             True
         """
-        return vjp(self.closure, name, inputs, cotangents, components, options)
+        return vjp(self.closure, name, inputs, cotangents, components, options, out)
 
     def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
         """Return the result of the method ``name``, a matrix or several, without its structural zeros.
@@ -1380,7 +1383,9 @@ class Robot(Mechanism, Viewable):
         """
         return self.kernels.call("closure_jacobian", q, out=out)
 
-    def assemble(self, q_active: ArrayLike, guess: ArrayLike | None = None, missing: str = "raise") -> Array:
+    def assemble(
+        self, q_active: ArrayLike, guess: ArrayLike | None = None, missing: str = "raise", out: Out = None
+    ) -> Array:
         """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
 
         Of several assembly modes it is the one near ``guess`` (..., nq), by default one that is found automatically.
@@ -1393,9 +1398,9 @@ class Robot(Mechanism, Viewable):
             >>> robot.with_active(["joint1"]).assemble([0.4]).round(9).tolist()
             [0.4, 0.2]
         """
-        return assemble(self.closure, q_active, guess, missing)
+        return written(assemble(self.closure, q_active, guess, missing), out, "assemble")
 
-    def closed_positions(self, q: ArrayLike) -> Array:
+    def closed_positions(self, q: ArrayLike, out: Out = None) -> Array:
         """Return positions (..., nq) with closed loops near ``q`` (..., nq), by minimum-norm steps of all coordinates.
 
         No coordinate need be active, and none is fixed; ``assemble`` fixes the active ones.
@@ -1405,7 +1410,7 @@ class Robot(Mechanism, Viewable):
             >>> robot.closed_positions([0.5, 0.0]).round(9).tolist()
             [0.4, 0.2]
         """
-        return closed_positions(self.closure, q)
+        return written(closed_positions(self.closure, q), out, "closed_positions")
 
     def mobility(self, q: ArrayLike | None = None, output: str | int | None = None, point: bool = False) -> Mobility:
         """Return the mobility at positions q (nq,) that close the loops; by default at a regular configuration.
@@ -1600,7 +1605,7 @@ class Robot(Mechanism, Viewable):
     # Closed loops: motion and forces of all coordinates, by multipliers
 
     def closed_forward_dynamics(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None, out: Out = None
     ) -> Array:
         """Return the accelerations (..., nv) of all coordinates that forces (..., nv) on them cause, loops closed.
 
@@ -1616,10 +1621,10 @@ class Robot(Mechanism, Viewable):
             >>> bool(np.allclose(a, G / (G @ M @ G)))
             True
         """
-        return by_multipliers(self.closure, "closed_forward_dynamics", q, v, tau, external)
+        return by_multipliers(self.closure, "closed_forward_dynamics", q, v, tau, external, out=out)
 
     def closed_inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a_active: ArrayLike, external: ArrayLike | None = None
+        self, q: ArrayLike, v: ArrayLike, a_active: ArrayLike, external: ArrayLike | None = None, out: Out = None
     ) -> Array:
         """Return the forces (..., N) of the active coordinates that accelerate them by a_active (..., N), loops closed.
 
@@ -1634,10 +1639,10 @@ class Robot(Mechanism, Viewable):
             >>> robot.closed_forward_dynamics([0.4, 0.2], [0.0, 0.0], [tau[0], 0.0])[0].round(9)
             np.float64(1.5)
         """
-        return by_multipliers(self.closure, "closed_inverse_dynamics", q, v, a_active, external)
+        return by_multipliers(self.closure, "closed_inverse_dynamics", q, v, a_active, external, out=out)
 
     def closed_loop_forces(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None, out: Out = None
     ) -> Array:
         """Return the Lagrange multipliers (..., c) of the closure equations under forces (..., nv) on all coordinates.
 
@@ -1652,9 +1657,9 @@ class Robot(Mechanism, Viewable):
             >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
             True
         """
-        return by_multipliers(self.closure, "closed_loop_forces", q, v, tau, external)
+        return by_multipliers(self.closure, "closed_loop_forces", q, v, tau, external, out=out)
 
-    def closed_velocities(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def closed_velocities(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
         """Return the velocities (..., nv) with closed loops, A v = 0, that are nearest to ``v`` (..., nv).
 
         Nearest in kinetic energy: v - M^-1 A^T (A M^-1 A^T)^-1 A v, the velocities after an impulse of the loops.
@@ -1665,7 +1670,7 @@ class Robot(Mechanism, Viewable):
             >>> bool(np.isclose(v[0], 2 * v[1]))
             True
         """
-        return by_multipliers(self.closure, "closed_velocities", q, v)
+        return by_multipliers(self.closure, "closed_velocities", q, v, out=out)
 
     def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
@@ -1959,10 +1964,11 @@ class Robot(Mechanism, Viewable):
     ) -> Self:
         """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
-        Without a joint, at all of them: a number for all, or one for each velocity of the joints (motors of elastic
-        joints are not among them, joints that follow others keep what they have). Arguments that are not given keep
-        their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb's law. "joint/motor"
-        means the friction of the joint's motor, at the output of the gear.
+        Without a joint, at all of them: a number for all but free joints (a floating base has no bearing), or one for
+        each velocity of the joints (motors of elastic joints are not among them, joints that follow others keep what
+        they have). Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by
+        tanh(v / smooth); 0 is Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of
+        the gear.
 
         Example:
             >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)

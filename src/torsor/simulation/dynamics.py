@@ -11,6 +11,7 @@ from torsor.compiler.llvm.native import vector_width
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.index_one import closed_forward_dynamics, projected_end
+from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
 from torsor.simulation.prescribed import Prescribed
 from torsor.simulation.sources import Source
@@ -39,8 +40,7 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
     else:
         tau = ca.SX.zeros(robot.nv, 1) if controller.function is None else controller.function(t, q, v)
     if controller.limit is not None:
-        limit = ca.DM(controller.limit)
-        tau = ca.fmin(ca.fmax(tau, -limit), limit)
+        tau = saturated_force(tau, controller.limit)
     if controller.added is not None:
         tau = tau + controller.added(t, q, v)
     acting = {"acting_tau": tau}

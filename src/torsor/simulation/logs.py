@@ -12,6 +12,8 @@ from torsor.arrays import Array
 from torsor.checks import is_whole, number, table
 from torsor.errors import ModelError, describe, listing
 from torsor.files import read_limited
+from torsor.mechanism.units import FORCES
+from torsor.mechanism.units import units as units_of
 from torsor.robot.robot import Robot
 
 QUANTITIES = ("time", "q", "v", "a", "tau")
@@ -19,7 +21,7 @@ _LENGTHS = {"rad": 1.0, "deg": math.pi / 180, "rev": 2 * math.pi, "m": 1.0, "cm"
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 UNITS: dict[str, dict[str, float]] = {
     "time": _TIMES,
-    "q": _LENGTHS,
+    "q": _LENGTHS | {"1": 1.0},  # quaternions
     "v": {f"{name}/s": value for name, value in _LENGTHS.items()} | {"rpm": 2 * math.pi / 60},
     "a": {f"{name}/s^2": value for name, value in _LENGTHS.items()},
     "tau": {"N m": 1.0, "N": 1.0, "mN m": 1e-3, "kN": 1e3, "kN m": 1e3},
@@ -63,7 +65,7 @@ def read_log(
     heads, rows = _split(lines, separator, wanted)
     places = {name: [_place(each, heads, where) for each in chosen] for name, chosen in wanted.items()}
     found = {name: _numbers(rows, chosen, wanted[name], where) for name, chosen in places.items()}
-    for name, scale in _scales(units, wanted, where).items():
+    for name, scale in _scales(units, wanted, robot, where).items():
         found[name] = found[name] * scale
     count = len(rows)
     if "time" in found:
@@ -86,7 +88,8 @@ def _wanted(columns: Any, robot: Robot, where: str) -> dict[str, list[str | int]
         raise ModelError(describe(found, where=where, allowed=", ".join(QUANTITIES)))
     wanted = {}
     for name, value in given.items():
-        chosen = [value] if isinstance(value, str) or is_whole(value) else list(value)
+        chosen = list(value) if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) else [value]
+        chosen = [int(each) if is_whole(each) else each for each in chosen]
         count = 1 if name == "time" else robot.nq if name == "q" else robot.nv
         if len(chosen) != count:
             names = () if name == "time" else robot.position_names if name == "q" else robot.coordinate_names
@@ -95,6 +98,8 @@ def _wanted(columns: Any, robot: Robot, where: str) -> dict[str, list[str | int]
         bad = next((each for each in chosen if not isinstance(each, str) and not is_whole(each)), None)
         if bad is not None:
             raise ModelError(describe(f"column {bad!r} of {name!r}", where=where, allowed="a head, or a number"))
+        if len(set(chosen)) < len(chosen):
+            raise ModelError(describe(f"a column of {name!r} is named twice", where=where, allowed="each column once"))
         wanted[name] = chosen
     return wanted
 
@@ -176,20 +181,47 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _scales(units: Any, wanted: Mapping[str, list[str | int]], where: str) -> dict[str, Array]:
+def _scales(units: Any, wanted: Mapping[str, list[str | int]], robot: Robot, where: str) -> dict[str, Array]:
     """Return the factors of the columns of each quantity whose unit is given."""
     found = {}
     for name, unit in ({} if units is None else table(units, where, "units")).items():
         if name not in wanted:
             raise ModelError(describe(f"a unit of {name!r}, which has no columns", where=where))
-        each = [unit] * len(wanted[name]) if isinstance(unit, str) else list(unit)
-        bad = next((one for one in each if one not in UNITS[name]), None)
-        if bad is not None or len(each) != len(wanted[name]):
-            what = f"{len(each)} units of {name!r}" if bad is None else f"the unit {bad!r} of {name!r}"
+        each = list(unit) if isinstance(unit, list | tuple) else [unit] * len(wanted[name])
+        bad = [one for one in each if not isinstance(one, str) or one not in UNITS[name]]
+        if bad or len(each) != len(wanted[name]):
+            what = f"the unit {bad[0]!r} of {name!r}" if bad else f"{len(each)} units of {name!r}"
             allowed = f"one of {', '.join(UNITS[name])}, for all columns or for each of {len(wanted[name])}"
             raise ModelError(describe(what, where=where, allowed=allowed))
+        _check_kinds(robot, name, each, where)
         found[name] = np.array([UNITS[name][one] for one in each])
     return found
+
+
+def _check_kinds(robot: Robot, name: str, given: Sequence[str], where: str) -> None:
+    """Raise ModelError for a unit of an angle at a coordinate that is a length, and the like."""
+    if name == "time":
+        return
+    positions, rates = units_of(robot)
+    names = robot.position_names if name == "q" else robot.coordinate_names
+    for coordinate, kind, unit in zip(names, positions if name == "q" else rates, given, strict=True):
+        own = FORCES[kind] if name == "tau" else {"q": kind, "v": f"{kind}/s", "a": f"{kind}/s^2"}[name]
+        turns = unit.endswith("N m") if name == "tau" else unit.startswith(("rad", "deg", "rev", "rpm"))
+        if unit != own and (kind == "1" or turns != (kind == "rad")):
+            found, fix = f"the unit {unit!r} of {name!r} at {coordinate!r}", "a list, one unit for each column"
+            raise ModelError(describe(found, where=where, allowed=f"one of the kind of {own!r}", fix=fix))
+
+
+def quaternions_of(robot: Robot, q: Array) -> Array:
+    """Return the quaternions (..., joints, 4) of positions q (..., nq).
+
+    Example:
+        >>> quaternions_of(torsor.library.quadruped(), torsor.library.quadruped().neutral()).tolist()
+        [[0.0, 0.0, 0.0, 1.0]]
+    """
+    pairs = zip(robot.joints, robot.coordinates, strict=True)
+    ends = [place.q.stop for joint, place in pairs if joint.nq > joint.nv and not joint.follows]
+    return np.stack([q[..., end - 4 : end] for end in ends], -2) if ends else np.ones((*q.shape[:-1], 0, 4))
 
 
 def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
@@ -198,6 +230,10 @@ def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array
     Velocities and accelerations are differences of second order, forces those of inverse dynamics.
     """
     times, q = log["time"], log["q"]
+    empty = np.argwhere(~quaternions_of(robot, q).any(axis=-1))
+    if empty.size:
+        text = f"sample {empty[0][0]} has a quaternion of length 0"
+        raise ModelError(describe(text, where=where, fix="correct the columns of q: x, y, z, w"))
     if ("v" not in log or "a" not in log) and len(times) < 3:
         raise ModelError(describe(f"{len(times)} samples without v and a", where=where, allowed="3 or more"))
     if "v" not in log and robot.nq != robot.nv:

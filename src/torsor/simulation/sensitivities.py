@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import instance_of, one_of, positive, vectors
+from torsor.checks import common_shape, instance_of, one_of, positive, vectors
 from torsor.compiler import AnyKernel
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import chart_carry, chart_rate, chart_velocity, steps
@@ -38,6 +38,8 @@ from torsor.simulation.hard import contact_step
 from torsor.simulation.methods import STEPS
 from torsor.simulation.runge_kutta import STAGES
 from torsor.simulation.sources import Source
+
+STEP = "derivatives of a step"
 
 
 def step_derivatives(
@@ -133,7 +135,7 @@ def sensitivity(
         >>> run.q.shape, run.by_start.shape, run.by_tau.shape
         ((51, 2), (4, 4), (50, 4, 2))
     """
-    rows = vectors(tau, robot.nv, robot.name, "tau")
+    rows = vectors(tau, instance_of(robot, Robot, STEP, "robot").nv, robot.name, "tau")
     if rows.ndim < 2:
         allowed = f"(..., T, {robot.nv}), a row a step"
         raise ModelError(describe(f"tau has shape {rows.shape}", where=robot.name, allowed=allowed))
@@ -143,7 +145,8 @@ def sensitivity(
         allowed = f"(..., {count}, {len(robot.links)}, 6), as many steps as tau"
         raise ModelError(describe(f"external has shape {wrenches[0].shape}", where=robot.name, allowed=allowed))
     loads = [np.broadcast_to(each, (*each.shape[:-3], count, *each.shape[-2:])) for each in wrenches]
-    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], rows.shape[:-2], *(each.shape[:-3] for each in loads))
+    shapes = {"q0": q.shape[:-1], "v0": v.shape[:-1], "tau": rows.shape[:-2]}
+    batch = common_shape(robot.name, **shapes, external=loads[0].shape[:-3] if loads else ())
     kernel, dtype = _step(robot, method, external is not None, contact), robot.target.dtype
     states = [np.empty((*batch, count + 1, size), dtype) for size in (robot.nq, robot.nv)]
     for whole, start in zip(states, (q, v), strict=True):
@@ -166,7 +169,7 @@ def _checked(
     robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, method: str, external: ArrayLike | None
 ) -> tuple[list[Array], list[Array]]:
     """Return the arrays of a step as they are given, and the external wrenches, if any."""
-    where = instance_of(robot, Robot, "derivatives of a step", "robot").name
+    where = instance_of(robot, Robot, STEP, "robot").name
     if robot.loops:
         fix = "differentiate robot.open_tree(), or closed_forward_dynamics by robot.jvp"
         raise ModelError(describe("derivatives of a step with closed loops", where=where, fix=fix))
@@ -261,7 +264,7 @@ def _differentiated(robot: Robot, method: str, loaded: bool, contact: Contact | 
         back = ca.diag(1 / ca.sum1(E**2).T) @ E.T
         found = {name: back @ each if name.startswith("q_next") else each for name, each in found.items()}
         # Where the iterations did not converge the velocities are NaN; the derivatives of that branch would be zero.
-        solved = ca.norm_inf(results["v_next"]) < ca.inf
+        solved = ca.sumsqr(results["v_next"]) < ca.inf  # the maximum of norm_inf would pass over NaN
         outputs = ca.cse([ca.if_else(solved, ca.densify(each), ca.SX.nan(*each.shape)) for each in found.values()])
         return ca.Function("step_derivatives", list(inputs.values()), outputs, list(inputs), list(found))
 

@@ -43,8 +43,7 @@ class Contact:
     def __post_init__(self) -> None:
         positive(self.friction, self.where, "friction")
         number(self.damping, self.where, "damping", least=0)
-        if self.most != inf:
-            positive(self.most, self.where, "most")
+        number(self.most, self.where, "most", above=0, finite=False)
 
     def check(self, robot: Robot) -> None:
         """Raise ModelError for a place that the robot does not have, or that does not move."""

@@ -6,13 +6,14 @@ from functools import cached_property
 from math import isfinite
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
-from torsor.checks import flag, indices_of, instance_of, number, positive, rows, vectors
+from torsor.checks import flag, indices_of, instance_of, number, positive, rows, table, vectors
 from torsor.compiler import AnyKernel, compile
-from torsor.control.drives import check_no_flexible_links, check_rigid, check_tree
+from torsor.control.drives import check_no_flexible_links, check_quaternions, check_rigid, check_tree
 from torsor.control.whole_body import contacts as kinds_of_contact
+from torsor.control.whole_body.priorities import solve_levels
 from torsor.control.whole_body.program import Contact, Program, Settings, program
 from torsor.control.whole_body.solver import INFEASIBLE, SOLVED, Problem, conflict, solve
 from torsor.control.whole_body.tasks import Task
@@ -21,23 +22,25 @@ from torsor.robot.robot import Robot
 
 HUMAN = ("tx", "ty", "tz", "yaw", "tilt", "list")  # coordinates of the whole body of ``torsor.library.human``
 _MOTION = "equations of motion"
+NARROW = 2  # states that the code computes at a time: mostly there is one, which wide vectors delay
 
 
 @dataclass(frozen=True, eq=False)
 class WholeBodyResult:
-    """What the controller found for one state.
+    """What the controller found for one state, or for several: then all arrays have their leading axes.
 
     ``status`` is "solved", "infeasible" or "failed"; only if it is "solved" are there numbers, and NaN elsewhere.
     ``tau`` (nv) are the forces of the drives, 0 at coordinates without one, ``a`` (nv) the accelerations, ``forces``
     those of each contact (``PointContact``: 3, base axes; ``SurfaceContact``: 6, moment then force, axes of the place).
-    ``conflict`` names what has no solution together, and has one without any one of them.
+    ``conflict`` names what has no solution together, and has one without any one of them. For several states,
+    ``status`` is an array of words and ``conflict`` one of such tuples.
     """
 
-    status: str
+    status: str | NDArray[np.str_]
     tau: Array
     a: Array
     forces: Mapping[str, Array]
-    conflict: tuple[str, ...] = ()
+    conflict: tuple[str, ...] | NDArray[np.object_] = ()
 
 
 class WholeBody:
@@ -111,35 +114,58 @@ class WholeBody:
     @cached_property
     def _kernel(self) -> AnyKernel:
         target = self.robot.target.changed("", dtype="float64")
-        return compile(self.program.function, **vars(target))
+        return compile(self.program.function, **vars(target), width=NARROW)
 
-    def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        """Return the forces tau (nv) at the time t (s), positions q (nq) and velocities v (nv), or raise ModelError.
+    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the forces tau (..., nv) at times t (s), positions q (..., nq), velocities v (..., nv), or an error.
 
         As a controller of ``simulate``; targets that are given at each call need ``solve``.
         """
         found = self.solve(q, v, t)
-        if found.status != "solved":
-            names = " and ".join(found.conflict) or "the solver stopped"
-            text = f"no torques at t = {t}: {found.status}, {names}"
+        failed = np.argwhere(np.asarray(found.status) != "solved")
+        if len(failed):
+            at = tuple(failed[0].tolist())  # () for a single state
+            conflict = found.conflict if isinstance(found.conflict, tuple) else found.conflict[at]
+            names, state = " and ".join(conflict) or "the solver stopped", f", state {at}" if at else ""
+            text = f"no torques at t = {t!r}{state}: {np.asarray(found.status)[at].item()}, {names}"
             fix = "lower weights or targets, more friction, fewer hard tasks; solve(q, v, t) returns the status instead"
             raise ModelError(describe(text, where=f"{self.robot.name}: WholeBody", fix=fix))
         return found.tau
 
     def solve(
-        self, q: ArrayLike, v: ArrayLike, t: float = 0.0, targets: Mapping[str, ArrayLike] | None = None
+        self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, targets: Mapping[str, ArrayLike] | None = None
     ) -> WholeBodyResult:
-        """Return torques, accelerations and contact forces at one state, or what makes them impossible.
+        """Return torques, accelerations and contact forces at a state, or what makes them impossible.
 
-        ``targets`` are those of the tasks that were made without one, by the name of the task (or its place).
+        ``q`` is (..., nq), ``v`` (..., nv), ``t`` (s) a number or (...): leading axes are several states, whose
+        matrices are computed together. ``targets`` are those of the tasks that were made without one, by the name of
+        the task (or its place), the same for all states.
+
+        Example:
+            >>> law = WholeBody(torsor.library.two_link(), [torsor.control.Posture([0.03, 0.05])])
+            >>> found = law.solve(np.zeros((5, 2)), np.zeros(2))
+            >>> found.tau.shape, found.status[0]
+            ((5, 2), np.str_('solved'))
         """
-        given = self._targets(targets or {}) if targets or self._given else ()
-        H, g, A, lower, upper, h = self._kernel(t, q, v, *given)
-        if H.ndim > 2 or not isfinite(g.dot(g) + h.dot(h)):
+        given = () if targets is None and not self._given else self._targets({} if targets is None else targets)
+        matrices = self._kernel(t if type(t) is not float else np.array(t), q, v, *given)
+        batch, g, h = matrices[0].shape[:-2], matrices[1], matrices[5]
+        if batch:
+            if not np.isfinite(g.sum() + h.sum() + np.sum(t)):
+                self._refuse(t, q, v)
+            return self._solve_each(matrices, batch)
+        if not isfinite(g.dot(g) + h.dot(h) + t):
             self._refuse(t, q, v)
+        return self._solve(matrices)
+
+    def _solve(self, matrices: Sequence[Array]) -> WholeBodyResult:
+        """Return the result of one state, from the matrices of its program."""
+        H, g, A, lower, upper, h, *tasks = matrices
         equations, driven = self.program.equations, self.program.driven
         problem = Problem(H, g, A, lower, upper, self.program.kinds, equations)
         x, flag, _ = solve(problem)
+        if tasks and flag == SOLVED:
+            x, flag = solve_levels(problem, x, tasks[0], tasks[1], self.program.levels, self._settings.regularisation)
         nv, forces = self.robot.nv, self.program.forces
         if flag != SOLVED:
             nothing = np.full(len(g), np.nan)
@@ -152,26 +178,38 @@ class WholeBody:
         tau[driven] = A[equations : equations + len(driven)].dot(x) + h[driven]
         return WholeBodyResult("solved", tau, x[:nv], {k: x[i] for k, i in forces.items()})
 
+    def _solve_each(self, matrices: Sequence[Array], batch: tuple[int, ...]) -> WholeBodyResult:
+        """Return the results of all states of a batch."""
+        nv, places = self.robot.nv, self.program.forces
+        status, conflict = np.empty(batch, dtype="<U10"), np.empty(batch, dtype=object)
+        tau, a = np.empty((*batch, nv)), np.empty((*batch, nv))
+        forces = {name: np.empty((*batch, each.stop - each.start)) for name, each in places.items()}
+        for k in np.ndindex(batch):
+            found = self._solve([each[k] for each in matrices])
+            status[k], conflict[k], tau[k], a[k] = found.status, found.conflict, found.tau, found.a
+            for name, force in found.forces.items():
+                forces[name][k] = force
+        return WholeBodyResult(status, tau, a, forces, conflict)
+
     def _targets(self, targets: Mapping[str, ArrayLike]) -> tuple[Array]:
         """Return the targets that are given, one after the other, as the last input of the kernel."""
         names = [self.tasks[k].label for k in self._given]
-        if sorted(targets) != sorted(names):
+        if set(table(targets, f"{self.robot.name}: WholeBody", "targets")) != set(names):
             found = f"targets of {', '.join(map(repr, targets)) or 'no task'}"
             allowed = f"those of {', '.join(map(repr, names)) or 'no task: all have a target of their own'}"
             raise ModelError(describe(found, where=f"{self.robot.name}: WholeBody", allowed=allowed))
         tasks = (self.tasks[k] for k in self._given)
         return (np.concatenate([task.checked(self.robot, targets[task.label]).ravel() for task in tasks]),)
 
-    def _refuse(self, t: float, q: ArrayLike, v: ArrayLike) -> None:
-        """Raise ModelError for a batch of states, or for numbers that are not finite."""
+    def _refuse(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> None:
+        """Raise ModelError for numbers that are not finite."""
         where = f"{self.robot.name}: WholeBody"
-        number(t, where, "t")
-        for value, count, what in ((q, self.robot.nq, "q"), (v, self.robot.nv, "v")):
-            shape = vectors(value, count, where, what).shape
-            if len(shape) > 1:
-                fix = "call it for each state"
-                raise ModelError(describe(f"{what} has shape {shape}", where=where, allowed=f"({count},)", fix=fix))
-        raise ModelError(describe("the dynamics are not finite at this state", where=where))
+        for each in np.ravel(t).tolist():
+            number(each, where, "t")
+        vectors(v, self.robot.nv, where, "v")
+        for each in vectors(q, self.robot.nq, where, "q").reshape(-1, self.robot.nq):
+            check_quaternions(self.robot, each, where, "q")
+        raise ModelError(describe("the dynamics or the targets are not finite at this state and time", where=where))
 
 
 def _check_once(names: Sequence[str], what: str, where: str) -> None:

@@ -3,7 +3,7 @@
 The variables are the accelerations a (nv) and the forces of the contacts f. With the tasks J_i a = b_i, their weights
 w_i, and the Jacobians J_c of the contacts,
 
-    minimise    sum w_i |J_i a - b_i|^2 + r_a |a|^2 + r_f |f|^2
+    minimise    sum w_i |J_i a - b_i|^2 + r_a |a|^2 + r_f |f|^2        (of the tasks of the first priority)
     subject to  M a + h - J_c^T f = 0         rows of coordinates without a drive
                 J_c a = -J_c' v - d J_c v      contacts stay
                 J_i a = b_i                    hard tasks
@@ -14,6 +14,7 @@ w_i, and the Jacobians J_c of the contacts,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import casadi as ca
 import numpy as np
@@ -51,6 +52,8 @@ class Program:
     forces of the drives are these rows times x, plus h. Rows of friction follow. The first ``bounds`` entries of lower
     and upper are bounds of the first variables, the others those of A x. ``kinds`` are 5 for equations and 0 for
     inequalities. ``groups`` are the entries by the name of what they are, ``forces`` the variables of each contact.
+    ``levels`` are the numbers of rows of the tasks of each priority. With several of them, the function has two more
+    results: J and b, these rows one priority after the other, times the roots of the weights.
     """
 
     function: ca.Function
@@ -60,6 +63,7 @@ class Program:
     kinds: Array
     groups: dict[str, Array]
     forces: dict[str, slice]
+    levels: tuple[int, ...]
 
 
 class _Rows:
@@ -101,6 +105,8 @@ def program(
 
     H = ca.diag(ca.SX([settings.regularisation[0]] * nv + [settings.regularisation[1]] * count))
     g = ca.SX(nv + count, 1)
+    soft = sorted({task.priority for task in tasks if not task.hard})
+    levels: dict[int, list[tuple[ca.SX, ca.SX]]] = {level: [] for level in soft}
     for k, task in enumerate(tasks):
         J, b = task.wanted(at, targets.get(k))
         if isinstance(task, Posture):
@@ -108,8 +114,10 @@ def program(
         if task.hard:
             rows.add(f"task {task.label!r}", ca.horzcat(J, ca.SX(J.size1(), count)), b, b)
             continue
-        H[:nv, :nv] += task.weight * (J.T @ J)
-        g[:nv] -= task.weight * (J.T @ b)
+        levels[task.priority].append((sqrt(task.weight) * J, sqrt(task.weight) * b))
+        if task.priority == soft[0]:
+            H[:nv, :nv] += task.weight * (J.T @ J)
+            g[:nv] -= task.weight * (J.T @ b)
 
     equations = sum(kind == 5 for kind in rows.kinds)
     if driven:
@@ -133,7 +141,12 @@ def program(
     inputs = {"t": at.t, "q": at.q, "v": at.v}
     if targets:
         inputs["targets"] = ca.vertcat(*(ca.vec(each.T) for each in targets.values()))
-    dense, names = ca.cse([ca.densify(each) for each in results]), ["H", "g", "A", "lower", "upper", "h"]
+    names = ["H", "g", "A", "lower", "upper", "h"]
+    if len(levels) > 1:
+        every = [row for rows in levels.values() for row in rows]
+        results += [ca.vertcat(*(J for J, _ in every)), ca.vertcat(*(b for _, b in every))]
+        names += ["J", "b"]
+    dense = ca.cse([ca.densify(each) for each in results])
     traced = ca.Function("whole_body", list(inputs.values()), dense, list(inputs), names)
     groups = {name: np.array(each) for name, each in rows.groups.items()}
     return Program(
@@ -144,6 +157,7 @@ def program(
         np.array(rows.kinds, dtype=np.int32),
         groups,
         forces,
+        tuple(sum(J.size1() for J, _ in rows) for rows in levels.values()),
     )
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import direction, frozen_pose, name_of, number, positive, real_array
+from torsor.checks import direction, frozen_pose, name_of, number, positive, real_array, whole_number
+from torsor.control.drives import check_quaternions
 from torsor.control.references import Law, Reference, law_function
 from torsor.control.whole_body.symbols import Symbols
 from torsor.errors import ModelError, describe
@@ -28,20 +29,24 @@ OPPOSITE = 1e-6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """What all tasks share: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``."""
+    """What all tasks share: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``.
+
+    Tasks of a lower ``priority`` number come first, strictly: others are done as well as these leave room.
+    """
 
     weight: float = 1.0
     bandwidth: float = 10.0
     damping: float = 1.0
     name: str = ""
+    priority: int = 0
     needs_place: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         where = self.label
-        if self.weight != inf:
-            positive(self.weight, where, "weight")
+        number(self.weight, where, "weight", above=0, finite=False)
         positive(self.bandwidth, where, "bandwidth")
         number(self.damping, where, "damping", least=0)
+        whole_number(self.priority, where, "priority", least=0)
         if self.name:
             name_of(self.name, "task")
 
@@ -68,7 +73,12 @@ class Task:
         """Raise ModelError for a place that the robot does not have, or a target that is none."""
         if self.needs_place:
             robot.place(self.place)  # type: ignore[attr-defined]
-        if self.target is not None and not callable(self.target):
+        if callable(self.target):
+            law = law_function(self.target, self.shape(robot), f"{robot.name}: task {self.label!r}")
+            start = law(0).full().reshape(self.shape(robot))
+            if np.isfinite(start).all():  # a law may begin later; where it is not finite, ``solve`` says so
+                self.checked(robot, start)
+        elif self.target is not None:
             self.checked(robot, self.target)
 
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
@@ -204,6 +214,7 @@ class FrameDirection(Task):
     """The ``axis`` (3) of a link or frame, in its own axes, points along ``direction`` (3) in base axes.
 
     The turn about the axis is free. Where the axis points the opposite way, no turn is the shortest, and none is asked.
+    With the axis n, its acceleration n x n'' = (1 - n n^T) w' + (w . n) n x w becomes that of the direction.
 
     Example:
         >>> FrameDirection("head", [0, 0, 2], [0, 0, 1]).axis.tolist()
@@ -230,12 +241,16 @@ class FrameDirection(Task):
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the wanted acceleration."""
-        along, n = self.rates(at, given)[0], at.pose(self.place)[:3, :3] @ ca.SX(ca.DM(np.asarray(self.axis)))
+        w, n = at.velocity(self.place)[:3], at.pose(self.place)[:3, :3] @ ca.SX(ca.DM(np.asarray(self.axis)))
+        along = self.rates(at, given)[0]
         along = along / ca.norm_2(along)
+        rate = ca.jtimes(along, at.t, ca.SX(1))
+        second = ca.jtimes(rate, at.t, ca.SX(1))
         across = ca.SX.eye(3) - n @ n.T
         half = ca.sqrt(ca.fmax((1 + ca.dot(n, along)) / 2, OPPOSITE**2))
-        pull = self.pulled(cross(n, along) / half, -across @ at.velocity(self.place)[:3])
-        return across @ at.jacobian(self.place)[:3, :], pull - across @ at.drift(self.place)[:3]
+        pull = self.pulled(cross(n, along) / half, across @ (cross(along, rate) - w))
+        drift = across @ at.drift(self.place)[:3] + ca.dot(w, n) * cross(n, w)
+        return across @ at.jacobian(self.place)[:3, :], across @ cross(along, second) + pull - drift
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,6 +296,12 @@ class Posture(Task):
     def shape(self, robot: Robot) -> tuple[int, ...]:
         """Return the shape of the target."""
         return (robot.nq,)
+
+    def checked(self, robot: Robot, target: ArrayLike) -> Array:
+        """Return the positions, whose quaternions must be orientations."""
+        found = super().checked(robot, target)
+        check_quaternions(robot, found, f"{robot.name}: task {self.label!r}", "target")
+        return found
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the wanted acceleration, for all coordinates: the controller keeps those with a drive."""

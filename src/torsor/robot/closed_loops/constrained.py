@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
+from torsor.compiler.kernel import check_result_array
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs, checked_share, is_matrix
@@ -74,3 +75,15 @@ def driven_derivatives(
     """Return the three results of an algorithm of derivatives; arguments as in ``driven``."""
     found: Any = driven(closure, name, values, share, loads, out)
     return found[0], found[1], found[2]
+
+
+def written(found: Array, out: Out, name: str) -> Array:
+    """Return a result that is computed in several parts in the array of ``out=``, or as it is without one."""
+    if out is None:
+        return found
+    given = out[0] if isinstance(out, (tuple, list)) and len(out) == 1 else out
+    if given is None:
+        return found
+    check_result_array(given, found.shape, found.dtype.name, f"{name}: out")
+    np.copyto(given, found, casting="same_kind")  # type: ignore[arg-type]
+    return given  # type: ignore[return-value]

@@ -51,6 +51,9 @@ def _kinds(places: object, kind: str, where: str) -> dict[str, str]:
     if isinstance(places, str) or not isinstance(places, Sequence | Mapping) or not places:
         allowed = "names of links and frames, or {name: 'point' or 'surface'}"
         raise ModelError(describe(f"places are {places!r}", where=where, allowed=allowed))
+    unknown = [place for place in places if not isinstance(place, str | int)]
+    if unknown:
+        raise ModelError(describe(f"a place is {unknown[0]!r}", where=where, allowed="names of links and frames"))
     kinds = dict(places) if isinstance(places, Mapping) else dict.fromkeys(places, kind)
     if len(kinds) < len(places):
         raise ModelError(describe("a place is named twice", where=where, allowed="one contact for each place"))

@@ -16,8 +16,9 @@ from torsor.dynamics.requests.algorithms import WITH_MARGIN
 from torsor.errors import ModelError, describe
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.constrained import constrained
+from torsor.robot.closed_loops.constrained import constrained, written
 from torsor.robot.closed_loops.inputs import SINGULAR, check_margin, check_velocities
+from torsor.robot.kernels import Out
 
 # Below this margin another choice of equations is tried; below SINGULAR the equations are dependent.
 POOR = 0.02
@@ -37,12 +38,16 @@ def active_accelerations(
 
 
 def by_multipliers(
-    closure: LoopClosure, name: str, q: ArrayLike, *given: ArrayLike | None, numbers: Numbers = OWN
+    closure: LoopClosure, name: str, q: ArrayLike, *given: ArrayLike | None, numbers: Numbers = OWN, out: Out = None
 ) -> Array:
     """Return an algorithm's result (..., n), with closure equations that are independent at each of the positions.
 
     ``given`` are velocities, then forces or accelerations and external wrenches, or None without them.
     """
+    return written(_chosen(closure, name, q, *given, numbers=numbers), out, name)
+
+
+def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: ArrayLike | None, numbers: Numbers) -> Array:
     values = [each for each in given if each is not None]
     closure.check_closed(q, numbers)
     if name == "closed_inverse_dynamics":
@@ -58,7 +63,7 @@ def by_multipliers(
         check_velocities(closure, q, values[0], numbers)
     if at.ndim > 1 and closure.ranks_differ(at, choice):
         for index, each, there in _states(closure, name, found.shape[:-1], numbers, at, *values):
-            found[index] = by_multipliers(closure, name, *each, numbers=there)
+            found[index] = _chosen(closure, name, *each, numbers=there)
         return found
     for _ in range(MOST):
         poor = np.nan_to_num(margin) < POOR

@@ -139,9 +139,10 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
         raise ModelError(describe(words, where=robot.name, allowed=f"up to {MOST_OPERATIONS:,} to simplify", fix=fix))
     shapes = {name: shape for name, shape in request.arguments(robot).items() if name != "p"}
     inputs = letters.inputs(shapes, rates=robot.nq == robot.nv)
-    taken = [str(each) for entries in inputs.values() for each in entries if each in given.values]
+    sizes, own = request.results(robot), {str(each) for entries in inputs.values() for each in entries}
+    taken = [str(each) for each in given.values if str(each) in own or str(each) in sizes]
     if taken:
-        found, fix = f"the symbol {taken[0]!r} is an input of {request.name}", "give the number another name"
+        found, fix = f"the symbol {taken[0]!r} is an input or result of {request.name}", "give the number another name"
         raise ModelError(describe(found, where=robot.name, fix=fix))
     program = read_program(function)
     try:
@@ -149,7 +150,6 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
     except TooLongError:
         found = f"{words}, and when they are expanded one has more than {MOST_TERMS:,} terms"
         raise ModelError(describe(found, where=robot.name, fix=fix)) from None
-    sizes = request.results(robot)
     results = {name: _shaped(each, shape) for (name, shape), each in zip(sizes.items(), entries, strict=True)}
     used = {each for value in (entry for each in entries for entry in each) for each in value.free_symbols}
     first = sorted(used, key=lambda each: (each.name[0] not in "cs", _numbers_in(each.name), each.name))

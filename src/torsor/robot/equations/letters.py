@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import sympy as sp
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, Number, free_numbers, paths_of
-from torsor.robot.equations.rules import Expression, number
+from torsor.robot.equations.rules import RULES, Expression, number
 
 _AXES, _SIX = "xyz", ("xx", "xy", "xz", "yy", "yz", "zz")
 _PLAIN = {"mass": "m", "rotor_inertia": "I_m", "coulomb": "f_c", "viscous": "f_v", "stiffness": "k"}
@@ -37,6 +38,8 @@ _RESULTS = {
     "momentum": "L",
     "regressor": "Y",
 }
+# Words of the code in Python that SymPy reads: functions, and what they are put together by.
+_WORDS = {"Matrix", "Mod", "Piecewise"} | {rule.__name__ for rule in RULES.values()}
 _OWN = re.compile(r"[cswfd]_[m\d_]+")  # cosines, sines, subexpressions, functions and denominators
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 
@@ -117,11 +120,10 @@ def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str]
             if not _NAME.fullmatch(each.name):
                 allowed = "a letter, then letters and digits, parts after _: m_2, l_1, I_2_zz"
                 raise ModelError(describe(f"the symbol {each.name!r}", where=robot.name, allowed=allowed))
-            if _OWN.fullmatch(each.name):
+            if _OWN.fullmatch(each.name) or each.name in _WORDS or iskeyword(each.name):
                 found, fix = f"the symbol {each.name!r}", "choose another"
-                allowed = (
-                    "names that the equations do not use: c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions"
-                )
+                own = "c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions; cos, sqrt, lambda words of Python"
+                allowed = f"names that the equations do not use: {own}"
                 raise ModelError(describe(found, where=robot.name, allowed=allowed, fix=fix))
             symbol = letters.symbol(each.name)
         else:
