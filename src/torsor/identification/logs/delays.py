@@ -6,7 +6,6 @@ derivative at the minimum gives the deviation.
 """
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,10 +28,8 @@ class Delay(NamedTuple):
     after: Array
 
 
-def estimate(
-    model: ForceModel, motions: Sequence[tuple[Array, Array, Array]], forces: Sequence[Array], times: Sequence[Array]
-) -> Delay:
-    """Return the delay of ``forces`` (T, n) after ``motions`` (q, v, a), both at ``times`` (T,) of each segment.
+def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, t: Array, where: str = "log") -> Delay:
+    """Return the delay of forces tau (T, n) after a motion (q, v, a), both at times t (T,).
 
     Example:
         >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
@@ -40,16 +37,17 @@ def estimate(
         >>> q, v, a = np.sin(w * t)[:, None], w * np.cos(w * t)[:, None], -(w**2) * np.sin(w * t)[:, None]
         >>> tau = robot.inverse_dynamics(q, v, a)
         >>> late = np.interp(t - 0.006, t, tau[:, 0])[:, None]
-        >>> round(estimate(ForceModel(robot), [(q, v, a)], [late], [t]).value, 5)
+        >>> round(estimate(ForceModel(robot), (q, v, a), late, t).value, 5)
         0.006
     """
-    longest = max(range(len(forces)), key=lambda k: len(forces[k]))
-    motion, tau, t = motions[longest], forces[longest], times[longest]
     span = min(LARGEST, 0.1 * float(t[-1] - t[0]))
     inside = (t >= t[0] + 2 * span) & (t <= t[-1] - 2 * span)
     thin = np.flatnonzero(inside)[model.thinned(int(inside.sum()))]
     if thin.size < 50:
-        raise ModelError(describe(f"{thin.size} samples to estimate the delay from", allowed="50 or more"))
+        found = f"{thin.size} samples to estimate the delay from"
+        raise ModelError(
+            describe(found, where=where, allowed="50 or more", fix="measure longer, or give the delay (s)")
+        )
     q, v, a = (x[thin] for x in motion)
     fits = model.of(q, v, a)
 

@@ -115,7 +115,12 @@ def _sides(given: Any, where: str) -> dict[str, str]:
     if unknown:
         raise ModelError(describe(f"side of {unknown[0]!r}", where=where, allowed="q, v, a, tau"))
     first = found.get("q", "joint")
-    sides = {"q": first, "v": first, "a": first, "tau": "joint"} | found  # derivatives are usually those of the positions
+    sides = {
+        "q": first,
+        "v": first,
+        "a": first,
+        "tau": "joint",
+    } | found  # derivatives are usually those of the positions
     return {key: one_of(each, SIDES, where, f"side of {key!r}") for key, each in sides.items()}
 
 

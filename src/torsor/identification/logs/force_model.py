@@ -45,36 +45,51 @@ class ForceModel:
         self.base = self.robot.base_parameters()
         self._prior = np.where(self.base.unknown, self.robot.parameters(), 0.0)
 
+    def regressor(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        """Return the regressor (N, n, b) of the base parameters, and the forces (N, n) that are known."""
+        Y = self.robot.regressor(q, v, a)
+        known = self.robot.inverse_dynamics(q, v, a) - Y @ self._prior
+        return Y[..., self.base.columns], known
+
     def thinned(self, count: int) -> slice:
         """Return which of ``count`` samples are compared."""
         return slice(None, None, max(1, count // SAMPLES))
 
     def of(self, q: Array, v: Array, a: Array, used: Flags | None = None) -> "MotionFit":
         """Return the fit of forces for motions q (N, nq), v, a (N, n); ``used`` (N, n) selects forces."""
-        Y = self.robot.regressor(q, v, a)
-        known = self.robot.inverse_dynamics(q, v, a) - Y @ self._prior
+        Y, known = self.regressor(q, v, a)
         moving = np.abs(v) >= STILL * np.abs(v).max(axis=0, initial=0.0)
         chosen = moving if used is None else moving & used
-        rows = [_Row(Y[chosen[:, j], j][:, self.base.columns]) for j in range(v.shape[1])]
-        return MotionFit(known, chosen, rows)
+        return MotionFit(known, chosen, [_Row(Y[chosen[:, j], j]) for j in range(v.shape[1])])
 
     def fit(self, q: Array, v: Array, a: Array, tau: Array, used: Flags | None = None) -> Fitted:
         """Return the fits for motions q (N, nq), v, a (N, n) and forces tau (N, n); ``used`` (N, n) selects forces."""
         return self.of(q, v, a, used).fit(tau)
 
-    def inertia(self, q: Array, x: Array) -> Array:
-        """Return the mean inertia (n,) of each coordinate about its own axis by the parameters x (n, b + 1) of a fit.
+    def inertia_rows(self, q: Array) -> Array:
+        """Return (n, b + 1) whose product with the parameters of a fit is the mean of M_jj(q), the own inertia.
 
-        It is M_jj of the mass matrix M(q), positive for every robot.
+        M_jj is positive for every robot.
         """
         n = self.robot.nv
         still = np.zeros((len(q), n))
-        rest = self.robot.regressor(q, still, still)[..., self.base.columns]
-        found = np.empty(n)
+        rest, found = self.robot.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
         for j in range(n):
-            unit = np.broadcast_to(np.eye(n)[j], still.shape)
-            Y = self.robot.regressor(q, still, unit)[..., self.base.columns] - rest
-            found[j] = float(np.mean(Y[:, j] @ x[j, :-1]))
+            Y = self.robot.regressor(q, still, np.broadcast_to(np.eye(n)[j], still.shape)) - rest
+            found[j, :-1] = Y[:, j][:, self.base.columns].mean(axis=0)
+        return found
+
+    def friction_rows(self, v: Array) -> Array:
+        """Return (n, b + 1) whose product with the parameters of a fit is the friction at the usual speed.
+
+        It is positive for every robot.
+        """
+        names, found = self.robot.parameter_names, np.zeros((v.shape[1], len(self.base) + 1))
+        own = {names[column]: k for k, column in enumerate(self.base.columns)}
+        for j, name in enumerate(self.robot.coordinate_names):
+            for kind, size in (("coulomb", 1.0), ("viscous", float(np.sqrt(np.mean(v[:, j] ** 2))))):
+                if f"{name}.{kind}" in own:
+                    found[j, own[f"{name}.{kind}"]] = size
         return found
 
 
@@ -89,6 +104,14 @@ class MotionFit:
         forces = tau - self.known
         pairs = [row.fit(forces[self.chosen[:, j], j]) for j, row in enumerate(self.rows)]
         return Fitted(np.array([left for left, _ in pairs]), np.array([x for _, x in pairs]))
+
+    def significance(self, tau: Array, fitted: Fitted, rows: Array) -> Array:
+        """Return the products of ``rows`` (n, b + 1) with the parameters of a fit, over their deviations (n,)."""
+        sizes = [float(np.std(tau[self.chosen[:, j], j] - self.known[self.chosen[:, j], j])) for j in range(len(rows))]
+        spread = np.array([np.linalg.norm(each.back.T @ row) for each, row in zip(self.rows, rows, strict=True)])
+        deviations = np.sqrt(fitted.left) * np.array(sizes) * spread
+        value = (rows * fitted.x).sum(axis=1)
+        return np.divide(value, deviations, out=np.zeros_like(value), where=deviations > 0)
 
 
 class _Row:

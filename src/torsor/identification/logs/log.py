@@ -103,7 +103,9 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         scales[name] = scales.get(name, 1.0) * each
     found = {name: x * scales.get(name, 1.0) for name, x in found.items()}
     second = float(np.asarray(scales.get("time", 1.0)).ravel()[0])
-    bases = {name: base._replace(times=base.times * (second if base.has_times else 1.0)) for name, base in bases.items()}
+    bases = {
+        name: base._replace(times=base.times * (second if base.has_times else 1.0)) for name, base in bases.items()
+    }
     if not look:
         for base in bases.values():
             check_increasing(base.times[np.isfinite(base.times)], base.lines[np.isfinite(base.times)], base.source)
@@ -142,9 +144,7 @@ def of_trajectory(motion: Trajectory, source: str) -> Log:
     return of_arrays(source, motion.times, motion.q, motion.tau, motion.v, motion.a, motion.robot)
 
 
-def of_arrays(
-    source: str, times: Array, q: Array, tau: Array, v: Array | None, a: Array | None, robot: Robot
-) -> Log:
+def of_arrays(source: str, times: Array, q: Array, tau: Array, v: Array | None, a: Array | None, robot: Robot) -> Log:
     """Return a log of arrays in SI units and of the joints."""
     heads = {"q": list(robot.position_names), "tau": list(robot.coordinate_names)}
     none = np.empty(0, dtype=np.intp)
@@ -220,9 +220,7 @@ def _read_file(
     return bases
 
 
-def _force(
-    found: Mapping[str, Array], columns: Mapping[str, Any], drives: Drives, given: LogMap, where: str
-) -> str:
+def _force(found: Mapping[str, Array], columns: Mapping[str, Any], drives: Drives, given: LogMap, where: str) -> str:
     """Return which signal gives the forces: tau or current."""
     if ("tau" in columns) == ("current" in columns):
         what = "columns of 'tau' and of 'current'" if "tau" in columns else "no columns of 'tau' or 'current'"

@@ -82,7 +82,7 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     for log in logs:
         if len({(each.v is None, each.a is None) for each in logs}) > 1:
             raise ModelError(describe("some logs have velocities and some have not", where=log.source))
-        segments += _segments(robot, log, given, notes)
+        segments += segments_of(robot, log, given, notes)
     if not segments:
         found = f"no run of {SHORTEST} samples without a gap"
         raise ModelError(describe(found, where=logs[0].source, fix="measure longer, or raise gap (s) in the map"))
@@ -93,8 +93,8 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
         cutoff = given.cutoff if given.cutoff is not None else _chosen(model, segments, noise, notes)
     delay = np.zeros(robot.nv)
     if given.delay == ESTIMATED:
-        motions, forces = [_motion(each, cutoff) for each in segments], [each.tau for each in segments]
-        found_delay = estimate(model, motions, forces, [each.times for each in segments])
+        longest = quick(max(segments, key=lambda each: len(each.q)))
+        found_delay = estimate(model, motion_of(longest, cutoff), longest.tau, longest.times, logs[0].source)
         notes.append(
             f"forces are {1e3 * found_delay.value:.3g} ms late (± {1e3 * found_delay.deviation:.2g} ms): "
             "the shift with which the model explains them best; their times are corrected"
@@ -116,7 +116,7 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     return Prepared(whole, tuple(segments), cutoff, delay, noise.noise, tuple(notes))
 
 
-def _segments(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list[Segment]:
+def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list[Segment]:
     """Return the segments of a log at equal steps."""
     if (log.v is None) and robot.nq != robot.nv:
         fix = "add columns of v and a, where positions are quaternions"
@@ -172,7 +172,7 @@ def _chosen(model: ForceModel, segments: Sequence[Segment], noise: cutoffs.Cutof
         highest = cutoffs.choose([(np.asarray(each.v), each.step) for each in segments], derivative=1).value
     else:
         highest = noise.value
-    longest = max(segments, key=lambda each: len(each.q))
+    longest = quick(max(segments, key=lambda each: len(each.q)))
     candidates = highest * 2.0 ** (-0.5 * np.arange(HALVINGS + 1))
     candidates = candidates[candidates * longest.step * len(longest.q) > 8]
     best = highest
@@ -181,16 +181,33 @@ def _chosen(model: ForceModel, segments: Sequence[Segment], noise: cutoffs.Cutof
         inside = slice(lost, len(longest.q) - lost)
         scores = []
         for cutoff in candidates:
-            motion = [x[inside] for x in _motion(longest, float(cutoff))]
+            motion = [x[inside] for x in motion_of(longest, float(cutoff))]
             thin = model.thinned(len(motion[0]))
             scores.append(model.fit(*(x[thin] for x in motion), longest.tau[inside][thin]).score)
         best = float(candidates[int(np.argmin(scores))])
-    how = "of the spectrum" if best == highest else f"explains the forces best; that of the spectrum is {highest:.3g} Hz"
+    how = (
+        "of the spectrum" if best == highest else f"explains the forces best; that of the spectrum is {highest:.3g} Hz"
+    )
     notes.append(f"cutoff {best:.3g} Hz, which is {how}" if best == highest else f"cutoff {best:.3g} Hz, which {how}")
     return best
 
 
-def _motion(segment: Segment, cutoff: float | None) -> tuple[Array, Array, Array]:
+def quick(segment: Segment) -> Segment:
+    """Return the longest beginning of a segment whose reflection, of 2 (T - 1) samples, has a fast Fourier transform."""
+    count = len(segment.q)
+    while count > SHORTEST and not _is_smooth(count - 1):
+        count -= 1
+    return Segment(*(None if x is None else x[:count] for x in segment))
+
+
+def _is_smooth(count: int) -> bool:
+    for factor in (2, 3, 5):
+        while count % factor == 0:
+            count //= factor
+    return count == 1
+
+
+def motion_of(segment: Segment, cutoff: float | None) -> tuple[Array, Array, Array]:
     """Return q, v and a (T, n) of a segment: as measured, or differentiated with a cutoff."""
     if segment.v is not None and segment.a is not None:
         return segment.q, segment.v, segment.a
@@ -205,7 +222,7 @@ def _motion(segment: Segment, cutoff: float | None) -> tuple[Array, Array, Array
 
 def _samples(segment: Segment, cutoff: float | None, delay: Array, given: LogMap) -> Samples:
     """Return the samples of a segment: filtered, at the times of the motion, without the ends."""
-    q, v, a = _motion(segment, cutoff)
+    q, v, a = motion_of(segment, cutoff)
     tau, step = segment.tau, segment.step
     if given.force_cutoff is not None:
         tau = differentiate(segment.times, tau, given.force_cutoff, where="log: force_cutoff")[0]
