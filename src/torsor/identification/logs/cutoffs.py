@@ -23,6 +23,7 @@ CANDIDATES = 60  # cutoffs that are compared
 HIGHEST = 0.8  # of half the sampling rate
 TOP = (0.6, 0.98)  # of half the sampling rate: the band of the noise
 SURE = 3.0  # how much more than expected of the largest of all noise a power must be to be motion, in units of N
+LOST = 1e-3  # of the power of the derivative before the last that a cutoff may lose
 LEAST_PERIODS = 2.0  # of the lowest cutoff, in the longest segment
 
 
@@ -41,9 +42,13 @@ class Spectrum(NamedTuple):
 
 
 class Cutoff(NamedTuple):
-    """The chosen ``value`` (Hz), the standard deviation of the ``noise`` (n,) of a signal, and its ``spectra``."""
+    """The chosen ``value`` (Hz), the standard deviation of the ``noise`` (n,) of a signal, and its ``spectra``.
+
+    Below ``lowest`` (Hz), more than ``LOST`` of the power of the derivative before the last would be lost.
+    """
 
     value: float
+    lowest: float
     noise: Array
     spectra: tuple[Spectrum, ...]
 
@@ -83,17 +88,27 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
     longest = max(len(values) * step for values, step in segments)
     highest = HIGHEST * 0.5 / max(step for _, step in segments)
     cutoffs = np.geomspace(min(LEAST_PERIODS / longest, highest), highest, CANDIDATES)
-    risks, total = np.zeros((CANDIDATES, spectra[0].power.shape[1])), np.zeros(spectra[0].power.shape[1])
+    n = spectra[0].power.shape[1]
+    lost, slower, risks = np.zeros((3, CANDIDATES, n))
+    total, total_slower = np.zeros((2, n))
     for each in spectra:
         f = each.frequencies[:, None]
         noise = (2 * np.pi * f) ** (2 * derivative)
         motion = noise * each.motion
         total += motion.sum(axis=0)
+        before = (2 * np.pi * f) ** (2 * derivative - 2) * each.motion
+        total_slower += before.sum(axis=0)
         for k, cutoff in enumerate(cutoffs):
             H = 1 / (1 + (f / cutoff) ** (2 * ORDER))
-            risks[k] += ((1 - H) ** 2 * motion).sum(axis=0) + (H**2 * noise).sum(axis=0) * each.floor
+            lost[k] += ((1 - H) ** 2 * motion).sum(axis=0)
+            slower[k] += ((1 - H) ** 2 * before).sum(axis=0)
+            risks[k] += (H**2 * noise).sum(axis=0) * each.floor
     moves = total > 0
-    score = (risks[:, moves] / total[moves]).sum(axis=1) if moves.any() else risks.sum(axis=1)
+    relative = np.where(moves, total, 1.0)
+    score = ((lost + risks) / relative)[:, moves].sum(axis=1) if moves.any() else risks.sum(axis=1)
+    kept = np.flatnonzero((slower <= LOST * total_slower).all(axis=1))
     weights = np.array([len(values) for values, _ in segments], dtype=float)
     floor = np.average([each.floor for each in spectra], axis=0, weights=weights)
-    return Cutoff(float(cutoffs[int(np.argmin(score))]), np.sqrt(floor), spectra)
+    best = int(np.argmin(score))
+    lowest = min(best, int(kept[0])) if kept.size else best
+    return Cutoff(float(cutoffs[best]), float(cutoffs[lowest]), np.sqrt(floor), spectra)

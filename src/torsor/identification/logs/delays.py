@@ -12,10 +12,13 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
+from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.force_model import ForceModel
+from torsor.identification.logs.sampling import cubic
 
 LARGEST = 0.1  # s, of a delay that is looked for
 SHIFTS = 21  # that are tried at first
+SMOOTH = 0.125  # of the sampling rate: cutoff of the forces that are compared
 REFINEMENTS = 6  # each tries shifts within one step of the best, four times as fine
 
 
@@ -51,9 +54,11 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     q, v, a = (x[thin] for x in motion)
     fits = model.of(q, v, a)
 
+    # Interpolation between samples averages their noise; forces without high frequencies have no more to lose.
+    smooth = differentiate(t, tau, SMOOTH / float(np.median(np.diff(t))), where=where)[0]
+
     def left(shift: float) -> Array:
-        shifted = np.stack([np.interp(t[thin] + shift, t, x) for x in tau.T], axis=1)
-        return fits.fit(shifted).left
+        return fits.fit(cubic(t, smooth, t[thin] + shift)).left
 
     def score(shift: float) -> float:
         return float(np.sum(np.log(np.maximum(left(shift), 1e-20))))

@@ -17,8 +17,8 @@ from torsor.errors import ModelError, ModelWarning, describe
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.excited import excited
 from torsor.identification.logs.findings import LogFinding
-from torsor.identification.logs.force_model import ForceModel
-from torsor.identification.logs.hypotheses import Motion, column_findings
+from torsor.identification.logs.force_model import ForceModel, Motion
+from torsor.identification.logs.hypotheses import column_findings
 from torsor.identification.logs.log import Log, of_arrays, of_trajectory, read
 from torsor.identification.logs.log_map import LogMap
 from torsor.identification.logs.look import Look, Signal

@@ -18,6 +18,15 @@ RANK = 1e-11  # eigenvalues of the normal equations with unit columns, relative 
 STILL = 0.02  # of the greatest speed: below it, the sign of the friction is not known
 
 
+class Motion(NamedTuple):
+    """A motion q, v, a (N, n) and its forces tau (N, n)."""
+
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+
+
 class Fitted(NamedTuple):
     """Fits of the coordinates: the part of the variance that is ``left`` (n,), the parameters ``x`` (n, b + 1)."""
 

@@ -13,23 +13,16 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.identification.logs.findings import LogFinding
-from torsor.identification.logs.force_model import ForceModel
+from torsor.identification.logs.force_model import ForceModel, Motion
+from torsor.identification.logs.model_checks import sign_findings
 from torsor.robot.robot import Robot
 
 SAMPLES = 800
 ROUNDS = 3  # mistakes that are looked for, one after the other
 TOTAL, SINGLE = 1.5, 2.5  # least fall of the sum of log(variance left), and of the variance left of one coordinate
+ALIKE = 0.1  # of the mean of log(variance left): hypotheses that differ by less explain the forces alike
 MANY = 10  # coordinates: of more, only neighbours may be swapped, and no offsets are tried
 FLOOR = 1e-9  # of the variance: what is left below it is rounding
-
-
-class Motion(NamedTuple):
-    """A motion q, v, a (N, n) and its forces tau (N, n)."""
-
-    q: Array
-    v: Array
-    a: Array
-    tau: Array
 
 
 class Hypothesis(NamedTuple):
@@ -58,31 +51,49 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
     thin = slice(None, None, max(1, len(motion.q) // SAMPLES))
     now, whole, found = Motion(*(x[thin] for x in motion)), motion, list[LogFinding]()
     for _ in range(ROUNDS):
-        fits = model.of(now.q, now.v, now.a)
-        before = np.maximum(fits.fit(now.tau).left, FLOOR)
-        best: tuple[float, Hypothesis, Array] | None = None
-        for each in hypotheses(model.robot):
-            changed = each.apply(now)
-            same = changed.q is now.q
-            fitted = fits.fit(changed.tau) if same else model.fit(*changed)
-            after = np.maximum(fitted.left, FLOOR)
-            fall = float(np.log(before / after).sum())
-            if fall > TOTAL and (before / after).max() > SINGLE and (best is None or fall > best[0]):
-                best = fall, each, after
+        best = _best(model, now)
         if best is None:
             break
-        _, chosen, after = best
+        before, after, chosen = best
         worst = int(np.argmax(before / after))
         name = model.robot.coordinate_names[worst]
         text = (
             f"{chosen.words}: then the model leaves {100 * math.sqrt(after[worst]):.3g} % of the force of {name!r}, "
             f"and {100 * math.sqrt(before[worst]):.3g} % as it is"
         )
-        found.append(
-            LogFinding(chosen.kind, f"{source}: {chosen.place}", text, chosen.fix, float(after[worst] / before[worst]))
-        )
+        place, value = f"{source}: {chosen.place}", float(after[worst] / before[worst])
+        found.append(LogFinding(chosen.kind, place, text, chosen.fix, value))
         now, whole = chosen.apply(now), chosen.apply(whole)
     return found, whole
+
+
+def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | None:
+    """Return what is left (n,) now and with the best hypothesis, and this hypothesis; None where none is clear.
+
+    Of hypotheses that explain the forces alike, such as the two signs of a mirror image, the one with the fewest wrong
+    signs is the best.
+    """
+    fits = model.of(now.q, now.v, now.a)
+    before = np.maximum(fits.fit(now.tau).left, FLOOR)
+    changes = np.ptp(now.tau, axis=0) > 0  # a constant force says nothing
+    clear: list[tuple[float, Array, Hypothesis]] = []
+    for each in hypotheses(model.robot):
+        changed = each.apply(now)
+        if (np.ptp(changed.tau, axis=0) > 0).tolist() != changes.tolist():
+            continue
+        fitted = fits.fit(changed.tau) if changed.q is now.q else model.fit(*changed)
+        after = np.maximum(fitted.left, FLOOR)
+        fall = float(np.log(before / after)[changes].sum())
+        if fall > TOTAL and (before / after)[changes].max() > SINGLE:
+            clear.append((fall, after, each))
+    if not clear:
+        return None
+    most = max(fall for fall, _, _ in clear)
+    near = [each for each in clear if each[0] > most - ALIKE * changes.sum()]
+    if len(near) > 1:
+        near.sort(key=lambda each: (len(list(sign_findings(model, each[2].apply(now), ""))), -each[0]))
+    _, after, chosen = near[0]
+    return before, after, chosen
 
 
 def hypotheses(robot: Robot) -> Iterator[Hypothesis]:

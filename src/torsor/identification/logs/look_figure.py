@@ -13,7 +13,8 @@ from torsor.mechanism.units import force_units, units
 from torsor.results.figures import label, label_of_title, new_figure, saved, styled
 
 MEASURED, MODEL, MARK, GAP = "0.35", "C0", "C3", "0.85"
-POINTS = 4000  # of a curve
+POINTS = 2000  # of a curve over time
+LINES = 400  # of a spectrum
 
 
 def figure(look: Look, path: str | Path | None) -> Any:
@@ -66,8 +67,9 @@ def _spectrum(axes: Any, look: Look, j: int) -> None:
         return
     longest = max(look.prepared.segments, key=lambda each: len(each.q))
     found = spectrum(longest.q[:, [j]], longest.step)
-    size = np.sqrt(found.power[1:, 0])
-    axes.loglog(found.frequencies[1:], np.maximum(size, 1e-18), color=MEASURED, linewidth=0.6)
+    places = np.unique(np.geomspace(1, len(found.frequencies) - 1, LINES).astype(int))
+    size = np.sqrt(np.maximum.reduceat(found.power[:, 0], places))
+    axes.loglog(found.frequencies[places], np.maximum(size, 1e-18), color=MEASURED, linewidth=0.6)
     axes.axhline(np.sqrt(max(float(found.floor[0]), 1e-36)), color=MODEL, linewidth=0.8, linestyle="--")
     if look.prepared.cutoff is not None:
         axes.axvline(look.prepared.cutoff, color=MARK, linewidth=1.0)

@@ -9,8 +9,7 @@ from torsor.arrays import Array
 from torsor.errors import ModelError
 from torsor.identification.logs.delays import Delay, estimate
 from torsor.identification.logs.findings import LogFinding
-from torsor.identification.logs.force_model import ForceModel
-from torsor.identification.logs.hypotheses import Motion
+from torsor.identification.logs.force_model import ForceModel, Motion
 
 SURE = 5.0  # deviations by which an inertia or a friction must be negative
 DOUBT = 3.0  # deviations by which the other one may be positive

@@ -169,12 +169,11 @@ def _regular(log: Log, part: slice, sampling: Sampling) -> Segment:
 def _chosen(model: ForceModel, segments: Sequence[Segment], noise: cutoffs.Cutoff, notes: list[str]) -> float:
     """Return the cutoff of the spectrum, or the lower one with which the model explains the forces best."""
     if segments[0].v is not None:
-        highest = cutoffs.choose([(np.asarray(each.v), each.step) for each in segments], derivative=1).value
-    else:
-        highest = noise.value
+        noise = cutoffs.choose([(np.asarray(each.v), each.step) for each in segments], derivative=1)
+    highest = noise.value
     longest = quick(max(segments, key=lambda each: len(each.q)))
     candidates = highest * 2.0 ** (-0.5 * np.arange(HALVINGS + 1))
-    candidates = candidates[candidates * longest.step * len(longest.q) > 8]
+    candidates = candidates[(candidates >= noise.lowest) & (candidates * longest.step * len(longest.q) > 8)]
     best = highest
     if len(longest.q) >= LEAST_SAMPLES and candidates.size:
         lost = int(np.ceil(1 / (candidates[-1] * longest.step)))

@@ -111,13 +111,16 @@ def _motions(robot: Robot, log: Log) -> Iterator[LogFinding]:
 
 
 def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
-    bend = x[1:-1] - 0.5 * (x[:-2] + x[2:])
+    bend = np.where(_even(log.times), x[1:-1] - 0.5 * (x[:-2] + x[2:]), 0.0)
+    size = np.abs(bend)
     usual = max(
-        float(np.median(np.abs(bend))), float(np.quantile(np.abs(bend), 0.98)) / 4, step, 1e-12 * float(np.ptp(x))
-    )
-    alone = np.abs(bend) > SPIKE * usual
+        float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x))
+    )  # of the noise, of the motion, of the encoder, of rounding
+    alone = size > SPIKE * usual
     # Of a single wrong sample, both neighbours bend by half as much to the other side.
-    alone[1:-1] &= (bend[:-2] * bend[1:-1] < 0) & (bend[2:] * bend[1:-1] < 0)
+    alone[0] = alone[-1] = False
+    for side in (bend[:-2], bend[2:]):
+        alone[1:-1] &= side * np.sign(bend[1:-1]) < -0.3 * size[1:-1]
     if alone.any():
         k = int(np.argmax(np.where(alone, np.abs(bend), 0.0))) + 1
         size = abs(float(bend[k - 1]))
@@ -126,11 +129,11 @@ def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[
 
 
 def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
-    first, count = _longest_run(np.diff(x) == 0)
     changes = np.abs(np.diff(x))
+    first, count = _longest_run(changes == 0)
     usual = max(float(np.quantile(changes, 0.99)), 2 * step)
-    end = first + count
-    if count >= HELD and end < len(changes) and changes[end] > JUMP * usual:
+    end, usual_step = first + count, 1.5 * float(np.median(np.diff(log.times)))
+    if HELD <= count < len(changes) - first and changes[end] > JUMP * usual and np.diff(log.times)[end] < usual_step:
         text = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)} and then jumps by {changes[end]:.3g} {unit}"
         yield LogFinding("stuck", place, text, "remove these rows: the encoder or the log stood still", count)
 
@@ -186,6 +189,13 @@ def _limits(robot: Robot, log: Log) -> Iterator[LogFinding]:
             )
             fix = "check unit, side of the gear (drives.side) and torque constants; or correct the limit"
             yield LogFinding("limit", f"{log.source}: force of {name!r}", text, fix, float(largest[j]) / limit)
+
+
+def _even(times: Array) -> Flags:
+    """Return for the samples (N - 2,) inside whether both steps beside them are as usual."""
+    steps = np.diff(times)
+    usual = (steps > 0) & (steps < 1.5 * np.median(steps))
+    return np.asarray(usual[:-1] & usual[1:])
 
 
 def _longest_run(flags: Flags) -> tuple[int, int]:
