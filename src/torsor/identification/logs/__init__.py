@@ -1,1 +1,1 @@
-"""From a log of a laboratory to measurements: the map of its columns, drives, sampling, filtering, delays, a first look."""
+"""From a log of a laboratory to measurements: columns, drives, sampling, derivatives, delays, and a first look."""

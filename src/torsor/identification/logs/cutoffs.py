@@ -68,7 +68,7 @@ def spectrum(values: Array, step: float) -> Spectrum:
     window = np.sin(np.pi * along) ** 4
     rest = values - values[0] - (values[-1] - values[0]) * along
     power = np.abs(np.fft.rfft(rest * window, axis=0)) ** 2 / (window**2).sum()
-    f = np.fft.rfftfreq(len(values), step)
+    f: Array = np.asarray(np.fft.rfftfreq(len(values), step), dtype=float)
     top = (f >= TOP[0] * f[-1]) & (f <= TOP[1] * f[-1])
     # The power of white noise has an exponential distribution, whose median is ln 2 times the mean.
     return Spectrum(f, power, np.median(power[top], axis=0) / math.log(2) if top.any() else power.min(axis=0))

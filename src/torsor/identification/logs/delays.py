@@ -23,7 +23,7 @@ REFINEMENTS = 6  # each tries shifts within one step of the best, four times as 
 
 
 class Delay(NamedTuple):
-    """The forces are late by ``value`` (s), with a standard ``deviation`` (s); what is left (n,) without and with it."""
+    """The forces are late by ``value`` (s), with a ``deviation`` (s); what is left of them (n,) without and with it."""
 
     value: float
     deviation: float
@@ -45,7 +45,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     """
     span = min(LARGEST, 0.1 * float(t[-1] - t[0]))
     inside = (t >= t[0] + 2 * span) & (t <= t[-1] - 2 * span)
-    thin = np.flatnonzero(inside)[model.thinned(int(inside.sum()))]
+    thin = np.flatnonzero(inside)[:: model.step(int(inside.sum()))]
     if thin.size < 50:
         found = f"{thin.size} samples to estimate the delay from"
         raise ModelError(

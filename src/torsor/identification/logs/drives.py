@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.checks import frozen_array, indices_of, number, one_of, positive_vector, rows, table
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -28,7 +28,7 @@ LARGEST_CONDITION = 1e9
 
 @dataclass(frozen=True, eq=False)
 class Drives:
-    """The drives of a robot: ``matrix`` R (n, n), ``offsets`` (n,) of the joints (rad, m), which ``sides`` are measured.
+    """The drives of a robot: ``matrix`` R (n, n), ``offsets`` (n,) of the joints (rad, m), and the measured ``sides``.
 
     ``sides`` says "motor" or "joint" for q, v, a and tau. ``constants`` (n,) are torque constants (N m/A), or None.
 
@@ -79,7 +79,11 @@ class Drives:
         """Return the forces (N, n) of the joints."""
         return np.asarray(measured @ self.matrix) if self.sides["tau"] == "motor" else measured
 
-    def driven(self, motors: Array) -> Array:
+    def motor_forces(self, currents: Array) -> Array:
+        """Return the forces (N, n) of currents (N, n), in A."""
+        return np.asarray(currents * (1.0 if self.constants is None else self.constants))
+
+    def driven(self, motors: Flags) -> Flags:
         """Return which joint forces (N, n) depend on flagged motor forces (N, n)."""
         if self.sides["tau"] == "joint":
             return motors

@@ -26,6 +26,10 @@ class Motion(NamedTuple):
     a: Array
     tau: Array
 
+    def every(self, step: int) -> "Motion":
+        """Return every so many samples."""
+        return Motion(self.q[::step], self.v[::step], self.a[::step], self.tau[::step])
+
 
 class Fitted(NamedTuple):
     """Fits of the coordinates: the part of the variance that is ``left`` (n,), the parameters ``x`` (n, b + 1)."""
@@ -60,9 +64,9 @@ class ForceModel:
         known = self.robot.inverse_dynamics(q, v, a) - Y @ self._prior
         return Y[..., self.base.columns], known
 
-    def thinned(self, count: int) -> slice:
-        """Return which of ``count`` samples are compared."""
-        return slice(None, None, max(1, count // SAMPLES))
+    def step(self, count: int) -> int:
+        """Return every which of ``count`` samples is compared."""
+        return max(1, count // SAMPLES)
 
     def of(self, q: Array, v: Array, a: Array, used: Flags | None = None) -> "MotionFit":
         """Return the fit of forces for motions q (N, nq), v, a (N, n); ``used`` (N, n) selects forces."""
@@ -120,7 +124,7 @@ class MotionFit:
         spread = np.array([np.linalg.norm(each.back.T @ row) for each, row in zip(self.rows, rows, strict=True)])
         deviations = np.sqrt(fitted.left) * np.array(sizes) * spread
         value = (rows * fitted.x).sum(axis=1)
-        return np.divide(value, deviations, out=np.zeros_like(value), where=deviations > 0)
+        return np.asarray(np.divide(value, deviations, out=np.zeros_like(value), where=deviations > 0))
 
 
 class _Row:

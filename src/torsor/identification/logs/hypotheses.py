@@ -1,4 +1,4 @@
-"""Mistakes of columns that a fit of the forces shows: if another order, sign, offset or unit explains much more, say so.
+"""Mistakes of columns that a fit of the forces shows: another order, sign, offset or unit explains much more.
 
 Each hypothesis changes the motion or the forces; each coordinate is then fitted with unknown parameters
 (``force_model``). The best one is named if what is left of the forces falls clearly, and the search goes on with it.
@@ -48,8 +48,7 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
     """
     if motion.q.shape != motion.v.shape:
         return [], motion
-    thin = slice(None, None, max(1, len(motion.q) // SAMPLES))
-    now, whole, found = Motion(*(x[thin] for x in motion)), motion, list[LogFinding]()
+    now, whole, found = motion.every(max(1, len(motion.q) // SAMPLES)), motion, list[LogFinding]()
     for _ in range(ROUNDS):
         best = _best(model, now)
         if best is None:

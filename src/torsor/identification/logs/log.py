@@ -55,10 +55,10 @@ class Log:
 
     def kept(self, rows: Flags) -> Log:
         """Return the log with some of its rows."""
-        parts = {name: None if (x := getattr(self, name)) is None else x[rows] for name in ("v", "a")}
-        arrays = {name: getattr(self, name)[rows] for name in ("times", "q", "tau", "saturated")}
+        arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("times", "q", "tau", "saturated")}
+        arrays |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in ("v", "a")}
         lines = self.lines[rows] if self.lines.size else self.lines
-        return replace(self, **arrays, **parts, lines=lines, measured={k: x[rows] for k, x in self.measured.items()})
+        return replace(self, **arrays, lines=lines, measured={k: x[rows] for k, x in self.measured.items()})
 
     @property
     def complete(self) -> Flags:
@@ -113,7 +113,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     main = bases["q"]
     on_main = {name: _at_main(found[name], bases[name], main) for name in found}
     measured = {"q": on_main["q"], "tau": on_main[force]}
-    motor = on_main["tau"] if force == "tau" else np.asarray(on_main["current"] * drives.constants)
+    motor = on_main["tau"] if force == "tau" else drives.motor_forces(on_main["current"])
     full = saturation_of(given.saturation, robot, given.source)
     with np.errstate(invalid="ignore"):
         saturated = drives.driven(np.abs(measured["tau"]) >= full)

@@ -60,8 +60,7 @@ def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[Lo
         >>> [each.kind for each in sign_findings(ForceModel(robot), Motion(q, v, a, -tau), "log")]
         ['sign']
     """
-    thin = model.thinned(len(motion.q))
-    q, v, a, tau = (x[thin] for x in motion)
+    q, v, a, tau = motion.every(model.step(len(motion.q)))
     fits = model.of(q, v, a)
     fitted = fits.fit(tau)
     inertia, friction = model.inertia_rows(q[:: max(1, len(q) // 100)]), model.friction_rows(v)
@@ -92,8 +91,7 @@ def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[L
         >>> [round(each.value, 3) for each in scale_findings(ForceModel(robot), Motion(q, v, a, tau / 100), "log")]
         [0.01]
     """
-    thin = model.thinned(len(motion.q))
-    q, v, a, tau = (x[thin] for x in motion)
+    q, v, a, tau = motion.every(model.step(len(motion.q)))
     expected = model.robot.inverse_dynamics(q, v, a)
     for j, name in enumerate(model.robot.coordinate_names):
         rub = np.column_stack([np.sign(v[:, j]), v[:, j], np.ones(len(v))])
@@ -121,5 +119,5 @@ def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterato
         if part > UNEXPLAINED:
             percent = 100 * math.sqrt(part)
             text = f"the model leaves {percent:.3g} % of it, whatever its parameters are"
-            fix = "check the column; couplings of gears (drives.coupling); friction and loads that the model does not have"
+            fix = "check the column; couplings of gears (drives.coupling); friction and loads that the model has not"
             yield LogFinding("unexplained", f"{source}: force of {name!r}", text, fix, percent)

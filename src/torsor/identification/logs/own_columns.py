@@ -1,4 +1,4 @@
-"""The map of a log whose heads are those of Torsor: 'time', 'q NAME', 'v NAME', 'a NAME', 'tau NAME', units in brackets."""
+"""The map of a log whose heads are those of Torsor: 'time', 'q NAME', 'v NAME', 'a NAME', 'tau NAME' with [unit]."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,10 @@ def own_map(path: Path, robot: Robot) -> LogMap:
     if path.suffix.lower() == ".npz":
         return LogMap({"q": list(robot.position_names)}, source=path.name)
     places: dict[str, tuple[str, str]] = {}
-    for head in heads_of(path):
+    heads = heads_of(path)
+    if not any(_HEAD.fullmatch(head) for head in heads):
+        heads = heads_of(path, ",")  # a single column, whose head has a space
+    for head in heads:
         match = _HEAD.fullmatch(head)
         if match and match[1] in places:
             raise ModelError(describe(f"the column {head!r} is there twice", where=path.name))
@@ -53,8 +56,10 @@ def own_map(path: Path, robot: Robot) -> LogMap:
     if "tau" not in columns:
         fix = "add columns 'tau NAME', or say in a map which columns the forces or currents are: --map FILE"
         raise ModelError(describe("no columns of forces", where=path.name, fix=fix))
+    if "time" not in columns and "v" in columns and "a" in columns:
+        return LogMap(columns, units=units, rate=1.0, source=path.name)  # samples in any order
     if "time" not in columns:
-        fix = "add a column 'time', and give --cutoff HZ where velocities or accelerations are missing; or give the rate in a map: --map FILE"
+        fix = "add a column 'time', or give the rate in a map: --map FILE"
         raise ModelError(describe("no column 'time'", where=path.name, fix=fix))
     return LogMap({**columns, "time": columns["time"][0]}, units={**units, "time": units["time"][0]}, source=path.name)
 

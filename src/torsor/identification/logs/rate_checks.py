@@ -26,7 +26,7 @@ SHIFTS = 40  # steps of the largest delay that is looked for
 def rate_findings(
     robot: Robot, source: str, what: str, measured: Array, derived: Array, step: float
 ) -> Iterator[LogFinding]:
-    """Yield what is suspicious in ``measured`` velocities or accelerations (T, n), ``derived`` being those of positions.
+    """Yield what is suspicious in ``measured`` velocities or accelerations (T, n); ``derived`` are those of positions.
 
     ``what`` is "v" or "a", ``step`` the sampling period in s.
 
@@ -46,7 +46,10 @@ def rate_findings(
         if not sizes[j, j] > 0:
             continue
         if abs(own) < UNLIKE and abs(alike[j, other]) > LIKE:
-            text = f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}, with its own {own:.3f}"
+            text = (
+                f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}, "
+            )
+            text += f"with its own {own:.3f}"
             yield LogFinding(
                 "swapped", place, text, f"correct the order of the columns of {what}", float(alike[j, other])
             )

@@ -5,6 +5,7 @@ positions and rates by the cubic through the four nearest samples, forces linear
 friction jumps.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ class Sampling(NamedTuple):
     def segments(self, count: int) -> list[slice]:
         """Return the rows of each segment of a log of ``count`` rows."""
         ends = [0, *self.gaps.tolist(), count]
-        return [slice(first, last) for first, last in zip(ends[:-1], ends[1:], strict=True)]
+        return [slice(first, last) for first, last in pairwise(ends)]
 
 
 def sampling_of(times: Array, gap: float | None = None) -> Sampling:

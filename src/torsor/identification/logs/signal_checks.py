@@ -1,4 +1,4 @@
-"""Checks of the signals of a log that need no model: missing numbers, times, columns that stand still, spikes, limits."""
+"""Checks of the signals of a log that need no model: missing numbers, times, columns that stand still, limits."""
 
 import math
 from collections.abc import Iterator
@@ -38,6 +38,22 @@ def signal_findings(robot: Robot, log: Log) -> list[LogFinding]:
     if len(log) < 3:
         return [*found, LogFinding("short", log.source, f"{len(log)} complete samples", "measure longer", len(log))]
     return [*found, *_motions(robot, log), *_forces(robot, log), *_limits(robot, log)]
+
+
+def motionless(robot: Robot, log: Log) -> list[LogFinding]:
+    """Return the joints of a log that never move, and the forces that never change.
+
+    Example:
+        >>> from torsor.identification.logs.log import of_arrays
+        >>> arm, t = torsor.library.planar_chain(1), np.arange(500) * 1e-2
+        >>> log = of_arrays("log", t, 0 * t[:, None], np.cos(t)[:, None], None, None, arm)
+        >>> [str(each)[:60] for each in motionless(arm, log)]
+        ["log: q of 'joint1': it spans 0 rad in 500 samples: the joint"]
+    """
+    log = log.kept(log.complete)
+    if not len(log):
+        return []
+    return [each for each in (*_motions(robot, log), *_forces(robot, log)) if each.kind in ("still", "constant")]
 
 
 def quantum(values: Array) -> float:
@@ -80,7 +96,8 @@ def _times(log: Log) -> Iterator[LogFinding]:
     back = np.flatnonzero(np.diff(times) <= 0)
     if back.size:
         k = int(back[0]) + 1
-        text = f"the time goes back or stands still {back.size} times, first in {log.line(k)}: {times[k]:.9g} s after {times[k - 1]:.9g} s"
+        text = f"the time goes back or stands still {back.size} times, first in {log.line(k)}: {times[k]:.9g} s after "
+        text += f"{times[k - 1]:.9g} s"
         fix = (
             "sort the lines; cut the file there, if a second run begins; or give the rate, if the stamps are too coarse"
         )
@@ -91,7 +108,8 @@ def _times(log: Log) -> Iterator[LogFinding]:
     steps = np.diff(times)[sampling.gaps - 1] if sampling.gaps.size else np.empty(0)
     if (steps > 0).any():
         k = int(sampling.gaps[int(np.argmax(steps))])
-        text = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual step: {sampling.step:.4g} s)"
+        text = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
+        text += f"step: {sampling.step:.4g} s)"
         yield LogFinding(
             "gap", log.source, text, "none needed: each segment is differentiated alone", float(steps.max())
         )
@@ -123,9 +141,9 @@ def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[
         alone[1:-1] &= side * np.sign(bend[1:-1]) < -0.3 * size[1:-1]
     if alone.any():
         k = int(np.argmax(np.where(alone, np.abs(bend), 0.0))) + 1
-        size = abs(float(bend[k - 1]))
-        text = f"{np.count_nonzero(alone)} single samples stand out, the largest by {size:.3g} {unit} in {log.line(k)}"
-        yield LogFinding("spike", place, text, "remove or correct these rows", size)
+        most = abs(float(bend[k - 1]))
+        text = f"{np.count_nonzero(alone)} single samples stand out, the largest by {most:.3g} {unit} in {log.line(k)}"
+        yield LogFinding("spike", place, text, "remove or correct these rows", most)
 
 
 def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
@@ -134,7 +152,8 @@ def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> I
     usual = max(float(np.quantile(changes, 0.99)), 2 * step)
     end, usual_step = first + count, 1.5 * float(np.median(np.diff(log.times)))
     if HELD <= count < len(changes) - first and changes[end] > JUMP * usual and np.diff(log.times)[end] < usual_step:
-        text = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)} and then jumps by {changes[end]:.3g} {unit}"
+        text = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)}, and then jumps by "
+        text += f"{changes[end]:.3g} {unit}"
         yield LogFinding("stuck", place, text, "remove these rows: the encoder or the log stood still", count)
 
 
@@ -146,7 +165,7 @@ def _forces(robot: Robot, log: Log) -> Iterator[LogFinding]:
         if span <= 1e-9 * max(1.0, abs(float(x[0]))):
             text = f"all {len(x)} samples from {log.line(0)} to {log.line(len(x) - 1)} are {x[0]:.6g}"
             yield LogFinding(
-                "constant", place, text, "check the column: a force that never changes shows nothing", x[0]
+                "constant", place, text, "check the column: a force that never changes shows nothing", float(x[0])
             )
             continue
         moving = np.ones(len(x), dtype=bool) if speed is None else (speed > 0.02 * speed.max(axis=0)).any(axis=1)
@@ -166,7 +185,10 @@ def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFi
         first, run = _longest_run(at)
         near = np.count_nonzero(moving & ~at & (np.abs(x - end) < 0.01 * float(np.ptp(x))))
         if run >= FULL_RUN and count >= FULL_COUNT and count > FULL_RATIO * max(1.0, near / 10):
-            text = f"{count} samples are exactly its {side} value {end:.6g}, {run} of them from {log.line(first)} on: the drive saturates"
+            text = (
+                f"{count} samples are exactly its {side} value {end:.6g}, {run} of them from {log.line(first)} on: the "
+            )
+            text += "drive saturates"
             fix = f"write saturation = {abs(end):.6g} for it in the map: these forces then get the weight 0"
             yield LogFinding("saturation", place, text, fix, end)
 
