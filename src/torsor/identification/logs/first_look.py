@@ -91,7 +91,7 @@ def first_look(robot: Robot, logs: Any, log_map: Any = None, **settings: Any) ->
         return replace(whole, findings=(*findings, short))
     for log in clean:
         findings += motion_findings(robot, log, prepared)
-    if any(each.kind == "degrees" for each in findings):
+    if any(each.kind == "degrees" for each in findings) or robot.loops:
         found = ModelLook([], np.full(robot.nv, np.nan))
     else:
         found = model_look(robot, prepared, clean[0].source)

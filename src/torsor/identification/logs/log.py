@@ -19,10 +19,12 @@ from torsor.mechanism.units import units as units_of
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.log_tables import Head, read_columns
-from torsor.simulation.logs import QUANTITIES, check_increasing, unit_scales, wanted_columns
+from torsor.simulation.logs import QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
 
 SIGNALS = ("q", "v", "a", "tau")
 ALL = (*QUANTITIES, "current")
+GAP = 5.0  # usual steps of a second clock: a longer one is a gap
+OVERLAP = 0.5  # of the longer of two clocks that both must have in common
 ANGLES, LENGTHS = ("rad", "deg", "rev", "rpm"), ("m", "cm", "mm")
 
 
@@ -91,7 +93,9 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     bases: dict[str, _Base] = {}
     for file, names in _files(given, columns, path).items():
         bases |= _read_file(file, names, columns, clocks, given, found, tolerant)
-    scales = unit_scales(given.units, {**columns, "time": ["time"]}, where)
+    named = table(given.units, given.source, "units")
+    clock = named.pop("time", "s")
+    scales = unit_scales(named, columns, where)
     _check_kinds(given.units, robot, given.source)
     for name, factor in table(given.scale, given.source, "scale").items():
         if name not in columns:
@@ -102,9 +106,9 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
             raise ModelError(describe(f"scale of {name!r} is {factor!r}", where=given.source, allowed=allowed))
         scales[name] = scales.get(name, 1.0) * each
     found = {name: x * scales.get(name, 1.0) for name, x in found.items()}
-    second = float(np.asarray(scales.get("time", 1.0)).ravel()[0])
     bases = {
-        name: base._replace(times=base.times * (second if base.has_times else 1.0)) for name, base in bases.items()
+        name: base.in_seconds(clock.get(name, "s") if isinstance(clock, Mapping) else clock)
+        for name, base in bases.items()
     }
     if not look:
         for base in bases.values():
@@ -158,6 +162,14 @@ class _Base(NamedTuple):
     times: Array
     has_times: bool
     lines: NDArray[np.intp]
+
+    def in_seconds(self, unit: Any) -> _Base:
+        """Return the times in s, from the unit of the file."""
+        factor = UNITS["time"].get(str(unit))
+        if factor is None:
+            found = f"the unit {unit!r} of 'time'"
+            raise ModelError(describe(found, where=self.source, allowed=", ".join(UNITS["time"])))
+        return self._replace(times=self.times * factor) if self.has_times else self
 
 
 def _columns_and_clocks(given: LogMap, robot: Robot, where: str) -> tuple[dict[str, list[Head]], dict[str, Any]]:
@@ -243,12 +255,26 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
         raise ModelError(describe(found, where=own.source, allowed="as many rows in all files of a run"))
     if np.array_equal(own.times, main.times, equal_nan=True):
         return values
-    known = np.isfinite(own.times)
-    columns = [
-        np.interp(main.times, own.times[known & np.isfinite(x)], x[known & np.isfinite(x)], np.nan, np.nan)
-        for x in values.T
-    ]
+    _check_overlap(own, main)
+    columns = []
+    for x in values.T:
+        known = np.isfinite(own.times) & np.isfinite(x)
+        there, numbers = own.times[known], x[known]
+        found = np.interp(main.times, there, numbers, np.nan, np.nan)
+        steps = np.append(np.diff(there), 0.0)
+        before = np.clip(np.searchsorted(there, main.times, side="right") - 1, 0, len(there) - 1)
+        columns.append(np.where(steps[before] > GAP * np.median(steps[:-1]), np.nan, found))
     return np.stack(columns, axis=1)
+
+
+def _check_overlap(own: _Base, main: _Base) -> None:
+    """Raise ModelError where two clocks have little time in common: another unit, or another zero."""
+    ends = [(float(np.nanmin(each.times)), float(np.nanmax(each.times))) for each in (own, main)]
+    common = min(last for _, last in ends) - max(first for first, _ in ends)
+    if common < OVERLAP * max(last - first for first, last in ends):
+        spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)
+        fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or set both clocks to the same zero'
+        raise ModelError(describe(f"its times and those of the positions are {spans}", where=own.source, fix=fix))
 
 
 def _check_kinds(units: Any, robot: Robot, where: str) -> None:

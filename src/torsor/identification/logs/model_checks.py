@@ -14,6 +14,7 @@ from torsor.identification.logs.force_model import ForceModel, Motion
 SURE = 5.0  # deviations by which an inertia or a friction must be negative
 DOUBT = 3.0  # deviations by which the other one may be positive
 PART_OF_STEP, LEAST, GAIN = 0.2, 5e-4, 0.1  # a delay that is named: steps, s, and the fall of the sum of log(variance)
+MOVES = 1e-3  # rad/s or m/s: the fit of a joint that spans less says nothing of its inertia
 FACTOR = 20.0  # between the measured and the expected forces
 LIKE = 0.5  # of the variance of the forces, less friction, that the expected forces explain
 UNEXPLAINED = 0.25  # of the variance of a force: half of its size
@@ -69,7 +70,7 @@ def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[Lo
     for j, name in enumerate(model.robot.coordinate_names):
         heavy = sure_inertia[j] < -SURE and sure_friction[j] < DOUBT
         rough = sure_friction[j] < -SURE and sure_inertia[j] < DOUBT
-        if (heavy or rough) and fitted.left[j] < UNEXPLAINED:
+        if (heavy or rough) and fitted.left[j] < UNEXPLAINED and np.ptp(v[:, j]) > MOVES:
             text = (
                 f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual speed, "
                 "and both are positive of every robot"

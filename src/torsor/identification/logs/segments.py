@@ -67,7 +67,7 @@ def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list
     complete = log.complete
     if not complete.all():
         first, count = log.line(int(np.argmin(complete))), int(np.count_nonzero(~complete))
-        notes.append(f"{log.source}: {count} rows have a cell without a number (the first: {first}): left out")
+        notes.append(f"{log.source}: {count} rows lack a signal (the first: {first}): left out")
         log = log.kept(complete)
     if log.v is not None and log.a is not None:
         return [_filtered(Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated), given)] if len(log) else []
