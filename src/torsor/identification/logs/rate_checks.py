@@ -9,7 +9,7 @@ from torsor.identification.logs.findings import LogFinding
 from torsor.robot.robot import Robot
 
 LIKE = 0.9  # correlation from which one signal is the derivative of another
-UNLIKE = 0.5  # of the correlation of a column with its own derivative
+UNLIKE = 0.8  # of the correlation with another coordinate: less with its own means another order
 KNOWN = {
     57.29578: "degrees",
     0.01745329: "radians, and the positions in degrees",
@@ -45,7 +45,7 @@ def rate_findings(
         other = int(np.argmax(np.abs(alike[j])))
         if not sizes[j, j] > 0:
             continue
-        if abs(own) < UNLIKE and abs(alike[j, other]) > LIKE:
+        if abs(own) < UNLIKE * abs(alike[j, other]) and abs(alike[j, other]) > LIKE:
             text = (
                 f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}, "
             )
