@@ -94,7 +94,7 @@ def test_identify_finds_the_robot_of_a_log(capsys: Captured, tmp_path: Path) -> 
         ("kinematics two_link nowhere", "'nowhere'"),
         ("identify two_link short.csv", "no column 'q joint2'"),
         ("identify two_link positions.csv", "no columns of forces"),
-        ("identify two_link forces.csv", "fix: add a column 'time', and give --cutoff"),
+        ("identify two_link forces.csv", "fix: add a column 'time', or give the rate in a map"),
         ("identify two_link forces.csv --output real.urdf", "fix: add --physical"),
     ],
 )

@@ -3,7 +3,6 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.text import Text
 
@@ -18,9 +17,9 @@ from torsor.cli.outputs import (
     write_json,
 )
 from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.cli.states import states_of
+from torsor.cli.statuses import CHECKED, DONE, NONE
 from torsor.errors import ModelError, describe
-from torsor.identification import Measurements
+from torsor.identification import Measurements, first_look
 from torsor.identification.identify import identify
 from torsor.robot.robot import Robot
 
@@ -28,10 +27,18 @@ from torsor.robot.robot import Robot
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     columns = (
-        "columns 'time', 'q NAME' and 'tau NAME' of all coordinates, perhaps also 'v NAME' and 'a NAME', in SI units"
+        "columns 'time', 'q NAME' and 'tau NAME' of all coordinates, perhaps also 'v NAME' and 'a NAME', units in [] "
+        "(SI by default); other columns need --map"
     )
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help=f"recorded motions (.csv): {columns}")
-    cutoff = "Hz, of the filter that differentiates positions where velocities or accelerations are missing"
+    text = "what the columns of the logs are: names, units, gears, delays (.toml, .json, .yaml)"
+    parser.add_argument("--map", type=Path, metavar="FILE", help=text)
+    text = "a first look only: what is suspicious in the logs, and what can be identified from them"
+    parser.add_argument("--check", action="store_true", help=text)
+    cutoff = (
+        "Hz, of the filter that differentiates positions where velocities or accelerations are missing (default: from "
+        "their spectra, and by the model)"
+    )
     parser.add_argument("--cutoff", type=float, help=cutoff)
     parser.add_argument("--physical", action="store_true", help="only masses and inertias that bodies can have")
     among = "patterns of the unknown parameters (default: all), such as 'link3.*'"
@@ -40,24 +47,28 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--validate", type=Path, metavar="LOG", help=text)
     text = "write the robot with the identified parameters: .urdf, .xml, .toml; needs --physical"
     parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
-    text = "write a plot of measured and predicted forces to this file; of --validate, if it is given"
+    text = "write a plot of measured and predicted forces to this file, of --validate if it is given; with --check, of "
+    text += "the signals"
     parser.add_argument("--plot", type=Path, metavar="FILE", help=text)
     add_report(parser)
     add_json(parser)
 
 
-def _run(arguments: Namespace, console: Console) -> None:
+def _run(arguments: Namespace, console: Console) -> int | None:
     check_output(arguments.output, [".urdf", ".xml", ".mjcf", ".toml"])
     check_plot(arguments.plot)
     check_report(arguments.report)
     robot = as_robot(given_robot(arguments))
+    if arguments.check:
+        return _check(robot, arguments, console)
     if arguments.output is not None and not arguments.physical:
         found = "base parameters alone make no robot to write"
         raise ModelError(describe(found, where=str(arguments.output), fix="add --physical"))
-    parts = [_measured(path, robot, arguments.cutoff) for path in arguments.logs]
-    data = Measurements(*(np.concatenate([getattr(each, name) for each in parts]) for name in ("q", "v", "a", "tau")))
-    unseen = None if arguments.validate is None else _measured(arguments.validate, robot, arguments.cutoff)
+    data = _measured(arguments.logs, robot, arguments)
+    unseen = None if arguments.validate is None else _measured([arguments.validate], robot, arguments)
     result = identify(robot, data, physical=arguments.physical, among=arguments.among)
+    for note in data.notes:
+        console.print(f"- {note}", markup=False, highlight=False, soft_wrap=True)
     console.print(result.report(), markup=False, highlight=False, soft_wrap=True)
     validated = None if unseen is None else result.validate(unseen)
     if validated is not None:
@@ -78,24 +89,32 @@ def _run(arguments: Namespace, console: Console) -> None:
 
         write_report(arguments.report, result if validated is None else validated, tables=[Text(result.report())])
     print_paths(console, arguments.output, arguments.plot, arguments.report)
+    return None
 
 
-def _measured(path: Path, robot: Robot, cutoff: float | None) -> Measurements:
-    table = states_of(path, robot)
-    if "tau" not in table:
-        raise ModelError(describe("no columns of forces", where=path.name, fix="add columns 'tau NAME'"))
-    if "v" in table and "a" in table:
-        return Measurements(table["q"], table["v"], table["a"], table["tau"], times=table.get("time"))
-    if cutoff is None or "time" not in table:
-        missing = "velocities or accelerations are missing"
-        fix = "add a column 'time', and give --cutoff HZ: they are then computed from the positions"
-        raise ModelError(describe(missing, where=path.name, fix=fix))
-    return Measurements.from_positions(table["time"], table["q"], table["tau"], cutoff)
+def _measured(paths: list[Path], robot: Robot, arguments: Namespace) -> Measurements:
+    return Measurements.load(paths, robot, arguments.map, cutoff=arguments.cutoff)
+
+
+def _check(robot: Robot, arguments: Namespace, console: Console) -> int:
+    """Show a first look at the logs, and return whether something is suspicious."""
+    look = first_look(robot, arguments.logs, arguments.map, cutoff=arguments.cutoff)
+    console.print(look.report(), markup=False, highlight=False, soft_wrap=True)
+    if arguments.plot is not None:
+        look.plot(arguments.plot)
+    if arguments.report is not None:
+        from torsor.view.report import write_look_report
+
+        write_look_report(arguments.report, look)
+    write_json(arguments, console, look.to_dict())
+    print_paths(console, arguments.plot, arguments.report)
+    return NONE if look.findings else DONE
 
 
 _SUMMARY = "identify masses, inertias and friction of a robot from recorded motions and forces"
 _EXAMPLES = (
+    "torsor identify robot.urdf log.csv --map map.toml --check --plot signals.png",
     "torsor identify robot.urdf log.csv --physical -o real.urdf",
     "torsor identify robot.urdf run1.csv run2.csv --cutoff 20 --validate run3.csv --plot forces.png",
 )
-IDENTIFY = Command("identify", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)
+IDENTIFY = Command("identify", _SUMMARY, _add_arguments, _run, statuses=CHECKED, examples=_EXAMPLES)

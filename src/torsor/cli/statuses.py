@@ -18,6 +18,7 @@ _EVERYWHERE = {
 }
 SIMULATED = {NONE: "the simulation failed"}
 DOCTORED = {NONE: "a check of the self-test fails"}
+CHECKED = {NONE: "with --check: something in the logs is suspicious"}
 REPRODUCED = {NONE: "an item fails: ours differs from the printed value, and no reason explains it"}
 SWEPT = {
     DONE: "all cases are done",
@@ -38,7 +39,7 @@ ALL = (
     | {
         DONE: f"the command succeeded; a predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
         NONE: "the motion problem is infeasible (the nearest motion is written); a simulation, an item, "
-        "a case of a sweep or a check fails",
+        "a case of a sweep or a check fails, a checked log is suspicious",
     }
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import instance_of, real_array
-from torsor.errors import ModelError, describe
+from torsor.checks import instance_of, real_array, several
+from torsor.errors import ModelError, describe, warn
 from torsor.identification.differentiation import differentiate
+from torsor.identification.logs.first_look import FirstLook, first_look
+from torsor.identification.logs.log import read
+from torsor.identification.logs.log_map import LogMap
+from torsor.identification.logs.own_columns import own_map
+from torsor.identification.logs.preparing import prepare
+from torsor.identification.logs.signal_checks import motionless
 from torsor.identification.units import check_radians
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-from torsor.simulation.logs import read_log
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +32,7 @@ class Measurements:
 
     Samples may have any order and come from several motions. ``weights`` (N, nv) weight the forces of a coordinate
     relative to each other: 1 by default, and 0 excludes a force, for example of a saturated drive. ``times`` (N,) are
-    for figures only. Leading axes are flattened into samples.
+    for figures only. ``notes`` say what ``load`` did to a log. Leading axes are flattened into samples.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -42,6 +47,7 @@ class Measurements:
     tau: Array
     weights: Array | None = None
     times: Array | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("q", "v", "a", "tau"):
@@ -93,39 +99,67 @@ class Measurements:
     @classmethod
     def load(
         cls,
-        path: str | Path,
+        path: str | Path | Sequence[str | Path],
         robot: Robot,
-        columns: Mapping[str, Any],
+        columns: Mapping[str, Any] | LogMap | str | Path | None = None,
         *,
         units: Mapping[str, Any] | None = None,
         delimiter: str | None = None,
         rate: float | None = None,
         cutoff: float | None = None,
     ) -> Measurements:
-        """Return the samples of a table of a laboratory; arguments as in ``Trajectory.load``.
+        """Return the samples of one or several logs of a laboratory, all with the same columns.
 
-        ``columns`` has q and tau, and the time or a ``rate``. Where it has no v and a, they come from the positions by
-        ``from_positions``, which needs the ``cutoff`` in Hz.
+        ``columns`` maps q and tau (or current), and the time, to heads or numbers of columns; or it is a ``LogMap`` or
+        the path of one, which also says units, gears, delays and more. Without it, the heads are those of Torsor:
+        'time', 'q NAME', 'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff``
+        (Hz) replace those of the map.
+
+        Where there are no v and a, they come from the positions by ``differentiate``, a from v where there is v; the
+        cutoff is chosen from the spectrum and by the model if it is not given. Unequal steps are resampled, gaps
+        separate segments that are differentiated alone. ``notes`` say what was done. Cells without a number, times that
+        go back and rows of another length are errors that name the line; joints that never move and forces that never
+        change are warnings.
 
         Example:
             >>> import tempfile
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     path = folder + "/log.csv"
-            ...     np.savetxt(path, np.zeros((9, 8)), delimiter=",")
+            ...     np.savetxt(path, np.random.default_rng(0).normal(size=(9, 8)), delimiter=",")
             ...     columns = {"q": [0, 1], "v": [2, 3], "a": [4, 5], "tau": [6, 7]}
             ...     len(Measurements.load(path, torsor.library.two_link(), columns, rate=1000.0))
             9
         """
         instance_of(robot, Robot, str(path), "robot")
-        log, where = read_log(Path(path), robot, columns, units, delimiter, rate), str(path)
-        if "tau" not in log:
-            raise ModelError(describe("no columns of 'tau'", where=where, fix="add the columns of the forces"))
-        if "v" in log and "a" in log:
-            return cls(log["q"], log["v"], log["a"], log["tau"], times=log["time"])
-        if cutoff is None:
-            fix = "give cutoff=, in Hz: five to ten times the highest frequency of the motion"
-            raise ModelError(describe("no columns of both v and a", where=where, fix=fix))
-        return cls.from_positions(log["time"], log["q"], log["tau"], cutoff)
+        paths = [Path(each) for each in several(path)]
+        if not paths:
+            raise ModelError(describe("no log", where=robot.name, allowed="one file or more"))
+        given = own_map(paths[0], robot) if columns is None else columns
+        settings = LogMap.of(given, units=units, delimiter=delimiter, rate=rate, cutoff=cutoff)
+        logs = [read(each, robot, settings) for each in paths]
+        for log in logs:
+            for each in motionless(robot, log):
+                warn(str(each))
+        prepared = prepare(robot, logs, settings)
+        return cls(**prepared.samples._asdict(), notes=prepared.notes)
+
+    def check(self, robot: Robot) -> FirstLook:
+        """Return a first look at the samples: what is suspicious in them, and what can be identified from them.
+
+        They need ``times`` at equal steps; ``first_look`` looks at a log as it is, which shows more.
+
+        Example:
+            >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
+            >>> q = np.sin(2 * np.pi * t)[:, None]
+            >>> data = Measurements.from_positions(t, q, 0 * q, cutoff=20.0)
+            >>> data.check(robot).kinds
+            ('constant',)
+        """
+        if self.times is None:
+            raise ModelError(
+                describe("no times", where="measurements", fix="give times, or look at the log: first_look")
+            )
+        return first_look(robot, measurements_of(robot, self))
 
     @classmethod
     def from_positions(

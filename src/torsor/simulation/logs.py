@@ -1,20 +1,20 @@
 """Logs of a laboratory: columns of a text file, found by their heads or numbers, in SI units and radians."""
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.checks import is_whole, number, table
 from torsor.errors import ModelError, describe, listing
-from torsor.files import read_limited
 from torsor.mechanism.units import FORCES
 from torsor.mechanism.units import units as units_of
 from torsor.robot.robot import Robot
+from torsor.simulation.log_tables import Head, read_columns
 
 QUANTITIES = ("time", "q", "v", "a", "tau")
 _LENGTHS = {"rad": 1.0, "deg": math.pi / 180, "rev": 2 * math.pi, "m": 1.0, "cm": 1e-2, "mm": 1e-3}
@@ -25,6 +25,7 @@ UNITS: dict[str, dict[str, float]] = {
     "v": {f"{name}/s": value for name, value in _LENGTHS.items()} | {"rpm": 2 * math.pi / 60},
     "a": {f"{name}/s^2": value for name, value in _LENGTHS.items()},
     "tau": {"N m": 1.0, "N": 1.0, "mN m": 1e-3, "kN": 1e3, "kN m": 1e3},
+    "current": {"A": 1.0, "mA": 1e-3},
 }
 """The units of each quantity, and what they are in SI units and radians."""
 
@@ -56,36 +57,53 @@ def read_log(
         ([0.0, 0.01], [[0.0], [1.570796]])
     """
     where = str(path)
-    wanted = _wanted(columns, robot, where)
+    wanted = wanted_columns(columns, robot, where)
     if (rate is None) == ("time" not in wanted):
         what = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
         raise ModelError(describe(what, where=where, allowed="columns={'time': ...} or rate=, in Hz"))
-    lines = _lines(path)
-    separator = _delimiter(lines[0][1], delimiter, where)
-    heads, rows = _split(lines, separator, wanted)
-    places = {name: [_place(each, heads, where) for each in chosen] for name, chosen in wanted.items()}
-    found = {name: _numbers(rows, chosen, wanted[name], where) for name, chosen in places.items()}
-    for name, scale in _scales(units, wanted, robot, where).items():
+    table = read_columns(path, wanted, delimiter)
+    found = table.values
+    for name, scale in unit_scales(units, wanted, robot, where).items():
         found[name] = found[name] * scale
-    count = len(rows)
     if "time" in found:
         found["time"] = found["time"][:, 0]
-        late = np.flatnonzero(np.diff(found["time"]) <= 0)
-        if late.size:
-            line = rows[int(late[0]) + 1][0]
-            raise ModelError(describe(f"line {line}: the time does not increase", where=where, fix="sort the lines"))
+        check_increasing(found["time"], table.lines, where)
     else:
-        found["time"] = np.arange(count) / number(rate, where, "rate", above=0)
+        found["time"] = np.arange(len(table.lines)) / number(rate, where, "rate", above=0)
     return found
 
 
-def _wanted(columns: Any, robot: Robot, where: str) -> dict[str, list[str | int]]:
-    """Return the columns of each quantity."""
+def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
+    """Raise ModelError at the first of ``times`` (N,) that is not after the one before; ``lines`` (N,) of the file.
+
+    Example:
+        >>> check_increasing(np.array([0.0, 0.2, 0.1]), np.array([2, 3, 4]), "log.csv")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: log.csv: line 4: the time does not increase: 0.1 s follows 0.2 s; ...
+    """
+    late = np.flatnonzero(np.diff(times) <= 0)
+    if late.size:
+        k = int(late[0]) + 1
+        found = f"line {lines[k]}: the time does not increase: {times[k]:.9g} s follows {times[k - 1]:.9g} s"
+        more = f" ({late.size} times in all)" if late.size > 1 else ""
+        fix = "sort the lines; cut the file there, if a second run begins; or give the rate, if times are too coarse"
+        raise ModelError(describe(found + more, where=where, allowed="times that increase", fix=fix))
+
+
+def wanted_columns(
+    columns: Any, robot: Robot, where: str, quantities: Sequence[str] = QUANTITIES
+) -> dict[str, list[Head]]:
+    """Return the columns of each quantity: heads or numbers, as many as the robot has coordinates.
+
+    Example:
+        >>> wanted_columns({"time": "t", "q": ["a", "b"]}, torsor.library.two_link(), "log.csv")
+        {'time': ['t'], 'q': ['a', 'b']}
+    """
     given = table(columns, where, "columns")
-    unknown = sorted(set(given) - set(QUANTITIES))
+    unknown = sorted(set(given) - set(quantities))
     if unknown or "q" not in given:
         found = f"columns of {unknown[0]!r}" if unknown else "no columns of 'q'"
-        raise ModelError(describe(found, where=where, allowed=", ".join(QUANTITIES)))
+        raise ModelError(describe(found, where=where, allowed=", ".join(quantities)))
     wanted = {}
     for name, value in given.items():
         chosen = list(value) if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) else [value]
@@ -104,85 +122,13 @@ def _wanted(columns: Any, robot: Robot, where: str) -> dict[str, list[str | int]
     return wanted
 
 
-def _lines(path: Path) -> list[tuple[int, str]]:
-    """Return the lines of a text file that are not empty, with their numbers."""
-    try:
-        text = read_limited(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ModelError(describe("it is no text", where=str(path), allowed="a table as UTF-8 text")) from None
-    lines = [(k + 1, line) for k, line in enumerate(text.splitlines()) if line.strip()]
-    if not lines:
-        raise ModelError(describe("it is empty", where=str(path)))
-    return lines
+def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Robot, where: str) -> dict[str, Array]:
+    """Return the factors of the columns of each quantity whose unit is given.
 
-
-def _delimiter(first: str, given: str | None, where: str) -> str:
-    if given is None:
-        return next((each for each in (";", "\t", ",") if each in first), " ")
-    if not isinstance(given, str) or len(given) != 1:
-        raise ModelError(describe(f"delimiter is {given!r}", where=where, allowed="one character"))
-    return given
-
-
-Row = tuple[int, list[str]]
-
-
-def _split(
-    lines: Sequence[tuple[int, str]], separator: str, wanted: Mapping[str, list[str | int]]
-) -> tuple[list[str], list[Row]]:
-    """Return the heads (none, if all columns are numbers and the first line has numbers), and the rows of cells."""
-
-    def cells(line: str) -> list[str]:
-        row = line.split() if separator == " " else next(csv.reader([line], delimiter=separator))
-        return [cell.strip() for cell in row]
-
-    named = any(isinstance(each, str) for chosen in wanted.values() for each in chosen)
-    heads: list[str] = []
-    rows: list[Row] = []
-    for count, (line, text) in enumerate(lines):
-        if count == 0 and (named or not _is_number(cells(text.lstrip("#"))[0])):
-            heads = cells(text.lstrip("#").strip())
-        elif not text.lstrip().startswith("#"):
-            rows.append((line, cells(text)))
-    return heads, rows
-
-
-def _place(chosen: str | int, heads: list[str], where: str) -> int:
-    """Return the number of a column."""
-    if isinstance(chosen, int):
-        return chosen
-    if heads.count(chosen) != 1:
-        what = "no column" if chosen not in heads else "several columns"
-        raise ModelError(describe(f"{what} {chosen!r}", where=where, allowed=listing(heads, most=20)))
-    return heads.index(chosen)
-
-
-def _numbers(rows: list[Row], places: list[int], names: list[str | int], where: str) -> Array:
-    """Return the numbers (N, columns) of the rows."""
-    values = np.empty((len(rows), len(places)))
-    for k, (line, cells) in enumerate(rows):
-        for j, place in enumerate(places):
-            if not 0 <= place < len(cells):
-                found = f"line {line} has {len(cells)} columns, and none for {names[j]!r}"
-                raise ModelError(describe(found, where=where))
-            if not _is_number(cells[place]):
-                found = f"line {line}, column {names[j]!r}: {cells[place]!r}"
-                raise ModelError(describe(found, where=where, allowed="a finite number with a decimal point"))
-            values[k, j] = float(cells[place])
-    if not rows:
-        raise ModelError(describe("it has no rows of numbers", where=where))
-    return values
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def _scales(units: Any, wanted: Mapping[str, list[str | int]], robot: Robot, where: str) -> dict[str, Array]:
-    """Return the factors of the columns of each quantity whose unit is given."""
+    Example:
+        >>> unit_scales({"time": "ms"}, {"time": ["t"]}, torsor.library.two_link(), "log.csv")["time"].tolist()
+        [0.001]
+    """
     found = {}
     for name, unit in ({} if units is None else table(units, where, "units")).items():
         if name not in wanted:

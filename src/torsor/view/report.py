@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from torsor.arrays import Array
 from torsor.checks import instance_of
 from torsor.files import replacing
-from torsor.identification import Identified
+from torsor.identification import FirstLook, Identified
 from torsor.motion import MotionResult
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -107,6 +108,24 @@ def write_measured_report(path: str | Path, gait: Any) -> Path:
     parts += [_image(gait.plot()), *(_table(each) for each in gait.tables())]
     parts += ["<h2>In motion</h2>", page(gait.trajectory(), title=name)._repr_html_()]
     return _write(Path(path), name, parts)
+
+
+def write_look_report(path: str | Path, look: FirstLook) -> Path:
+    """Write the report of a first look at a log: one page (HTML) that opens offline, with all signals and findings.
+
+    Example:
+        >>> import tempfile
+        >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
+        >>> q = np.sin(2 * np.pi * t)[:, None]
+        >>> look = torsor.identification.first_look(robot, (t, q, 0 * q), cutoff=20.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     text = write_look_report(folder + "/look.html", look).read_text()
+        >>> "1 suspicious" in text and "data:image/png" in text
+        True
+    """
+    instance_of(look, FirstLook, "report", "look", allowed="a result of torsor.identification.first_look")
+    name = f"First look: {', '.join(log.source for log in look.logs)}"
+    return _write(Path(path), name, [f"<h1>{escape(name)}</h1>", _table(Text(look.report())), _image(look.plot())])
 
 
 def _write(target: Path, name: str, parts: Iterable[str]) -> Path:

@@ -1,0 +1,1 @@
+"""From a log of a laboratory to measurements: columns, drives, sampling, derivatives, delays, and a first look."""

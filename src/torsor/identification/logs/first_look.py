@@ -1,0 +1,150 @@
+"""A first look at a log: what is suspicious in its signals, and what can be identified from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.checks import several
+from torsor.errors import ModelError, describe
+from torsor.identification.logs import cutoffs
+from torsor.identification.logs.findings import LogFinding
+from torsor.identification.logs.log import Log, of_arrays, of_trajectory, read
+from torsor.identification.logs.log_map import LogMap
+from torsor.identification.logs.look import Look, Signal
+from torsor.identification.logs.look_figure import figure
+from torsor.identification.logs.look_tables import document, text_of
+from torsor.identification.logs.model_look import ModelLook, model_look
+from torsor.identification.logs.motion_checks import motion_findings
+from torsor.identification.logs.own_columns import own_map
+from torsor.identification.logs.preparing import Prepared, prepare
+from torsor.identification.logs.signal_checks import quantum, signal_findings
+from torsor.robot.robot import Robot
+from torsor.simulation import Trajectory
+
+
+class FirstLook(Look):
+    """What a log shows, see ``Look`` for its fields: ``report`` as text, ``plot``, ``to_dict`` for JSON.
+
+    Example:
+        >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
+        >>> q = np.sin(2 * np.pi * t)[:, None]
+        >>> first_look(robot, (t, q, 0 * q), cutoff=20.0).kinds
+        ('constant',)
+    """
+
+    def __repr__(self) -> str:
+        names = ", ".join(log.source for log in self.logs)
+        return f"<FirstLook at {names}: {len(self.findings)} suspicious>"
+
+    def report(self) -> str:
+        """Return the look as text: findings, signals, and what can be identified."""
+        return text_of(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the look as plain numbers, lists and strings, as for JSON."""
+        return document(self)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw positions, forces and spectra of each coordinate, and return the figure; with ``path``, save it too.
+
+        Needs matplotlib: ``torsor[plot]``.
+        """
+        return figure(self, path)
+
+
+def first_look(robot: Robot, logs: Any, log_map: Any = None, **settings: Any) -> FirstLook:
+    """Return a first look at logs of a robot: what is suspicious, with numbers and fixes, and what can be identified.
+
+    ``logs`` is a path or several, ``Measurements``, a ``Trajectory``, or arrays (times, q, tau). ``log_map`` is a
+    ``LogMap``, the path of one, or a table of columns; without one, the heads are those of Torsor ('time', 'q NAME',
+    'tau NAME'). ``settings`` replace those of the map, such as ``cutoff=20.0``. Mistakes of the file that leave nothing
+    to look at raise ModelError with the line; all others are findings.
+
+    Example:
+        >>> robot, t = torsor.library.planar_chain(2), np.arange(4000) * 1e-3
+        >>> q = np.sin(2 * np.pi * np.outer(t, [0.5, 0.8]))
+        >>> data = torsor.identification.Measurements.from_positions(t, q, q, cutoff=20.0)
+        >>> tau = robot.inverse_dynamics(data.q, data.v, data.a)
+        >>> first_look(robot, (data.times, data.q, tau), cutoff=20.0).kinds
+        ()
+        >>> first_look(robot, (data.times, data.q, tau[:, ::-1]), cutoff=20.0).kinds
+        ('swapped',)
+    """
+    if not isinstance(robot, Robot):
+        raise ModelError(describe(f"first_look for {robot!r}", allowed="a torsor.Robot"))
+    read_logs, given = _read(robot, logs, log_map, settings)
+    findings = [each for log in read_logs for each in signal_findings(robot, log)]
+    clean = [log.kept(log.complete) for log in read_logs]
+    whole = FirstLook(robot, tuple(read_logs), tuple(findings), ())
+    try:
+        prepared = prepare(robot, clean, given)
+    except ModelError as error:
+        text, _, fix = str(error).removeprefix(f"{clean[0].source}: ").partition("; fix: ")
+        short = LogFinding("short", clean[0].source, text, fix or "measure longer", float(len(clean[0])))
+        return replace(whole, findings=(*findings, short))
+    for log in clean:
+        findings += motion_findings(robot, log, prepared)
+    if any(each.kind == "degrees" for each in findings) or robot.loops:
+        found = ModelLook([], np.full(robot.nv, np.nan))
+    else:
+        found = model_look(robot, prepared, clean[0].source)
+    return replace(
+        whole,
+        findings=(*findings, *found.findings),
+        notes=(*prepared.notes, *_encoders(robot, clean)),
+        signals=_signals(robot, clean, prepared, found.left),
+        prepared=prepared,
+        excited=found.excited,
+        delay=found.delay,
+        fit=found.fit,
+    )
+
+
+def _encoders(robot: Robot, logs: Sequence[Log]) -> Iterator[str]:
+    """Yield a note where positions come in steps."""
+    steps = {name: quantum(logs[0].q[:, j]) for j, name in enumerate(robot.position_names)}
+    shown = [f"{name} {step:.3g}" for name, step in steps.items() if step]
+    if shown:
+        yield f"positions come in steps (rad, m): {', '.join(shown)}"
+
+
+def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tuple[list[Log], LogMap]:
+    """Return the logs as they are, and the map."""
+    none = LogMap.of({"q": []}, **settings)
+    if isinstance(logs, Trajectory):
+        return [of_trajectory(logs, "trajectory")], none
+    if hasattr(logs, "tau") and hasattr(logs, "times"):  # Measurements
+        return [of_arrays("measurements", logs.times, logs.q, logs.tau, logs.v, logs.a, robot)], none
+    if isinstance(logs, tuple) and len(logs) == 3 and not isinstance(logs[0], (str, Path)):
+        times, q, tau = (np.asarray(each, dtype=float) for each in logs)
+        if times.ndim != 1 or q.shape != (len(times), robot.nq) or tau.shape != (len(times), robot.nv):
+            found = f"times, q and tau have shapes {times.shape}, {q.shape}, {tau.shape}"
+            allowed = f"(N,), (N, {robot.nq}), (N, {robot.nv})"
+            raise ModelError(describe(found, where=robot.name, allowed=allowed))
+        return [of_arrays("log", times, q, tau, None, None, robot)], none
+    paths = [Path(each) for each in several(logs)]
+    if not paths:
+        raise ModelError(describe("no log", where=robot.name, allowed="one or more files"))
+    given = LogMap.of(own_map(paths[0], robot) if log_map is None else log_map, **settings)
+    return [read(each, robot, given, look=True) for each in paths], given
+
+
+def _signals(robot: Robot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:
+    samples, found = prepared.samples, []
+    if robot.nq != robot.nv:
+        return ()
+    noise = cutoffs.choose([(each.q, each.step) for each in prepared.segments]).noise
+    for j, name in enumerate(robot.coordinate_names):
+        q = np.concatenate([log.q[:, j] for log in logs])
+        v, a, tau = (float(np.abs(x[:, j]).max()) for x in (samples.v, samples.a, samples.tau))
+        percent = 100 * math.sqrt(left[j]) if np.isfinite(left[j]) else math.nan
+        ends = float(q.min()), float(q.max())
+        found.append(Signal(name, *ends, v, a, tau, quantum(q), float(noise[j]), percent))
+    return tuple(found)

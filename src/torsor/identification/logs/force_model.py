@@ -1,0 +1,150 @@
+"""How well a motion explains the measured forces, whatever the parameters are: each coordinate fitted on its own.
+
+    tau_j = known_j(q, v, a) + Y_j(q, v, a) x + c        x: base parameters with friction, c: the offset of a sensor
+
+Only the geometry of the robot enters. The part of the force that no x and c explain compares delays, cutoffs, signs and
+orders of columns; x shows signs that no robot has, such as a negative inertia.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.arrays import Array, Flags
+from torsor.robot.robot import Robot
+
+SAMPLES = 2000  # that are compared
+RANK = 1e-11  # eigenvalues of the normal equations with unit columns, relative to the largest, that count as zero
+STILL = 0.02  # of the greatest speed: below it, the sign of the friction is not known
+
+
+class Motion(NamedTuple):
+    """A motion q, v, a (N, n) and its forces tau (N, n)."""
+
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+
+    def every(self, step: int) -> "Motion":
+        """Return every so many samples."""
+        return Motion(self.q[::step], self.v[::step], self.a[::step], self.tau[::step])
+
+
+class Fitted(NamedTuple):
+    """Fits of the coordinates: the part of the variance that is ``left`` (n,), the parameters ``x`` (n, b + 1)."""
+
+    left: Array
+    x: Array
+
+    @property
+    def score(self) -> float:
+        """The mean logarithm of what is left: the likelihood of forces whose noise is unknown."""
+        return float(np.mean(np.log(np.maximum(self.left, 1e-20))))
+
+
+class ForceModel:
+    """The forces of a robot of unknown parameters.
+
+    Example:
+        >>> robot = torsor.library.two_link()
+        >>> q, v, a = np.random.default_rng(0).normal(size=(3, 200, 2))
+        >>> bool(ForceModel(robot).fit(q, v, a, robot.inverse_dynamics(q, v, a) + 3.0).left.max() < 1e-12)
+        True
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot.to(dtype="float64")
+        self.base = self.robot.base_parameters()
+        self._prior = np.where(self.base.unknown, self.robot.parameters(), 0.0)
+
+    def regressor(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        """Return the regressor (N, n, b) of the base parameters, and the forces (N, n) that are known."""
+        Y = self.robot.regressor(q, v, a)
+        known = self.robot.inverse_dynamics(q, v, a) - Y @ self._prior
+        return Y[..., self.base.columns], known
+
+    def step(self, count: int) -> int:
+        """Return every which of ``count`` samples is compared."""
+        return max(1, count // SAMPLES)
+
+    def of(self, q: Array, v: Array, a: Array, used: Flags | None = None) -> "MotionFit":
+        """Return the fit of forces for motions q (N, nq), v, a (N, n); ``used`` (N, n) selects forces."""
+        Y, known = self.regressor(q, v, a)
+        moving = np.abs(v) >= STILL * np.abs(v).max(axis=0, initial=0.0)
+        chosen = moving if used is None else moving & used
+        return MotionFit(known, chosen, [_Row(Y[chosen[:, j], j]) for j in range(v.shape[1])])
+
+    def fit(self, q: Array, v: Array, a: Array, tau: Array, used: Flags | None = None) -> Fitted:
+        """Return the fits for motions q (N, nq), v, a (N, n) and forces tau (N, n); ``used`` (N, n) selects forces."""
+        return self.of(q, v, a, used).fit(tau)
+
+    def inertia_rows(self, q: Array) -> Array:
+        """Return (n, b + 1) whose product with the parameters of a fit is the mean of M_jj(q), the own inertia.
+
+        M_jj is positive for every robot.
+        """
+        n = self.robot.nv
+        still = np.zeros((len(q), n))
+        rest, found = self.robot.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
+        for j in range(n):
+            Y = self.robot.regressor(q, still, np.broadcast_to(np.eye(n)[j], still.shape)) - rest
+            found[j, :-1] = Y[:, j][:, self.base.columns].mean(axis=0)
+        return found
+
+    def friction_rows(self, v: Array) -> Array:
+        """Return (n, b + 1) whose product with the parameters of a fit is the friction at the usual speed.
+
+        It is positive for every robot.
+        """
+        names, found = self.robot.parameter_names, np.zeros((v.shape[1], len(self.base) + 1))
+        own = {names[column]: k for k, column in enumerate(self.base.columns)}
+        for j, name in enumerate(self.robot.coordinate_names):
+            for kind, size in (("coulomb", 1.0), ("viscous", float(np.sqrt(np.mean(v[:, j] ** 2))))):
+                if f"{name}.{kind}" in own:
+                    found[j, own[f"{name}.{kind}"]] = size
+        return found
+
+
+class MotionFit:
+    """The fit of forces for a given motion: it is decomposed once, for any number of forces."""
+
+    def __init__(self, known: Array, chosen: Flags, rows: "list[_Row]") -> None:
+        self.known, self.chosen, self.rows = known, chosen, rows
+
+    def fit(self, tau: Array) -> Fitted:
+        """Return the fits of forces tau (N, n)."""
+        forces = tau - self.known
+        pairs = [row.fit(forces[self.chosen[:, j], j]) for j, row in enumerate(self.rows)]
+        return Fitted(np.array([left for left, _ in pairs]), np.array([x for _, x in pairs]))
+
+    def significance(self, tau: Array, fitted: Fitted, rows: Array) -> Array:
+        """Return the products of ``rows`` (n, b + 1) with the parameters of a fit, over their deviations (n,)."""
+        sizes = [float(np.std(tau[self.chosen[:, j], j] - self.known[self.chosen[:, j], j])) for j in range(len(rows))]
+        spread = np.array([np.linalg.norm(each.back.T @ row) for each, row in zip(self.rows, rows, strict=True)])
+        deviations = np.sqrt(fitted.left) * np.array(sizes) * spread
+        value = (rows * fitted.x).sum(axis=1)
+        return np.asarray(np.divide(value, deviations, out=np.zeros_like(value), where=deviations > 0))
+
+
+class _Row:
+    """The regressor (N, b + 1) of one coordinate and an offset, with an orthonormal basis (N, rank) of its columns."""
+
+    def __init__(self, Y: Array) -> None:
+        A = np.column_stack([Y, np.ones(len(Y))])
+        lengths = np.linalg.norm(A, axis=0)
+        scale = np.where(lengths > 0, lengths, 1.0)
+        sizes, V = np.linalg.eigh((A / scale).T @ (A / scale))
+        kept = sizes > RANK * max(float(sizes[-1]), 1e-300)
+        self.back = V[:, kept] / np.sqrt(sizes[kept]) / scale[:, None]
+        self.basis = A @ self.back
+
+    def fit(self, tau: Array) -> tuple[float, Array]:
+        """Return the part of the variance of tau (N,) that is left, and the parameters (b + 1,)."""
+        total = float(np.sum((tau - tau.mean()) ** 2)) if tau.size else 0.0
+        count, rank = self.basis.shape
+        if count <= rank + 1 or not total > 0:
+            return 1.0, np.zeros(len(self.back))
+        y = self.basis.T @ tau
+        left = float(np.sum((tau - self.basis @ y) ** 2)) / total * (count - 1) / (count - rank)
+        return left, self.back @ y

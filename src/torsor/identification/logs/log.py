@@ -1,0 +1,293 @@
+"""A log: times, motions and forces of the joints as they were measured, with the lines of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.arrays import Array, Flags
+from torsor.checks import number, real_array, table
+from torsor.errors import ModelError, describe
+from torsor.identification.logs.drives import Drives, saturation_of
+from torsor.identification.logs.log_map import LogMap
+from torsor.mechanism.units import units as units_of
+from torsor.robot.robot import Robot
+from torsor.simulation import Trajectory
+from torsor.simulation.log_tables import Head, read_columns
+from torsor.simulation.logs import QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
+
+SIGNALS = ("q", "v", "a", "tau")
+ALL = (*QUANTITIES, "current")
+GAP = 5.0  # usual steps of a second clock: a longer one is a gap
+OVERLAP = 0.5  # of the longer of two clocks that both must have in common
+ANGLES, LENGTHS = ("rad", "deg", "rev", "rpm"), ("m", "cm", "mm")
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """One run: ``times`` (N,) in s, ``q``, ``v``, ``a``, ``tau`` (N, n) of the joints, v and a None where missing.
+
+    ``measured`` has the columns of q and tau in SI units before the drives, ``heads`` their names, ``saturated`` (N, n)
+    marks forces at the saturation of the map, ``lines`` (N,) are those of the file. In a log that was read to be looked
+    at, numbers may be NaN and times may go back.
+    """
+
+    source: str
+    times: Array
+    q: Array
+    tau: Array
+    v: Array | None
+    a: Array | None
+    lines: NDArray[np.intp]
+    measured: Mapping[str, Array]
+    heads: Mapping[str, Sequence[Head]]
+    saturated: Flags
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def line(self, k: int) -> str:
+        """Return where a sample is: the line of the file, or its number where there is no file."""
+        return f"line {int(self.lines[k])}" if self.lines.size else f"sample {k}"
+
+    def kept(self, rows: Flags) -> Log:
+        """Return the log with some of its rows."""
+        arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("times", "q", "tau", "saturated")}
+        arrays |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in ("v", "a")}
+        lines = self.lines[rows] if self.lines.size else self.lines
+        return replace(self, **arrays, lines=lines, measured={k: x[rows] for k, x in self.measured.items()})
+
+    @property
+    def complete(self) -> Flags:
+        """Which rows (N,) have all numbers."""
+        given = [x for x in (self.times[:, None], self.q, self.tau, self.v, self.a) if x is not None]
+        return np.asarray(np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in given]))
+
+
+def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -> Log:
+    """Return the log in a file (or several files of one run), as the map says; a saved trajectory (.npz) needs no map.
+
+    Errors name the line. With ``look``, missing numbers become NaN, and times may go back.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "log.csv")
+        ...     np.savetxt(file, np.zeros((9, 4)), delimiter=",")
+        ...     log = read(file, torsor.library.two_link(), LogMap({"q": [0, 1], "tau": [2, 3]}, rate=100.0))
+        >>> len(log), log.times[:3].tolist(), log.line(0)
+        (9, [0.0, 0.01, 0.02], 'line 1')
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".npz":
+        return of_trajectory(Trajectory.load(path), path.name)
+    where = str(path)
+    columns, clocks = _columns_and_clocks(given, robot, where)
+    drives, tolerant = Drives.of(given.drives, robot, given.source), look or given.missing == "skip"
+    found: dict[str, Array] = {}
+    bases: dict[str, _Base] = {}
+    for file, names in _files(given, columns, path).items():
+        bases |= _read_file(file, names, columns, clocks, given, found, tolerant)
+    named = table(given.units, given.source, "units")
+    clock = named.pop("time", "s")
+    scales = unit_scales(named, columns, robot, where)
+    _check_kinds(given.units, robot, given.source)
+    for name, factor in table(given.scale, given.source, "scale").items():
+        if name not in columns:
+            raise ModelError(describe(f"a scale of {name!r}, which has no columns", where=given.source))
+        each = real_array(factor, given.source, f"scale of {name}")
+        if each.shape not in ((), (len(columns[name]),)) or not (np.isfinite(each) & (each != 0)).all():
+            allowed = f"a number that is not 0, or {len(columns[name])} of them"
+            raise ModelError(describe(f"scale of {name!r} is {factor!r}", where=given.source, allowed=allowed))
+        scales[name] = scales.get(name, 1.0) * each
+    found = {name: x * scales.get(name, 1.0) for name, x in found.items()}
+    bases = {
+        name: base.in_seconds(clock.get(name, "s") if isinstance(clock, Mapping) else clock)
+        for name, base in bases.items()
+    }
+    if not look:
+        for base in bases.values():
+            check_increasing(base.times[np.isfinite(base.times)], base.lines[np.isfinite(base.times)], base.source)
+    force = _force(found, columns, drives, given, where)
+    main = bases["q"]
+    on_main = {name: _at_main(found[name], bases[name], main) for name in found}
+    measured = {"q": on_main["q"], "tau": on_main[force]}
+    motor = on_main["tau"] if force == "tau" else drives.motor_forces(on_main["current"])
+    full = saturation_of(given.saturation, robot, given.source)
+    with np.errstate(invalid="ignore"):
+        saturated = drives.driven(np.abs(measured["tau"]) >= full)
+    return Log(
+        path.name,
+        main.times,
+        drives.positions(on_main["q"]),
+        drives.forces(motor),
+        drives.rates(on_main["v"], "v") if "v" in found else None,
+        drives.rates(on_main["a"], "a") if "a" in found else None,
+        main.lines,
+        measured,
+        {"q": columns["q"], "tau": columns[force]},
+        saturated,
+    )
+
+
+def of_trajectory(motion: Trajectory, source: str) -> Log:
+    """Return a saved or simulated motion as a log.
+
+    Example:
+        >>> len(of_trajectory(torsor.simulate(torsor.library.planar_chain(1), duration=0.01), "fall"))
+        11
+    """
+    if motion.q.ndim != 2:
+        found = f"positions have shape {motion.q.shape}"
+        raise ModelError(describe(found, where=source, allowed="one motion", fix="select one: trajectory[0]"))
+    return of_arrays(source, motion.times, motion.q, motion.tau, motion.v, motion.a, motion.robot)
+
+
+def of_arrays(source: str, times: Array, q: Array, tau: Array, v: Array | None, a: Array | None, robot: Robot) -> Log:
+    """Return a log of arrays in SI units and of the joints."""
+    heads = {"q": list(robot.position_names), "tau": list(robot.coordinate_names)}
+    none = np.empty(0, dtype=np.intp)
+    return Log(source, times, q, tau, v, a, none, {"q": q, "tau": tau}, heads, np.zeros(tau.shape, dtype=bool))
+
+
+class _Base(NamedTuple):
+    """The times (N,) of a signal, whether the file has them, and the lines of its file."""
+
+    source: str
+    times: Array
+    has_times: bool
+    lines: NDArray[np.intp]
+
+    def in_seconds(self, unit: Any) -> _Base:
+        """Return the times in s, from the unit of the file."""
+        factor = UNITS["time"].get(str(unit))
+        if factor is None:
+            found = f"the unit {unit!r} of 'time'"
+            raise ModelError(describe(found, where=self.source, allowed=", ".join(UNITS["time"])))
+        return self._replace(times=self.times * factor) if self.has_times else self
+
+
+def _columns_and_clocks(given: LogMap, robot: Robot, where: str) -> tuple[dict[str, list[Head]], dict[str, Any]]:
+    """Return the columns of each signal, and for each its column of times or its rate."""
+    chosen = dict(given.columns)
+    times = chosen.pop("time", None)
+    columns = wanted_columns(chosen, robot, where, [each for each in ALL if each != "time"])
+    by_signal = times if isinstance(times, Mapping) else {}
+    rates = given.rate if isinstance(given.rate, Mapping) else {}
+    for what, named in (("time", by_signal), ("rate", rates)):
+        unknown = [name for name in named if name not in columns]
+        if unknown:
+            raise ModelError(describe(f"a {what} of {unknown[0]!r}, which has no columns", where=given.source))
+    clocks: dict[str, Any] = {}
+    for name in columns:
+        head = by_signal.get(name) if isinstance(times, Mapping) else times
+        rate = rates.get(name) if isinstance(given.rate, Mapping) else given.rate
+        if (head is None) == (rate is None):
+            what = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
+            allowed = "columns = {time = ...} or rate (Hz), for all signals or for each"
+            raise ModelError(describe(f"{what} for {name!r}", where=where, allowed=allowed))
+        clocks[name] = head if rate is None else number(rate, where, "rate", above=0)
+    return columns, clocks
+
+
+def _files(given: LogMap, columns: Mapping[str, Any], path: Path) -> dict[Path, list[str]]:
+    """Return which signals are in which file."""
+    named = table(given.files, given.source, "files")
+    unknown = [name for name in named if name not in columns]
+    if unknown:
+        raise ModelError(describe(f"a file of {unknown[0]!r}, which has no columns", where=given.source))
+    found: dict[Path, list[str]] = {}
+    for name in columns:
+        pattern = str(named.get(name, path.name))
+        file = path.parent / pattern.replace("{stem}", path.stem).replace("{suffix}", path.suffix)
+        found.setdefault(file, []).append(name)
+    return found
+
+
+def _read_file(
+    file: Path,
+    names: list[str],
+    columns: Mapping[str, list[Head]],
+    clocks: Mapping[str, Any],
+    given: LogMap,
+    found: dict[str, Array],
+    missing: bool,
+) -> dict[str, _Base]:
+    """Add the signals of a file to those found, and return their times."""
+    heads = {clocks[name] for name in names if not isinstance(clocks[name], float)}
+    wanted: dict[str, list[Head]] = {name: columns[name] for name in names} | {f"time {each}": [each] for each in heads}
+    table_found = read_columns(file, wanted, given.delimiter, missing=missing)
+    bases = {}
+    for name in names:
+        found[name] = table_found.values[name]
+        clock, lines = clocks[name], table_found.lines
+        has_times = not isinstance(clock, float)
+        times = table_found.values[f"time {clock}"][:, 0] if has_times else np.arange(len(lines)) / clock
+        bases[name] = _Base(str(file), times, has_times, lines)
+    return bases
+
+
+def _force(found: Mapping[str, Array], columns: Mapping[str, Any], drives: Drives, given: LogMap, where: str) -> str:
+    """Return which signal gives the forces: tau or current."""
+    if ("tau" in columns) == ("current" in columns):
+        what = "columns of 'tau' and of 'current'" if "tau" in columns else "no columns of 'tau' or 'current'"
+        raise ModelError(describe(what, where=where, allowed="one of them", fix="add the columns of the forces"))
+    if "current" in columns and drives.constants is None:
+        fix = "add drives.torque_constants (N m/A, one for each motor)"
+        raise ModelError(describe("columns of 'current', and no torque constants", where=given.source, fix=fix))
+    if "current" in columns and drives.sides["tau"] == "joint" and (drives.matrix != np.eye(len(drives.matrix))).any():
+        fix = 'write side = {q = ..., tau = "motor"}: currents times torque constants are forces of the motors'
+        raise ModelError(describe("currents, and forces at the joints", where=given.source, fix=fix))
+    return "tau" if "tau" in columns else "current"
+
+
+def _at_main(values: Array, own: _Base, main: _Base) -> Array:
+    """Return a signal at the times of the positions, linear between its samples and NaN outside."""
+    if own.source == main.source and np.array_equal(own.times, main.times, equal_nan=True):
+        return values
+    if not own.has_times and not main.has_times and len(own.times) != len(main.times):
+        found = f"{len(own.times)} rows, and {len(main.times)} in {main.source}"
+        raise ModelError(describe(found, where=own.source, allowed="as many rows in all files of a run"))
+    if np.array_equal(own.times, main.times, equal_nan=True):
+        return values
+    _check_overlap(own, main)
+    columns = []
+    for x in values.T:
+        known = np.isfinite(own.times) & np.isfinite(x)
+        there, numbers = own.times[known], x[known]
+        found = np.interp(main.times, there, numbers, np.nan, np.nan)
+        steps = np.append(np.diff(there), 0.0)
+        before = np.clip(np.searchsorted(there, main.times, side="right") - 1, 0, len(there) - 1)
+        columns.append(np.where(steps[before] > GAP * np.median(steps[:-1]), np.nan, found))
+    return np.stack(columns, axis=1)
+
+
+def _check_overlap(own: _Base, main: _Base) -> None:
+    """Raise ModelError where two clocks have little time in common: another unit, or another zero."""
+    ends = [(float(np.nanmin(each.times)), float(np.nanmax(each.times))) for each in (own, main)]
+    common = min(last for _, last in ends) - max(first for first, _ in ends)
+    if common < OVERLAP * max(last - first for first, last in ends):
+        spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)
+        fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or set both clocks to the same zero'
+        raise ModelError(describe(f"its times and those of the positions are {spans}", where=own.source, fix=fix))
+
+
+def _check_kinds(units: Any, robot: Robot, where: str) -> None:
+    """Raise ModelError for a length unit of an angle, or an angle's unit of a length."""
+    positions, rates = units_of(robot)
+    for name, given in table(units, where, "units").items():
+        if name not in ("q", "v", "a"):
+            continue
+        own = positions if name == "q" else rates
+        coordinates = robot.position_names if name == "q" else robot.coordinate_names
+        each = [given] * len(own) if isinstance(given, str) else list(given)
+        for coordinate, kind, unit in zip(coordinates, own, each, strict=True):
+            allowed = ANGLES if kind == "rad" else LENGTHS
+            if kind in ("rad", "m") and unit.split("/")[0] not in allowed:
+                found = f"the unit {unit!r} of {name} of {coordinate!r}"
+                raise ModelError(describe(found, where=where, allowed=", ".join(allowed)))

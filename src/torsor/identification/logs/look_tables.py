@@ -1,0 +1,109 @@
+"""The first look at a log as text, and as plain values for JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from rich.markup import escape
+from rich.table import Table
+
+from torsor.identification.logs.look import Look
+from torsor.results.documents import header, plain, robot_facts
+from torsor.summary import as_text
+
+LONGEST = 8  # names of parameters in a line
+
+
+def text_of(look: Look) -> str:
+    """Return findings, signals and what can be identified as text."""
+    parts = [f"{', '.join(log.source for log in look.logs)} for {look.robot.name}: {_length(look)}"]
+    parts += [f"- {note}" for note in look.notes]
+    parts += ["", f"{len(look.findings)} suspicious:" if look.findings else "Nothing suspicious."]
+    parts += [f"! {each.kind}: {each}" for each in look.findings]
+    tables = (
+        "\n".join(line.rstrip() for line in as_text(_signals(look), width=118).splitlines()) if look.signals else ""
+    )
+    return "\n".join([*parts, "", *([tables, ""] if tables else []), *_identifiable(look)])
+
+
+def document(look: Look) -> dict[str, Any]:
+    """Return the look as plain values."""
+    prepared, shown = look.prepared, look.excited
+    parameters = []
+    if shown is not None:
+        columns = zip(shown.names, shown.values, shown.deviations, shown.percents, strict=True)
+        parameters = [dict(zip(("name", "value", "deviation", "percent"), each, strict=True)) for each in columns]
+    return {
+        "torsor": header("first_look"),
+        "units": {"signals": "SI: rad, m, s, N m, N", "percent": "%", "delay": "s", "cutoff": "Hz"},
+        "robot": robot_facts(look.robot),
+        "logs": [log.source for log in look.logs],
+        "samples": None if prepared is None else len(prepared.samples.q),
+        "cutoff": None if prepared is None else prepared.cutoff,
+        "delay": None if look.delay is None else plain(look.delay.value),
+        "notes": list(look.notes),
+        "findings": plain([each._asdict() for each in look.findings]),
+        "signals": plain([each._asdict() for each in look.signals]),
+        "condition": None if shown is None else plain(shown.condition),
+        "base_parameters": plain(parameters),
+    }
+
+
+def _length(look: Look) -> str:
+    count = sum(len(log) for log in look.logs)
+    times = [log.times[np.isfinite(log.times)] for log in look.logs]
+    seconds = sum(float(t[-1] - t[0]) for t in times if t.size)
+    return f"{count} samples, {seconds:.4g} s"
+
+
+def _signals(look: Look) -> Table:
+    table = Table(title="Signals (SI units)", title_justify="left", title_style="bold", header_style="bold")
+    for head in (
+        "coordinate",
+        "q from",
+        "to",
+        "|v|",
+        "|a|",
+        "|force|",
+        "encoder step",
+        "noise of q",
+        "left by the model %",
+    ):
+        table.add_column(head, justify="left" if head == "coordinate" else "right")
+    for each in look.signals:
+        numbers = [f"{value:.4g}" for value in each[1:6]]
+        step = f"{each.step:.3g}" if each.step else "-"
+        left = "-" if math.isnan(each.left) else f"{each.left:.3g}"
+        table.add_row(escape(each.name), *numbers, step, f"{each.noise:.2g}", left)
+    return table
+
+
+def _identifiable(look: Look) -> list[str]:
+    shown = look.excited
+    if shown is None:
+        if look.robot.loops:
+            return ["The model is not compared with the forces: the robot has closed loops."]
+        return ["What can be identified is computed when the mistakes above are corrected."]
+    good, weak, none = shown.graded()
+    lines = [
+        f"{len(shown.names)} base parameters, condition number {shown.condition:.4g}. With all {shown.forces} forces:"
+    ]
+    for words, own in (
+        ("to 10 % or better", good),
+        ("to 10 to 100 %", weak),
+        ("not shown, or zero (deviation above the value)", none),
+    ):
+        lines.append(f"- {words}: {len(own)}")
+        if words != "to 10 % or better" and own:
+            order = sorted(own, key=lambda k: -shown.percents[k])
+            names = [f"{shown.names[k].split(' ')[0]} ({_percent(float(shown.percents[k]))})" for k in order[:LONGEST]]
+            lines.append("    " + ", ".join(names) + (f", and {len(own) - LONGEST} more" if len(own) > LONGEST else ""))
+    if none:
+        lines.append("torsor.identification.excite(robot) finds a motion that shows more.")
+    return lines
+
+
+def _percent(value: float) -> str:
+    return f"{value:.3g} %" if value < 1e4 else "not excited" if math.isinf(value) else "> 10000 %"

@@ -1,0 +1,134 @@
+"""Segments of a log: runs without gaps, at equal steps, that are differentiated alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.arrays import Array, Flags
+from torsor.checks import number
+from torsor.errors import ModelError, describe
+from torsor.identification.differentiation import differentiate
+from torsor.identification.logs.log import Log
+from torsor.identification.logs.log_map import LogMap
+from torsor.identification.logs.sampling import SHORTEST, Sampling, cubic, equal_times, linear, sampling_of
+from torsor.robot.robot import Robot
+
+
+class Segment(NamedTuple):
+    """A run without gaps at equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n)."""
+
+    times: Array
+    q: Array
+    v: Array | None
+    a: Array | None
+    tau: Array
+    saturated: Flags
+
+    @property
+    def step(self) -> float:
+        """The sampling period, s."""
+        return float((self.times[-1] - self.times[0]) / max(len(self.times) - 1, 1))
+
+    def until(self, count: int) -> Segment:
+        """Return the first ``count`` samples."""
+        v, a = (None if x is None else x[:count] for x in (self.v, self.a))
+        return Segment(self.times[:count], self.q[:count], v, a, self.tau[:count], self.saturated[:count])
+
+    def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
+        """Return q, v and a (T, n): as measured, or differentiated with a cutoff (Hz)."""
+        if self.v is not None and self.a is not None:
+            return self.q, self.v, self.a
+        cutoff = number(cutoff, "log", "cutoff (Hz, up to half the sampling rate)", above=0.0, most=0.5 / self.step)
+        if self.v is None:
+            return differentiate(self.times, self.q, cutoff, where="log")
+        v, a, _ = differentiate(self.times, self.v, cutoff, where="log")
+        # Quaternions are not filtered: their mean is none.
+        q = self.q if self.q.shape != v.shape else differentiate(self.times, self.q, cutoff, where="log")[0]
+        return q, v, a
+
+
+def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list[Segment]:
+    """Return the segments of a log at equal steps, with filtered forces where the map says so; add ``notes``.
+
+    Example:
+        >>> from torsor.identification.logs.log import of_arrays
+        >>> arm, notes = torsor.library.planar_chain(1), list[str]()
+        >>> t = np.concatenate([np.arange(100), 200 + np.arange(100)]) * 1e-2
+        >>> log = of_arrays("log", t, np.sin(t)[:, None], np.cos(t)[:, None], None, None, arm)
+        >>> [len(each.q) for each in segments_of(arm, log, LogMap({}), notes)], notes
+        ([100, 100], ['log: 1 gaps, the first before sample 100: 2 segments'])
+    """
+    if log.v is None and robot.nq != robot.nv:
+        fix = "add columns of v and a, where positions are quaternions"
+        raise ModelError(describe("no velocities", where=log.source, fix=fix))
+    complete = log.complete
+    if not complete.all():
+        first, count = log.line(int(np.argmin(complete))), int(np.count_nonzero(~complete))
+        notes.append(f"{log.source}: {count} rows lack a signal (the first: {first}): left out")
+        log = log.kept(complete)
+    if log.v is not None and log.a is not None:
+        return [_filtered(Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated), given)] if len(log) else []
+    if len(log) < SHORTEST:
+        found, allowed = f"{len(log)} samples", f"{SHORTEST} or more"
+        raise ModelError(describe(found, where=log.source, allowed=allowed, fix="measure longer"))
+    sampling = sampling_of(log.times, given.gap)
+    parts = sampling.segments(len(log))
+    long = [part for part in parts if part.stop - part.start >= SHORTEST]
+    _note(log, sampling, len(parts), len(long), notes)
+    return [_filtered(_regular(log, part, sampling), given) for part in long]
+
+
+def longest_of(segments: Sequence[Segment]) -> Segment:
+    """Return the longest segment, without the few last samples that would make its Fourier transform slow.
+
+    Its reflection has 2 (T - 1) samples, a number that should have no factors but 2, 3 and 5.
+    """
+    longest = max(segments, key=lambda each: len(each.q))
+    count = len(longest.q)
+    while count > SHORTEST and not _is_smooth(count - 1):
+        count -= 1
+    return longest.until(count)
+
+
+def _is_smooth(count: int) -> bool:
+    for factor in (2, 3, 5):
+        while count % factor == 0:
+            count //= factor
+    return count == 1
+
+
+def _note(log: Log, sampling: Sampling, count: int, used: int, notes: list[str]) -> None:
+    rate = 1 / sampling.step
+    if sampling.how == "rounded":
+        notes.append(f"{log.source}: stamps are equal steps of {rate:.6g} Hz, rounded: the equal steps are used")
+    if sampling.how == "unequal":
+        spread = 100 * sampling.spread
+        text = f"{log.source}: steps differ by up to {spread:.3g} %: resampled at {rate:.6g} Hz, positions by cubics, "
+        notes.append(text + "forces linearly")
+    if count > 1:
+        left = f", {count - used} of them too short to be used" if used < count else ""
+        first = log.line(int(sampling.gaps[0]))
+        notes.append(f"{log.source}: {count - 1} gaps, the first before {first}: {count} segments{left}")
+
+
+def _regular(log: Log, part: slice, sampling: Sampling) -> Segment:
+    """Return a segment of a log at equal steps."""
+    own = log.times[part]
+    times = equal_times(own, sampling)
+    if sampling.how != "unequal":
+        v = None if log.v is None else log.v[part]
+        return Segment(times, log.q[part], v, None, log.tau[part], log.saturated[part])
+    v = None if log.v is None else cubic(own, log.v[part], times)
+    saturated = linear(own, log.saturated[part].astype(float), times) > 0
+    return Segment(times, cubic(own, log.q[part], times), v, None, linear(own, log.tau[part], times), saturated)
+
+
+def _filtered(segment: Segment, given: LogMap) -> Segment:
+    """Return a segment with filtered forces, where the map has a cutoff for them."""
+    if given.force_cutoff is None:
+        return segment
+    where = f"{given.source}: force_cutoff"
+    return segment._replace(tau=differentiate(segment.times, segment.tau, given.force_cutoff, where=where)[0])

@@ -1,0 +1,230 @@
+"""Checks of the signals of a log that need no model: missing numbers, times, columns that stand still, limits."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from torsor.arrays import Array, Flags
+from torsor.identification.logs.findings import LogFinding
+from torsor.identification.logs.log import Log
+from torsor.identification.logs.sampling import sampling_of
+from torsor.mechanism.units import FORCES, units
+from torsor.robot.robot import Robot
+
+STILL = 1e-3  # rad or m: a joint that spans less does not move
+LEVELS = 4  # encoder steps: a joint that spans no more does not move
+HELD = 20  # samples: a moving joint's signal that stays exactly the same for longer is stuck
+JUMP = 4.0  # times the largest usual step: a change that no motion makes
+SPIKE = 40.0  # times the usual second difference
+FULL_RUN, FULL_COUNT, FULL_RATIO = 4, 8, 10.0  # saturation: samples of a run, in all, and times those next to the end
+BEYOND = 1.05  # of a limit
+FAST = 1.5  # of a velocity limit
+
+
+def signal_findings(robot: Robot, log: Log) -> list[LogFinding]:
+    """Return what is suspicious in the signals of a log, with lines and numbers.
+
+    Example:
+        >>> from torsor.identification.logs.log import of_arrays
+        >>> arm, t = torsor.library.two_link(), np.arange(500) * 1e-2
+        >>> q = np.column_stack([np.sin(t), 0 * t])
+        >>> log = of_arrays("log", t, q, np.column_stack([np.cos(t), np.ones(500)]), None, None, arm)
+        >>> [each.kind for each in signal_findings(arm, log)]
+        ['still', 'constant']
+    """
+    found = [*_missing(log), *_times(log)]
+    log = log.kept(log.complete)
+    if len(log) < 3:
+        return [*found, LogFinding("short", log.source, f"{len(log)} complete samples", "measure longer", len(log))]
+    return [*found, *_motions(robot, log), *_forces(robot, log), *_limits(robot, log)]
+
+
+def motionless(robot: Robot, log: Log) -> list[LogFinding]:
+    """Return the joints of a log that never move, and the forces that never change.
+
+    Example:
+        >>> from torsor.identification.logs.log import of_arrays
+        >>> arm, t = torsor.library.planar_chain(1), np.arange(500) * 1e-2
+        >>> log = of_arrays("log", t, 0 * t[:, None], np.cos(t)[:, None], None, None, arm)
+        >>> [str(each)[:60] for each in motionless(arm, log)]
+        ["log: q of 'joint1': it spans 0 rad in 500 samples: the joint"]
+    """
+    log = log.kept(log.complete)
+    if not len(log):
+        return []
+    return [each for each in (*_motions(robot, log), *_forces(robot, log)) if each.kind in ("still", "constant")]
+
+
+def quantum(values: Array) -> float:
+    """Return the step of a signal (N,) that takes few values, all of them multiples of it; 0 where there is none.
+
+    Example:
+        >>> round(quantum(np.round(np.sin(np.arange(900) / 90) / 0.01) * 0.01), 9)
+        0.01
+    """
+    levels = np.unique(values)
+    span = float(levels[-1] - levels[0])
+    if len(levels) < 3 or len(levels) > 0.5 * len(values):
+        return 0.0
+    steps = np.diff(levels)
+    steps = steps[steps > 1e-9 * span]
+    step = float(steps.min())
+    step = float(np.mean(steps[steps < 1.5 * step]))
+    ratios = steps / step
+    return step if np.abs(ratios - np.round(ratios)).max() < 0.1 else 0.0
+
+
+def _missing(log: Log) -> Iterator[LogFinding]:
+    complete = log.complete
+    if not complete.all():
+        k, count = int(np.argmin(complete)), int(np.count_nonzero(~complete))
+        heads = [
+            f"column {head!r}"
+            for name in ("q", "tau")
+            for head, x in zip(log.heads[name], log.measured[name][k], strict=True)
+            if not np.isfinite(x)
+        ]
+        text = (
+            f"{count} of {len(log)} rows have no number, the first in {log.line(k)}{', ' + heads[0] if heads else ''}"
+        )
+        yield LogFinding("missing", log.source, text, 'complete the rows, or write missing = "skip" in the map', count)
+
+
+def _times(log: Log) -> Iterator[LogFinding]:
+    times = log.times[np.isfinite(log.times)]
+    back = np.flatnonzero(np.diff(times) <= 0)
+    if back.size:
+        k = int(back[0]) + 1
+        text = f"the time goes back or stands still {back.size} times, first in {log.line(k)}: {times[k]:.9g} s after "
+        text += f"{times[k - 1]:.9g} s"
+        fix = (
+            "sort the lines; cut the file there, if a second run begins; or give the rate, if the stamps are too coarse"
+        )
+        yield LogFinding("time", log.source, text, fix, back.size)
+    if len(times) < 3:
+        return
+    sampling = sampling_of(times)
+    steps = np.diff(times)[sampling.gaps - 1] if sampling.gaps.size else np.empty(0)
+    if (steps > 0).any():
+        k = int(sampling.gaps[int(np.argmax(steps))])
+        text = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
+        text += f"step: {sampling.step:.4g} s)"
+        yield LogFinding(
+            "gap", log.source, text, "none needed: each segment is differentiated alone", float(steps.max())
+        )
+
+
+def _motions(robot: Robot, log: Log) -> Iterator[LogFinding]:
+    for j, (name, unit) in enumerate(zip(robot.position_names, units(robot)[0], strict=True)):
+        x, place = log.q[:, j], f"{log.source}: q of {name!r}"
+        span, step = float(np.ptp(x)), quantum(x)
+        if span <= max(STILL, LEVELS * step):
+            text = f"it spans {span:.3g} {unit} in {len(x)} samples: the joint never moves"
+            fix = "move this joint too; what its motion shows cannot be identified"
+            yield LogFinding("still", place, text, fix, span)
+            continue
+        yield from _spikes(log, x, step, place, unit)
+        yield from _stuck_position(log, x, step, place, unit)
+
+
+def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
+    bend = np.where(_even(log.times), x[1:-1] - 0.5 * (x[:-2] + x[2:]), 0.0)
+    size = np.abs(bend)
+    usual = max(
+        float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x))
+    )  # of the noise, of the motion, of the encoder, of rounding
+    alone = size > SPIKE * usual
+    # Of a single wrong sample, both neighbours bend by half as much to the other side.
+    alone[0] = alone[-1] = False
+    for side in (bend[:-2], bend[2:]):
+        alone[1:-1] &= side * np.sign(bend[1:-1]) < -0.3 * size[1:-1]
+    if alone.any():
+        k = int(np.argmax(np.where(alone, np.abs(bend), 0.0))) + 1
+        most = abs(float(bend[k - 1]))
+        text = f"{np.count_nonzero(alone)} single samples stand out, the largest by {most:.3g} {unit} in {log.line(k)}"
+        yield LogFinding("spike", place, text, "remove or correct these rows", most)
+
+
+def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
+    changes = np.abs(np.diff(x))
+    first, count = _longest_run(changes == 0)
+    usual = max(float(np.quantile(changes, 0.99)), 2 * step)
+    end, usual_step = first + count, 1.5 * float(np.median(np.diff(log.times)))
+    if HELD <= count < len(changes) - first and changes[end] > JUMP * usual and np.diff(log.times)[end] < usual_step:
+        text = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)}, and then jumps by "
+        text += f"{changes[end]:.3g} {unit}"
+        yield LogFinding("stuck", place, text, "remove these rows: the encoder or the log stood still", count)
+
+
+def _forces(robot: Robot, log: Log) -> Iterator[LogFinding]:
+    speed = np.abs(np.gradient(log.q, axis=0)) if log.q.shape == log.tau.shape else None
+    for j, name in enumerate(robot.coordinate_names):
+        x, place = log.measured["tau"][:, j], f"{log.source}: force of {name!r} (column {log.heads['tau'][j]!r})"
+        span = float(np.ptp(x))
+        if span <= 1e-9 * max(1.0, abs(float(x[0]))):
+            text = f"all {len(x)} samples from {log.line(0)} to {log.line(len(x) - 1)} are {x[0]:.6g}"
+            yield LogFinding(
+                "constant", place, text, "check the column: a force that never changes shows nothing", float(x[0])
+            )
+            continue
+        moving = np.ones(len(x), dtype=bool) if speed is None else (speed > 0.02 * speed.max(axis=0)).any(axis=1)
+        yield from _saturation(log, x, moving, place)
+        fast = moving if speed is None else speed[:, j] > 0.1 * speed[:, j].max()
+        same = (np.diff(x) == 0) & fast[1:]
+        first, count = _longest_run(same)
+        if count >= HELD and len(np.unique(x)) > 50 and x.min() < x[first] < x.max():
+            text = f"it stays {x[first]:.6g} from {log.line(first)} to {log.line(first + count)} while the joint moves"
+            yield LogFinding("stuck", place, text, "remove these rows, or log the forces more often", count)
+
+
+def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFinding]:
+    for side, end in (("largest", float(x.max())), ("smallest", float(x.min()))):
+        at = (np.abs(x - end) <= 1e-9 * float(np.ptp(x))) & moving
+        count = int(np.count_nonzero(at))
+        first, run = _longest_run(at)
+        near = np.count_nonzero(moving & ~at & (np.abs(x - end) < 0.01 * float(np.ptp(x))))
+        if run >= FULL_RUN and count >= FULL_COUNT and count > FULL_RATIO * max(1.0, near / 10):
+            text = (
+                f"{count} samples are exactly its {side} value {end:.6g}, {run} of them from {log.line(first)} on: the "
+            )
+            text += "drive saturates"
+            fix = f"write saturation = {abs(end):.6g} for it in the map: these forces then get the weight 0"
+            yield LogFinding("saturation", place, text, fix, end)
+
+
+def _limits(robot: Robot, log: Log) -> Iterator[LogFinding]:
+    for j, (name, unit) in enumerate(zip(robot.position_names, units(robot)[0], strict=True)):
+        low, high = float(robot.lower[j]), float(robot.upper[j])
+        least, most = float(log.q[:, j].min()), float(log.q[:, j].max())
+        room = (BEYOND - 1) * (high - low) / 2
+        if math.isfinite(room) and room > 0 and (least < low - room or most > high + room):
+            text = f"it goes from {least:.4g} to {most:.4g} {unit}, and the limits are {low:.4g} and {high:.4g} {unit}"
+            fix = "check unit, side of the gear (drives.side), offsets and order of the columns; or correct the limits"
+            yield LogFinding("limit", f"{log.source}: q of {name!r}", text, fix, max(low - least, most - high))
+    largest = np.abs(log.tau).max(axis=0)
+    for j, (name, kind) in enumerate(zip(robot.coordinate_names, units(robot)[1], strict=True)):
+        limit = float(robot.effort_limit[j])
+        if math.isfinite(limit) and limit > 0 and largest[j] > BEYOND * limit:
+            text = (
+                f"it reaches {largest[j]:.4g} {FORCES[kind]}, and the limit of the drive is {limit:.4g} {FORCES[kind]}"
+            )
+            fix = "check unit, side of the gear (drives.side) and torque constants; or correct the limit"
+            yield LogFinding("limit", f"{log.source}: force of {name!r}", text, fix, float(largest[j]) / limit)
+
+
+def _even(times: Array) -> Flags:
+    """Return for the samples (N - 2,) inside whether both steps beside them are as usual."""
+    steps = np.diff(times)
+    usual = (steps > 0) & (steps < 1.5 * np.median(steps))
+    return np.asarray(usual[:-1] & usual[1:])
+
+
+def _longest_run(flags: Flags) -> tuple[int, int]:
+    """Return the first index and the length of the longest run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(int), [0]])))
+    if not edges.size:
+        return 0, 0
+    lengths = edges[1::2] - edges[::2]
+    k = int(np.argmax(lengths))
+    return int(edges[2 * k]), int(lengths[k])

@@ -1,0 +1,196 @@
+"""A first look finds each kind of mistake in a log, says the number and the fix, and finds nothing in clean logs."""
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+
+import torsor
+from identification.made_logs import noisy, truth
+from torsor.cli import main
+from torsor.errors import ModelError
+from torsor.identification import LogMap, Measurements, first_look
+
+ARM = torsor.library.planar_chain(3)
+
+
+@cache
+def log_of(name="planar_chain", seed=0):
+    robot = torsor.library.planar_chain(3) if name == "planar_chain" else getattr(torsor.library, name)()
+    made = truth(robot, seed=seed)
+    return robot, made, noisy(made, seed + 10)
+
+
+def changed(x, rows, column, value):
+    y = x.copy()
+    y[rows, column] = value(y[rows, column]) if callable(value) else value
+    return y
+
+
+def later(t, tau, delay):
+    return np.stack([np.interp(t - delay, t, x) for x in tau.T], axis=1)
+
+
+SWAP = [0, 2, 1]
+SIGN = np.array([1.0, -1.0, 1.0])
+MISTAKES = {
+    "degrees": (lambda t, q, tau: (t, np.degrees(q), tau), "log", None),
+    "swapped": (lambda t, q, tau: (t, q, tau[:, SWAP]), "forces of 'joint2' and 'joint3'", None),
+    "swapped positions": (lambda t, q, tau: (t, q[:, SWAP], tau), "q of 'joint2' and 'joint3'", None),
+    "sign": (lambda t, q, tau: (t, q, tau * SIGN), "force of 'joint2'", None),
+    "sign of positions": (lambda t, q, tau: (t, q * SIGN, tau), "q of 'joint2'", None),
+    "offset": (lambda t, q, tau: (t, q - [0, np.pi / 2, 0], tau), "q of 'joint2'", None),
+    "delay": (lambda t, q, tau: (t, q, later(t, tau, 0.01)), "log", 0.01),
+    "delay the other way": (lambda t, q, tau: (t, q, later(t, tau, -0.006)), "log", -0.006),
+    "scale": (lambda t, q, tau: (t, q, tau / [1, 100, 1]), "force of 'joint2'", 0.01),
+    "saturation": (lambda t, q, tau: (t, q, np.clip(tau, None, [1e9, 8.0, 1e9])), "force of 'joint2'", 8.0),
+    "constant": (lambda t, q, tau: (t, q, changed(tau, slice(None), 1, 2.5)), "force of 'joint2'", 2.5),
+    "still": (lambda t, q, tau: (t, changed(q, slice(None), 1, 0.4), tau), "q of 'joint2'", 0.0),
+    "stuck": (lambda t, q, tau: (t, changed(q, slice(500, 600), 1, lambda x: x[0]), tau), "q of 'joint2'", 99),
+    "stuck force": (lambda t, q, tau: (t, q, changed(tau, slice(500, 560), 1, lambda x: x[0])), "'joint2'", None),
+    "spike": (lambda t, q, tau: (t, changed(q, slice(700, 701), 1, lambda x: x + 0.2), tau), "q of 'joint2'", 0.2),
+    "missing": (lambda t, q, tau: (t, changed(q, slice(700, 705), 1, np.nan), tau), "log", 5),
+    "gap": (lambda t, q, tau: tuple(np.delete(x, slice(700, 800), axis=0) for x in (t, q, tau)), "log", 0.404),
+    "time": (lambda t, q, tau: (np.where(t > 4, t - 1, t), q, tau), "log", 1),
+    "quantisation": (lambda t, q, tau: (t, np.round(q / 0.05) * 0.05, tau), "q of 'joint1'", 0.05),
+    "short": (lambda t, q, tau: (t[:12], q[:12], tau[:12]), "log", None),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_each_mistake_is_found_with_its_place_number_and_fix(mistake):
+    robot, _, log = log_of()
+    kind = mistake.split(" ")[0]
+    change, place, value = MISTAKES[mistake]
+    settings = {"cutoff": 30.0} if kind == "quantisation" else {}
+    look = first_look(robot, change(*log), **settings)
+    found = [each for each in look.findings if each.kind == kind]
+    assert found, look.report()
+    assert place in found[0].place and found[0].fix and any(digit in found[0].found for digit in "0123456789")
+    if value is not None:
+        assert found[0].value == pytest.approx(value, abs=5e-4 + 0.02 * abs(value))
+
+
+def test_positions_and_forces_beyond_the_limits_of_the_robot_are_named():
+    robot, _, (t, q, tau) = log_of("scara")
+    look = first_look(robot, (t, q + [7.0, 0, 0, 0], tau))
+    first = look.findings[0]
+    assert first.kind == "limit" and first.place.endswith(f"q of {robot.coordinate_names[0]!r}")
+    assert first.value == pytest.approx((q[:, 0] + 7.0).max() - robot.upper[0])
+
+
+def test_a_clean_log_raises_nothing_and_says_what_can_be_identified():
+    robot, made, log = log_of()
+    look = first_look(robot, log)
+    assert look.kinds == () and "Nothing suspicious." in look.report()
+    assert [each.name for each in look.signals] == list(robot.coordinate_names)
+    assert all(1.5 < each.left < 3.0 for each in look.signals)  # the noise is 2 %
+    assert look.excited is not None and len(look.excited.names) == len(robot.base_parameters())
+    data = Measurements.from_positions(*log, look.prepared.cutoff)
+    truth_there = torsor.identify(robot, data)
+    good = look.excited.percents < 20
+    ratio = look.excited.deviations[good] / truth_there.deviations[good]
+    assert good.sum() > 5 and 0.7 < ratio.min() and ratio.max() < 1.4  # as identify finds them
+    assert look.excited.condition == pytest.approx(truth_there.condition, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["two_link", "scara", *(pytest.param(each, marks=pytest.mark.slow) for each in ("ur5", "stanford", "panda"))],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_clean_logs_of_other_robots_raise_no_false_alarm(name, seed):
+    robot, _, log = log_of(name, seed)
+    assert first_look(robot, log).kinds == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ur5", "stanford"])
+def test_swapped_and_reversed_columns_of_arms_are_found(name):
+    robot, _, (t, q, tau) = log_of(name)
+    for j in range(robot.nv - 1):
+        order = [*range(j), j + 1, j, *range(j + 2, robot.nv)]
+        assert first_look(robot, (t, q, tau[:, order])).kinds == ("swapped",)
+        assert first_look(robot, (t, q[:, order], tau)).kinds == ("swapped",)
+        sign = np.where(np.arange(robot.nv) == j, -1.0, 1.0)
+        assert first_look(robot, (t, q, tau * sign)).kinds == ("sign",)
+        assert first_look(robot, (t, q * sign, tau)).kinds == ("sign",)
+
+
+RATES = {
+    "rate": (np.degrees, 180 / np.pi, "in degrees"),
+    "sign": (lambda v: -v, -1.0, "correlation"),
+    "swapped": (lambda v: v[:, SWAP], 1.0, "correct the order"),
+    "delay": (lambda v: np.roll(v, 5, axis=0), 0.02, "come from the positions"),
+}
+
+
+@pytest.mark.parametrize("kind", RATES)
+def test_measured_velocities_are_compared_with_the_positions(kind):
+    robot, made, (t, q, tau) = log_of()
+    change, value, words = RATES[kind]
+    wrong = Measurements(q, change(made.v), made.a, tau, times=t).check(robot)
+    found = [each for each in wrong.findings if each.kind == kind and "v of" in each.place]
+    assert found and found[0].value == pytest.approx(value, rel=0.05) and words in str(found[0])
+    assert Measurements(q, made.v, made.a, tau, times=t).check(robot).kinds == ()
+
+
+def test_joints_that_do_not_move_show_no_parameters_of_their_own():
+    robot, made, (t, q, tau) = log_of()
+    still = changed(q, slice(None), 2, 0.0)
+    look = first_look(robot, (t, still, tau))
+    hidden = [name for name, each in zip(look.excited.names, look.excited.percents, strict=True) if np.isinf(each)]
+    assert "joint3.viscous" in hidden and "joint3.rotor_inertia" in hidden and "joint1.viscous" not in hidden
+
+
+def test_the_command_checks_a_log(tmp_path, capsys):
+    robot, _, (t, q, tau) = log_of()
+    robot.save(tmp_path / "chain.toml")
+    table = np.column_stack([1e3 * t, np.degrees(q), 10 * tau])
+    np.savetxt(tmp_path / "log.csv", table, delimiter=";", header="ms;p1;p2;p3;i1;i2;i3", comments="")
+    (tmp_path / "map.toml").write_text(
+        '[columns]\ntime = "ms"\nq = ["p1", "p2", "p3"]\ncurrent = ["i1", "i2", "i3"]\n'
+        '[units]\ntime = "ms"\nq = "deg"\n[drives]\ntorque_constants = [0.1, 0.1, 0.1]\n'
+    )
+    names = [str(tmp_path / name) for name in ("chain.toml", "log.csv", "map.toml", "look.json")]
+    call = ["identify", names[0], names[1], "--map", names[2], "--check", "--json", names[3]]
+    assert main(call) == 0
+    assert "Nothing suspicious." in capsys.readouterr().out
+    shown = json.loads((tmp_path / "look.json").read_text())
+    assert shown["findings"] == [] and len(shown["signals"]) == 3 and shown["cutoff"] > 1
+    (tmp_path / "map.toml").write_text((tmp_path / "map.toml").read_text().replace('"i1", "i2"', '"i2", "i1"'))
+    assert main([*call[:6]]) == 3
+    assert "! swapped: log.csv: forces of 'joint1' and 'joint2'" in capsys.readouterr().out.replace("\n", " ")
+
+
+@pytest.mark.slow
+def test_the_command_draws_what_it_checks(tmp_path):
+    robot, _, (t, q, tau) = log_of()
+    robot.save(tmp_path / "chain.toml")
+    head = ",".join(["time", *(f"{letter} {name}" for letter in ("q", "tau") for name in robot.coordinate_names)])
+    table = np.column_stack([t, q, changed(tau, slice(None), 1, 2.5)])
+    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=head, comments="")
+    names = [str(tmp_path / name) for name in ("chain.toml", "log.csv", "look.html", "look.png")]
+    assert main(["identify", *names[:2], "--check", "--report", names[2], "--plot", names[3]]) == 3
+    text = (tmp_path / "look.html").read_text()
+    assert "data:image/png" in text and "! constant" in text and (tmp_path / "look.png").stat().st_size > 20_000
+
+
+def test_the_command_identifies_with_a_map(tmp_path, capsys):
+    robot, _, (t, q, tau) = log_of()
+    robot.save(tmp_path / "chain.toml")
+    np.savetxt(tmp_path / "log.csv", np.column_stack([q, tau]), delimiter=",")
+    (tmp_path / "map.toml").write_text("rate = 250.0\n[columns]\nq = [0, 1, 2]\ntau = [3, 4, 5]\n")
+    names = [str(tmp_path / name) for name in ("chain.toml", "log.csv", "map.toml")]
+    assert main(["identify", names[0], names[1], "--map", names[2]]) == 0
+    said = capsys.readouterr().out
+    assert "- cutoff" in said and "link1.mx" in said
+
+
+def test_what_leaves_nothing_to_look_at_is_an_error(tmp_path):
+    (tmp_path / "log.csv").write_text("a,b\n1,2\n3\n")
+    with pytest.raises(ModelError, match="line 3 has 1 columns"):
+        first_look(torsor.library.planar_chain(1), tmp_path / "log.csv", LogMap({"q": [0], "tau": [1]}, rate=1.0))
+    with pytest.raises(ModelError, match="have shapes"):
+        first_look(ARM, (np.zeros(5), np.zeros((5, 2)), np.zeros((5, 3))))
