@@ -177,7 +177,10 @@ class _Search:
         whole = np.insert(np.insert(A, self.size, across, axis=0), self.size, 0.0, axis=1)
         whole[:, self.size] = np.insert(across, self.size, np.sum(scaled * column))
         x = _solution(whole)
-        return np.inf if x is None else float(whole[-1, -1] - x @ whole[:-1, -1])
+        if x is None:
+            return np.inf
+        rest = equations.tau - equations.Y @ x[:-1] - column * x[-1]
+        return float(np.sum((rest * equations.weights / self.noise) ** 2))
 
 
 def _solution(A: Array) -> Array | None:
