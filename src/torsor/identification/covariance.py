@@ -12,10 +12,10 @@ ends (Politis 2003). Huber 1967; Newey and West 1987.
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 
 QUIET = 5  # lags in a row without autocorrelation that end it, at least
-LONGEST = 0.1  # of the samples: the longest lag
+LONGEST = 1 / 80  # of the samples: the longest lag, so that there are some 60 independent windows; at least ten lags
 LEAST = 0.1  # of the variance of white noise: the least variance of a combination
 
 
@@ -32,8 +32,8 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
         4
     """
     whole = max(part.stop - part.start for part in parts)
-    most = int(LONGEST * whole)
-    if most < 2 * QUIET:
+    most = max(int(LONGEST * whole), min(2 * QUIET, whole // 10))
+    if most < 1:
         return 0
     sums, counts = np.zeros((most + 1, residuals.shape[1])), np.zeros((most + 1, residuals.shape[1]))
     for part in parts:
@@ -52,10 +52,16 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
     return found
 
 
-def _end(quiet: Array) -> int:
-    """Return the lag before the first ``QUIET`` lags in a row that are quiet; all lags if there are none."""
-    run = np.convolve(quiet, np.ones(QUIET), "valid") >= QUIET - 0.5
-    return int(np.argmax(run)) if run.any() else len(quiet)
+def _end(quiet: Flags) -> int:
+    """Return the first lag m after which m + ``QUIET`` lags in a row are quiet; all lags if there is none.
+
+    As many lags as there were before: an autocorrelation that oscillates is quiet where it crosses zero.
+    """
+    loud = np.flatnonzero(~quiet) + 1
+    ends = np.concatenate([[0], loud])
+    following = np.concatenate([loud, [2 * len(quiet) + QUIET]])
+    enough = following - ends > ends + QUIET
+    return int(ends[np.argmax(enough)]) if enough.any() else len(quiet)
 
 
 def meat(scores: Array, parts: list[slice], lag: int) -> Array:

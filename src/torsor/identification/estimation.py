@@ -146,7 +146,9 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
         S += np.einsum("tjb,tjc->bc", Z * spread[:, None], Z, optimize=True)
         scores[own] = np.einsum("tjb,tj->tb", Z, errors[own], optimize=True)
     if lag > 0:
-        free = counted.sum() / max(int(counted.sum()) - b, 1)
+        # The fit takes b degrees of freedom from the samples that are independent: one in 4 m / 3 (Andrews 1991).
+        independent = max(float(counted.sum()) / max(1.0, 4 * lag / 3), 2.0 * b)
+        free = independent / (independent - b)
         S = free * meat(scores, equations.parts, lag)
     back = np.linalg.inv(B)
     covariance = back @ S @ back.T
