@@ -1,11 +1,13 @@
 """Identifications on disk: their arrays, read back with checks."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from torsor.files import check_array
+from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.results.archive import Archive, as_bytes, as_text, robot_text
 from torsor.results.documents import plain, state_units
@@ -30,6 +32,11 @@ def archive(
     if own["parameters"] is not None:
         arrays["parameters"] = own["parameters"]
     arrays |= {"condition": own["condition"], "robot": as_bytes(robot_text(robot))}
+    if own["drives"] is not None:
+        arrays["drives"] = as_bytes(json.dumps(own["drives"].content()))
+    if own["held_out"] is not None:
+        arrays["held_out"] = own["held_out"]
+    arrays["lag"] = own["lag"]
     units = state_units(robot)
     measured = {f"measured_{name}": unit for name, unit in units.items()} | {"measured_times": "s"}
     own_units = {"predicted": units["tau"], "values": SI, "base_values": SI, "parameters": SI, "condition": "1"}
@@ -57,6 +64,8 @@ def fields_of(found: Archive) -> dict[str, Any]:
             raise KeyError(f"measured_{name}")
     data = measurements_of(robot, Measurements(**measured))
     shapes["predicted"] = (data.tau.shape, "f")
+    if "held_out" in arrays:
+        shapes["held_out"] = ((robot.nv,), "f")
     if "parameters" in arrays:
         shapes["parameters"] = ((p,), "f")
     for name, (shape, kind) in shapes.items():
@@ -73,5 +82,8 @@ def fields_of(found: Archive) -> dict[str, Any]:
         bool(arrays["base_by_rule"]),
     )
     own = {name: arrays[name] for name in OWN} | {"condition": float(arrays["condition"])}
-    own |= {"parameters": arrays.get("parameters"), "settings": found.settings}
+    own |= {"parameters": arrays.get("parameters"), "settings": found.settings, "held_out": arrays.get("held_out")}
+    own["lag"] = int(arrays.get("lag", 0))
+    if "drives" in arrays:
+        own["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
     return {"prior": robot, "base": base, "measurements": data} | own

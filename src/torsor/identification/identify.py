@@ -1,23 +1,31 @@
 """``identify``: the parameters of a robot from measured motions and forces."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Flags
-from torsor.checks import number, positive
+from torsor.arrays import Array
+from torsor.checks import number, one_of, positive
 from torsor.errors import ModelError, describe
-from torsor.identification.least_squares import fit
+from torsor.identification.choice import CRITERIA
+from torsor.identification.drives import Drives
+from torsor.identification.estimation import Method, estimate
+from torsor.identification.extension import Wanted, extended
+from torsor.identification.least_squares import Fit
 from torsor.identification.measurements import Measurements, measurements_of
+from torsor.identification.model import Filter, Model, equations_of
 from torsor.identification.physical import Estimate, Prior, nearest_physical
 from torsor.identification.result import Identified
+from torsor.identification.robust import INFLUENCES
+from torsor.identification.terms import WARM, asked_of, directions_of, warmth_of
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
 LEAST_NOISE = 1e-7  # noise, as a fraction of the force, to which a physical estimate fits at best
-LARGEST = 1e100  # of forces, N m and N: sums of squares stay finite
+NOISES = ("auto", "white", "correlated")
 
 
 def identify(
@@ -27,7 +35,17 @@ def identify(
     physical: bool = False,
     among: Sequence[str] = ("*",),
     regularisation: float = 1e-3,
+    mass: float | None = None,
     still: float = 0.01,
+    friction: str | Sequence[str] | Mapping[str, Any] = (),
+    couplings: Mapping[str, Mapping[str, float]] | None = None,
+    temperature: ArrayLike | None = None,
+    criterion: str = "bic",
+    bandwidth: float | None = None,
+    robust: str | None = None,
+    noise: str = "auto",
+    instruments: Sequence[ArrayLike] | None = None,
+    held_out: float = 0.0,
 ) -> Identified:
     """Return the base parameters of a robot from motions and their forces, with standard deviations.
 
@@ -43,8 +61,22 @@ def identify(
     With ``physical``, all parameters of all links are identified under the constraints of physical consistency
     (positive definite pseudo-inertias; friction and rotor inertias of 0 or more), and ``.robot`` is the robot with
     them. Parameters that the measurements do not determine stay close to the given robot; ``regularisation`` is the
-    weight of this term, relative to the squared residuals over their noise. Standard deviations are those of the
-    least squares without the constraints.
+    weight of this term, relative to the squared residuals over their noise. ``mass`` (kg) is the mass of all moving
+    links, where it is known. Standard deviations are those of the least squares without the constraints.
+
+    ``friction`` names laws beyond Coulomb and viscous friction, for all coordinates or for each by its name, or is
+    "auto": then they are chosen by an information ``criterion``, "bic" or "aicc". Laws are "offset", "asymmetric",
+    "cubic", "power", "stribeck", "load", and with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and
+    "coulomb_temperature"; see ``identification/terms.py`` for their formulas. ``couplings`` are motors that turn with
+    several coordinates, {"motor6": {"joint5": 1.0, "joint6": 1.0}}: inertia, Coulomb and viscous friction of each are
+    identified too. The result has them in ``drives``.
+
+    ``bandwidth`` (Hz): forces and regressor pass the same low-pass filter, and as many samples are left as it needs.
+    ``robust``, "huber" or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time)
+    or "auto": correlated if the residuals are; it decides the standard deviations, not the values. ``instruments`` are
+    q, v, a of the same samples without the noise of the measurement, such as the reference of the controller or a
+    simulation: the estimate is then free of the bias by noise in the motion (instrumental variables, IDIM-IV).
+    ``held_out`` is the last fraction of the samples, which is not used: ``.held_out`` are its residuals.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -55,51 +87,99 @@ def identify(
     """
     if not isinstance(robot, Robot):
         raise ModelError(describe(f"identify for {robot!r}", allowed="a torsor.Robot"))
-    regularisation = positive(regularisation, robot.name, "regularisation")
-    still = number(still, robot.name, "still", least=0.0, below=1.0)
+    where = robot.name
+    regularisation = positive(regularisation, where, "regularisation")
+    still = number(still, where, "still", least=0.0, below=1.0)
+    mass = None if mass is None else positive(mass, where, "mass")
+    bandwidth = None if bandwidth is None else positive(bandwidth, where, "bandwidth")
+    held_out = number(held_out, where, "held_out", least=0.0, below=1.0)
+    robust = None if robust is None else one_of(robust, tuple(INFLUENCES), where, "robust")
+    method = Method(robust, one_of(noise, NOISES, where, "noise"))
+    couplings = {} if couplings is None else couplings
+    drives = directions_of(robot.coordinate_names, couplings, where)
+    laws, chosen = asked_of(friction, tuple(drives), robot.nv, where)
+    if temperature is None and any(law in WARM for own in laws.values() for law in own):
+        raise ModelError(describe("friction depends on the temperature", where=where, fix="give temperature="))
+    wanted = Wanted(
+        drives, tuple(couplings), laws, chosen, one_of(criterion, CRITERIA, where, "criterion"), temperature is not None
+    )
+    settings = {"physical": physical, "among": list(among), "regularisation": regularisation, "still": still}
+    settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
     samples = measurements_of(robot, data)
     robot = robot.to(dtype="float64")
     base = robot.base_parameters(among=among)
     if not len(base):
-        raise ModelError(describe("no motion excites any of the parameters", where=robot.name))
-    prior = robot.parameters()
-    motion = samples.q, samples.v, samples.a
-    Y = robot.regressor(*motion)
-    _check_size(robot, Y)
-    known = robot.inverse_dynamics(*motion) - Y @ np.where(base.unknown, prior, 0.0)
-    _check_size(robot, samples.tau - known)
-    weights = np.ones_like(samples.tau) if samples.weights is None else samples.weights
-    weights = np.where(_near_rest(robot, samples.v, base.unknown, still), 0.0, weights)
-    samples = replace(samples, weights=weights)
-    found = fit(Y[..., base.columns], samples.tau - known, weights, base.names, robot.name)
-    values, parameters = found.values, None
+        raise ModelError(describe("no motion excites any of the parameters", where=where))
+    warmth, mean = warmth_of(temperature, samples.tau.shape, None, where)
+    used, unseen = _split(samples, held_out)
+    model = Model(robot, base, used.q, used.v, used.a, warmth[: len(used)])
+    reference = None if instruments is None else _reference(model, instruments, len(samples))
+    through = Filter.of(used, bandwidth, where)
+    equations = equations_of(model, used, through, still)
+    if reference is not None:
+        equations = replace(equations, Z=through(reference.Y))
+    whole, terms, changes = extended(model, reference, equations, through, wanted, method)
+    found = estimate(whole, method)
+    values, parameters, own = found.values[: len(base)], None, found.values[len(base) :]
     if physical:
-        size = np.sqrt(np.mean((samples.tau - known) ** 2, axis=0))
-        noise = np.maximum(found.noise, LEAST_NOISE * size)
-        root = found.root * float(np.min(found.noise / noise))
-        given = Prior(prior, base.columns, base.unknown, len(robot.links))
-        parameters = nearest_physical(Estimate(base.matrix, values, root), given, regularisation, robot.name)
-        values = base.matrix @ parameters
-    predicted = known + Y[..., base.columns] @ values
-    settings = {"physical": physical, "among": list(among), "regularisation": regularisation, "still": still}
-    fitted = values, found.covariance, found.condition
-    made = Identified(robot, base, *fitted, samples, predicted, parameters, settings)
-    return made.checked()
+        given = Prior(robot.parameters(), base.columns, base.unknown, len(robot.links))
+        near = _estimate(found, base.matrix, equations.tau)
+        parameters = nearest_physical(near, given, regularisation, where, mass)
+        values, own = _moved(found, base.matrix @ parameters)
+    shown = replace(through.measurements(replace(used, weights=None)), weights=equations.weights)
+    predicted = through(model.known) + whole.Y @ np.concatenate([values, own])
+    b = len(base)
+    fitted = values, found.covariance[:b, :b], found.condition
+    forces = Drives(terms, own, found.covariance[b:, b:], changes, criterion, mean) if terms else None
+    made = Identified(robot, base, *fitted, shown, predicted, parameters, settings, forces, found.lag).checked()
+    if unseen is None:
+        return made
+    warm = None if temperature is None else warmth[len(used) :] + mean
+    return replace(made, held_out=made.validate(unseen, temperature=warm).relative_residuals)
 
 
-def _near_rest(robot: Robot, v: Array, unknown: Flags, still: float) -> Flags:
-    """Return which forces (N, nv) have unknown, discontinuous Coulomb friction at a velocity near zero."""
-    names = dict(zip(robot.parameter_names, unknown.tolist(), strict=True))
-    unknowns = [names.get(f"{name}.coulomb", False) for name in robot.coordinate_names]
-    smooth = {name for joint in robot.joints if joint.smooth for name in joint.velocity_names}
-    exact = np.array(unknowns) & ~np.isin(robot.coordinate_names, list(smooth))
-    slow = np.abs(v) < still * np.abs(v).max(axis=0, initial=0.0)
-    return np.asarray(slow & exact)
+def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measurements | None]:
+    """Return the samples that are used, and the last ones that are held out, if any."""
+    count = round((1 - held_out) * len(samples))
+    if held_out == 0 or not 0 < count < len(samples):
+        return samples, None
+    return _part(samples, slice(0, count)), _part(samples, slice(count, len(samples)))
 
 
-def _check_size(robot: Robot, values: Array) -> None:
-    """Raise ModelError for numbers whose squares are not finite."""
-    largest = float(np.abs(values).max(initial=0.0))
-    if not largest < LARGEST:
-        fix = "check the units of q, v, a and tau"
-        raise ModelError(describe(f"forces or their regressor reach {largest:.3g}", where=robot.name, fix=fix))
+def _part(samples: Measurements, own: slice) -> Measurements:
+    weights = None if samples.weights is None else samples.weights[own]
+    times = None if samples.times is None else samples.times[own]
+    return Measurements(samples.q[own], samples.v[own], samples.a[own], samples.tau[own], weights, times)
+
+
+def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Model:
+    """Return the model along the motion of the instruments, of which there are as many as samples, ``count``."""
+    if not isinstance(instruments, (tuple, list)) or len(instruments) != 3:
+        allowed = "(q, v, a) of the samples, without the noise of the measurement"
+        raise ModelError(describe("instruments are something else", where=model.robot.name, allowed=allowed))
+    zeros = np.zeros((count, model.robot.nv))
+    q, v, a = instruments
+    given = measurements_of(model.robot, (q, v, a, zeros))
+    used = slice(0, len(model.v))
+    return replace(model, q=given.q[used], v=given.v[used], a=given.a[used])
+
+
+def _estimate(found: Fit, M: Array, tau: Array) -> Estimate:
+    """Return the base parameters of a fit as an estimate of physical parameters; other unknowns are free."""
+    b = len(M)
+    size = np.sqrt(np.mean(tau**2, axis=0))
+    root = found.root
+    if len(found.values) > b:
+        deviations = np.sqrt(np.diagonal(found.covariance)[:b])
+        own = found.covariance[:b, :b] / np.outer(deviations, deviations)
+        root = np.linalg.inv(np.linalg.cholesky(own)) / deviations
+    return Estimate(
+        M, found.values[:b], root * float(np.min(found.noise / np.maximum(found.noise, LEAST_NOISE * size)))
+    )
+
+
+def _moved(found: Fit, beta: Array) -> tuple[Array, Array]:
+    """Return base parameters (b,), and the other unknowns that fit best with them."""
+    b = len(beta)
+    gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
+    return beta, found.values[b:] + gain @ (beta - found.values[:b])

@@ -18,6 +18,7 @@ class Fit:
     """A solution of tau = Y x: ``values`` (b,), their ``covariance`` (b, b), the ``noise`` (n,) of each coordinate.
 
     ``root`` (b, b) has root^T root = covariance^-1. ``condition`` is the condition number of the weighted regressor.
+    ``lag`` is the number of samples over which residuals are correlated; 0 for white noise.
     """
 
     values: Array
@@ -25,6 +26,7 @@ class Fit:
     noise: Array
     root: Array
     condition: float
+    lag: int = 0
 
 
 def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str) -> Fit:

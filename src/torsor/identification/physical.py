@@ -11,7 +11,7 @@ the prior P0; with a small gamma the others hardly change. Each Newton step is a
 the Hessian of d is B^T B, where B is the matrix of E -> L^-1 E L^-T.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ STEPS = 200  # Newton steps for one gamma at most; about five are enough
 CONVERGED = 1e-8  # squared length of the last step, in units of gamma
 NEAR = 0.1  # the same for the larger gammas of the continuation
 SHRINK = 1.5  # factor between two gammas of the continuation: from 2 on, a full Newton step leaves the domain
+EXACT = 1e-5  # relative deviation of a total mass that is known
 DEFINITE = 1e-6  # least eigenvalue of the pseudo-inertia of a prior, relative to the largest, that is accepted
 
 
@@ -63,11 +64,11 @@ class _Problem:
     priors: Array  # P0^-1 of each link
 
 
-def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str) -> Array:
+def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str, mass: float | None = None) -> Array:
     """Return physically consistent parameters pi (p,): P_i positive definite, friction and rotor inertias 0 or more.
 
     Known parameters keep their prior value. So do friction and rotor inertias that are zero in the prior and not among
-    the ``columns`` of the base parameters: no motion excites them.
+    the ``columns`` of the base parameters: no motion excites them. ``mass`` (kg) is the sum of all masses, if known.
 
     Example:
         >>> estimate = Estimate(np.eye(3, 10), np.array([2.5, 0.1, 0.2]), 1e3 * np.eye(3))
@@ -76,6 +77,8 @@ def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str)
         [2.5, 0.1, 0.2]
     """
     problem = _problem(estimate, prior, where)
+    if mass is not None:
+        problem = _with_mass(problem, prior, mass, where)
     pi = problem.start
     miss = problem.A @ pi[problem.unknown] - problem.c
     weight = max(gamma, float(miss @ miss))
@@ -115,6 +118,18 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
     known = np.where(mask, 0.0, given)
     c = estimate.root @ estimate.beta - A @ known
     return _Problem(A[:, indices], c, start, indices, tuple(links), scalars, scales, np.array(priors))
+
+
+def _with_mass(problem: _Problem, prior: Prior, mass: float, where: str) -> _Problem:
+    """Return the problem with the sum of all masses as one more measurement, which is exact but for ``EXACT``."""
+    masses = np.arange(0, 10 * prior.links, 10)
+    free = np.isin(problem.unknown, masses)
+    rest = mass - float(prior.parameters[np.setdiff1d(masses, problem.unknown)].sum())
+    if not free.any() or rest <= 0:
+        found = f"mass is {mass:g} kg, of which {mass - rest:g} kg are known"
+        raise ModelError(describe(found, where=where, allowed="more than the masses that among= leaves known"))
+    scale = 1 / (EXACT * mass)
+    return replace(problem, A=np.vstack([problem.A, scale * free]), c=np.append(problem.c, scale * rest))
 
 
 def _repair(P: Array, mass: float) -> Array | None:

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rich.markup import escape
-from rich.table import Table
 
 from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe, warn
 from torsor.identification import files
+from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
+from torsor.identification.model import Filter, Model
 from torsor.identification.plot import plot
+from torsor.identification.tables import drive_table, parameter_table, residual_table, short
 from torsor.results.archive import Archive, reading_archive
 from torsor.results.documents import plain, robot_facts
 from torsor.results.result import Result
@@ -29,7 +30,6 @@ from torsor.viewable import Viewable
 UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
 UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked
 ROUNDING = 1e-9  # fraction of the largest force below which a residual does not count
-MARK = " !"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,10 @@ class Identified(Result, Viewable):
 
     ``prior`` is the given robot, ``condition`` the condition number of the weighted regressor, ``predicted`` (N, nv)
     the forces of the estimate for the ``measurements``, ``parameters`` (p,) all parameters of the physically consistent
-    estimate, or None without ``physical``. ``settings`` are those of ``identify``.
+    estimate, or None without ``physical``. ``settings`` are those of ``identify``. ``drives`` are the forces beyond
+    the parameters of the robot, if any. ``lag`` is the number of samples over which residuals are correlated, which the
+    covariance takes into account; 0 for white noise. ``held_out`` (nv,) are residuals of the samples that were held
+    out, in percent of their forces. With a bandwidth, ``measurements`` and ``predicted`` are filtered.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -58,6 +61,9 @@ class Identified(Result, Viewable):
     predicted: Array
     parameters: Array | None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    drives: Drives | None = None
+    lag: int = 0
+    held_out: Array | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -73,7 +79,7 @@ class Identified(Result, Viewable):
 
     @property
     def deviations(self) -> Array:
-        """Standard deviations (b,) of the base parameters, from the covariance: for white noise and no model error.
+        """Standard deviations (b,) of the base parameters, from the covariance: without errors of the model.
 
         Example:
             >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
@@ -155,10 +161,11 @@ class Identified(Result, Viewable):
             raise ModelError(describe(found, where=self.prior.name, fix=fix))
         return self.prior.with_parameters(self.parameters)
 
-    def predict(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    def predict(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, temperature: ArrayLike | None = None) -> Array:
         """Return the forces (..., nv) of the estimate for motions q (..., nq), v, a (..., nv).
 
-        tau = Y[:, columns] @ values, plus the forces of springs, motors and known parameters.
+        tau = Y[:, columns] @ values, plus the forces of springs, motors, known parameters and ``drives``. Where these
+        depend on it, ``temperature`` (...) or (..., nv) is that of the drives.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -167,14 +174,20 @@ class Identified(Result, Viewable):
             >>> bool(np.allclose(found.predict([0, 1], [1, 1], [0, 0]), robot.inverse_dynamics([0, 1], [1, 1], [0, 0])))
             True
         """
-        Y = self.prior.regressor(q, v, a)
-        known = self.prior.inverse_dynamics(q, v, a) - Y @ np.where(self.base.unknown, self.prior.parameters(), 0.0)
-        return np.asarray(known + Y[..., self.base.columns] @ self.values)
+        model = Model(self.prior, self.base, *(np.asarray(each, dtype=float) for each in (q, v, a)))
+        found = np.asarray(model.known + model.Y @ self.values)
+        if self.drives is None:
+            return found
+        load = model.load(self.values)
+        rate, acceleration = np.broadcast_to(model.v, load.shape), np.broadcast_to(model.a, load.shape)
+        return np.asarray(found + self.drives.forces(rate, acceleration, load, temperature, self.prior.name))
 
-    def validate(self, data: Measurements | Trajectory | Sequence[Any]) -> "Identified":
+    def validate(
+        self, data: Measurements | Trajectory | Sequence[Any], temperature: ArrayLike | None = None
+    ) -> "Identified":
         """Return the same estimate with other measurements, for its residuals, report and figures on them.
 
-        ``data`` as in ``identify``.
+        ``data`` and ``temperature`` as in ``identify``; they pass the filter of its ``bandwidth``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -184,7 +197,9 @@ class Identified(Result, Viewable):
             True
         """
         samples = measurements_of(self.prior, data)
-        return replace(self, measurements=samples, predicted=self.predict(samples.q, samples.v, samples.a)).checked()
+        through = Filter.of(samples, self.settings.get("bandwidth"), self.prior.name)
+        predicted = through(self.predict(samples.q, samples.v, samples.a, temperature))
+        return replace(self, measurements=through.measurements(samples), predicted=predicted, held_out=None).checked()
 
     def checked(self) -> "Identified":
         """Return the estimate itself, and warn of coordinates whose forces it does not explain.
@@ -215,18 +230,13 @@ class Identified(Result, Viewable):
         """
         how = "physical" if self.parameters is not None else "least squares"
         title = f"{self.prior.name}: {len(self)} base parameters ({how}), condition number {self.condition:.4g}"
-        first = _table(title, "parameter (SI units)", "as given", "identified", "deviation", "%")
         values = (self.base.values, self.values, self.deviations, self.relative_deviations)
-        for name, given, value, deviation, percent in zip(self.names, *values, strict=True):
-            relative = (f"{percent:.3g}" if percent < 1e4 else "> 10000") + MARK * (name in self.undetermined)
-            first.add_row(escape(name), _number(given), _number(value), f"{deviation:.2g}", relative)
-        title = f"Residuals of {len(self.measurements)} samples (N m and N)"
-        second = _table(title, "coordinate", "RMS", "% of force", "R²")
-        residuals = (self.rms, self.relative_residuals, self.r_squared)
-        for name, rms, percent, r_squared in zip(self.prior.coordinate_names, *residuals, strict=True):
-            second.add_row(
-                escape(name), f"{rms:.4g}", f"{percent:.3g}" + MARK * (name in self.unexplained), f"{r_squared:.6f}"
-            )
+        tables = [parameter_table(title, zip(self.names, *values, strict=True), self.undetermined)]
+        if self.drives is not None:
+            tables.append(drive_table(self.drives))
+        residuals = zip(self.prior.coordinate_names, self.rms, self.relative_residuals, self.r_squared, strict=True)
+        unseen = None if self.held_out is None else self.held_out.tolist()
+        tables.append(residual_table(len(self.measurements), residuals, self.unexplained, unseen))
         notes = []
         if self.undetermined:
             notes.append(
@@ -236,7 +246,9 @@ class Identified(Result, Viewable):
             notes.append(
                 f"! residual above {UNEXPLAINED:g} % of the force: the model does not explain it; check units and signs"
             )
-        text = as_text(first, second, *notes, width=120, separator="\n" if notes else "")
+        if self.lag:
+            notes.append(f"residuals are correlated over {self.lag} samples, which the deviations take into account")
+        text = as_text(*tables, *notes, width=120, separator="\n" if notes else "")
         return "\n".join(line.rstrip() for line in text.splitlines())
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -301,6 +313,9 @@ class Identified(Result, Viewable):
             "parameters": parameters,
             "parameter_names": list(self.prior.parameter_names),
             "residuals": plain([dict(zip(keys, row, strict=True)) for row in residuals]),
+            "drives": None if self.drives is None else self.drives.content(),
+            "lag": self.lag,
+            "held_out": None if self.held_out is None else plain(self.held_out),
         }
 
     def _summary(self) -> Summary:
@@ -314,18 +329,7 @@ class Identified(Result, Viewable):
             ),
         }
         rows = [
-            (name, _number(value), f"{deviation:.2g}")
+            (name, short(value), f"{deviation:.2g}")
             for name, value, deviation in zip(self.names, self.values, self.deviations, strict=True)
         ]
         return Summary(f"Identified {self.prior.name}", facts, ("parameter (SI)", "value", "deviation"), rows)
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
-    return table
-
-
-def _number(value: float) -> str:
-    return "0" if abs(value) < 1e-12 else f"{value:.5g}"

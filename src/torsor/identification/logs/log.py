@@ -15,7 +15,6 @@ from torsor.checks import number, real_array, table
 from torsor.errors import ModelError, describe
 from torsor.identification.logs.drives import Drives, saturation_of
 from torsor.identification.logs.log_map import LogMap
-from torsor.mechanism.units import units as units_of
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.log_tables import Head, read_columns
@@ -96,7 +95,6 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     named = table(given.units, given.source, "units")
     clock = named.pop("time", "s")
     scales = unit_scales(named, columns, robot, where)
-    _check_kinds(given.units, robot, given.source)
     for name, factor in table(given.scale, given.source, "scale").items():
         if name not in columns:
             raise ModelError(describe(f"a scale of {name!r}, which has no columns", where=given.source))
@@ -275,19 +273,3 @@ def _check_overlap(own: _Base, main: _Base) -> None:
         spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)
         fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or set both clocks to the same zero'
         raise ModelError(describe(f"its times and those of the positions are {spans}", where=own.source, fix=fix))
-
-
-def _check_kinds(units: Any, robot: Robot, where: str) -> None:
-    """Raise ModelError for a length unit of an angle, or an angle's unit of a length."""
-    positions, rates = units_of(robot)
-    for name, given in table(units, where, "units").items():
-        if name not in ("q", "v", "a"):
-            continue
-        own = positions if name == "q" else rates
-        coordinates = robot.position_names if name == "q" else robot.coordinate_names
-        each = [given] * len(own) if isinstance(given, str) else list(given)
-        for coordinate, kind, unit in zip(coordinates, own, each, strict=True):
-            allowed = ANGLES if kind == "rad" else LENGTHS
-            if kind in ("rad", "m") and unit.split("/")[0] not in allowed:
-                found = f"the unit {unit!r} of {name} of {coordinate!r}"
-                raise ModelError(describe(found, where=where, allowed=", ".join(allowed)))

@@ -1,0 +1,148 @@
+"""Measure identification: coverage of intervals, bias, masses, the time from a log, and the Staubli TX40.
+
+    python benchmarks/identification.py [--repeats 200] [--tx40 FOLDER]
+
+FOLDER has the recording of a TX40 that figaroh-examples publishes: tx40.urdf, pos_read_data.csv, curr_data.csv.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import torsor
+from torsor.identification import Measurements, excite, identify_masses, output_error
+
+CHAIN = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
+T = np.arange(8000) * 1e-3
+CASES = {"torque noise": (0.0, 10.0, None), "2e-5 rad": (2e-5, 30.0, 20.0), "1e-4 rad": (1e-4, 10.0, 20.0)}
+
+
+def swing() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return q, v, a of three harmonics in both joints."""
+    w, phase = 2 * np.pi * np.array([0.25, 0.625, 1.0]), np.random.default_rng(3).uniform(0, 6, size=(3, 2))
+    size, angle = np.array([0.8, 0.5, 0.3])[:, None], w[:, None] * T[:, None, None] + phase
+    q, v = (size * np.sin(angle)).sum(axis=1), (w[:, None] * size * np.cos(angle)).sum(axis=1)
+    return q, v, -((w**2)[:, None] * size * np.sin(angle)).sum(axis=1)
+
+
+def coverage(repeats: int) -> None:
+    """Print how often 95 % intervals contain the truth, as estimated and for white noise."""
+    motion = swing()
+    tau, true = CHAIN.inverse_dynamics(*motion), CHAIN.base_parameters().values
+    for case, (encoder, cutoff, bandwidth) in CASES.items():
+        inside: dict[str, list[float]] = {"auto": [], "white": []}
+        rng = np.random.default_rng(12)
+        for _ in range(repeats):
+            q, noisy = (x + s * rng.normal(size=tau.shape) for x, s in ((motion[0], encoder), (tau, 0.1)))
+            data = Measurements.from_positions(T, q, noisy, cutoff)
+            for noise, own in inside.items():
+                found = torsor.identify(CHAIN, data, bandwidth=bandwidth if noise == "auto" else None, noise=noise)
+                own.append(float(np.mean(np.abs(found.values - true) < 1.96 * found.deviations)))
+        shown = ", ".join(f"{noise} {100 * np.mean(own):.1f} %" for noise, own in inside.items())
+        print(f"coverage of 95 % intervals, {repeats} repeats, {case}: {shown}")
+
+
+def bias() -> None:
+    """Print the error of the inertias by noise of encoders, of three estimators."""
+    robot = CHAIN.with_friction("joint1", smooth=0.05).with_friction("joint2", smooth=0.05)
+    motion = swing()
+    tau, true = robot.inverse_dynamics(*motion), robot.base_parameters().values
+    errors: dict[str, list[np.ndarray]] = {"least squares": [], "instruments": [], "output error": []}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        q, noisy = (x + s * rng.normal(size=tau.shape) for x, s in ((motion[0], 5e-4), (tau, 0.1)))
+        data = Measurements.from_positions(T, q, noisy, 30.0, trim=False)
+        found = torsor.identify(robot, data)
+        estimates = (
+            found,
+            torsor.identify(robot, data, instruments=motion),
+            output_error(found, T, q, noisy, window=100),
+        )
+        for own, each in zip(errors.values(), estimates, strict=True):
+            own.append(each.values - true)
+    for name, own in errors.items():
+        print(f"bias with 0.5 mrad and a cutoff of 30 Hz, {name}: {np.linalg.norm(np.mean(own, axis=0)):.4f}")
+
+
+def masses() -> None:
+    """Print the errors of the masses of a Panda from 60 s with 5 % torque noise."""
+    real = torsor.library.panda()
+    motion = excite(real, 10.0, 5, effort=0.9 * real.effort_limit)(np.arange(60_000) * 1e-3)
+    tau, true = real.inverse_dynamics(*motion), np.array([link.mass for link in real.links])
+    errors: dict[str, list[np.ndarray]] = {"": [], " and the total mass": []}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        scale = np.ones(len(real.parameters()))
+        scale[: 10 * len(true)] = np.repeat(rng.uniform(0.5, 1.5, size=len(true)), 10)
+        guess = real.with_parameters(scale * real.parameters())
+        noisy = tau + 0.05 * np.sqrt(np.mean(tau**2, axis=0)) * rng.normal(size=tau.shape)
+        for own, total in zip(errors.values(), (None, true.sum()), strict=True):
+            own.append(np.abs(identify_masses(guess, (*motion, noisy), total=total).values / true - 1))
+    for known, own in errors.items():
+        each = ", ".join(f"{100 * x:.2f}" for x in np.mean(own, axis=0))
+        print(f"masses of the Panda, known shapes{known}: {100 * np.mean(own):.2f} % on average ({each})")
+
+
+def log_to_result() -> None:
+    """Print the time from a log of 60 s at 1 kHz and six joints to a physical robot, warm."""
+    robot, t = torsor.library.ur5(), np.arange(60_000) * 1e-3
+    q, v, a = excite(robot, 10.0, 5, lower=-2.0, upper=2.0, velocity=2.5, iterations=20)(t)
+    rng = np.random.default_rng(0)
+    tau = robot.inverse_dynamics(q, v, a) + rng.normal(size=q.shape)
+    table = np.column_stack([t, q + 1e-5 * rng.normal(size=q.shape), tau])
+    columns = {"time": 0, "q": list(range(1, 7)), "tau": list(range(7, 13))}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.csv"
+        np.savetxt(path, table, delimiter=",", fmt="%.8g")
+        for friction in ((), "auto"):
+            for run in range(2):
+                start = time.perf_counter()
+                data = Measurements.load(path, robot, columns, cutoff=30.0)
+                read = time.perf_counter() - start
+                found = torsor.identify(
+                    robot, data, physical=True, friction=friction, bandwidth=20.0, held_out=0.2, robust="huber"
+                )
+                found.report()
+                if run:
+                    whole = time.perf_counter() - start
+                    print(f"60 s at 1 kHz, 6 joints, friction={friction!r}: {whole:.1f} s (reading {read:.1f} s)")
+
+
+def tx40(folder: Path) -> None:
+    """Print the relative error of predicted forces on the last third of the motion of a TX40, which is not used."""
+    robot = torsor.load(folder / "tx40.urdf")
+    R = np.diag([32.0, 32.0, 45.0, -48.0, 45.0, 32.0])
+    R[5, 4] = 32.0
+    motors, torques = (
+        np.loadtxt(folder / name, delimiter=",", skiprows=1)[:37_500] for name in ("pos_read_data.csv", "curr_data.csv")
+    )
+    q = np.linalg.solve(R, motors.T).T
+    q[:, 1:3] += [-np.pi / 2, np.pi / 2]
+    data = Measurements.from_positions(np.arange(len(q)) / 5000, q, torques @ R, cutoff=30.0)
+    couplings = {"motor_6": {"joint_5": 1.0, "joint_6": 1.0}}
+    for name, friction in (("as in the literature", ["offset"]), ("chosen by BIC", "auto")):
+        found = torsor.identify(robot, data, bandwidth=20.0, held_out=1 / 3, friction=friction, couplings=couplings)
+        assert found.held_out is not None
+        used, unseen = (", ".join(f"{x:.1f}" for x in each) for each in (found.relative_residuals, found.held_out))
+        print(f"TX40, friction {name}: {used} % on the motion used, {unseen} % on the last third, which was not")
+
+
+def main() -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--tx40", type=Path)
+    arguments = parser.parse_args()
+    if arguments.tx40 is not None:
+        tx40(arguments.tx40)
+    log_to_result()
+    masses()
+    bias()
+    coverage(arguments.repeats)
+
+
+if __name__ == "__main__":
+    main()

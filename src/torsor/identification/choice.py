@@ -1,0 +1,198 @@
+"""The choice of friction laws by an information criterion: terms are added and removed one by one while it falls.
+
+With k unknowns and n_j effective samples of coordinate j (samples over their correlation time), in all n,
+
+    criterion = sum of n_j log(S_j / n_j) + penalty,       S_j: sum of squared residuals
+    bic   penalty = k log n                                (Schwarz 1978)
+    aicc  penalty = 2 k + 2 k (k + 1) / (n - k - 1)        (Hurvich and Tsai 1989)
+
+All is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shapes, such
+as the velocity of Stribeck friction, are searched in one dimension with all other unknowns solved exactly (variable
+projection, Golub and Pereyra 1973): first among some, which are candidates, then by golden section.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.identification.covariance import correlation_time
+from torsor.identification.estimation import CHUNK, Equations
+from torsor.identification.least_squares import Fit
+from torsor.identification.terms import Term, spread
+
+CRITERIA = ("bic", "aicc")
+GOLDEN = (np.sqrt(5) - 1) / 2
+REFINEMENTS = 22  # steps of golden section: 1/40,000 of the interval
+LEAST_NOISE = 1e-6  # as a fraction of the forces: below it, sums of squares are rounding
+DEPENDENT = 1e-8  # part of the squared length of a column that must be independent of the others
+
+Columns = Callable[[Sequence[Term]], Array]
+"""From terms to their laws phi (N, k) at the samples of the equations."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The chosen ``terms``, and for each drive by how much the criterion rises if a law is left out, or added.
+
+    ``changes[drive][law]`` of laws that were chosen is what they are worth; that of others is what they would cost.
+    """
+
+    terms: tuple[Term, ...]
+    changes: Mapping[str, Mapping[str, float]]
+
+
+def choose(equations: Equations, fitted: Fit, columns: Columns, options: Sequence[Term], criterion: str) -> Choice:
+    """Return the terms among ``options`` that lower the criterion, and what each law is worth.
+
+    ``equations`` have the columns that are always there, and ``fitted`` is their solution. Several options may be the
+    same law with other shapes, of which one is chosen at most.
+    """
+    search = _Search.of(equations, fitted, columns, options, criterion)
+    chosen: list[int] = []
+    value = search.value(chosen)
+    while True:
+        taken = {options[k].name for k in chosen}
+        trials = [[*chosen, k] for k, term in enumerate(options) if term.name not in taken]
+        trials += [[each for each in chosen if each != k] for k in chosen]
+        values = [search.value(each) for each in trials]
+        best = int(np.argmin(values)) if values else 0
+        if not values or not values[best] < value:
+            break
+        chosen = trials[best]
+        search = search.reweighted(chosen)
+        value = search.value(chosen)
+    changes: dict[str, dict[str, float]] = {}
+    for k, term in enumerate(options):
+        if k not in chosen and term.name in taken:
+            continue
+        other = [each for each in chosen if each != k] if k in chosen else [*chosen, k]
+        change = search.value(other) - value
+        own = changes.setdefault(term.drive, {})
+        own[term.law] = min(change, own.get(term.law, np.inf))
+    return Choice(tuple(options[k] for k in chosen), changes)
+
+
+def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
+    """Return a term with the shape that minimises the squared residuals: the best of ``shapes``, then golden section.
+
+    ``equations`` have all other columns.
+    """
+    search = _Search.of(equations, fitted, columns, [], "bic")
+
+    def squares(shape: float) -> float:
+        tried = replace(term, shape=shape)
+        return search.squares_with(equations, spread(columns([tried]), [tried])[..., 0])
+
+    at = int(np.argmin([squares(shape) for shape in shapes]))
+    low, high = shapes[max(at - 1, 0)], shapes[min(at + 1, len(shapes) - 1)]
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    sizes = squares(left), squares(right)
+    for _ in range(REFINEMENTS):
+        if sizes[0] < sizes[1]:
+            high, right = right, left
+            left = high - GOLDEN * (high - low)
+            sizes = squares(left), sizes[0]
+        else:
+            low, left = left, right
+            right = low + GOLDEN * (high - low)
+            sizes = sizes[1], squares(right)
+    return replace(term, shape=float((low + high) / 2))
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The matrices ``G`` (n, b + m + 1, b + m + 1) of b columns, m options and tau, and the ``noise`` (n,).
+
+    ``counts`` (n,) are the effective numbers of the ``samples`` (n,).
+    """
+
+    G: Array
+    size: int
+    noise: Array
+    samples: Array
+    counts: Array
+    criterion: str
+
+    @classmethod
+    def of(
+        cls, equations: Equations, fitted: Fit, columns: Columns, options: Sequence[Term], criterion: str
+    ) -> "_Search":
+        n, b, m = equations.tau.shape[1], equations.Y.shape[-1], len(options)
+        G = np.zeros((n, b + m + 1, b + m + 1))
+        phi = columns(options)
+        directions = np.array([term.direction for term in options]).reshape(m, n)
+        for j in range(n):
+            present = np.flatnonzero(directions[:, j])
+            at = np.concatenate([np.arange(b), b + present, [b + m]])
+            for k in range(0, len(phi), CHUNK):
+                own = slice(k, k + CHUNK)
+                extra = phi[own][:, present] * directions[present, j]
+                parts = [equations.Y[own, j], extra, equations.tau[own, j, None]]
+                rows = np.concatenate(parts, axis=1) * equations.weights[own, j, None]
+                G[j][np.ix_(at, at)] += rows.T @ rows
+        residuals = equations.residuals(fitted.values)
+        # Samples that are correlated over m lags count as one in 1 + m.
+        together = [1 + correlation_time(own[:, None], equations.parts) for own in residuals.T]
+        samples = np.count_nonzero(equations.weights, axis=0)
+        least = LEAST_NOISE * np.sqrt(G[:, -1, -1].max() / np.maximum(samples, 1))
+        return cls(G, b, np.maximum(fitted.noise, least), samples, samples / np.array(together), criterion)
+
+    def _solved(self, chosen: Sequence[int]) -> Array | None:
+        """Return the squared residuals (n,) of the columns and some options; None if they are dependent."""
+        at = [*range(self.size), *(self.size + k for k in chosen)]
+        A = np.einsum("jab,j->ab", self.G[:, [*at, -1]][:, :, [*at, -1]], 1 / self.noise**2)
+        x = _solution(A)
+        if x is None:
+            return None
+        whole = np.append(x, -1.0)
+        return np.asarray(
+            np.maximum(np.einsum("a,jab,b->j", whole, self.G[:, [*at, -1]][:, :, [*at, -1]], whole), 1e-300)
+        )
+
+    def value(self, chosen: Sequence[int]) -> float:
+        """Return the criterion with some options; infinite if their columns are dependent."""
+        squares = self._solved(chosen)
+        if squares is None:
+            return np.inf
+        k, n, some = self.size + len(chosen), float(self.counts.sum()), self.counts > 0
+        likelihood = float(np.sum(self.counts[some] * np.log(squares[some] / self.counts[some])))
+        if self.criterion == "bic":
+            return float(likelihood + k * np.log(n))
+        return likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1) if n > k + 1 else np.inf
+
+    def reweighted(self, chosen: Sequence[int]) -> "_Search":
+        """Return the search with the noise of the residuals that some options leave."""
+        squares = self._solved(chosen)
+        assert squares is not None
+        least = LEAST_NOISE**2 * self.G[:, -1, -1].max()
+        return replace(self, noise=np.sqrt(np.maximum(squares, least) / np.maximum(self.samples, 1)))
+
+    def squares_with(self, equations: Equations, column: Array) -> float:
+        """Return the weighted squared residuals with one more column (N, n)."""
+        scaled = column * (equations.weights / self.noise) ** 2
+        A = np.einsum("jab,j->ab", self.G, 1 / self.noise**2)
+        across = np.append(np.einsum("tj,tjb->b", scaled, equations.Y, optimize=True), np.sum(scaled * equations.tau))
+        whole = np.insert(np.insert(A, self.size, across, axis=0), self.size, 0.0, axis=1)
+        whole[:, self.size] = np.insert(across, self.size, np.sum(scaled * column))
+        x = _solution(whole)
+        if x is None:
+            return np.inf
+        rest = equations.tau - equations.Y @ x[:-1] - column * x[-1]
+        return float(np.sum((rest * equations.weights / self.noise) ** 2))
+
+
+def _solution(A: Array) -> Array | None:
+    """Return x (b,) of the normal equations in A (b + 1, b + 1), or None where columns are dependent."""
+    lengths = np.sqrt(np.diagonal(A)[:-1])
+    if not (lengths > 0).all():
+        return None
+    N = A[:-1, :-1] / np.outer(lengths, lengths)
+    try:
+        L = np.linalg.cholesky(N)
+    except np.linalg.LinAlgError:
+        return None
+    if np.diagonal(L).min() ** 2 < DEPENDENT:
+        return None
+    return np.asarray(np.linalg.solve(L.T, np.linalg.solve(L, A[:-1, -1] / lengths)) / lengths)

@@ -1,0 +1,144 @@
+"""The equations of an identification: filtered measurements, the columns of a robot's base parameters, and of terms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from torsor.arrays import Array, Flags
+from torsor.errors import ModelError, describe
+from torsor.identification.decimation import decimated, decimated_parts, factor_of, kept, stretches
+from torsor.identification.drives import frictional
+from torsor.identification.estimation import Equations
+from torsor.identification.measurements import Measurements
+from torsor.identification.terms import Motion, Term, spread
+from torsor.robot.inertial import BaseParameters
+from torsor.robot.robot import Robot
+
+LARGEST = 1e100  # of forces, N m and N: sums of squares stay finite
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A robot with its base parameters along a motion q (N, nq), v, a (N, nv).
+
+    ``warmth`` (N, nv) is the temperature of its drives, above the mean; none is zero.
+    """
+
+    robot: Robot
+    base: BaseParameters
+    q: Array
+    v: Array
+    a: Array
+    warmth: Array | None = None
+
+    @cached_property
+    def _regressor(self) -> Array:
+        Y = self.robot.regressor(self.q, self.v, self.a)
+        _check_size(self.robot, Y)
+        return Y
+
+    @cached_property
+    def Y(self) -> Array:
+        """The columns (N, nv, b) of the base parameters."""
+        return self._regressor[..., self.base.columns]
+
+    @cached_property
+    def known(self) -> Array:
+        """The forces (N, nv) of springs, motors and known parameters."""
+        prior = np.where(self.base.unknown, self.robot.parameters(), 0.0)
+        return np.asarray(self.robot.inverse_dynamics(self.q, self.v, self.a) - self._regressor @ prior)
+
+    def load(self, values: Array) -> Array:
+        """Return the forces (N, nv) without friction, for base parameters (b,): what gears transmit."""
+        rubs = frictional(self.robot)
+        rubbed = self._regressor @ np.where(rubs & ~self.base.unknown, self.robot.parameters(), 0.0)
+        return np.asarray(self.known - rubbed + self.Y @ np.where(rubs[self.base.columns], 0.0, values))
+
+    def motion(self, values: Array) -> Motion:
+        """Return what terms depend on, for base parameters (b,)."""
+        load = self.load(values)
+        return Motion(self.v, self.a, load, np.zeros_like(load) if self.warmth is None else self.warmth)
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """The parallel filter of samples with these ``times``: it keeps every ``factor``-th sample of each part."""
+
+    parts: list[slice]
+    factor: int
+
+    @classmethod
+    def of(cls, data: Measurements, bandwidth: float | None, where: str) -> "Filter":
+        """Return the filter of measurements, to a ``bandwidth`` in Hz, or none."""
+        factor = 1 if bandwidth is None else factor_of(data.times, bandwidth, where)
+        made = cls(stretches(data.times, len(data)), factor)
+        if not made.after:
+            found = f"{len(data)} samples are too few for a bandwidth of {bandwidth:g} Hz"
+            fix = f"measure longer than {8 * factor} samples in a row, or raise the bandwidth"
+            raise ModelError(describe(found, where=where, fix=fix))
+        return made
+
+    @property
+    def after(self) -> list[slice]:
+        """The parts of the samples that are left."""
+        return decimated_parts(self.parts, self.factor)
+
+    def __call__(self, x: Array) -> Array:
+        """Return filtered samples (M, ...) of samples (N, ...)."""
+        return x if self.factor == 1 else decimated(x, self.parts, self.factor)
+
+    def measurements(self, data: Measurements) -> Measurements:
+        """Return filtered measurements; positions, velocities and accelerations are those in the middle of each."""
+        if self.factor == 1:
+            return data
+        at = np.round(decimated(np.arange(float(len(data))), self.parts, self.factor)).astype(int)
+        weights = None if data.weights is None else kept(data.weights, self.parts, self.factor)
+        times = None if data.times is None else data.times[at]
+        return Measurements(data.q[at], data.v[at], data.a[at], self(data.tau), weights=weights, times=times)
+
+
+def equations_of(model: Model, data: Measurements, through: Filter, still: float) -> Equations:
+    """Return the equations of measurements that pass a filter, without those of coordinates at rest; see ``identify``.
+
+    ``model`` is along the motion of the ``data``.
+    """
+    robot = model.robot
+    tau = data.tau - model.known
+    _check_size(robot, tau)
+    weights = np.ones_like(tau) if data.weights is None else data.weights
+    if through.factor > 1:
+        weights = kept(weights, through.parts, through.factor)
+    resting = _near_rest(robot, through(np.abs(model.v)), model.base.unknown, still)
+    weights = np.where(resting, 0.0, weights)
+    return Equations(through(model.Y), through(tau), weights, model.base.names, through.after, robot.name)
+
+
+def with_terms(equations: Equations, phi: Array, terms: Sequence[Term], instruments: Array | None = None) -> Equations:
+    """Return equations with the columns of terms of the laws phi (N, k), and those of ``instruments`` (N, k)."""
+    if not terms:
+        return equations
+    Z = equations.Z
+    if Z is not None and instruments is not None:
+        Z = np.concatenate([Z, spread(instruments, terms)], axis=-1)
+    names = (*equations.names, *(term.name for term in terms))
+    return replace(equations, Y=np.concatenate([equations.Y, spread(phi, terms)], axis=-1), Z=Z, names=names)
+
+
+def _near_rest(robot: Robot, speed: Array, unknown: Flags, still: float) -> Flags:
+    """Return which forces (N, nv) have unknown, discontinuous Coulomb friction at a speed near zero."""
+    names = dict(zip(robot.parameter_names, unknown.tolist(), strict=True))
+    unknowns = [names.get(f"{name}.coulomb", False) for name in robot.coordinate_names]
+    smooth = {name for joint in robot.joints if joint.smooth for name in joint.velocity_names}
+    exact = np.array(unknowns) & ~np.isin(robot.coordinate_names, list(smooth))
+    slow = speed < still * speed.max(axis=0, initial=0.0)
+    return np.asarray(slow & exact)
+
+
+def _check_size(robot: Robot, values: Array) -> None:
+    """Raise ModelError for numbers whose squares are not finite."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest < LARGEST:
+        fix = "check the units of q, v, a and tau"
+        raise ModelError(describe(f"forces or their regressor reach {largest:.3g}", where=robot.name, fix=fix))

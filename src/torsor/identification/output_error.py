@@ -1,0 +1,213 @@
+"""Maximum likelihood by output error: the parameters whose simulated motion fits the measured positions best.
+
+The motion is simulated from the measured forces in short windows (multiple shooting), each from its own unknown state
+x0 = (q, v), and compared with the positions, whose noise sigma is that of the encoders:
+
+    minimise over beta and all x0   sum of ((q_measured - q(t; x0, beta)) / sigma)^2
+
+by Gauss and Newton's method. Forces are linear between samples, each step is one of the Runge-Kutta method, and its
+derivatives are exact: those of a' = f(x, tau, beta) are carried along with the state, stage by stage, where
+
+    M da = -(tau_q dq + tau_v dv + Y dbeta)           (tau of inverse dynamics at the simulated acceleration)
+
+The states x0 are eliminated by a QR decomposition of each window. No velocities or accelerations are measured or
+filtered, so that noise of encoders does not bias the result as it does least squares.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import frozen_array, instance_of, whole_number
+from torsor.compiler import AnyKernel, compile
+from torsor.errors import ModelError, describe
+from torsor.identification.differentiation import uniform_step
+from torsor.identification.result import Identified
+from torsor.robot.robot import Robot
+
+SMOOTH = 0.01  # of the top speed: the width of sign(v) in Coulomb friction, which is simulated smoothly
+CONVERGED = 1e-3  # standard deviations by which the last step moves a parameter
+STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))  # instants and weights (in sixths) of the Runge-Kutta method
+HALVINGS = 8
+
+
+def output_error(
+    start: Identified, t: ArrayLike, q: ArrayLike, tau: ArrayLike, *, window: int = 50, iterations: int = 20
+) -> Identified:
+    """Return the estimate ``start`` improved by output error, from positions q (T, nv) and forces tau (T, nv).
+
+    ``t`` (T,) are equally spaced times in s, ``window`` is the number of steps of each simulated window. Positions are
+    those of the encoders, not filtered. ``start``, from ``identify``, has the robot and the first values; it must be
+    close enough that its windows follow the measured motion. Coulomb friction is tanh(v / 1 % of the top speed) where
+    the robot has none that is smooth. Standard deviations take the windows as independent.
+
+    Example:
+        >>> robot = torsor.library.planar_chain(1).with_friction("joint1", viscous=0.2)
+        >>> run = torsor.simulate(robot, [1.0], duration=4.0, controller=lambda t, q, v: 5 * np.sin([3 * t]))
+        >>> first = torsor.identify(robot, run, among=["link1.*", "*.viscous"])
+        >>> found = output_error(first, run.times, run.q, run.tau)
+        >>> bool(np.allclose(found.values, robot.base_parameters(among=["link1.*", "*.viscous"]).values, atol=1e-3))
+        True
+    """
+    start = instance_of(start, Identified, "output_error", "start")
+    robot, where = start.prior, start.prior.name
+    if robot.nq != robot.nv or robot.loops or start.drives is not None:
+        allowed = "robots with plain coordinates and no loops, and estimates without further laws of friction"
+        raise ModelError(describe("output error of another model", where=where, allowed=allowed))
+    times = frozen_array(t, (np.size(t),), where, "t")
+    step = uniform_step(times, where)
+    measured, forces = (
+        frozen_array(each, (len(times), robot.nv), where, name) for each, name in ((q, "q"), (tau, "tau"))
+    )
+    window = whole_number(window, where, "window", least=2 * robot.nv + 2)
+    count = (len(times) - 1) // window
+    if count < 2 + 2 * len(start) // (window * robot.nv):
+        fix = "measure longer, or take shorter windows"
+        raise ModelError(describe(f"{count} windows of {window} steps", where=where, allowed="more", fix=fix))
+    at = window * np.arange(count)[:, None] + np.arange(window + 1)
+    problem = _Problem(_smooth(robot, measured, step), start, measured[at], forces[at], step)
+    states, beta = problem.first_states(), start.values.copy()
+    noise = np.ones(robot.nv)
+    found = problem.linearised(states, beta, noise)
+    for _ in range(whole_number(iterations, where, "iterations")):
+        noise = np.maximum(noise * found.rms, 1e-12)
+        found = problem.linearised(states, beta, noise)
+        d_beta, d_states = found.step()
+        for _ in range(HALVINGS):
+            trial = problem.linearised(states + d_states, beta + d_beta, noise)
+            if trial.cost < found.cost:
+                break
+            d_beta, d_states = d_beta / 2, d_states / 2
+        else:
+            break
+        states, beta, found = states + d_states, beta + d_beta, trial
+        if (np.abs(d_beta) <= CONVERGED * np.sqrt(np.diagonal(found.covariance()))).all():
+            break
+    if not np.isfinite(found.cost):
+        fix = "start closer to the robot, or take shorter windows"
+        raise ModelError(describe("the simulated motion diverges", where=where, fix=fix))
+    settings = {**start.settings, "estimator": "output error", "window": window, "encoder_noise": noise * found.rms}
+    made = replace(start, values=beta, covariance=found.covariance(), parameters=None, settings=settings, lag=0)
+    data = start.measurements
+    return replace(made, predicted=made.predict(data.q, data.v, data.a), held_out=None).checked()
+
+
+@dataclass(frozen=True, eq=False)
+class _Linear:
+    """Residuals of all windows linearised: rows ``R`` (W, 2 n + b + 1, 2 n + b + 1) of [x0, beta, residual]."""
+
+    R: Array
+    n: int
+    rms: Array
+
+    @property
+    def cost(self) -> float:
+        return float(np.sum(self.R[..., -1] ** 2)) if np.isfinite(self.R).all() else np.inf
+
+    @property
+    def _reduced(self) -> tuple[Array, Array]:
+        """Matrices (W, ., b) and residuals (W, .) after the states are eliminated."""
+        lower = self.R[:, 2 * self.n :]
+        return lower[..., 2 * self.n : -1], lower[..., -1]
+
+    def step(self) -> tuple[Array, Array]:
+        """Return the changes of beta (b,) and of the states (W, 2 n)."""
+        A, r = self._reduced
+        size = np.sqrt(np.maximum(np.sum(A**2, axis=(0, 1)), 1e-300))
+        d_beta = np.linalg.lstsq(A.reshape(-1, A.shape[-1]) / size, r.ravel(), rcond=1e-10)[0] / size
+        upper = self.R[:, : 2 * self.n]
+        rest = upper[..., -1] - upper[..., 2 * self.n : -1] @ d_beta
+        return d_beta, np.linalg.solve(upper[..., : 2 * self.n], rest[..., None])[..., 0]
+
+    def covariance(self) -> Array:
+        """Return the covariance (b, b) of beta, from the scores of the windows, which are taken as independent."""
+        A, r = self._reduced
+        H = np.einsum("wab,wac->bc", A, A)
+        scores = np.einsum("wab,wa->wb", A, r)
+        windows = len(scores)
+        back = np.linalg.inv(H)
+        return np.asarray(back @ (scores.T @ scores) @ back * windows / max(windows - H.shape[0] / self.n, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Measured positions ``q`` and forces ``tau`` (W, K + 1, n) of all windows, in steps of ``h`` seconds."""
+
+    robot: Robot
+    start: Identified
+    q: Array
+    tau: Array
+    h: float
+
+    def first_states(self) -> Array:
+        """Return states (W, 2 n) at the start of the windows: of the parabola through the positions of each."""
+        steps = self.h * np.arange(self.q.shape[1])
+        fit = np.linalg.pinv(np.stack([np.ones_like(steps), steps, steps**2], axis=1))[:2]
+        place = np.einsum("sk,wkn->swn", fit, self.q)
+        return np.concatenate([place[0], place[1]], axis=-1)
+
+    @cached_property
+    def _kernel(self) -> AnyKernel:
+        """Forces of inverse dynamics (n,), M (n, n), and their derivatives by q and v, of (q, v, a, beta - given)."""
+        robot, columns = self.robot, self.start.base.columns
+        n, b = robot.nv, len(columns)
+        q, v, a, d = ca.SX.sym("q", n), ca.SX.sym("v", n), ca.SX.sym("a", n), ca.SX.sym("d", b)
+        tau = robot.function("inverse_dynamics")(q, v, a)
+        tau = ca.cse(tau + robot.function("regressor")(q, v, a)[:, columns.tolist()] @ d)
+        found = ca.cse([tau, *(ca.jacobian(tau, each) for each in (a, q, v))])
+        function = ca.Function("output_error", [q, v, a, d], [ca.densify(each) for each in found])
+        return compile(function, inputs=[(n,), (n,), (n,), (b,)], outputs=[(n,), (n, n), (n, n), (n, n)])
+
+    def _rates(self, x: Array, D: Array, tau: Array, d: Array) -> tuple[Array, Array]:
+        """Return x' (W, 2 n) and its derivatives (W, 2 n, 2 n + b), for those of x, D."""
+        n = self.robot.nv
+        q, v = x[:, :n], x[:, n:]
+        bias, M, _, _ = self._kernel(q, v, np.zeros_like(v), d)
+        a = np.linalg.solve(M, (tau - bias)[..., None])[..., 0]
+        _, _, tau_q, tau_v = self._kernel(q, v, a, d)
+        change = -(tau_q @ D[:, :n] + tau_v @ D[:, n:])
+        change[..., 2 * n :] -= self.robot.regressor(q, v, a)[..., self.start.base.columns]
+        return np.concatenate([v, a], axis=1), np.concatenate([D[:, n:], np.linalg.solve(M, change)], axis=1)
+
+    def linearised(self, states: Array, beta: Array, noise: Array) -> _Linear:
+        """Return the residuals of all windows over the noise (n,), and their derivatives, reduced by QR."""
+        n, b = self.robot.nv, len(beta)
+        windows, count = self.q.shape[0], self.q.shape[1]
+        x, D = states, np.zeros((windows, 2 * n, 2 * n + b))
+        D[:, :, : 2 * n] = np.eye(2 * n)
+        d = beta - self.start.base.values
+        rows = np.empty((windows, count, n, 2 * n + b + 1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k in range(count):
+                rows[:, k, :, :-1] = D[:, :n] / noise[:, None]
+                rows[:, k, :, -1] = (self.q[:, k] - x[:, :n]) / noise
+                if k + 1 < count:
+                    x, D = self._stepped(x, D, self.tau[:, k], self.tau[:, k + 1], d)
+        rms = np.sqrt(np.mean(rows[..., -1] ** 2, axis=(0, 1)) * count * n / max(count * n - 2 * n, 1))
+        if not np.isfinite(rows).all():
+            return _Linear(np.full((windows, 2 * n + b + 1, 2 * n + b + 1), np.inf), n, rms)
+        flat = rows.reshape(windows, count * n, -1)
+        return _Linear(np.asarray(np.linalg.qr(flat, mode="r")), n, rms)
+
+    def _stepped(self, x: Array, D: Array, before: Array, after: Array, d: Array) -> tuple[Array, Array]:
+        """Return state and derivatives after a step of the Runge-Kutta method, with forces (W, n) at both ends."""
+        rate, slope = np.zeros_like(x), np.zeros_like(D)
+        total, slopes = np.zeros_like(x), np.zeros_like(D)
+        for part, weight in STAGES:
+            tau = (1 - part) * before + part * after
+            rate, slope = self._rates(x + part * self.h * rate, D + part * self.h * slope, tau, d)
+            total, slopes = total + weight / 6 * rate, slopes + weight / 6 * slope
+        return x + self.h * total, D + self.h * slopes
+
+
+def _smooth(robot: Robot, q: Array, step: float) -> Robot:
+    """Return the robot with smooth Coulomb friction in all of its joints."""
+    speed = np.percentile(np.abs(q[10:] - q[:-10]) / (10 * step), 99, axis=0) if len(q) > 10 else np.ones(robot.nv)
+    for joint, at in zip(robot.joints, robot.coordinates, strict=True):
+        if not joint.smooth and joint.nv:
+            robot = robot.with_friction(joint.name, smooth=SMOOTH * max(float(speed[at.v].max()), 1e-6))
+    return robot

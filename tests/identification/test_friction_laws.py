@@ -1,0 +1,166 @@
+"""Friction beyond Coulomb and viscous: laws are recovered from forces that have them, and chosen where they act."""
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.identification import Measurements
+from torsor.identification.terms import OFFERED, WARM
+
+ROBOT = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
+COUNT = 600
+TEMPERATURE = np.linspace(20.0, 60.0, COUNT)
+
+
+def motion(seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(COUNT, 2)), 2 * rng.normal(size=(COUNT, 2)), 3 * rng.normal(size=(COUNT, 2))
+
+
+def law_force(law: str, v: np.ndarray, load: np.ndarray, shape: float) -> np.ndarray:
+    """The force of a law for one joint, written again."""
+    warm = TEMPERATURE - TEMPERATURE.mean()
+    return {
+        "offset": np.ones(COUNT),
+        "asymmetric": np.abs(v),
+        "cubic": v**3,
+        "power": np.sign(v) * np.abs(v) ** shape,
+        "stribeck": np.sign(v) * np.exp(-((v / (shape or 1.0)) ** 2)),
+        "load": np.sign(v) * np.abs(load),
+        "viscous_temperature": warm * v,
+        "coulomb_temperature": warm * np.sign(v),
+    }[law]
+
+
+@pytest.mark.parametrize("law", OFFERED)
+def test_each_law_is_recovered_from_forces_without_noise(law: str) -> None:
+    state = motion()
+    shape = {"power": 1.6, "stribeck": 0.37}.get(law, 0.0)
+    rigid = ROBOT.without_friction().inverse_dynamics(*state)
+    tau = ROBOT.inverse_dynamics(*state)
+    tau[:, 1] += 0.25 * law_force(law, state[1][:, 1], rigid[:, 1], shape)
+    given = {"temperature": TEMPERATURE} if law in WARM else {}
+    found = torsor.identify(ROBOT, (*state, tau), friction={"joint2": [law]}, **given)
+    assert found.drives is not None
+    assert found.drives.names == (f"joint2.{law}",)
+    exact = 1e-4 if shape else 1e-3 if law == "load" else 1e-8  # shapes are searched, loads iterated
+    assert found.drives.values[0] == pytest.approx(0.25, rel=20 * exact)
+    assert found.drives.terms[0].shape == pytest.approx(shape, rel=20 * exact)
+    np.testing.assert_allclose(found.values, found.base.matrix @ ROBOT.parameters(), rtol=0, atol=20 * exact)
+    np.testing.assert_allclose(found.predict(*state, **given), tau, rtol=0, atol=0.02 if exact > 1e-8 else 1e-8)
+
+
+def test_the_laws_that_act_are_chosen_and_no_others() -> None:
+    state, rng = motion(), np.random.default_rng(0)
+    v = state[1]
+    tau = ROBOT.inverse_dynamics(*state) + 0.02 * rng.normal(size=(COUNT, 2))
+    tau[:, 0] += 0.2 + 0.4 * np.sign(v[:, 0]) * np.exp(-((v[:, 0] / 0.7) ** 2))
+    tau[:, 1] += 0.03 * v[:, 1] ** 3
+    for criterion in ("bic", "aicc"):
+        found = torsor.identify(ROBOT, (*state, tau), friction="auto", criterion=criterion)
+        assert found.drives is not None
+        assert {"joint1.offset", "joint1.stribeck", "joint2.cubic"} <= set(found.drives.names)
+        assert len(found.drives) <= (3 if criterion == "bic" else 5)
+        true = {"joint1.offset": 0.2, "joint1.stribeck": 0.4, "joint2.cubic": 0.03}
+        for name, value, deviation in zip(
+            found.drives.names, found.drives.values, found.drives.deviations, strict=True
+        ):
+            assert abs(value - true.get(name, 0.0)) < 4 * deviation + 0.02 * abs(value)
+        worth = found.drives.changes
+        assert min(worth["joint1"]["offset"], worth["joint1"]["stribeck"], worth["joint2"]["cubic"]) > 10
+        assert min(change for laws in worth.values() for change in laws.values()) > 0
+    assert "not chosen" in found.report() and "rise of AICC otherwise" in found.report()
+
+
+def test_plain_friction_stays_plain() -> None:
+    state, rng = motion(3), np.random.default_rng(1)
+    tau = ROBOT.inverse_dynamics(*state) + 0.05 * rng.normal(size=(COUNT, 2))
+    assert torsor.identify(ROBOT, (*state, tau), friction="auto").drives is None
+
+
+def test_a_motor_that_turns_with_two_joints() -> None:
+    """Its inertia and friction act on the sum of both joints, as kinetic energy I (v1 + 2 v2)^2 / 2 demands."""
+    state = motion()
+    _, v, a = state
+    c = np.array([1.0, 2.0])
+    own = 0.02 * a @ c + 0.3 * np.sign(v @ c) + 0.1 * v @ c
+    tau = ROBOT.inverse_dynamics(*state) + own[:, None] * c
+    couplings = {"motor2": {"joint1": 1.0, "joint2": 2.0}}
+    among = ["link*", "*.coulomb", "*.viscous"]  # rotor inertias of both joints would not be told from it
+    found = torsor.identify(ROBOT, (*state, tau), couplings=couplings, among=among)
+    assert found.drives is not None
+    assert found.drives.names == ("motor2.inertia", "motor2.coulomb", "motor2.viscous")
+    np.testing.assert_allclose(found.drives.values, [0.02, 0.3, 0.1], rtol=0, atol=1e-9)
+    unseen = torsor.identify(ROBOT, (*state, tau), couplings=couplings, among=among, held_out=0.25)
+    assert unseen.held_out is not None and unseen.held_out.max() < 1e-8
+    assert len(unseen.measurements) == 450
+
+
+def test_physical_parameters_beside_laws() -> None:
+    state, rng = motion(), np.random.default_rng(2)
+    tau = ROBOT.inverse_dynamics(*state) + 0.05 * rng.normal(size=(COUNT, 2)) + [0.3, -0.2]
+    plain = torsor.identify(ROBOT, (*state, tau), friction=["offset"])
+    found = torsor.identify(ROBOT, (*state, tau), friction=["offset"], physical=True)
+    assert found.drives is not None and plain.drives is not None
+    np.testing.assert_allclose(found.drives.values, [0.3, -0.2], rtol=0, atol=0.02)
+    np.testing.assert_allclose(found.rms, plain.rms, rtol=1e-3)
+    assert found.robot.mass_matrix([0, 1]) == pytest.approx(ROBOT.mass_matrix([0, 1]), abs=0.02)
+
+
+def test_a_known_total_mass_holds_and_changes_no_force() -> None:
+    state = motion()
+    tau = ROBOT.inverse_dynamics(*state) + 0.02 * np.random.default_rng(0).normal(size=(COUNT, 2))
+    guess = ROBOT.with_parameters(1.3 * ROBOT.parameters())
+    total = sum(link.mass for link in ROBOT.links)
+    free = torsor.identify(guess, (*state, tau), physical=True)
+    held = torsor.identify(guess, (*state, tau), physical=True, mass=total)
+    assert abs(sum(link.mass for link in free.robot.links) / total - 1) > 0.01
+    assert sum(link.mass for link in held.robot.links) == pytest.approx(total, rel=1e-6)
+    np.testing.assert_allclose(held.rms, free.rms, rtol=1e-3)
+
+
+def test_drives_survive_a_file(tmp_path) -> None:
+    state = motion()
+    tau = ROBOT.inverse_dynamics(*state) + 0.2 + 1e-3 * np.random.default_rng(0).normal(size=(COUNT, 2))
+    found = torsor.identify(ROBOT, (*state, tau), friction={"joint1": "auto"}, held_out=0.2)
+    found.save(tmp_path / "arm.npz")
+    again = torsor.load_result(tmp_path / "arm.npz")
+    assert again.drives.names == found.drives.names
+    np.testing.assert_array_equal(again.drives.values, found.drives.values)
+    np.testing.assert_array_equal(again.held_out, found.held_out)
+    np.testing.assert_array_equal(again.predict(*state), found.predict(*state))
+    assert again.drives.changes == found.drives.changes
+    assert found.to_dict()["drives"]["terms"][0]["law"] == found.drives.terms[0].law
+
+
+STATE = motion()
+TAU = ROBOT.inverse_dynamics(*STATE)
+DATA = (*STATE, TAU)
+REFUSED = [
+    (lambda: torsor.identify(ROBOT, DATA, friction="stribek"), r"friction of 'joint1' is 'stribek'; allowed: 'auto'"),
+    (lambda: torsor.identify(ROBOT, DATA, friction=["viscous"]), "they need no law"),
+    (lambda: torsor.identify(ROBOT, DATA, friction={"joint9": "auto"}), "friction of 'joint9'; allowed: .*joint1"),
+    (lambda: torsor.identify(ROBOT, DATA, friction=["viscous_temperature"]), "fix: give temperature="),
+    (lambda: torsor.identify(ROBOT, DATA, temperature=[1.0]), "temperature has shape"),
+    (lambda: torsor.identify(ROBOT, DATA, couplings={"m": {"joint1": 1.0}}), "two coordinates or more"),
+    (lambda: torsor.identify(ROBOT, DATA, couplings={"m": {"joint1": 1.0, "j": 1.0}}), "'m' turns with 'j'"),
+    (lambda: torsor.identify(ROBOT, DATA, criterion="best"), "criterion is 'best'; allowed: 'bic', 'aicc'"),
+    (lambda: torsor.identify(ROBOT, DATA, physical=True, mass=-1.0), "mass is -1.0"),
+    (
+        lambda: torsor.identify(ROBOT, DATA, physical=True, mass=0.5, among=["link2.*"]),
+        "mass is 0.5 kg, of which 1 kg are known",
+    ),
+    (lambda: torsor.identify(ROBOT, DATA, held_out=1.0), "held_out is 1.0"),
+    (lambda: torsor.identify(ROBOT, DATA, bandwidth=5.0), "a bandwidth without times"),
+    (
+        lambda: torsor.identify(ROBOT, Measurements(*DATA, times=1e-3 * np.arange(COUNT)), bandwidth=1.0),
+        "600 samples are too few for a bandwidth of 1 Hz",
+    ),
+]
+
+
+@pytest.mark.parametrize("k", range(len(REFUSED)))
+def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
+    call, message = REFUSED[k]
+    with pytest.raises(torsor.ModelError, match=message):
+        call()

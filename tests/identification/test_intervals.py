@@ -1,0 +1,137 @@
+"""Intervals have the coverage that they claim, outliers do not move robust estimates, instruments remove bias."""
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.identification import Measurements
+
+ROBOT = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
+TRUE = ROBOT.base_parameters().matrix @ ROBOT.parameters()
+T = np.arange(8000) * 1e-3
+TORQUE = 0.1  # noise of the torque sensors, N m
+
+
+def motion() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A motion of three harmonics in each joint, with its rates in closed form."""
+    w, phase = 2 * np.pi * np.array([0.25, 0.625, 1.0]), np.random.default_rng(3).uniform(0, 6, size=(3, 2))
+    size, angle = np.array([0.8, 0.5, 0.3])[:, None], w[:, None] * T[:, None, None] + phase
+    q = (size * np.sin(angle)).sum(axis=1)
+    v = (w[:, None] * size * np.cos(angle)).sum(axis=1)
+    return q, v, -((w**2)[:, None] * size * np.sin(angle)).sum(axis=1)
+
+
+MOTION = motion()
+TAU = ROBOT.inverse_dynamics(*MOTION)
+
+
+def measured(rng: np.random.Generator, encoder: float, cutoff: float) -> Measurements:
+    q = MOTION[0] + encoder * rng.normal(size=TAU.shape)
+    return Measurements.from_positions(T, q, TAU + TORQUE * rng.normal(size=TAU.shape), cutoff)
+
+
+CASES = {
+    "torque noise alone": (0.0, 10.0, None),
+    "torque noise alone, filtered": (0.0, 10.0, 20.0),
+    "encoders of 2e-5 rad, filtered": (2e-5, 30.0, 20.0),
+    "encoders of 1e-4 rad, filtered": (1e-4, 10.0, 20.0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_200_repeats(case: str) -> None:
+    encoder, cutoff, bandwidth = CASES[case]
+    rng, inside = np.random.default_rng(12), []
+    for _ in range(200):
+        found = torsor.identify(ROBOT, measured(rng, encoder, cutoff), bandwidth=bandwidth)
+        inside.append(np.abs(found.values - TRUE) < 1.96 * found.deviations)
+    assert 0.93 <= np.mean(inside) <= 0.97
+    assert np.mean(inside, axis=0).min() > 0.88  # of the 200 of each parameter
+
+
+def test_white_noise_is_recognised_and_coloured_noise_is_too() -> None:
+    rng = np.random.default_rng(0)
+    assert torsor.identify(ROBOT, measured(rng, 0.0, 10.0)).lag == 0
+    coloured = torsor.identify(ROBOT, measured(rng, 1e-4, 30.0))
+    assert coloured.lag > 0
+    assert "residuals are correlated over" in coloured.report()
+    white = torsor.identify(ROBOT, measured(np.random.default_rng(0), 1e-4, 30.0), noise="white")
+    assert white.lag == 0
+
+
+def test_the_filter_leaves_noise_white_and_equations_true() -> None:
+    rng = np.random.default_rng(0)
+    data = Measurements(*MOTION, TAU, times=T)
+    found = torsor.identify(ROBOT, data, bandwidth=20.0)
+    np.testing.assert_allclose(found.values, TRUE, rtol=0, atol=1e-9)
+    assert len(found.measurements) == 8000 // 25 - 7
+    noisy = torsor.identify(
+        ROBOT, Measurements(*MOTION, TAU + TORQUE * rng.normal(size=TAU.shape), times=T), bandwidth=20.0
+    )
+    assert noisy.lag == 0
+    np.testing.assert_allclose(noisy.rms, TORQUE / 5, rtol=0.15)  # one in 25 samples is left
+    assert noisy.validate(Measurements(*MOTION, TAU, times=T)).rms.max() < 0.02
+
+
+def test_a_gap_in_the_times_divides_the_filter() -> None:
+    times = T + np.where(np.arange(8000) >= 4000, 3.0, 0.0)
+    found = torsor.identify(ROBOT, Measurements(*MOTION, TAU, times=times), bandwidth=20.0)
+    assert len(found.measurements) == 2 * (4000 // 25 - 7)
+    np.testing.assert_allclose(found.values, TRUE, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("robust", ["huber", "bisquare"])
+def test_outliers_hardly_move_robust_estimates(robust: str) -> None:
+    rng = np.random.default_rng(4)
+    tau = TAU + TORQUE * rng.normal(size=TAU.shape)
+    clean = torsor.identify(ROBOT, (*MOTION, tau))
+    same = torsor.identify(ROBOT, (*MOTION, tau), robust=robust)
+    np.testing.assert_allclose(same.deviations, clean.deviations, rtol=0.1)  # 95 % efficient: 2.6 % wider
+    outliers = rng.uniform(size=TAU.shape) < 0.03
+    struck = tau + outliers * rng.uniform(5.0, 20.0, size=TAU.shape)
+    plain = torsor.identify(ROBOT, (*MOTION, struck))
+    found = torsor.identify(ROBOT, (*MOTION, struck), robust=robust)
+    miss = np.abs(found.values - TRUE) / clean.deviations
+    assert miss.max() < (6.0 if robust == "huber" else 4.0)
+    assert np.linalg.norm(miss) < 0.3 * np.linalg.norm((plain.values - TRUE) / clean.deviations)
+    assert (found.deviations < 0.5 * plain.deviations).all()
+
+
+def test_instruments_remove_the_bias_of_noise_in_the_motion() -> None:
+    """Positions with 0.5 mrad and a high cutoff: noise in accelerations makes inertias too small in least squares."""
+    biases = []
+    for instruments in (None, MOTION):
+        errors = []
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            q = MOTION[0] + 5e-4 * rng.normal(size=TAU.shape)
+            data = Measurements.from_positions(T, q, TAU + TORQUE * rng.normal(size=TAU.shape), 30.0, trim=False)
+            found = torsor.identify(ROBOT, data, instruments=instruments)
+            errors.append(found.values - TRUE)
+        biases.append(np.linalg.norm(np.mean(errors, axis=0)[:2]))  # of the inertias of both links
+    assert biases[1] < 0.1 * biases[0]
+    assert np.abs(errors[0] / found.deviations).max() < 5
+
+
+def test_without_noise_instruments_change_nothing() -> None:
+    found = torsor.identify(ROBOT, (*MOTION, TAU), instruments=tuple(1.01 * each for each in MOTION))
+    np.testing.assert_allclose(found.values, TRUE, rtol=0, atol=1e-8)
+
+
+REFUSED = [
+    (
+        lambda: torsor.identify(ROBOT, (*MOTION, TAU), robust="median"),
+        "robust is 'median'; allowed: 'huber', 'bisquare'",
+    ),
+    (lambda: torsor.identify(ROBOT, (*MOTION, TAU), noise="pink"), "noise is 'pink'; allowed: 'auto', 'white'"),
+    (lambda: torsor.identify(ROBOT, (*MOTION, TAU), instruments=MOTION[0]), r"allowed: \(q, v, a\) of the samples"),
+    (lambda: torsor.identify(ROBOT, (*MOTION, TAU), instruments=[x[1:] for x in MOTION]), "numbers of samples are"),
+]
+
+
+@pytest.mark.parametrize("k", range(len(REFUSED)))
+def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
+    call, message = REFUSED[k]
+    with pytest.raises(torsor.ModelError, match=message):
+        call()

@@ -1,0 +1,81 @@
+"""Output error recovers parameters from positions and forces alone, and its derivatives are those of the simulation."""
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.identification import Measurements, output_error
+from torsor.identification.output_error import _Problem
+
+ROBOT = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8, smooth=0.05)
+ROBOT = ROBOT.with_friction("joint2", 0.3, 0.4, smooth=0.05)
+T = np.arange(4000) * 1e-3
+
+
+def motion() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    w, phase = 2 * np.pi * np.array([0.25, 0.75, 1.25]), np.random.default_rng(3).uniform(0, 6, size=(3, 2))
+    size, angle = np.array([0.8, 0.5, 0.3])[:, None], w[:, None] * T[:, None, None] + phase
+    q = (size * np.sin(angle)).sum(axis=1)
+    v = (w[:, None] * size * np.cos(angle)).sum(axis=1)
+    return q, v, -((w**2)[:, None] * size * np.sin(angle)).sum(axis=1)
+
+
+MOTION = motion()
+TAU = ROBOT.inverse_dynamics(*MOTION)
+TRUE = ROBOT.base_parameters().values
+
+
+def test_derivatives_of_windows_are_those_of_finite_differences() -> None:
+    found = torsor.identify(ROBOT, (*MOTION, TAU))
+    at = 20 * np.arange(3)[:, None] + np.arange(21)
+    problem = _Problem(ROBOT, found, MOTION[0][at], TAU[at], 1e-3)
+    states, beta, noise = problem.first_states(), found.values, np.ones(2)
+    x, D = states, np.zeros((3, 4, 4 + len(beta)))
+    D[:, :, :4] = np.eye(4)
+    d = 0.1 * np.ones(len(beta))
+
+    def end(states: np.ndarray, d: np.ndarray) -> np.ndarray:
+        return problem._stepped(states, D, TAU[at[:, 0]], TAU[at[:, 1]], d)[0]
+
+    _, exact = problem._stepped(x, D, TAU[at[:, 0]], TAU[at[:, 1]], d)
+    h = 1e-6
+    for k in range(4):
+        change = h * np.eye(4)[k]
+        np.testing.assert_allclose(exact[..., k], (end(x + change, d) - end(x - change, d)) / (2 * h), atol=1e-8)
+    for k in range(len(beta)):
+        change = h * np.eye(len(beta))[k]
+        np.testing.assert_allclose(exact[..., 4 + k], (end(x, d + change) - end(x, d - change)) / (2 * h), atol=1e-8)
+    assert problem.linearised(states, beta, noise).R.shape == (3, 16, 16)
+
+
+def test_bias_by_noise_of_encoders_falls_far_below_that_of_least_squares() -> None:
+    rng = np.random.default_rng(1)
+    q, tau = MOTION[0] + 5e-4 * rng.normal(size=TAU.shape), TAU + 0.05 * rng.normal(size=TAU.shape)
+    first = torsor.identify(ROBOT, Measurements.from_positions(T, q, tau, cutoff=30.0))
+    found = output_error(first, T, q, tau, window=100)
+    assert np.linalg.norm(found.values - TRUE) < 0.15 * np.linalg.norm(first.values - TRUE)
+    assert np.abs((found.values - TRUE) / found.deviations).max() < 4
+    assert np.abs(found.values - TRUE).max() < 0.05
+    np.testing.assert_allclose(found.settings["encoder_noise"], 5e-4, rtol=0.1)
+    assert found.settings["estimator"] == "output error"
+
+
+FIRST = torsor.identify(ROBOT, (*MOTION, TAU))
+REFUSED = [
+    (lambda: output_error(ROBOT, T, MOTION[0], TAU), "start is"),
+    (lambda: output_error(FIRST, T**2, MOTION[0], TAU), "times are not equally spaced"),
+    (lambda: output_error(FIRST, T, MOTION[0][:, :1], TAU), "q has shape"),
+    (lambda: output_error(FIRST, T[:60], MOTION[0][:60], TAU[:60]), "1 windows of 50 steps"),
+    (lambda: output_error(FIRST, T, MOTION[0], TAU, window=2), "window is 2"),
+    (
+        lambda: output_error(torsor.identify(ROBOT, (*MOTION, TAU + 0.1), friction=["offset"]), T, MOTION[0], TAU),
+        "output error of another model",
+    ),
+]
+
+
+@pytest.mark.parametrize("k", range(len(REFUSED)))
+def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
+    call, message = REFUSED[k]
+    with pytest.raises(torsor.ModelError, match=message):
+        call()
