@@ -1,4 +1,4 @@
-"""Unequal steps, gaps, rounded stamps, quantised encoders, delays: derivatives and forces are those of the motion."""
+"""Unequal steps, gaps, rounded stamps, quantised encoders and delays: results stay those of the motion."""
 
 import re
 from dataclasses import replace
