@@ -1,6 +1,7 @@
 """Motions against closed forms, laws of mechanics, and the order of the method."""
 
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import mpmath
@@ -183,3 +184,18 @@ def test_float32_and_casadi_robots_simulate_too() -> None:
 def test_a_robot_that_does_not_move() -> None:
     block = torsor.build("block", [Link("ground", mass=1.0)], [])
     assert torsor.simulate(block, duration=0.01).q.shape == (11, 0)
+
+
+def test_steps_in_one_call_are_those_that_are_taken_one_by_one() -> None:
+    robot, v0 = torsor.library.two_link(), [[1.0, 2.0], [-1.0, 0.5]]
+
+    def never(t: float, q: Any, v: Any) -> Any:  # an event has every step looked at
+        return np.ones(q.shape[:-1])
+
+    for start in (v0, v0[0]):
+        settings: dict[str, Any] = {"duration": 3.0, "record": 0.007, "controller": [0.1, -0.2]}
+        together = torsor.simulate(robot, v0=start, **settings)
+        single = torsor.simulate(robot, v0=start, events=never, **settings)
+        assert all(
+            np.array_equal(getattr(together, name), getattr(single, name)) for name in ("times", "q", "v", "tau")
+        )
