@@ -124,7 +124,7 @@ COLUMNS = {"time": "t", "q": ["a", "b"], "tau": ["c", "d"]}
         ({"columns": {**COLUMNS, "current": ["c", "d"]}}, "columns of 'tau' and of 'current'; allowed: one of them"),
         ({"columns": {"time": "t", "q": ["a", "b"], "current": ["c", "d"]}}, "no torque constants; fix: add drives"),
         ({"columns": {**COLUMNS, "q": ["a"]}}, "1 columns of 'q'; allowed: 2"),
-        ({"units": {"q": "mm"}}, "the unit 'mm' of q of 'joint1'; allowed: rad, deg"),
+        ({"units": {"q": "mm"}}, "the unit 'mm' of 'q' at 'joint1'; allowed: one of the kind of 'rad'"),
         ({"scale": {"v": -1}}, "a scale of 'v', which has no columns"),
         ({"scale": {"tau": [1, 0]}}, "allowed: a number that is not 0, or 2 of them"),
         ({"files": {"current": "x.csv"}}, "a file of 'current', which has no columns"),

@@ -122,8 +122,10 @@ def wanted_columns(
     return wanted
 
 
-def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Robot, where: str) -> dict[str, Array]:
+def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Robot | None, where: str) -> dict[str, Array]:
     """Return the factors of the columns of each quantity whose unit is given.
+
+    With a ``robot``, units of its coordinates fit their joints; columns of motors have none.
 
     Example:
         >>> unit_scales({"time": "ms"}, {"time": ["t"]}, torsor.library.two_link(), "log.csv")["time"].tolist()
@@ -139,15 +141,14 @@ def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Robot, wher
             what = f"the unit {bad[0]!r} of {name!r}" if bad else f"{len(each)} units of {name!r}"
             allowed = f"one of {', '.join(UNITS[name])}, for all columns or for each of {len(wanted[name])}"
             raise ModelError(describe(what, where=where, allowed=allowed))
-        _check_kinds(robot, name, each, where)
+        if robot is not None and name not in ("time", "current"):
+            _check_kinds(robot, name, each, where)
         found[name] = np.array([UNITS[name][one] for one in each])
     return found
 
 
 def _check_kinds(robot: Robot, name: str, given: Sequence[str], where: str) -> None:
     """Raise ModelError for a unit of an angle at a coordinate that is a length, and the like."""
-    if name == "time":
-        return
     positions, rates = units_of(robot)
     names = robot.position_names if name == "q" else robot.coordinate_names
     for coordinate, kind, unit in zip(names, positions if name == "q" else rates, given, strict=True):

@@ -94,7 +94,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         bases |= _read_file(file, names, columns, clocks, given, found, tolerant)
     named = table(given.units, given.source, "units")
     clock = named.pop("time", "s")
-    scales = unit_scales(named, columns, robot, where)
+    scales = unit_scales(named, columns, None if given.drives else robot, where)
     for name, factor in table(given.scale, given.source, "scale").items():
         if name not in columns:
             raise ModelError(describe(f"a scale of {name!r}, which has no columns", where=given.source))
