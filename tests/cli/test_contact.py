@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from torsor import Shape
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.mechanism import Link
 from torsor.robot.load import build
 from torsor.simulation import Contact, Trajectory

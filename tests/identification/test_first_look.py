@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from identification.made_logs import noisy, truth
-from torsor.cli import main
+from torsor.cli.main import main
 from torsor.errors import ModelError
 from torsor.identification import LogMap, Measurements, first_look
 
@@ -194,3 +194,20 @@ def test_what_leaves_nothing_to_look_at_is_an_error(tmp_path):
         first_look(torsor.library.planar_chain(1), tmp_path / "log.csv", LogMap({"q": [0], "tau": [1]}, rate=1.0))
     with pytest.raises(ModelError, match="have shapes"):
         first_look(ARM, (np.zeros(5), np.zeros((5, 2)), np.zeros((5, 3))))
+
+
+def test_the_command_takes_laws_of_friction_and_holds_samples_out(tmp_path, capsys):
+    robot, _, (t, q, tau) = log_of()
+    robot.save(tmp_path / "chain.toml")
+    heads = [
+        "time",
+        *(f"q {name}" for name in robot.coordinate_names),
+        *(f"tau {name}" for name in robot.coordinate_names),
+    ]
+    np.savetxt(tmp_path / "log.csv", np.column_stack([t, q, tau]), delimiter=",", header=",".join(heads), comments="")
+    options = ["--friction", "offset", "--bandwidth", "20", "--robust", "huber", "--held-out", "0.25", "--json", "-"]
+    assert main(["identify", str(tmp_path / "chain.toml"), str(tmp_path / "log.csv"), *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["settings"]["held_out"] == 0.25 and found["settings"]["bandwidth"] == 20.0
+    assert main(["identify", str(tmp_path / "chain.toml"), str(tmp_path / "log.csv"), "--friction", "sticky"]) == 1
+    assert "sticky" in capsys.readouterr().err

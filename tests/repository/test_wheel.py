@@ -43,7 +43,7 @@ USE = """
 import contextlib, io, json, pathlib, sys
 import numpy as np
 import torsor, torsor.autodiff
-from torsor.cli import main
+from torsor.cli.main import main
 
 def commands(*arguments):
     errors = io.StringIO()

@@ -21,6 +21,8 @@ from torsor.cli.statuses import CHECKED, DONE, NONE
 from torsor.errors import ModelError, describe
 from torsor.identification import Measurements, first_look
 from torsor.identification.identify import identify
+from torsor.identification.robust import INFLUENCES
+from torsor.identification.terms import OFFERED
 from torsor.robot.robot import Robot
 
 
@@ -43,6 +45,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--physical", action="store_true", help="only masses and inertias that bodies can have")
     among = "patterns of the unknown parameters (default: all), such as 'link3.*'"
     parser.add_argument("--among", nargs="+", default=["*"], metavar="PATTERN", help=among)
+    text = f"laws of friction beyond Coulomb and viscous: {', '.join(OFFERED)}; or auto: chosen for each joint by BIC"
+    parser.add_argument("--friction", nargs="+", default=[], metavar="LAW", help=text)
+    text = "Hz: forces and regressor pass the same low-pass filter"
+    parser.add_argument("--bandwidth", type=float, metavar="HZ", help=text)
+    parser.add_argument("--robust", choices=tuple(INFLUENCES), help="bound the influence of outliers")
+    parser.add_argument("--total-mass", type=float, metavar="KG", help="known mass of all moving links, for --physical")
+    text = "the last fraction of the samples is not used: its forces are predicted"
+    parser.add_argument("--held-out", type=float, default=0.0, metavar="FRACTION", help=text)
     text = "a motion that is not used to identify: its forces are predicted"
     parser.add_argument("--validate", type=Path, metavar="LOG", help=text)
     text = "write the robot with the identified parameters: .urdf, .xml, .toml; needs --physical"
@@ -66,7 +76,17 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         raise ModelError(describe(found, where=str(arguments.output), fix="add --physical"))
     data = _measured(arguments.logs, robot, arguments)
     unseen = None if arguments.validate is None else _measured([arguments.validate], robot, arguments)
-    result = identify(robot, data, physical=arguments.physical, among=arguments.among)
+    result = identify(
+        robot,
+        data,
+        physical=arguments.physical,
+        among=arguments.among,
+        friction="auto" if arguments.friction == ["auto"] else arguments.friction,
+        bandwidth=arguments.bandwidth,
+        robust=arguments.robust,
+        mass=arguments.total_mass,
+        held_out=arguments.held_out,
+    )
     for note in data.notes:
         console.print(f"- {note}", markup=False, highlight=False, soft_wrap=True)
     console.print(result.report(), markup=False, highlight=False, soft_wrap=True)
@@ -115,6 +135,7 @@ _SUMMARY = "identify masses, inertias and friction of a robot from recorded moti
 _EXAMPLES = (
     "torsor identify robot.urdf log.csv --map map.toml --check --plot signals.png",
     "torsor identify robot.urdf log.csv --physical -o real.urdf",
+    "torsor identify robot.urdf log.csv --friction auto --bandwidth 20 --held-out 0.2",
     "torsor identify robot.urdf run1.csv run2.csv --cutoff 20 --validate run3.csv --plot forces.png",
 )
 IDENTIFY = Command("identify", _SUMMARY, _add_arguments, _run, statuses=CHECKED, examples=_EXAMPLES)
