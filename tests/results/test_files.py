@@ -202,10 +202,9 @@ def test_every_array_of_a_file_is_checked(kind: str, results: dict[str, Any], tm
     for name in arrays:
         if name.endswith("robot") and results[kind].kind in SOLVED:
             continue  # the problem has it too
+        is_status = name.endswith("status") and ("/" in name or results[kind].kind in SOLVED)  # 0/status in a sequence
         for bad in (None, np.zeros((2, 3, 1, 1)), np.array("nothing")):
-            if (bad is None and name in free) or (
-                name.endswith("status") and results[kind].kind in SOLVED and bad is not None
-            ):
+            if (bad is None and name in free) or (is_status and bad is not None):
                 continue  # the status of a solver is any text
             np.savez(path, **{key: each for key, each in (arrays | {name: bad}).items() if each is not None})
             with pytest.raises(torsor.ModelError):
