@@ -95,6 +95,9 @@ class Contact:
         if not placed:
             fix = "load a file with collision geometry, or robot.with_shapes(link, shapes)"
             raise ModelError(describe("no link has a collision shape", where=f"{robot.name}: {_WHERE}", fix=fix))
+        if all(each.link < 0 for each in placed):
+            fix = 'load the robot with base="floating", or give shapes to links that move'
+            raise ModelError(describe("no link that moves has a shape", where=f"{robot.name}: {_WHERE}", fix=fix))
         fixed = [each for each in placed if each.link < 0]
         if self.ground:
             plane = Shape("plane") if isinstance(self.ground, bool) else self.ground
