@@ -45,7 +45,8 @@ class Contact:
     ``kind="hard"``: impulses at each step that keep shapes apart at its end, with Coulomb's cone of ``friction``, by
     projected Gauss-Seidel (``sweeps`` of it). Points are as stiff as a spring, ``stiffness`` in N/m, and penetration
     vanishes in the time ``relaxation`` (s); any values are stable. Nothing rebounds, and what sticks does not creep.
-    ``dissipation``, ``exponent`` and ``slip`` have no effect. Steps are semi-implicit, of order 1 and fixed length.
+    ``dissipation``, ``exponent`` and ``slip`` have no effect. Steps have a fixed length, order 2 without contact and 1
+    with it.
 
     Example:
         >>> Contact(stiffness=1e5, friction=0.6).friction
