@@ -197,6 +197,8 @@ def test_ik_gives_postures(capsys: Captured) -> None:
     found = printed(capsys, "ik", "six_axis_arm", "--target", "link6", "0.5", "0.2", "0.6")
     assert found["solved"]
     np.testing.assert_allclose(arm.pose(found["q"][0], "link6")[:3, 3], [0.5, 0.2, 0.6], atol=1e-9)
+    assert main(["ik", "panda", "--target", "panda_hand", "0.4", "0.2", "0.4", "0", "0", "0", "--all"]) == 1
+    assert "fix: leave --all out" in capsys.readouterr().err
     everyone = printed(capsys, "ik", "ur5", "--target", "ee_link", "0.4", "0.2", "0.4", "0", "1.5", "0", "--all")
     assert len(everyone["q"]) == 8
     assert main(["ik", "two_link", "--target", "link2", "4", "0", "0"]) == 1

@@ -1,6 +1,7 @@
 """Printed equations: equal to the traced functions, equal to textbook formulas, in LaTeX that compiles."""
 
 import importlib
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -42,7 +43,7 @@ def check_equal(robot: Robot, name: str, *, place: str | None = None, seed: int 
     for symbols in found.inputs.values():
         arguments.append(rng.uniform(-1.0, 1.0, len(symbols)))
         values |= {str(symbol): float(x) for symbol, x in zip(symbols, arguments[-1], strict=True)}
-    function = robot.function(name, place, **({"forced": options["forced"]} if "forced" in options else {}))
+    function = robot.function(name, place, **{key: options[key] for key in ("forced", "axes") if key in options})
     expected = function.call([ca.DM(each) for each in arguments])
     for got, truth in zip(evaluated(found, values), expected, strict=True):
         numbers = truth.full().ravel()
@@ -64,6 +65,11 @@ def test_other_algorithms_have_the_values_of_the_function(name: str) -> None:
 @pytest.mark.parametrize("name", ["pose", "jacobian", "velocity"])
 def test_equations_of_a_place(name: str) -> None:
     check_equal(torsor.library.scara(), name, place="tool")
+
+
+@pytest.mark.parametrize("axes", ["aligned", "world"])
+def test_equations_of_a_jacobian_in_base_axes(axes: str) -> None:
+    check_equal(torsor.library.scara(), "jacobian", place="tool", axes=axes)
 
 
 @pytest.mark.parametrize("simplify", [True, False])
@@ -163,6 +169,7 @@ def test_latex_is_drawn_by_mathtext() -> None:
         ({"digits": 0}, "digits"),
         ({"simplify": "no"}, "simplify"),
         ({"place": "link1"}, "takes no link"),
+        ({"axes": "aligned"}, "axes of mass_matrix is 'aligned'"),
     ],
 )
 def test_wrong_arguments(options: dict, words: str) -> None:
@@ -196,7 +203,10 @@ def test_the_command_prints_and_writes(tmp_path, capsys) -> None:
     assert "operations" in (words := capsys.readouterr().err) and "--no-simplify" in words
     path = tmp_path / "mass.py"
     assert main(["equations", "two_link", "mass_matrix", "--form", "sympy", "--symbols", "-o", str(path)]) == 0
-    space = {name: getattr(sp, name) for name in ("Matrix", "cos", "sin")} | {"q_2": 0.3}
-    exec(path.read_text(), space)
+    space = dict[str, Any]()
+    exec(path.read_text(), space)  # it imports what it needs, and makes the symbols of the inputs
     expected = torsor.library.two_link().mass_matrix([0.0, 0.3])
-    assert np.allclose(np.array(space["mass_matrix"], dtype=float), expected, rtol=1e-14)
+    found = space["mass_matrix"].subs({space["q_2"]: 0.3})
+    assert np.allclose(np.array(found, dtype=float), expected, rtol=1e-14)
+    assert main(["equations", "two_link", "jacobian:link2", "--axes", "aligned"]) == 0
+    assert "= - 0.4 s_{1} - 0.4 s_{12}" in capsys.readouterr().out

@@ -2,12 +2,14 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.dynamics.recursions.axes import AXES
 from torsor.files import replacing
 
 _FORMS = ("latex", "sympy")
@@ -23,6 +25,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--no-simplify", action="store_true", help=plain)
     parser.add_argument("--digits", type=int, default=6, help="digits of numbers in LaTeX; by default 6")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="file; by default standard output")
+    parser.add_argument("--axes", choices=AXES, default="local", help="of jacobian:hand and others; by default local")
     add_json(parser)
 
 
@@ -36,8 +39,9 @@ def _run(arguments: Namespace, console: Console) -> None:
         symbols=symbols,
         simplify=not arguments.no_simplify,
         digits=arguments.digits,
+        axes=arguments.axes,
     )
-    text = found if isinstance(found, str) else found.code()
+    text = found if isinstance(found, str) else _script(found)
     if arguments.output is None:
         console.out(text, highlight=False)
     else:
@@ -47,8 +51,16 @@ def _run(arguments: Namespace, console: Console) -> None:
     write_json(arguments, console, {"robot": robot.name, "name": arguments.name, "form": arguments.form, "text": text})
 
 
+def _script(found: Any) -> str:
+    """Return SymPy expressions as Python that runs as it is: the import, the symbols of the inputs, the equations."""
+    names = [str(symbol) for symbols in found.inputs.values() for symbol in symbols]
+    declared = [f"{', '.join(names)} = symbols({' '.join(names)!r})"] if names else []
+    return "\n".join(["from sympy import *", "", *declared, found.code()])
+
+
 _EXAMPLES = (
     "torsor equations two_link mass_matrix --symbols",
+    "torsor equations scara jacobian:tool --axes aligned",
     "torsor equations stanford gravity_force --form sympy -o gravity.py",
 )
 EQUATIONS = Command(

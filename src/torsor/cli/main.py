@@ -66,6 +66,8 @@ COMMANDS: tuple[Command, ...] = (
 # Advice that has no option, or one of another name: by the words of the library, those of the command line.
 IN_PYTHON = {
     r"\bsimplify=False\b": "--no-simplify",
+    r"use inverse_kinematics\b": "leave --all out",
+    r"use kind=\"compliant\"": "use --contact compliant",
     r" \(start=, \w+\)": " (in Python: solve(start=...))",
     r"robot\.open_tree\(\), or loops='open' where it is an argument,": "in Python, robot.open_tree()",
 }

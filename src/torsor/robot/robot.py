@@ -352,6 +352,7 @@ class Robot(Mechanism, Viewable):
         forced: Sequence[str] | None = None,
         loops: str | None = None,
         digits: int = 6,
+        axes: str = "local",
     ) -> Any:
         r"""Return the equations of a method, as LaTeX or as SymPy expressions (``Equations``); needs ``symbolic``.
 
@@ -359,8 +360,8 @@ class Robot(Mechanism, Viewable):
         cos(q_1 + q_2), v is written as the rate of q. ``symbols`` writes the robot's numbers as symbols: True for all
         (m mass, r centre of mass, I inertia, l length, g), or paths as in ``parametric``, with names in a mapping.
         ``simplify=False`` gives the operations as they are computed, with names for what is used more than once: of
-        robots of any size. ``digits`` are those of numbers in LaTeX; ``place``, ``forced``, ``loops`` as in
-        ``function``.
+        robots of any size. ``digits`` are those of numbers in LaTeX; ``place``, ``forced``, ``loops`` and ``axes`` as
+        in ``function``.
 
         Example:
             >>> arm = torsor.library.planar_chain(1)
@@ -372,7 +373,7 @@ class Robot(Mechanism, Viewable):
         """
         from torsor.robot.equations.equations import equations
 
-        request = self.kernels.request(name, place, forced=forced, loops=loops)
+        request = self.kernels.request(name, place, forced=forced, loops=loops, axes=axes)
         return equations(self, request, form, symbols, simplify, digits)
 
     # Forces

@@ -1,5 +1,6 @@
 """Checks before a simulation with contact: shapes that overlap, and steps that are too long for the stiffness."""
 
+import math
 from typing import NamedTuple
 
 import casadi as ca
@@ -49,7 +50,8 @@ def _traced(robot: Robot, contact: Contact) -> tuple[list[tuple[str, str]], ca.F
 
 def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) -> None:
     """Raise ModelError if shapes overlap at q (..., nq); warn if the ``step`` (s) is too long, unless it is None."""
-    start = points_at(robot, contact, q.reshape(-1, robot.nq))
+    postures = q.reshape(math.prod(q.shape[:-1]), robot.nq)
+    start = points_at(robot, contact, postures)
     weight = robot.mass * max(float(np.linalg.norm(robot.gravity)), 1.0)
     allowed = max(SHALLOW, DEEPER * contact.depth(weight))
     least = start.distance.min(axis=0)
@@ -59,11 +61,11 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
     deep = sorted((distance, name) for name, distance in deepest.items() if distance < -allowed)
     if deep:
         found = listing((f"{a!r} and {b!r} by {-1e3 * distance:.3g} mm" for distance, (a, b) in deep), most=4)
-        limit = f"{1e3 * allowed:.3g} mm, {DEEPER:g} times the depth at rest, or 1 mm"
-        fix = "start apart, or leave the pair out by shapes= or pairs="
+        limit = f"{1e3 * allowed:.3g} mm: {DEEPER:g} times the depth at rest, at least 1 mm"
+        fix = "start higher or apart, or leave the pair out by shapes= or pairs="
         raise ModelError(describe(f"shapes overlap at the start: {found}", where=robot.name, allowed=limit, fix=fix))
     if step is not None:
-        longest = stable_step(robot, contact, q.reshape(-1, robot.nq)[:FEW], start, weight)
+        longest = stable_step(robot, contact, postures[:FEW], start, weight)
         if step > longest:
             text = (
                 f"the step of {step:.3g} s is too long for the contact: about {longest:.2g} s is the largest stable one"

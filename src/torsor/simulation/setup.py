@@ -202,12 +202,13 @@ class Setup:
 
 def _check_hard(robot: Robot, settings: Settings, prescribed: Prescribed | None) -> None:
     """Raise ModelError for what hard contact does not go together with."""
-    found = "closed loops" if robot.loops else "prescribed motion" if prescribed is not None else ""
-    found = found or (f'method "{settings.method}"' if settings.method != "rk4" else "")
+    found, fix = "", 'use kind="compliant"'
+    if robot.loops or prescribed is not None:
+        found = "closed loops" if robot.loops else "prescribed motion"
+    elif settings.method != "rk4":
+        found, fix = f'method "{settings.method}"', f"leave the method out: it has a step of its own; or {fix}"
     if found:
-        allowed = "trees without prescribed motion; no method, since it has a step of its own"
-        what, fix = f"hard contact with {found}", 'use kind="compliant"'
-        raise ModelError(describe(what, where=robot.name, allowed=allowed, fix=fix))
+        raise ModelError(describe(f"hard contact with {found}", where=robot.name, fix=fix))
 
 
 def normalised(robot: Robot, q: Array) -> Array:

@@ -194,10 +194,15 @@ class WholeBody:
     def _targets(self, targets: Mapping[str, ArrayLike]) -> tuple[Array]:
         """Return the targets that are given, one after the other, as the last input of the kernel."""
         names = [self.tasks[k].label for k in self._given]
-        if set(table(targets, f"{self.robot.name}: WholeBody", "targets")) != set(names):
-            found = f"targets of {', '.join(map(repr, targets)) or 'no task'}"
+        where = f"{self.robot.name}: WholeBody"
+        given = table(targets, where, "targets")
+        if unknown := [name for name in given if name not in names]:
+            found = f"targets of {', '.join(map(repr, unknown))}"
             allowed = f"those of {', '.join(map(repr, names)) or 'no task: all have a target of their own'}"
-            raise ModelError(describe(found, where=f"{self.robot.name}: WholeBody", allowed=allowed))
+            raise ModelError(describe(found, where=where, allowed=allowed))
+        if missing := [name for name in names if name not in given]:
+            fix = f"give it with the task, or at each call: solve(q, v, targets={{{missing[0]!r}: ...}})"
+            raise ModelError(describe(f"no target of task {missing[0]!r}", where=where, fix=fix))
         tasks = (self.tasks[k] for k in self._given)
         return (np.concatenate([task.checked(self.robot, targets[task.label]).ravel() for task in tasks]),)
 
