@@ -200,9 +200,10 @@ def test_every_array_of_a_file_is_checked(kind: str, results: dict[str, Any], tm
         arrays = {name: file[name] for name in file.files}
     free = {"external", "parameters", "measured_weights", "measured_times"}  # they may be left out
     for name in arrays:
-        if name.endswith("robot") and results[kind].kind in SOLVED:
+        is_solved = results[kind].kind in SOLVED or "/" in name  # parts of a sequence are 0/status and the like
+        if name.endswith("robot") and is_solved:
             continue  # the problem has it too
-        is_status = name.endswith("status") and ("/" in name or results[kind].kind in SOLVED)  # 0/status in a sequence
+        is_status = name.endswith("status") and is_solved
         for bad in (None, np.zeros((2, 3, 1, 1)), np.array("nothing")):
             if (bad is None and name in free) or (is_status and bad is not None):
                 continue  # the status of a solver is any text
