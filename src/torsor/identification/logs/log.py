@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torsor.arrays import Array, Flags
 from torsor.checks import number, real_array, table
 from torsor.errors import ModelError, describe
-from torsor.identification.logs.drives import Drives, saturation_of
+from torsor.identification.logs.gears import Gears, saturation_of
 from torsor.identification.logs.log_map import LogMap
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -87,7 +87,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         return of_trajectory(Trajectory.load(path), path.name)
     where = str(path)
     columns, clocks = _columns_and_clocks(given, robot, where)
-    drives, tolerant = Drives.of(given.drives, robot, given.source), look or given.missing == "skip"
+    drives, tolerant = Gears.of(given.drives, robot, given.source), look or given.missing == "skip"
     found: dict[str, Array] = {}
     bases: dict[str, _Base] = {}
     for file, names in _files(given, columns, path).items():
@@ -230,7 +230,7 @@ def _read_file(
     return bases
 
 
-def _force(found: Mapping[str, Array], columns: Mapping[str, Any], drives: Drives, given: LogMap, where: str) -> str:
+def _force(found: Mapping[str, Array], columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str) -> str:
     """Return which signal gives the forces: tau or current."""
     if ("tau" in columns) == ("current" in columns):
         what = "columns of 'tau' and of 'current'" if "tau" in columns else "no columns of 'tau' or 'current'"

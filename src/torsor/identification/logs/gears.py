@@ -1,4 +1,4 @@
-"""Drives: what is measured at the motors, as positions and forces of the joints.
+"""Gears: what is measured at the motors, as positions and forces of the joints.
 
     motor = R joint        R (n, n): gear ratios, and couplings off the diagonal
     q = R^-1 (motor positions) + offsets        v = R^-1 (motor velocities)        tau = R^T (motor forces)
@@ -27,14 +27,14 @@ LARGEST_CONDITION = 1e9
 
 
 @dataclass(frozen=True, eq=False)
-class Drives:
+class Gears:
     """The drives of a robot: ``matrix`` R (n, n), ``offsets`` (n,) of the joints (rad, m), and the measured ``sides``.
 
     ``sides`` says "motor" or "joint" for q, v, a and tau. ``constants`` (n,) are torque constants (N m/A), or None.
 
     Example:
         >>> arm = torsor.library.two_link()
-        >>> drives = Drives.of({"side": "motor", "ratios": [100.0, -50.0], "offsets": [0.0, 0.5]}, arm, "map.toml")
+        >>> drives = Gears.of({"side": "motor", "ratios": [100.0, -50.0], "offsets": [0.0, 0.5]}, arm, "map.toml")
         >>> drives.positions(np.array([[100.0, 50.0]])).tolist(), drives.forces(np.array([[0.1, 0.2]])).tolist()
         ([[1.0, -0.5]], [[10.0, -10.0]])
     """
@@ -45,7 +45,7 @@ class Drives:
     constants: Array | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | None, robot: Robot, where: str) -> Drives:
+    def of(cls, given: Mapping[str, Any] | None, robot: Robot, where: str) -> Gears:
         """Return the drives that a table of a map describes; without one, all is measured at the joints."""
         data, place, n = table(given, where, "drives"), f"{where}: drives", robot.nv
         unknown = [key for key in data if key not in KEYS]
