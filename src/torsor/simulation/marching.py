@@ -12,9 +12,7 @@ from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder
 from torsor.simulation.setup import FASTEST, Setup, divergence, python_controller
 
-MOST = (
-    2048  # steps of one call, times the rollouts: some 10 ms, after which Ctrl-C and the progress bar have their turn
-)
+MOST = 2048  # steps of one call, times the rollouts: after some 10 ms Ctrl-C and the progress bar have their turn
 
 
 def can_march(setup: Setup, kernel: AnyKernel | None, detector: EventDetector) -> bool:
