@@ -14,6 +14,32 @@ os.environ.setdefault("TORSOR_CACHE", str(Path(__file__).parent / ".pytest_cache
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+# Files whose tests are all slow ones: whole searches, and laws that other files check on smaller robots.
+LONG = (
+    "compiler/test_cuda_split.py",
+    "compiler/test_random_graphs.py",
+    "dynamics/laws/test_chain_rules.py",
+    "dynamics/laws/test_directions.py",
+    "dynamics/laws/test_parametric.py",
+    "dynamics/laws/test_tensors.py",
+    "human/test_small_problems.py",
+    "human/test_stride.py",
+    "motion/test_data_of_terms.py",
+    "motion/test_derivatives.py",
+    "motion/test_optima.py",
+    "motion/test_problems.py",
+    "motion/test_result.py",
+    "motion/test_starts.py",
+    "motion/test_tie_break.py",
+    "parallel/test_export.py",
+    "parallel/test_modes.py",
+    "robot/closed_loops/test_constrained_derivatives.py",
+    "robot/closed_loops/test_library.py",
+    "robot/closed_loops/test_random.py",
+    "simulation/test_sdirk.py",
+)
+
+
 @pytest.fixture(autouse=True)
 def names_of_examples(doctest_namespace: dict[str, object]) -> None:
     """Examples in docstrings may use ``torsor`` and ``np`` without importing them, as readers do."""
@@ -28,8 +54,13 @@ def ctrl_c() -> Iterator[Callable[[], None]]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the examples in docstrings that need a framework which is not installed."""
+    """Mark the slow files; skip the examples in docstrings that need a framework which is not installed."""
+    long = {Path(__file__).parent / "tests" / name for name in LONG}
+    for item in items:
+        if item.path in long:
+            item.add_marker(pytest.mark.slow)
     for framework in ("jax", "torch"):
         if find_spec(framework) is None:
             for item in items:

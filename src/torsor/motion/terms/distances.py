@@ -205,7 +205,8 @@ class Clearance(Constraint):
     def _shaped(self, a: "Body | Placed", b: "Body | Placed", node: Node) -> list[tuple[ca.SX, float]]:
         """Return rows of a pair with a box, cylinder, ellipsoid or mesh: their points of contact keep the distance."""
         shapes = _as_shape(a), _as_shape(b)
-        if not has_contact_points(*shapes):
+        # Points of contact of two boxes are those of their overlap: apart, they are not their distance.
+        if not has_contact_points(*shapes) or shapes[0].shape == shapes[1].shape == "box":
             found = f"{_title(a)!r} is a {shapes[0].shape} and {_title(b)!r} a {shapes[1].shape}"
             fix = "robot.with_shapes(link, [torsor.collision.enclosing_capsule(shape)]) puts capsules in their place"
             raise ModelError(describe(found, where=self.title, allowed="pairs with a closed form", fix=fix))
