@@ -164,6 +164,9 @@ def test_hard_contact_with_loops_methods_and_bad_numbers_is_refused() -> None:
     for name, value in (("sweeps", -1), ("sweeps", 2.5), ("relaxation", -1.0), ("relaxation", np.nan)):
         with pytest.raises(ModelError, match=name):
             Contact(kind="hard", **{name: value})  # type: ignore[arg-type]
+    for kind, other, name in (("hard", "compliant", "slip"), ("compliant", "hard", "sweeps")):
+        with pytest.raises(ModelError, match=f'{name} for {kind} contact; allowed: .*; fix: .* kind="{other}"'):
+            Contact(kind=kind, **{name: 1})  # type: ignore[arg-type]
     with pytest.raises(ModelError, match='hard contact with method "implicit"'):
         simulate(robot, at(robot, 0.2), contact=RIGID, method="implicit")
     with pytest.raises(ModelError, match='hard contact with method "sdirk"'):

@@ -9,13 +9,11 @@ from torsor.checks import number
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Shape
 from torsor.simulation import Contact, Limits
-from torsor.simulation.contact import KINDS
+from torsor.simulation.contact import KINDS, OWN
 from torsor.spatial import from_rpy, make_pose
 
 _PLACES = ("slope", "no_ground", "shapes", "pair")
-# The numbers of ``Contact`` that are options of both kinds, and those of one kind alone.
-_BOTH = ("stiffness", "friction")
-_OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
+_BOTH = ("stiffness", "friction")  # the numbers of ``Contact`` that are options of both kinds
 _TEXTS = {
     "stiffness": "of a point of contact, N/m^exponent, hard: N/m (default: 1e6)",
     "friction": "Coulomb's coefficient (default: 0.8)",
@@ -55,8 +53,8 @@ def given_contact(arguments: Namespace) -> dict[str, Any]:
             raise ModelError(describe(text, fix=f"add --contact, one of {', '.join(KINDS)}"))
         return found
     for name in given:
-        if name not in (*_BOTH, *_OWN[kind]):
-            allowed = ", ".join(f"--{each}" for each in (*_BOTH, *_OWN[kind]))
+        if name not in (*_BOTH, *OWN[kind]):
+            allowed = ", ".join(f"--{each}" for each in (*_BOTH, *OWN[kind]))
             raise ModelError(describe(f"--{name} for {kind} contact", allowed=allowed))
     ground: bool | Shape = not arguments.no_ground
     if arguments.slope is not None:

@@ -16,6 +16,8 @@ from torsor.mechanism import Shape
 from torsor.robot.robot import Robot
 
 KINDS = ("compliant", "hard")
+# The constants that only one kind has.
+OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
 _WHERE = "contact"
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
 
@@ -45,8 +47,7 @@ class Contact:
     ``kind="hard"``: impulses at each step that keep shapes apart at its end, with Coulomb's cone of ``friction``, by
     projected Gauss-Seidel (``sweeps`` of it). Points are as stiff as a spring, ``stiffness`` in N/m, and penetration
     vanishes in the time ``relaxation`` (s); any values are stable. Nothing rebounds, and what sticks does not creep.
-    ``dissipation``, ``exponent`` and ``slip`` have no effect. Steps have a fixed length, order 2 without contact and 1
-    with it.
+    Steps have a fixed length, order 2 without contact and 1 with it. Constants of the other kind are refused.
 
     Example:
         >>> Contact(stiffness=1e5, friction=0.6).friction
@@ -83,6 +84,12 @@ class Contact:
         whole_number(self.sweeps, _WHERE, "sweeps", least=0, most=1000)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        for kind in KINDS:
+            changed = [name for name in OWN[kind] if getattr(self, name) != getattr(Contact, name)]
+            if kind != self.kind and changed:
+                found = f"{changed[0]} for {self.kind} contact"
+                allowed = ", ".join(("stiffness", "friction", *OWN[self.kind]))
+                raise ModelError(describe(found, where=_WHERE, allowed=allowed, fix=f'leave it out, or kind="{kind}"'))
 
     def touches(self, robot: Robot) -> tuple[Touch, ...]:
         """Return the shapes of a robot that may touch; raise ModelError if there are none, or for unknown names.
