@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Bytecode on disk saves a second at each start of Python, of which the tests have many.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo view test quick test-slow check bench docs clean
 

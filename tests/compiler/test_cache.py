@@ -123,6 +123,7 @@ def test_a_second_process_finds_what_the_first_compiled(folder):
     assert folder.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_many_processes_at_once_leave_one_file_and_no_leftovers(folder):
     processes = [start() for _ in range(8)]
     said = [finish(process) for process in processes]

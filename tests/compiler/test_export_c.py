@@ -175,7 +175,7 @@ def test_robots(name: str, dtype: str, tmp_path: Path) -> None:
 
 
 @needs_gcc
-@pytest.mark.parametrize("piece", [7, 50])
+@pytest.mark.parametrize("piece", [7, pytest.param(50, marks=pytest.mark.slow)])
 def test_a_function_in_pieces_gives_the_same_bits(piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     function = torsor.library.random_tree(5, seed=2).function("inverse_dynamics")
     export_c([function], tmp_path, name="whole")
@@ -300,6 +300,7 @@ def test_a_cpp_program_takes_the_header(program: Path) -> None:
     assert run(program / "main") == ANSWER
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_cmake_builds_and_installs(program: Path) -> None:
     if not shutil.which("cmake"):

@@ -145,7 +145,7 @@ def test_a_platform_without_angles_has_the_bits_of_the_virtual_machine(tmp_path:
 
 
 @needs_node
-@pytest.mark.parametrize("piece", [7, 50])
+@pytest.mark.parametrize("piece", [7, pytest.param(50, marks=pytest.mark.slow)])
 def test_a_function_in_pieces_gives_the_same_bits(piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     function = torsor.library.random_tree(5, seed=2).function("inverse_dynamics")
     values = [np.linspace(-1, 1, 2 * function.numel_in(k)).reshape(2, -1) for k in range(3)]
@@ -319,6 +319,7 @@ def test_numbers_of_a_parametric_robot_are_the_last_input(tmp_path: Path) -> Non
     np.testing.assert_allclose(tau, model.at(p).to(device="casadi").inverse_dynamics(q, v, a), rtol=1e-13)
 
 
+@pytest.mark.slow
 @needs_node
 def test_closed_and_parallel_mechanisms_export_their_own_dynamics(tmp_path: Path) -> None:
     robot = torsor.library.four_bar()

@@ -205,6 +205,7 @@ thread.join()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_forked_while_another_thread_compiles_can_compile():
     environment = os.environ | {"TORSOR_CACHE": "off"}

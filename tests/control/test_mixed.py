@@ -95,7 +95,9 @@ class Errors:
         self.e, self.flow = e, flow
 
 
-@pytest.mark.parametrize("make", [paper_arm, frictional_arm, coupled_arm, elastic_arm_of_six])
+@pytest.mark.parametrize(
+    "make", [paper_arm, frictional_arm, coupled_arm, pytest.param(elastic_arm_of_six, marks=pytest.mark.slow)]
+)
 def test_the_error_equations_hold_in_closed_loop(make) -> None:
     robot = make()
     law = control.mixed(robot, sines(robot.nv - len(robot.elastic)), **gains(robot))
@@ -143,6 +145,7 @@ def test_the_lyapunov_function_decreases_as_in_the_paper(make) -> None:
             last = now
 
 
+@pytest.mark.slow
 def test_the_reference_is_tracked_to_rounding() -> None:
     robot = paper_arm()
     law = control.mixed(robot, sines(3), 30.0, 8.0, 20.0, 40.0)

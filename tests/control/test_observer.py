@@ -28,7 +28,7 @@ def floating() -> torsor.Robot:
     return torsor.library.random_tree(4, 5, ("free", "spherical", "revolute", "prismatic"), extras=False)
 
 
-@pytest.mark.parametrize("make", [arm, torsor.library.elastic_arm, floating])
+@pytest.mark.parametrize("make", [arm, torsor.library.elastic_arm, pytest.param(floating, marks=pytest.mark.slow)])
 def test_it_filters_a_constant_force(make) -> None:
     robot = make()
     gain = np.linspace(20.0, 60.0, robot.nv)

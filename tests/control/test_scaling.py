@@ -131,6 +131,7 @@ def test_the_commands_are_the_motion_along_the_path():
         assert np.abs(commands[:, k] - expected[k]).max() < 1e-8
 
 
+@pytest.mark.slow
 def test_one_joint_takes_the_time_of_the_closed_form():
     robot = torsor.library.planar_chain(1).with_gravity([0.0, 0.0, 0.0])
     inertia = float(robot.mass_matrix([0.0])[0, 0])

@@ -56,6 +56,7 @@ def test_without_noise_the_base_parameters_are_exact() -> None:
     assert found.rms.max() < 1e-9
 
 
+@pytest.mark.slow
 def test_springs_motors_and_common_coordinates() -> None:
     """A random tree with every type of joint and everything that is not among the parameters."""
     robot = torsor.library.random_tree(7, 4)

@@ -170,6 +170,7 @@ def test_gough_stewart_obeys_lagrange() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_delta_obeys_lagrange() -> None:
     robot, rng = made("delta"), np.random.default_rng(5)
     system = Lagrange(12, robot.gravity)
@@ -196,6 +197,7 @@ def test_delta_obeys_lagrange() -> None:
     np.testing.assert_allclose(robot.inverse_dynamics(pose, u, a), expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MOSTLY_SLOW_ROBOTS)
 def test_the_drives_give_what_the_energy_gains(name: str) -> None:
     robot = made(name).with_gravity([1.0, 2.0, -9.0])
@@ -234,6 +236,7 @@ def test_a_wrench_on_the_platform_is_felt_by_the_drives() -> None:
     np.testing.assert_allclose(robot.inverse_jacobian(pose).T @ more, -load, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_of_redundant_drives_the_forces_are_least() -> None:
     single = made("three_rrr")
     legs = [replace(leg, driven=("shoulder", "elbow")) if k == 0 else leg for k, leg in enumerate(single.legs)]
@@ -273,6 +276,7 @@ def test_thin_legs_on_balls_and_on_universal_joints_are_the_same() -> None:
     np.testing.assert_allclose(v[..., 2], 0, atol=1e-12)  # no spin about the leg's line
 
 
+@pytest.mark.slow
 def test_springs_of_universal_joints_are_felt() -> None:
     robot = made("gough_stewart")
     soft = replace(robot, legs=[replace(leg, robot=leg.robot.with_spring("tilt", 30.0)) for leg in robot.legs])
@@ -284,6 +288,7 @@ def test_springs_of_universal_joints_are_felt() -> None:
         np.testing.assert_allclose(found, np.einsum("kij,ki->kj", slopes[:, 1::3], 30.0 * q[:, 1::3]), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_single_precision_and_threads_are_the_robots_own() -> None:
     robot = torsor.library.gough_stewart()
     pose, u, a = motion(robot, 8)

@@ -44,6 +44,7 @@ def walker() -> torsor.Robot:
     return robot.with_loop("rod_pin", "rod_end", "heel", "spherical").with_active(["hip"])
 
 
+@pytest.mark.slow
 def test_a_walker_with_one_motor_follows_it() -> None:
     robot = walker()
     rng = np.random.default_rng(2)
