@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import indices_of, instance_of, real_array, several
 from torsor.errors import ModelError, describe, warn
-from torsor.identification.bases import forces_of, wrenches_of
+from torsor.identification.bases import environment_forces, forces_of, wrenches_of
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.first_look import FirstLook, first_look
 from torsor.identification.logs.log import read
@@ -196,7 +196,9 @@ class Measurements:
             for each in motionless(robot, log):
                 warn(str(each))
         prepared = prepare(robot, logs, settings)
-        return cls(**prepared.samples._asdict(), notes=prepared.notes)
+        found = prepared.samples
+        tau = found.tau - environment_forces(robot, found.q, found.external)
+        return cls(**found._replace(tau=tau)._asdict(), notes=prepared.notes)
 
     def check(self, robot: Robot) -> FirstLook:
         """Return a first look at the samples: what is suspicious in them, and what can be identified from them.

@@ -104,10 +104,10 @@ def identify_segments(
     """Return masses, centres of mass and inertias of the segments of a person, from motion and ground forces.
 
     ``gait`` is a result of ``measured_gait``, or several of the same body. Frames in which motion and forces do not
-    agree at all (``gait.valid``), as where a foot is on no plate, are left out. The prior is the body of the gait, whose
-    masses come from anthropometry; ``spread`` is the relative deviation of its segments from those of the person. The
-    mass of the whole body is that of the gait. ``symmetric`` makes segments of both sides mirror images. ``held_out``
-    is the last fraction of the frames, which is not used, for the residual.
+    agree at all (``gait.valid``), as where a foot is on no plate, are left out. The prior is the body of the gait, with
+    masses of anthropometry; ``spread`` is the relative deviation of its segments from those of the person. The mass of
+    the whole body is that of the gait. ``symmetric`` makes segments of both sides mirror images. ``held_out`` is the
+    last fraction of the frames, which is not used, for the residual.
 
     What the motion does not show stays at the prior, and standard deviations say so: a walk shows legs and trunk, but
     not how the trunk is divided. Errors of the model, such as skin that moves on bones, are in the residual, and bias
