@@ -37,50 +37,65 @@ def motion_of(
     positions = real_array(q, where, "q")
     if positions.ndim != 2 or positions.shape[1] != robot.nq:
         raise ModelError(describe(f"q has shape {positions.shape}", where=where, allowed=f"(samples, {robot.nq})"))
-    joints = list(zip(robot.joints, robot.coordinates, strict=True))
-    turning = [(at.q, at.v) for joint, at in joints if joint.nq != joint.nv]
-    plain = [(at.q, at.v) for joint, at in joints if joint.nq == joint.nv]
-    plain += [(at.q, at.v) for at in robot.motor_coordinates.values()]
-    for inside, _ in turning:
-        four = slice(inside.stop - 4, inside.stop)
-        positions[:, four] = _continuous(positions[:, four], periodic, where)
+    positions = continuous(robot, positions)
+    for four, _, _ in _turning(robot):
+        _check_quaternions(positions[:, four], periodic, where)
     x, dx, ddx = differentiate(t, positions, cutoff, periodic=periodic, where=where)
     v, a = np.zeros((2, len(x), robot.nv))
-    for inside, out in plain:
-        v[:, out], a[:, out] = dx[:, inside], ddx[:, inside]
-    for inside, out in turning:
-        four, three, rest = (
-            slice(inside.stop - 4, inside.stop),
-            slice(out.start, out.start + 3),
-            slice(out.start + 3, out.stop),
-        )
+    plain = [at for joint, at in zip(robot.joints, robot.coordinates, strict=True) if joint.nq == joint.nv]
+    for at in (*plain, *robot.motor_coordinates.values()):
+        v[:, at.v], a[:, at.v] = dx[:, at.q], ddx[:, at.q]
+    for four, three, free in _turning(robot):
         p, dp, ddp = x[:, four], dx[:, four], ddx[:, four]
         square = np.sum(p * p, axis=1, keepdims=True)
         omega = 2 * _product(p, dp) / square
         v[:, three] = omega
         a[:, three] = 2 * (_product(p, ddp) - omega * np.sum(p * dp, axis=1, keepdims=True)) / square
         x[:, four] = p / np.sqrt(square)
-        if rest.stop > rest.start:
-            place = slice(inside.start, inside.stop - 4)
-            v[:, rest] = _back(x[:, four], dx[:, place])
-            a[:, rest] = _back(x[:, four], ddx[:, place]) - np.cross(omega, v[:, rest])
+        if free:
+            place, own = slice(four.start - 3, four.start), slice(three.stop, three.stop + 3)
+            v[:, own] = _back(x[:, four], dx[:, place])
+            a[:, own] = _back(x[:, four], ddx[:, place]) - np.cross(omega, v[:, own])
     return x, v, a
 
 
-def _continuous(p: Array, periodic: bool, where: str) -> Array:
-    """Return quaternions (T, 4) without changes of sign between samples."""
+def continuous(robot: Robot, q: Array) -> Array:
+    """Return positions q (T, nq) whose quaternions do not change their sign from sample to sample.
+
+    Example:
+        >>> robot = torsor.library.quadruped()
+        >>> q = np.stack([robot.neutral(), robot.neutral()])
+        >>> q[1, 3:7] *= -1
+        >>> continuous(robot, q)[1, 3:7].tolist()
+        [0.0, 0.0, 0.0, 1.0]
+    """
+    found = q.copy()
+    for four, _, _ in _turning(robot):
+        flips = np.where(np.sum(q[1:, four] * q[:-1, four], axis=1) < 0, -1.0, 1.0)
+        found[:, four] *= np.concatenate([[1.0], np.cumprod(flips)])[: len(q), None]
+    return found + 0.0
+
+
+def _turning(robot: Robot) -> list[tuple[slice, slice, bool]]:
+    """Return where the quaternions are in q, where their rates are in v, and which belong to free joints."""
+    return [
+        (slice(at.q.stop - 4, at.q.stop), slice(at.v.start, at.v.start + 3), joint.nv == 6)
+        for joint, at in zip(robot.joints, robot.coordinates, strict=True)
+        if joint.nq != joint.nv
+    ]
+
+
+def _check_quaternions(p: Array, periodic: bool, where: str) -> None:
+    """Raise ModelError for quaternions (T, 4) that are none, or have the other sign after a period."""
     lengths = np.linalg.norm(p, axis=1)
-    if not (np.abs(lengths - 1) < UNIT).all():
-        k = int(np.argmax(~(np.abs(lengths - 1) < UNIT)))
+    wrong = ~(np.abs(lengths - 1) < UNIT)
+    if wrong.any():
+        k = int(np.argmax(wrong))
         found = f"the quaternion of sample {k} has the length {lengths[k]:.3g}"
         raise ModelError(describe(found, where=where, allowed="1", fix="check the order of the columns: x, y, z, w"))
-    flips = np.where(np.sum(p[1:] * p[:-1], axis=1) < 0, -1.0, 1.0)
-    signs = np.concatenate([[1.0], np.cumprod(flips)])
-    found = p * signs[:, None]
-    if periodic and float(found[-1] @ found[0]) < 0:
+    if periodic and float(p[-1] @ p[0]) < 0:
         fix = "give two periods, or periodic=False"
         raise ModelError(describe("a quaternion has the other sign after a period", where=where, fix=fix))
-    return found / lengths[:, None]
 
 
 def _product(p: Array, r: Array) -> Array:

@@ -249,7 +249,7 @@ def _read_file(
 
 
 def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str, free: bool) -> str:
-    """Return which signal gives the forces: tau or current; "" where those of a ``free`` base, zero, are all there is."""
+    """Return which signal gives the forces: tau or current; "" where only those of a ``free`` base are known."""
     if free and "current" not in columns:
         return ""
     if ("tau" in columns) == ("current" in columns):

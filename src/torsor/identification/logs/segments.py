@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import LogMap
 from torsor.identification.logs.sampling import SHORTEST, Sampling, cubic, equal_times, linear, sampling_of
-from torsor.identification.motion_rates import motion_of
+from torsor.identification.motion_rates import continuous, motion_of
 from torsor.robot.robot import Robot
 
 
@@ -80,6 +81,7 @@ def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list
         first, count = log.line(int(np.argmin(complete))), int(np.count_nonzero(~complete))
         notes.append(f"{log.source}: {count} rows lack a signal (the first: {first}): left out")
         log = log.kept(complete)
+    log = replace(log, q=continuous(robot, log.q))
     if log.v is not None and log.a is not None:
         whole = Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated, log.external)
         return [_filtered(whole, given)] if len(log) else []
