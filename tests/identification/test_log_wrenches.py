@@ -56,6 +56,7 @@ def _map(**changes):
     return LogMap(**({"columns": columns, "wrenches": {"fl_foot": plate, "hr_foot": sensor}, "cutoff": 60.0} | changes))
 
 
+@pytest.mark.slow
 def test_a_plate_and_a_sensor_give_the_parameters_of_a_walking_robot(robot, log):
     data = Measurements.load(log, robot, _map())
     assert np.abs(data.tau[:, :6]).max() < 1e-3 * np.abs(data.tau).max()

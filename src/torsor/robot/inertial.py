@@ -71,7 +71,7 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows
     robot, exact = kernels.mechanism, kernels.exact
     names, nv = parameter_names(robot), robot.nv
     rng, p = np.random.default_rng(seed), len(names)
-    unknown = _unknown(robot.name, names, among)
+    unknown = _unknown(robot.name, names, among) & ~_undriven(robot)
     count = 4 * p // max(len(rows), 1) + 10
     q = kernels.call("integrate", robot.neutral(), rng.normal(size=(count, nv)))
     v, a = rng.normal(size=(2, count, nv))
@@ -101,6 +101,13 @@ def _unknown(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArr
             raise ModelError(describe(f"no parameter is named {pattern!r}", where=where, allowed=allowed))
         unknown |= named
     return unknown
+
+
+def _undriven(robot: Mechanism) -> NDArray[np.bool_]:
+    """Return which parameters (p,) are rotor inertias and friction of free joints without any: they have no drive."""
+    free = [joint.kind.name == "free" for joint in robot.joints for _ in range(3 * joint.nv)]
+    found = np.concatenate([np.zeros(10 * len(robot.links), dtype=bool), np.array(free, dtype=bool)])
+    return np.asarray(found & (parameters(robot) == 0))
 
 
 def _independent(Y: Array, order: list[int]) -> list[int]:

@@ -1352,8 +1352,9 @@ class Robot(Mechanism, Viewable):
         Parameters that no motion can distinguish are regrouped with those of the parent links by rules (Gautier and
         Khalil 1990), and checked numerically: a QR decomposition of the regressor over many random motions finds the
         dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
-        are not regrouped. ``measured`` names the coordinates whose forces are known (all by default): those of a free
-        base alone show all parameters of the links (Ayusawa, Venture and Nakamura 2014), but no friction of joints.
+        are not regrouped, nor are rotor inertias and friction of a free base, which has none. ``measured`` names the
+        coordinates whose forces are known (all by default): those of a free base alone show all parameters of the links
+        (Ayusawa, Venture and Nakamura 2014), but no friction of joints.
 
         Example:
             >>> found = torsor.library.planar_chain(2).without_friction().base_parameters()
