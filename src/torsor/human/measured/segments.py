@@ -4,12 +4,14 @@
 
 The muscles do not enter. The estimate is the most probable one, with tables of anthropometry as prior,
 
-    minimise  sum of ((Y pi - J^T w) / noise)^2 / (2 s) + sum over segments of d(P, P0) / (4 spread^2)
+    minimise  sum of ((Y pi - J^T w) / noise)^2 / (2 s) + sum over segments of d(P, P0) / spread^2
     d(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4       (Lee, Wensing and Park 2020)
 
-over positive definite pseudo-inertias P of all segments. A body k times as heavy has d = 2 (k - 1)^2 to second order:
-``spread`` is the relative deviation of the tables. Residuals are correlated in time: s frames in a row count as one, s
-being the sum of their autocorrelation. Venture, Ayusawa and Nakamura 2008; Ayusawa, Venture and Nakamura 2014.
+over positive definite pseudo-inertias P of all segments. With P = L (1 + E) L^T near P0 = L L^T, d is half the sum of
+squares of E to second order: masses, moments and inertias have the relative deviation ``spread``, all others open.
+Residuals are correlated in time: s frames in a row count as one, s being the sum of their autocorrelation.
+
+Venture, Ayusawa and Nakamura 2008; Ayusawa, Venture and Nakamura 2014.
 """
 
 from collections.abc import Sequence
@@ -126,7 +128,7 @@ def identify_segments(
         found = f"{count} frames in which motion and forces agree"
         raise ModelError(describe(found, where=gaits[0].source, fix="record longer, with both feet on plates"))
     alike = _alike(tree) if flag(symmetric, WHERE, "symmetric") else np.zeros((0, len(tree.parameters())))
-    pi, gamma = tree.parameters(), 1 / (4 * spread**2)
+    pi, gamma = tree.parameters(), spread**-2
     unknown = np.isin(np.arange(len(pi)), columns)
     prior = Prior(pi, columns, unknown, len(tree.links))
     for _ in range(ITERATIONS):
