@@ -25,7 +25,7 @@ from torsor.checks import flag, instance_of, number, positive, several
 from torsor.dynamics import parameter_basis
 from torsor.errors import ModelError, describe, listing
 from torsor.human.measured.gait import MeasuredGait
-from torsor.human.measured.inverse_dynamics import residual_wrench
+from torsor.human.measured.inverse_dynamics import CUTOFF, residual_wrench
 from torsor.human.measured.skeleton import Skeleton
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.physical import EXACT, Estimate, Prior, nearest_physical
@@ -34,6 +34,7 @@ from torsor.robot.robot import Robot
 
 WHERE = "segments"
 CHUNK = 200  # frames at a time
+EDGE = 1 / CUTOFF  # s at both ends of a recording, where accelerations are poor
 ITERATIONS = 6  # of noise and estimate
 ALIKE = 1e-3  # relative difference of left and right, where they are symmetric
 UNITS = np.array(parameter_basis())
@@ -106,14 +107,14 @@ def identify_segments(
     """Return masses, centres of mass and inertias of the segments of a person, from motion and ground forces.
 
     ``gait`` is a result of ``measured_gait``, or several of the same body. Frames in which motion and forces do not
-    agree at all (``gait.valid``), as where a foot is on no plate, are left out. The prior is the body of the gait, with
+    agree at all (``gait.valid``), as where a foot is on no plate, and 0.17 s at both ends are left out. The prior is the body of the gait, with
     masses of anthropometry; ``spread`` is the relative deviation of its segments from those of the person. The mass of
     the whole body is that of the gait. ``symmetric`` makes segments of both sides mirror images. ``held_out`` is the
     last fraction of the frames, which is not used, for the residual.
 
     What the motion does not show stays at the prior, and standard deviations say so: a walk shows legs and trunk, but
-    not how the trunk is divided. Errors of the model, such as skin that moves on bones, are in the residual, and bias
-    the estimate by more than the deviations say where they repeat from stride to stride.
+    not how the trunk is divided. Deviations do not know of errors that repeat: skin that moves on bones, joints in other
+    places, noise of accelerations, which makes segments with few markers look lighter and their neighbours heavier.
     """
     gaits = [
         instance_of(each, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for each in several(gait)
@@ -194,7 +195,8 @@ def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
     q, v, a = body.states(own.q, own.v, own.a) if isinstance(body, Skeleton) else (own.q, own.v, own.a)
     heavy = [10 * k + n for k, link in enumerate(tree.links) if link.mass > 0 for n in range(10)]
     stretches = []
-    for first, last in runs(gait.valid):
+    inside = (own.times > own.times[0] + EDGE) & (own.times < own.times[-1] - EDGE)
+    for first, last in runs(np.asarray(gait.valid & inside)):
         parts = []
         for k in range(first, last + 1, CHUNK):
             some = slice(k, min(k + CHUNK, last + 1))
