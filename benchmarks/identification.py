@@ -157,8 +157,9 @@ def gymnast(seed: int) -> tuple[Markers, GroundForces, torsor.Robot]:
             lower, upper = max(body.lower[k], -0.5), min(body.upper[k], 0.5)
             waves = sum(np.sin(rng.uniform(1.0, 6.0) * t + rng.uniform(0, 6)) for _ in range(3)) / 3
             q[:, k] = (lower + upper) / 2 + 0.9 * (upper - lower) / 2 * waves
-    parts = "ASI PSI TH1 KNE KNM SH1 ANK MMAL HEE TOE MT5 SHO UPA ELB ELM FRA WRA WRB".split()
-    sites = marker_set(body, [*(side + part for part in parts for side in "RL"), "C7", "CLAV", "STRN", "T10"])
+    legs = ("ASI", "PSI", "TH1", "KNE", "KNM", "SH1", "ANK", "MMAL", "HEE", "TOE", "MT5")
+    arms = ("SHO", "UPA", "ELB", "ELM", "FRA", "WRA", "WRB")
+    sites = marker_set(body, [*(side + part for part in legs + arms for side in "RL"), "C7", "CLAV", "STRN", "T10"])
     exact = marker_paths(body, sites, t, q)
     seen = Markers(exact.names, t, exact.positions + 1e-3 * rng.normal(size=exact.positions.shape), axes=HUMAN)
     _, v, a = differentiate(t, q, 40.0)
@@ -174,26 +175,21 @@ def gymnast(seed: int) -> tuple[Markers, GroundForces, torsor.Robot]:
 
 def people(folder: Path | None) -> None:
     """Print errors of the masses of simulated people, and the residual of a man who walks on frames not used."""
-    errors: dict[str, list[float]] = {"tables": [], "identified": [], "deviations": []}
+    warnings.simplefilter("ignore")
+    errors = []  # (people, limbs, 3): of the tables, of the estimate, of the estimate over its deviation
     for seed in range(5):
         markers, forces, person = gymnast(seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = identify_segments(measured_gait(markers, forces, mass=80.0, height=1.80))
+        found = identify_segments(measured_gait(markers, forces, mass=80.0, height=1.80))
         true = {link.name: link.mass for link in person.links}
-        for name in LIMBS:
-            given, value, deviation = found.masses[name]
-            errors["tables"].append(given / true[name] - 1)
-            errors["identified"].append(value / true[name] - 1)
-            errors["deviations"].append((value - true[name]) / deviation)
+        rows = [(true[name], *found.masses[name]) for name in LIMBS]
+        errors.append(
+            [(given / own - 1, value / own - 1, (value - own) / spread) for own, given, value, spread in rows]
+        )
         force, moment = (f"{x:.1f} before, {y:.1f} after" for x, y in zip(found.before, found.after, strict=True))
         print(f"simulated person {seed}, residual of frames not used: {force} (N); {moment} (N m)")
-    before, after, own = (float(np.sqrt(np.mean(np.square(each)))) for each in errors.values())
-    print(
-        f"masses of limbs of simulated people, RMS: tables {100 * before:.1f} %, identified {100 * after:.1f} %, ",
-        end="",
-    )
-    print(f"{own:.2f} of the stated deviations")
+    for k, name in enumerate(LIMBS):
+        given, after, own = np.sqrt(np.mean(np.square(errors), axis=0))[k]
+        print(f"{name}, RMS: tables {100 * given:.1f} %, identified {100 * after:.1f} %, {own:.1f} deviations")
     if folder is not None:
         markers, forces = (load(folder / name) for name in ("markers_walk.trc", "grf_walk.mot"))
         print(identify_segments(measured_gait(markers.markers, forces.forces, mass=85.3, height=1.80)))

@@ -197,8 +197,8 @@ class Identified(Result, Viewable):
             True
         """
         loads = None if external is None else np.asarray(external, dtype=float)
-        motion = (np.asarray(each, dtype=float) for each in (q, v, a))
-        model = Model(self.prior, self.base, *motion, external=loads)
+        q, v, a = (np.asarray(each, dtype=float) for each in (q, v, a))
+        model = Model(self.prior, self.base, q, v, a, external=loads)
         found = np.asarray(model.known + model.Y @ self.values)
         if self.drives is None:
             return found
@@ -258,7 +258,7 @@ class Identified(Result, Viewable):
         tables = [parameter_table(title, zip(self.names, *values, strict=True), self.undetermined)]
         if self.drives is not None:
             tables.append(drive_table(self.drives))
-        measured = self._counted.any(axis=0)
+        measured: Flags = np.asarray(self._counted.any(axis=0))
         sizes = (self.rms[measured], self.relative_residuals[measured], self.r_squared[measured])
         names = [name for name, known in zip(self.prior.coordinate_names, measured, strict=True) if known]
         residuals = zip(names, *sizes, strict=True)

@@ -107,14 +107,14 @@ def identify_segments(
     """Return masses, centres of mass and inertias of the segments of a person, from motion and ground forces.
 
     ``gait`` is a result of ``measured_gait``, or several of the same body. Frames in which motion and forces do not
-    agree at all (``gait.valid``), as where a foot is on no plate, and 0.17 s at both ends are left out. The prior is the body of the gait, with
-    masses of anthropometry; ``spread`` is the relative deviation of its segments from those of the person. The mass of
-    the whole body is that of the gait. ``symmetric`` makes segments of both sides mirror images. ``held_out`` is the
-    last fraction of the frames, which is not used, for the residual.
+    agree at all (``gait.valid``), as where a foot is on no plate, and 0.17 s at both ends are left out. The prior is
+    the body of the gait, with masses of anthropometry; ``spread`` is the relative deviation of its segments from those
+    of the person. The mass of the whole body is that of the gait. ``symmetric`` makes segments of both sides mirror
+    images. ``held_out`` is the last fraction of the frames, which is not used, for the residual.
 
     What the motion does not show stays at the prior, and standard deviations say so: a walk shows legs and trunk, but
-    not how the trunk is divided. Deviations do not know of errors that repeat: skin that moves on bones, joints in other
-    places, noise of accelerations, which makes segments with few markers look lighter and their neighbours heavier.
+    not how the trunk is divided. Deviations do not know of errors that repeat: skin that moves on bones, joints in
+    other places, noise of accelerations, which makes segments with few markers look lighter, their neighbours heavier.
     """
     gaits = [
         instance_of(each, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for each in several(gait)
@@ -226,7 +226,7 @@ def _stacked(x: Array, scale: Array) -> Array:
 
 def _triangle(rows: list[Array]) -> tuple[Array, Array]:
     """Return R and y of few rows with the same squares as all rows [Y, y]."""
-    R = np.linalg.qr(np.concatenate(rows), mode="r")
+    R = np.asarray(np.linalg.qr(np.concatenate(rows), mode="r"))
     return R[:, :-1], R[:, -1]
 
 

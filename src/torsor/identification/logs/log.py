@@ -118,7 +118,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     if not look:
         for base in bases.values():
             check_increasing(base.times[np.isfinite(base.times)], base.lines[np.isfinite(base.times)], base.source)
-    force = _force(columns, drives, given, where, free=not driven and known.any())
+    force = _force(columns, drives, given, where, free=not driven and bool(known.any()))
     main = bases["q"]
     on_main = {name: _at_main(found[name], bases[name], main) for name in found}
     forces = np.zeros((len(main.times), robot.nv))

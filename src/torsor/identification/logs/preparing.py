@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,8 @@ class Samples(NamedTuple):
 
     def every(self, step: int) -> Samples:
         """Return every so many samples."""
-        return Samples(*(None if x is None else x[::step] for x in self))
+        cut: dict[str, Any] = {name: None if x is None else x[::step] for name, x in self._asdict().items()}
+        return Samples(**cut)
 
 
 class Prepared(NamedTuple):

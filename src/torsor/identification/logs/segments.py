@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,8 @@ class Segment(NamedTuple):
     def until(self, count: int) -> Segment:
         """Return the first ``count`` samples."""
         names = ("times", "q", "v", "a", "tau", "saturated", "external")
-        return self._replace(**{name: None if (x := getattr(self, name)) is None else x[:count] for name in names})
+        cut: dict[str, Any] = {name: None if (x := getattr(self, name)) is None else x[:count] for name in names}
+        return self._replace(**cut)
 
     def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
         """Return q, v and a (T, n): as measured, or differentiated with a cutoff (Hz)."""
