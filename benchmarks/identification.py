@@ -1,22 +1,28 @@
-"""Measure identification: coverage of intervals, bias, masses, the time from a log, and the Staubli TX40.
+"""Measure identification: coverage of intervals, bias, masses, the time from a log, free bases, people, a TX40.
 
-    python benchmarks/identification.py [--repeats 200] [--tx40 FOLDER]
+    python benchmarks/identification.py [--repeats 200] [--tx40 FOLDER] [--walk FOLDER]
 
-FOLDER has the recording of a TX40 that figaroh-examples publishes: tx40.urdf, pos_read_data.csv, curr_data.csv.
+FOLDER has the recording of a TX40 that figaroh-examples publishes: tx40.urdf, pos_read_data.csv, curr_data.csv; and of
+a man who walks, that of OpenSim Moco's example3DWalking: markers_walk.trc, grf_walk.mot.
 """
 
 import argparse
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 
 import torsor
-from torsor.identification import Measurements, excite, identify_masses, output_error
+from torsor.human.measured import identify_segments, marker_paths, marker_set, measured_gait
+from torsor.identification import Measurements, differentiate, excite, identify_masses, output_error
+from torsor.recordings import GroundForces, Markers, load
+from torsor.recordings.axes import HUMAN
 
 CHAIN = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
 T = np.arange(8000) * 1e-3
+LIMBS = [f"right_{name}" for name in ("thigh", "shank", "foot", "upper_arm", "forearm")]
 CASES = {"torque noise": (0.0, 10.0, None), "2e-5 rad": (2e-5, 30.0, 20.0), "1e-4 rad": (1e-4, 10.0, 20.0)}
 
 
@@ -111,6 +117,84 @@ def log_to_result() -> None:
                     print(f"60 s at 1 kHz, 6 joints, friction={friction!r}: {whole:.1f} s (reading {read:.1f} s)")
 
 
+def free_base(repeats: int) -> None:
+    """Print coverage and errors of a quadruped from wrenches at its feet and trunk, without and with joint torques."""
+    robot, rng = torsor.library.quadruped(), np.random.default_rng(0)
+    q = robot.integrate(robot.neutral(), rng.normal(size=(1000, robot.nv)))
+    v, a = rng.normal(size=(2, 1000, robot.nv))
+    trunk = robot.inverse_dynamics(q, v, a)[:, :6]
+    size = 0.05 * np.sqrt(np.mean(trunk**2, axis=0))
+    tau = robot.inverse_dynamics(q, v, a)[:, 6:]
+    for name, joints in (("wrenches alone", False), ("wrenches and torques", True)):
+        inside, masses = [], []
+        for _ in range(repeats):
+            noisy = trunk + size * rng.normal(size=trunk.shape)
+            torques = tau + 0.05 * np.sqrt(np.mean(tau**2, axis=0)) * rng.normal(size=tau.shape) if joints else None
+            data = Measurements.of(robot, q, v, a, torques, external={"trunk": noisy})
+            found = torsor.identify(robot, data, noise="white")
+            inside.append(np.mean(np.abs(found.values - found.base.values) < 1.96 * found.deviations))
+            masses.append(abs(found.values[0] / found.base.values[0] - 1))
+        text = f"coverage {100 * np.mean(inside):.1f} %, total mass {100 * np.mean(masses):.2f} % wrong"
+        print(f"quadruped, 1000 samples, 5 % noise, {name}: {text}")
+
+
+def gymnast(seed: int) -> tuple[Markers, GroundForces, torsor.Robot]:
+    """Return markers (1 mm of noise) and ground forces (2 N, 2 mm) of 10 s of gymnastics, and the person.
+
+    The segments deviate from the tables by 10 %, each on both sides alike.
+    """
+    rng, body = np.random.default_rng(seed), torsor.library.human(1.80, 80.0)
+    pi, factors = body.parameters(), dict[str, float]()
+    for k, link in enumerate(body.links):
+        name = link.name.removeprefix("left_").removeprefix("right_")
+        pi[10 * k : 10 * k + 10] *= factors.setdefault(name, 1 + 0.1 * rng.normal())
+    pi[: 10 * len(body.links)] *= body.mass / pi[: 10 * len(body.links) : 10].sum()
+    person = body.with_parameters(pi)
+    t, names = np.arange(1000) / 100, list(body.coordinate_names)
+    q = np.zeros((len(t), body.nv))
+    for k, name in enumerate(names):
+        if not any(part in name for part in ("clavicle", "wrist", "neck", "head", "pronation", "toe", "spine")):
+            lower, upper = max(body.lower[k], -0.5), min(body.upper[k], 0.5)
+            waves = sum(np.sin(rng.uniform(1.0, 6.0) * t + rng.uniform(0, 6)) for _ in range(3)) / 3
+            q[:, k] = (lower + upper) / 2 + 0.9 * (upper - lower) / 2 * waves
+    legs = ("ASI", "PSI", "TH1", "KNE", "KNM", "SH1", "ANK", "MMAL", "HEE", "TOE", "MT5")
+    arms = ("SHO", "UPA", "ELB", "ELM", "FRA", "WRA", "WRB")
+    sites = marker_set(body, [*(side + part for part in legs + arms for side in "RL"), "C7", "CLAV", "STRN", "T10"])
+    exact = marker_paths(body, sites, t, q)
+    seen = Markers(exact.names, t, exact.positions + 1e-3 * rng.normal(size=exact.positions.shape), axes=HUMAN)
+    _, v, a = differentiate(t, q, 40.0)
+    J = person.jacobian(q, "right_foot", axes="world")[:, :, :6]
+    wrench = np.linalg.solve(np.swapaxes(J, 1, 2), person.inverse_dynamics(q, v, a)[:, :6, None])[..., 0]
+    moment, force = wrench[:, :3], wrench[:, 3:]  # about the origin of the laboratory
+    centre = np.stack([moment[:, 2], 0 * t, -moment[:, 0]], axis=1) / force[:, 1:2]
+    left = moment - np.cross(centre, force)
+    noise = 2.0 * rng.normal(size=force.shape), 2e-3 * rng.normal(size=force.shape) * [1.0, 0.0, 1.0]
+    feet = [np.stack([each, 0 * each], axis=1) for each in (force + noise[0], centre + noise[1], left)]
+    return seen, GroundForces(["right", "left"], t, *feet, axes=HUMAN), person
+
+
+def people(folder: Path | None) -> None:
+    """Print errors of the masses of simulated people, and the residual of a man who walks on frames not used."""
+    warnings.simplefilter("ignore")
+    errors = []  # (people, limbs, 3): of the tables, of the estimate, of the estimate over its deviation
+    for seed in range(5):
+        markers, forces, person = gymnast(seed)
+        found = identify_segments(measured_gait(markers, forces, mass=80.0, height=1.80))
+        true = {link.name: link.mass for link in person.links}
+        rows = [(true[name], *found.masses[name]) for name in LIMBS]
+        errors.append(
+            [(given / own - 1, value / own - 1, (value - own) / spread) for own, given, value, spread in rows]
+        )
+        force, moment = (f"{x:.1f} before, {y:.1f} after" for x, y in zip(found.before, found.after, strict=True))
+        print(f"simulated person {seed}, residual of frames not used: {force} (N); {moment} (N m)")
+    for k, name in enumerate(LIMBS):
+        given, after, own = np.sqrt(np.mean(np.square(errors), axis=0))[k]
+        print(f"{name}, RMS: tables {100 * given:.1f} %, identified {100 * after:.1f} %, {own:.1f} deviations")
+    if folder is not None:
+        markers, forces = (load(folder / name) for name in ("markers_walk.trc", "grf_walk.mot"))
+        print(identify_segments(measured_gait(markers.markers, forces.forces, mass=85.3, height=1.80)))
+
+
 def tx40(folder: Path) -> None:
     """Print the relative error of predicted forces on the last third of the motion of a TX40, which is not used."""
     robot = torsor.load(folder / "tx40.urdf")
@@ -135,9 +219,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--tx40", type=Path)
+    parser.add_argument("--walk", type=Path)
     arguments = parser.parse_args()
     if arguments.tx40 is not None:
         tx40(arguments.tx40)
+    free_base(arguments.repeats // 4)
+    people(arguments.walk)
     log_to_result()
     masses()
     bias()

@@ -67,12 +67,12 @@ def identify_gravity(
     through = Filter.of(samples, bandwidth, robot.name)
     base = robot.base_parameters(among=among)
     motion = samples.q, samples.v, samples.a
-    model = Model(robot, base, *motion)
+    model = Model(robot, base, *motion, external=samples.external)
     equations = equations_of(model, samples, through, still)
     # Regressors (N, nv, p) without gravity, and of each of its components; forces of springs and motors are subtracted.
     none = robot.with_gravity([0.0, 0.0, 0.0]).regressor(*motion)
     along = [through(robot.with_gravity(axis).regressor(*motion) - none) for axis in np.eye(3)]
-    other = robot.inverse_dynamics(*motion) - robot.regressor(*motion) @ robot.parameters()
+    other = robot.inverse_dynamics(*motion, samples.external) - robot.regressor(*motion) @ robot.parameters()
     without, rest = through(none), through(samples.tau - other)
     pi, g = robot.parameters(), np.array(robot.gravity, dtype=float)
     for _ in range(STEPS):

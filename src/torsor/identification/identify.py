@@ -53,7 +53,9 @@ def identify(
     with *, as in ``base_parameters``); the others are taken from the robot. ``data`` are ``Measurements``, a
     ``Trajectory``, or a tuple (q, v, a, tau). The forces of springs, motors and known parameters are subtracted from
     tau; the rest is Y pi, solved by weighted least squares with the noise of each coordinate estimated too (Gautier's
-    IDIM-WLS).
+    IDIM-WLS). Known wrenches of the environment (``external`` of the measurements) are added to tau as J^T w. Where the
+    forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that the others
+    show.
 
     Coulomb friction has the sign of the velocity, which is noise near rest: forces of a coordinate that moves slower
     than the fraction ``still`` of its greatest speed are excluded if its friction is unknown and not ``smooth``.
@@ -107,12 +109,12 @@ def identify(
     settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
     samples = measurements_of(robot, data)
     robot = robot.to(dtype="float64")
-    base = robot.base_parameters(among=among)
+    base = robot.base_parameters(among=among, measured=_measured(robot, samples))
     if not len(base):
         raise ModelError(describe("no motion excites any of the parameters", where=where))
     warmth, mean = warmth_of(temperature, samples.tau.shape, None, where)
     used, unseen = _split(samples, held_out)
-    model = Model(robot, base, used.q, used.v, used.a, warmth[: len(used)])
+    model = Model(robot, base, used.q, used.v, used.a, warmth[: len(used)], used.external)
     reference = None if instruments is None else _reference(model, instruments, len(samples))
     through = Filter.of(used, bandwidth, where)
     equations = equations_of(model, used, through, still)
@@ -143,13 +145,14 @@ def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measur
     count = round((1 - held_out) * len(samples))
     if held_out == 0 or not 0 < count < len(samples):
         return samples, None
-    return _part(samples, slice(0, count)), _part(samples, slice(count, len(samples)))
+    return samples.part(slice(0, count)), samples.part(slice(count, len(samples)))
 
 
-def _part(samples: Measurements, own: slice) -> Measurements:
-    weights = None if samples.weights is None else samples.weights[own]
-    times = None if samples.times is None else samples.times[own]
-    return Measurements(samples.q[own], samples.v[own], samples.a[own], samples.tau[own], weights, times)
+def _measured(robot: Robot, samples: Measurements) -> list[str] | None:
+    """Return the coordinates whose forces were measured; None for all of them."""
+    if samples.weights is None or samples.weights.any(axis=0).all():
+        return None
+    return [name for name, own in zip(robot.coordinate_names, samples.weights.T, strict=True) if own.any()]
 
 
 def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Model:

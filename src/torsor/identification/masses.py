@@ -83,7 +83,7 @@ def identify_masses(
     weightless = [link.name for link in robot.links if not link.mass > 0]
     if weightless:
         raise ModelError(describe(f"link {weightless[0]!r} has no mass", where=where, allowed="shapes of all links"))
-    model = Model(robot, _unknowns(robot), samples.q, samples.v, samples.a)
+    model = Model(robot, _unknowns(robot), samples.q, samples.v, samples.a, external=samples.external)
     equations = equations_of(model, samples, through, still)
     rubs = equations.Y[..., 10 * count :]
     parts = equations.Y[..., : 10 * count].reshape(*rubs.shape[:2], count, 10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import instance_of, real_array, several
+from torsor.checks import indices_of, instance_of, real_array, several
 from torsor.errors import ModelError, describe, warn
+from torsor.identification.bases import environment_forces, forces_of, wrenches_of
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.first_look import FirstLook, first_look
 from torsor.identification.logs.log import read
@@ -21,6 +22,7 @@ from torsor.identification.logs.log_map import LogMap
 from torsor.identification.logs.own_columns import own_map
 from torsor.identification.logs.preparing import prepare
 from torsor.identification.logs.signal_checks import motionless
+from torsor.identification.motion_rates import motion_of
 from torsor.identification.units import check_radians
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -32,7 +34,9 @@ class Measurements:
 
     Samples may have any order and come from several motions. ``weights`` (N, nv) weight the forces of a coordinate
     relative to each other: 1 by default, and 0 excludes a force, for example of a saturated drive. ``times`` (N,) are
-    for figures only. ``notes`` say what ``load`` did to a log. Leading axes are flattened into samples.
+    for figures only. ``notes`` say what ``load`` did to a log. ``external`` (N, L, 6) are known wrenches of the
+    environment on the links, as in ``inverse_dynamics``. Leading axes are flattened into samples. Where forces of some
+    coordinates were not measured, ``Measurements.of`` says so.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -48,6 +52,7 @@ class Measurements:
     weights: Array | None = None
     times: Array | None = None
     notes: tuple[str, ...] = ()
+    external: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("q", "v", "a", "tau"):
@@ -77,24 +82,74 @@ class Measurements:
                 allowed = f"one for each of {len(self)} samples"
                 raise ModelError(describe(f"{len(times)} times", where="measurements", allowed=allowed))
             object.__setattr__(self, "times", times)
+        if self.external is not None:
+            object.__setattr__(self, "external", _external(self.external, len(self)))
 
     def __len__(self) -> int:
         return len(self.tau)
 
+    def part(self, own: slice) -> Measurements:
+        """Return some of the samples.
+
+        Example:
+            >>> len(Measurements(*np.zeros((4, 9, 2))).part(slice(0, 5)))
+            5
+        """
+        names = ("q", "v", "a", "tau", "weights", "times", "external")
+        cut: dict[str, Any] = {name: None if (x := getattr(self, name)) is None else x[own] for name in names}
+        return Measurements(**cut, notes=self.notes)
+
+    @classmethod
+    def of(
+        cls,
+        robot: Robot,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        external: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        measured: Sequence[str] | None = None,
+        times: ArrayLike | None = None,
+    ) -> Measurements:
+        """Return samples of a robot on which wrenches of the environment act, or of which some forces are unknown.
+
+        ``external`` are wrenches (N, L, 6) as in ``inverse_dynamics``, or {link or frame: (N, 6)}: moment (N m) and
+        force (N) at its origin, in its axes. ``measured`` names the coordinates whose forces ``tau`` (N, nv) has;
+        numbers of the others do not matter and may be NaN. The six coordinates of a free base have no drive: their
+        forces are zero, are always known, and may be left out of tau (N, nv - 6). Without tau nothing else is known:
+        enough for all inertial parameters of the links (Ayusawa, Venture and Nakamura 2014).
+
+        Example:
+            >>> robot, rng = torsor.library.quadruped(), np.random.default_rng(0)
+            >>> q = robot.integrate(robot.neutral(), rng.normal(size=(9, 18)))
+            >>> v, a = rng.normal(size=(2, 9, 18))
+            >>> data = Measurements.of(robot, q, v, a, external={"fl_foot": rng.normal(size=(9, 6))})
+            >>> data.weights[0].tolist() == [1.0] * 6 + [0.0] * 12
+            True
+        """
+        instance_of(robot, Robot, "measurements", "robot")
+        positions = _samples(q, "q")
+        at = None if measured is None else indices_of(measured, robot.coordinate_names, f"{robot.name}: measured")
+        forces, weights = forces_of(robot, len(positions), tau, at)
+        sample_times = None if times is None else real_array(times, "measurements", "times")
+        known = None if (weights > 0).all() else weights
+        made = cls(positions, _samples(v, "v"), _samples(a, "a"), forces, known, sample_times)
+        measurements_of(robot, made)
+        return made if external is None else replace(made, external=wrenches_of(robot, positions, external))
+
     @classmethod
     def from_trajectory(cls, trajectory: Trajectory) -> Measurements:
-        """Return the samples of all rollouts of a simulation; it must have no external wrenches.
+        """Return the samples of all rollouts of a simulation, with its external wrenches.
 
         Example:
             >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
             >>> len(Measurements.from_trajectory(fall))
             501
         """
-        if trajectory.external is not None and np.any(trajectory.external):
-            fix = "measure without a load, or add it to the robot with with_payload"
-            raise ModelError(describe("external wrenches act", where=trajectory.robot.name, fix=fix))
         times = np.broadcast_to(trajectory.times, trajectory.tau.shape[:-1]).ravel()
-        return cls(trajectory.q, trajectory.v, trajectory.a, trajectory.tau, times=times)
+        external = trajectory.external if np.any(trajectory.external) else None
+        return cls(trajectory.q, trajectory.v, trajectory.a, trajectory.tau, times=times, external=external)
 
     @classmethod
     def load(
@@ -141,7 +196,9 @@ class Measurements:
             for each in motionless(robot, log):
                 warn(str(each))
         prepared = prepare(robot, logs, settings)
-        return cls(**prepared.samples._asdict(), notes=prepared.notes)
+        found = prepared.samples
+        tau = found.tau - environment_forces(robot, found.q, found.external)
+        return cls(**found._replace(tau=tau)._asdict(), notes=prepared.notes)
 
     def check(self, robot: Robot) -> FirstLook:
         """Return a first look at the samples: what is suspicious in them, and what can be identified from them.
@@ -163,14 +220,23 @@ class Measurements:
 
     @classmethod
     def from_positions(
-        cls, t: ArrayLike, q: ArrayLike, tau: ArrayLike, cutoff: float, *, periodic: bool = False, trim: bool = True
+        cls,
+        t: ArrayLike,
+        q: ArrayLike,
+        tau: ArrayLike,
+        cutoff: float,
+        *,
+        periodic: bool = False,
+        trim: bool = True,
+        robot: Robot | None = None,
     ) -> Measurements:
         """Return samples from positions q (N, n) and forces tau (N, n) at equally spaced times t (N,), in s.
 
         Velocities and accelerations come from ``differentiate``: a zero-phase filter with a ``cutoff`` in Hz of about
         five to ten times the highest frequency of the motion. ``trim`` removes the samples within 1 / cutoff of the
         ends, where the derivatives are inaccurate, unless the motion is ``periodic``. The forces are not filtered:
-        their noise averages out, and the discontinuities of friction stay in place.
+        their noise averages out, and the discontinuities of friction stay in place. Where positions are quaternions, as
+        those of a free base, give the ``robot``: its v and a are in its own axes.
 
         Example:
             >>> t = np.arange(1000) * 2e-3
@@ -180,11 +246,15 @@ class Measurements:
             (950, True)
         """
         forces = real_array(tau, "Measurements.from_positions", "tau")
-        filtered, v, a = differentiate(t, q, cutoff, periodic=periodic, where="Measurements.from_positions")
-        if forces.shape != filtered.shape:
-            found = f"q has shape {filtered.shape} and tau {forces.shape}"
-            fix = "give v and a yourself where positions are quaternions: Measurements(q, v, a, tau)"
-            raise ModelError(describe(found, where="Measurements.from_positions", allowed="the same", fix=fix))
+        where = "Measurements.from_positions"
+        if robot is None:
+            filtered, v, a = differentiate(t, q, cutoff, periodic=periodic, where=where)
+        else:
+            filtered, v, a = motion_of(robot, t, q, cutoff, periodic=periodic, where=where)
+        if forces.shape != v.shape:
+            found = f"velocities have shape {v.shape} and tau {forces.shape}"
+            fix = "give robot=, where positions are quaternions"
+            raise ModelError(describe(found, where=where, allowed="the same", fix=fix))
         times = real_array(t, "Measurements.from_positions", "t")
         ends = 0 if periodic or not trim else int(np.ceil(1 / (cutoff * (times[1] - times[0])) - 1e-9))
         if 2 * ends >= len(times):
@@ -210,6 +280,18 @@ def _samples(value: Any, name: str) -> Array:
     return array
 
 
+def _external(value: Any, count: int) -> Array:
+    """Return wrenches (N, L, 6) from (..., L, 6); which links there are is checked with the robot."""
+    if isinstance(value, Mapping):
+        fix = "Measurements.of(robot, q, v, a, tau, external={...}), which knows the links"
+        raise ModelError(describe("external has names", where="measurements", allowed="(samples, links, 6)", fix=fix))
+    array = real_array(value, "measurements", "external")
+    if array.ndim < 3 or array.shape[-1] != 6 or math.prod(array.shape[:-2]) != count:
+        allowed = f"({count} samples, links, 6)"
+        raise ModelError(describe(f"external has shape {array.shape}", where="measurements", allowed=allowed))
+    return array.reshape(count, *array.shape[-2:])
+
+
 def measurements_of(robot: Robot, data: Any) -> Measurements:
     """Return measurements of a robot from ``Measurements``, a ``Trajectory`` or a tuple (q, v, a, tau).
 
@@ -230,5 +312,7 @@ def measurements_of(robot: Robot, data: Any) -> Measurements:
         found = getattr(data, name).shape[1]
         if found != size:
             raise ModelError(describe(f"{name} has {found} columns", where=robot.name, allowed=str(size)))
+    if data.external is not None:
+        wrenches_of(robot, data.q, data.external)
     check_radians(robot, data.q, data.v)
     return data

@@ -23,7 +23,8 @@ LARGEST = 1e100  # of forces, N m and N: sums of squares stay finite
 class Model:
     """A robot with its base parameters along a motion q (N, nq), v, a (N, nv).
 
-    ``warmth`` (N, nv) is the temperature of its drives, above the mean; none is zero.
+    ``warmth`` (N, nv) is the temperature of its drives, above the mean; none is zero. ``external`` (N, L, 6) are
+    wrenches of the environment.
     """
 
     robot: Robot
@@ -32,6 +33,7 @@ class Model:
     v: Array
     a: Array
     warmth: Array | None = None
+    external: Array | None = None
 
     @cached_property
     def _regressor(self) -> Array:
@@ -46,9 +48,10 @@ class Model:
 
     @cached_property
     def known(self) -> Array:
-        """The forces (N, nv) of springs, motors and known parameters."""
+        """The forces (N, nv) of springs, motors and known parameters, less those of the environment."""
         prior = np.where(self.base.unknown, self.robot.parameters(), 0.0)
-        return np.asarray(self.robot.inverse_dynamics(self.q, self.v, self.a) - self._regressor @ prior)
+        whole = self.robot.inverse_dynamics(self.q, self.v, self.a, self.external)
+        return np.asarray(whole - self._regressor @ prior)
 
     def load(self, values: Array) -> Array:
         """Return the forces (N, nv) without friction, for base parameters (b,): what gears transmit."""
@@ -95,8 +98,9 @@ class Filter:
             return data
         at = np.round(decimated(np.arange(float(len(data))), self.parts, self.factor)).astype(int)
         weights = None if data.weights is None else kept(data.weights, self.parts, self.factor)
-        times = None if data.times is None else data.times[at]
-        return Measurements(data.q[at], data.v[at], data.a[at], self(data.tau), weights=weights, times=times)
+        times, external = (None if x is None else x[at] for x in (data.times, data.external))
+        moved = data.q[at], data.v[at], data.a[at], self(data.tau)
+        return Measurements(*moved, weights=weights, times=times, external=external)
 
 
 def equations_of(model: Model, data: Measurements, through: Filter, still: float) -> Equations:

@@ -55,8 +55,8 @@ def output_error(
     """
     start = instance_of(start, Identified, "output_error", "start")
     robot, where = start.prior, start.prior.name
-    if robot.nq != robot.nv or robot.loops or start.drives is not None:
-        allowed = "robots with plain coordinates and no loops, and estimates without further laws of friction"
+    if robot.nq != robot.nv or robot.loops or start.drives is not None or start.measurements.external is not None:
+        allowed = "robots with plain coordinates, no loops, no external wrenches and no further laws of friction"
         raise ModelError(describe("output error of another model", where=where, allowed=allowed))
     times = frozen_array(t, (np.size(t),), where, "t")
     step = uniform_step(times, where)

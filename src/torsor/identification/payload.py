@@ -75,7 +75,7 @@ def identify_payload(
     for data, carries in ((empty, 0.0), (loaded, 1.0)):
         samples = measurements_of(robot, data)
         through = Filter.of(samples, bandwidth, robot.name)
-        model = Model(robot, base, samples.q, samples.v, samples.a)
+        model = Model(robot, base, samples.q, samples.v, samples.a, external=samples.external)
         own = equations_of(model, samples, through, still)
         load = through(carries * robot.regressor(samples.q, samples.v, samples.a)[..., ten])
         both.append(replace(own, Y=np.concatenate([own.Y, load], axis=-1)))

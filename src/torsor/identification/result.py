@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe, warn
 from torsor.identification import files
+from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
@@ -114,7 +115,7 @@ class Identified(Result, Viewable):
 
         Residuals that are rounding of the largest force do not count.
         """
-        rms, largest = self.rms, float(np.abs(self.measurements.tau).max(initial=0.0))
+        rms, largest = self.rms, float(np.abs(self._acting).max(initial=0.0))
         triples = zip(self.prior.coordinate_names, self.relative_residuals, rms, strict=True)
         return tuple(name for name, each, own in triples if each > UNEXPLAINED and own > ROUNDING * largest)
 
@@ -132,6 +133,12 @@ class Identified(Result, Viewable):
         """Return the mean (nv,) over the samples of positive weight."""
         return np.asarray(np.sum(values * self._counted, axis=0) / np.maximum(self._counted.sum(axis=0), 1))
 
+    @cached_property
+    def _acting(self) -> Array:
+        """All that acts along the coordinates (N, nv): measured forces, and those of the environment."""
+        data = self.measurements
+        return np.asarray(data.tau + environment_forces(self.prior, data.q, data.external))
+
     @property
     def rms(self) -> Array:
         """Root mean square (nv,) of the residuals of each coordinate, in N m and N."""
@@ -139,14 +146,21 @@ class Identified(Result, Viewable):
 
     @property
     def relative_residuals(self) -> Array:
-        """Residuals (nv,) in percent of the measured forces, both as root mean square."""
+        """Residuals (nv,) in percent of the forces that act, both as root mean square.
+
+        These are the measured forces, with those of known wrenches; along the coordinates of a free base on which
+        nothing acts, the greatest of all coordinates.
+        """
+        acting = np.sqrt(self._mean(self._acting**2))
+        base = free_coordinates(self.prior)
+        acting[base] = np.where(acting[base] > 0, acting[base], acting.max(initial=0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.nan_to_num(100 * self.rms / np.sqrt(self._mean(self.measurements.tau**2)), posinf=np.inf)
+            return np.nan_to_num(100 * self.rms / acting, posinf=np.inf)
 
     @property
     def r_squared(self) -> Array:
-        """Coefficient of determination (nv,): the fraction of the variance of the measured forces that is explained."""
-        tau = self.measurements.tau
+        """Coefficient of determination (nv,): the fraction of the variance of the acting forces that is explained."""
+        tau = self._acting
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(1 - self._mean(self.residuals**2) / self._mean((tau - self._mean(tau)) ** 2))
 
@@ -161,11 +175,19 @@ class Identified(Result, Viewable):
             raise ModelError(describe(found, where=self.prior.name, fix=fix))
         return self.prior.with_parameters(self.parameters)
 
-    def predict(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, temperature: ArrayLike | None = None) -> Array:
+    def predict(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        temperature: ArrayLike | None = None,
+        external: ArrayLike | None = None,
+    ) -> Array:
         """Return the forces (..., nv) of the estimate for motions q (..., nq), v, a (..., nv).
 
-        tau = Y[:, columns] @ values, plus the forces of springs, motors, known parameters and ``drives``. Where these
-        depend on it, ``temperature`` (...) or (..., nv) is that of the drives.
+        tau = Y[:, columns] @ values, plus the forces of springs, motors, known parameters and ``drives``, less J^T w of
+        the wrenches ``external`` (..., L, 6) of the environment. Where drives depend on it, ``temperature`` (...) or
+        (..., nv) is theirs.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -174,7 +196,9 @@ class Identified(Result, Viewable):
             >>> bool(np.allclose(found.predict([0, 1], [1, 1], [0, 0]), robot.inverse_dynamics([0, 1], [1, 1], [0, 0])))
             True
         """
-        model = Model(self.prior, self.base, *(np.asarray(each, dtype=float) for each in (q, v, a)))
+        loads = None if external is None else np.asarray(external, dtype=float)
+        q, v, a = (np.asarray(each, dtype=float) for each in (q, v, a))
+        model = Model(self.prior, self.base, q, v, a, external=loads)
         found = np.asarray(model.known + model.Y @ self.values)
         if self.drives is None:
             return found
@@ -198,7 +222,7 @@ class Identified(Result, Viewable):
         """
         samples = measurements_of(self.prior, data)
         through = Filter.of(samples, self.settings.get("bandwidth"), self.prior.name)
-        predicted = through(self.predict(samples.q, samples.v, samples.a, temperature))
+        predicted = through(self.predict(samples.q, samples.v, samples.a, temperature, samples.external))
         return replace(self, measurements=through.measurements(samples), predicted=predicted, held_out=None).checked()
 
     def checked(self) -> "Identified":
@@ -234,8 +258,11 @@ class Identified(Result, Viewable):
         tables = [parameter_table(title, zip(self.names, *values, strict=True), self.undetermined)]
         if self.drives is not None:
             tables.append(drive_table(self.drives))
-        residuals = zip(self.prior.coordinate_names, self.rms, self.relative_residuals, self.r_squared, strict=True)
-        unseen = None if self.held_out is None else self.held_out.tolist()
+        measured: Flags = np.asarray(self._counted.any(axis=0))
+        sizes = (self.rms[measured], self.relative_residuals[measured], self.r_squared[measured])
+        names = [name for name, known in zip(self.prior.coordinate_names, measured, strict=True) if known]
+        residuals = zip(names, *sizes, strict=True)
+        unseen = None if self.held_out is None else self.held_out[measured].tolist()
         tables.append(residual_table(len(self.measurements), residuals, self.unexplained, unseen))
         notes = []
         if self.undetermined:
@@ -246,6 +273,9 @@ class Identified(Result, Viewable):
             notes.append(
                 f"! residual above {UNEXPLAINED:g} % of the force: the model does not explain it; check units and signs"
             )
+        if not measured.all():
+            left = ", ".join(name for name in self.prior.coordinate_names if name not in names)
+            notes.append(f"forces of {left} were not measured: parameters that only these show are not identified")
         if self.lag:
             notes.append(f"residuals are correlated over {self.lag} samples, which the deviations take into account")
         text = as_text(*tables, *notes, width=120, separator="\n" if notes else "")

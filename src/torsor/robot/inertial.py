@@ -66,20 +66,21 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
     return replace(robot, links=tuple(links), joints=tuple(joints))
 
 
-def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str]) -> BaseParameters:
-    """Return the smallest set of parameters that gives all forces; see ``Robot.base_parameters``."""
+def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows: Sequence[int]) -> BaseParameters:
+    """Return the smallest set of parameters that gives the forces of coordinates; see ``Robot.base_parameters``."""
     robot, exact = kernels.mechanism, kernels.exact
     names, nv = parameter_names(robot), robot.nv
     rng, p = np.random.default_rng(seed), len(names)
-    unknown = _unknown(robot.name, names, among)
-    count = 4 * p // max(nv, 1) + 10
+    unknown = _unknown(robot.name, names, among) & ~_undriven(robot)
+    count = 4 * p // max(len(rows), 1) + 10
     q = kernels.call("integrate", robot.neutral(), rng.normal(size=(count, nv)))
     v, a = rng.normal(size=(2, count, nv))
-    Y = exact.call("regressor", q, v, a).reshape(count * nv, p) * unknown
+    Y = exact.call("regressor", q, v, a)[:, list(rows)].reshape(-1, p) * unknown
     # Masses last: of dependent parameters, moments are kept and masses are regrouped.
     preferred = [10 * link + k for link in range(len(robot.links)) for k in (9, 7, 4, 5, 6, 8, 1, 2, 3, 0)]
     kept = _independent(Y, [*preferred, *range(len(preferred), p)])
-    rules = _within(regroupings(Tree.of(robot)), unknown)
+    unseen = np.eye(p)[unknown & ~Y.any(axis=0)] if len(rows) < nv else np.zeros((0, p))
+    rules = _within(np.concatenate([regroupings(Tree.of(robot)), unseen]), unknown)
     hold = np.abs(Y @ rules.T).max(initial=0.0) <= DEPENDENT * np.abs(Y).max(initial=0.0)
     by_rule = hold and np.linalg.matrix_rank(rules, tol=1e-8) == np.count_nonzero(unknown) - len(kept)
     matrix = _coefficients_by_rule(rules, kept, unknown) if by_rule else _coefficients(Y, kept)
@@ -100,6 +101,13 @@ def _unknown(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArr
             raise ModelError(describe(f"no parameter is named {pattern!r}", where=where, allowed=allowed))
         unknown |= named
     return unknown
+
+
+def _undriven(robot: Mechanism) -> NDArray[np.bool_]:
+    """Return which parameters (p,) are rotor inertias and friction of free joints without any: they have no drive."""
+    free = [joint.kind.name == "free" for joint in robot.joints for _ in range(3 * joint.nv)]
+    found = np.concatenate([np.zeros(10 * len(robot.links), dtype=bool), np.array(free, dtype=bool)])
+    return np.asarray(found & (parameters(robot) == 0))
 
 
 def _independent(Y: Array, order: list[int]) -> list[int]:

@@ -13,7 +13,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, Maybe
-from torsor.checks import flag, one_of
+from torsor.checks import flag, indices_of, one_of
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -1344,20 +1344,25 @@ class Robot(Mechanism, Viewable):
         """
         return with_parameters(self, parameters)
 
-    def base_parameters(self, seed: int = 0, among: Sequence[str] = ("*",)) -> BaseParameters:
+    def base_parameters(
+        self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
+    ) -> BaseParameters:
         """Return the base parameters: the smallest set that determines all forces, which identification can find.
 
         Parameters that no motion can distinguish are regrouped with those of the parent links by rules (Gautier and
         Khalil 1990), and checked numerically: a QR decomposition of the regressor over many random motions finds the
         dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
-        are not regrouped.
+        are not regrouped, nor are rotor inertias and friction of a free base, which has none. ``measured`` names the
+        coordinates whose forces are known (all by default): those of a free base alone show all parameters of the links
+        (Ayusawa, Venture and Nakamura 2014), but no friction of joints.
 
         Example:
             >>> found = torsor.library.planar_chain(2).without_friction().base_parameters()
             >>> [name for name in found.names if name.startswith("link2")], found.by_rule
             (['link2.mx', 'link2.my', 'link2.Jzz'], True)
         """
-        return base_parameters(self.kernels, seed, among)
+        rows = indices_of(measured, self.coordinate_names, f"{self.name}: measured")
+        return base_parameters(self.kernels, seed, among, rows)
 
     # Closed loops: closure and assembly
 

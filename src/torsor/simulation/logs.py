@@ -91,9 +91,11 @@ def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
 
 
 def wanted_columns(
-    columns: Any, robot: Robot, where: str, quantities: Sequence[str] = QUANTITIES
+    columns: Any, robot: Robot, where: str, quantities: Sequence[str] = QUANTITIES, driven: int | None = None
 ) -> dict[str, list[Head]]:
     """Return the columns of each quantity: heads or numbers, as many as the robot has coordinates.
+
+    Of forces, ``driven`` columns are enough too: those of a robot without its free base.
 
     Example:
         >>> wanted_columns({"time": "t", "q": ["a", "b"]}, torsor.library.two_link(), "log.csv")
@@ -109,7 +111,7 @@ def wanted_columns(
         chosen = list(value) if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) else [value]
         chosen = [int(each) if is_whole(each) else each for each in chosen]
         count = 1 if name == "time" else robot.nq if name == "q" else robot.nv
-        if len(chosen) != count:
+        if len(chosen) != count and not (name in ("tau", "current") and len(chosen) == driven):
             names = () if name == "time" else robot.position_names if name == "q" else robot.coordinate_names
             order = f", in the order {listing(names)}" if names else ""
             raise ModelError(describe(f"{len(chosen)} columns of {name!r}", where=where, allowed=f"{count}{order}"))

@@ -11,6 +11,7 @@ from torsor.human.measured.osim_scaling import Measurement, scale_factors, scale
 from torsor.human.measured.paths import marker_paths
 from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.result import MeasuredMotion
+from torsor.human.measured.segments import Segments, identify_segments
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.measured.tracking import TrackMarkers, measured_start
 
@@ -21,10 +22,12 @@ __all__ = [
     "MeasuredMotion",
     "Measurement",
     "Person",
+    "Segments",
     "Skeleton",
     "TrackForces",
     "TrackMarkers",
     "followed",
+    "identify_segments",
     "inverse_dynamics",
     "inverse_kinematics",
     "marker_paths",

@@ -125,7 +125,7 @@ def inverse_dynamics(
     check_upright(tree, ground.axes, ground.source)
     external = _external(tree, states[0], when, ground, links, flag(check, WHERE, "check"))
     tau = tree.inverse_dynamics(*states, external)
-    force, moment = _residual(tree, states[0], tau)
+    force, moment = residual_wrench(tree, states[0], tau)
     forces = model.forces(x, tau) if isinstance(model, Skeleton) else tau
     weight = float(tree.mass * np.linalg.norm(tree.gravity))
     found = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight, ground, external)
@@ -207,7 +207,7 @@ def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, 
         warn(describe(found, where=ground.source, allowed=f"up to {REACH} m", fix=fix))
 
 
-def _residual(tree: Robot, q: Array, tau: Array) -> tuple[Array, Array]:
+def residual_wrench(tree: Robot, q: Array, tau: Array) -> tuple[Array, Array]:
     """Return force and moment (K, 3), about the origin of the first link with a mass, that the ground leaves open."""
     root = next(k for k, link in enumerate(tree.links) if link.mass > 0)
     name = tree.links[root].name

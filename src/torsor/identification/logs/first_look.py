@@ -13,6 +13,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import several
 from torsor.errors import ModelError, describe
+from torsor.identification.bases import environment_forces
 from torsor.identification.logs import cutoffs
 from torsor.identification.logs.findings import LogFinding
 from torsor.identification.logs.log import Log, of_arrays, of_trajectory, read
@@ -91,7 +92,7 @@ def first_look(robot: Robot, logs: Any, log_map: Any = None, **settings: Any) ->
         return replace(whole, findings=(*findings, short))
     for log in clean:
         findings += motion_findings(robot, log, prepared)
-    if any(each.kind == "degrees" for each in findings) or robot.loops:
+    if any(each.kind == "degrees" for each in findings) or robot.loops or not prepared.segments[0].all_measured:
         found = ModelLook([], np.full(robot.nv, np.nan))
     else:
         found = model_look(robot, prepared, clean[0].source)
@@ -121,7 +122,7 @@ def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tu
     if isinstance(logs, Trajectory):
         return [of_trajectory(logs, "trajectory")], none
     if hasattr(logs, "tau") and hasattr(logs, "times"):  # Measurements
-        return [of_arrays("measurements", logs.times, logs.q, logs.tau, logs.v, logs.a, robot)], none
+        return [_of_measurements(logs, robot)], none
     if isinstance(logs, tuple) and len(logs) == 3 and not isinstance(logs[0], (str, Path)):
         times, q, tau = (np.asarray(each, dtype=float) for each in logs)
         if times.ndim != 1 or q.shape != (len(times), robot.nq) or tau.shape != (len(times), robot.nv):
@@ -134,6 +135,13 @@ def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tu
         raise ModelError(describe("no log", where=robot.name, allowed="one or more files"))
     given = LogMap.of(own_map(paths[0], robot) if log_map is None else log_map, **settings)
     return [read(each, robot, given, look=True) for each in paths], given
+
+
+def _of_measurements(data: Any, robot: Robot) -> Log:
+    """Return measurements as a log: forces are all that acts, those without a weight were not measured."""
+    tau = data.tau + environment_forces(robot, data.q, data.external)
+    log = of_arrays("measurements", data.times, data.q, tau, data.v, data.a, robot)
+    return log if data.weights is None else replace(log, saturated=data.weights == 0)
 
 
 def _signals(robot: Robot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from torsor.arrays import Array, Flags
 from torsor.checks import number, real_array, table
 from torsor.errors import ModelError, describe
+from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.logs.gears import Gears, saturation_of
 from torsor.identification.logs.log_map import LogMap
+from torsor.identification.logs.wrenches import NAME as WRENCHES
+from torsor.identification.logs.wrenches import driven_forces, with_wrenches, wrench_columns
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.log_tables import Head, read_columns
@@ -32,8 +35,9 @@ class Log:
     """One run: ``times`` (N,) in s, ``q``, ``v``, ``a``, ``tau`` (N, n) of the joints, v and a None where missing.
 
     ``measured`` has the columns of q and tau in SI units before the drives, ``heads`` their names, ``saturated`` (N, n)
-    marks forces at the saturation of the map, ``lines`` (N,) are those of the file. In a log that was read to be looked
-    at, numbers may be NaN and times may go back.
+    marks forces at the saturation of the map, and those that were not measured; ``lines`` (N,) are those of the file.
+    With wrenches of the environment, ``external`` (N, L, 6), tau is all that acts: tau + J^T w. In a log that was read
+    to be looked at, numbers may be NaN and times may go back.
     """
 
     source: str
@@ -46,6 +50,7 @@ class Log:
     measured: Mapping[str, Array]
     heads: Mapping[str, Sequence[Head]]
     saturated: Flags
+    external: Array | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -57,7 +62,7 @@ class Log:
     def kept(self, rows: Flags) -> Log:
         """Return the log with some of its rows."""
         arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("times", "q", "tau", "saturated")}
-        arrays |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in ("v", "a")}
+        arrays |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in ("v", "a", "external")}
         lines = self.lines[rows] if self.lines.size else self.lines
         return replace(self, **arrays, lines=lines, measured={k: x[rows] for k, x in self.measured.items()})
 
@@ -94,7 +99,9 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         bases |= _read_file(file, names, columns, clocks, given, found, tolerant)
     named = table(given.units, given.source, "units")
     clock = named.pop("time", "s")
-    scales = unit_scales(named, columns, None if given.drives else robot, where)
+    driven, known = driven_forces(robot, columns)
+    plain = None if given.drives or len(driven) < robot.nv else robot
+    scales = unit_scales(named, columns, plain, where)
     for name, factor in table(given.scale, given.source, "scale").items():
         if name not in columns:
             raise ModelError(describe(f"a scale of {name!r}, which has no columns", where=given.source))
@@ -111,15 +118,20 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     if not look:
         for base in bases.values():
             check_increasing(base.times[np.isfinite(base.times)], base.lines[np.isfinite(base.times)], base.source)
-    force = _force(found, columns, drives, given, where)
+    force = _force(columns, drives, given, where, free=not driven and bool(known.any()))
     main = bases["q"]
     on_main = {name: _at_main(found[name], bases[name], main) for name in found}
-    measured = {"q": on_main["q"], "tau": on_main[force]}
-    motor = on_main["tau"] if force == "tau" else drives.motor_forces(on_main["current"])
+    forces = np.zeros((len(main.times), robot.nv))
+    heads: list[Head] = ["none"] * robot.nv
+    if driven:
+        forces[:, driven] = on_main[force]
+        heads = [columns[force][driven.index(k)] if k in driven else "none" for k in range(robot.nv)]
+    measured = {"q": on_main["q"], "tau": forces}
+    motor = drives.motor_forces(forces) if force == "current" else forces
     full = saturation_of(given.saturation, robot, given.source)
     with np.errstate(invalid="ignore"):
-        saturated = drives.driven(np.abs(measured["tau"]) >= full)
-    return Log(
+        saturated = drives.driven(np.abs(measured["tau"]) >= full) | ~known
+    log = Log(
         path.name,
         main.times,
         drives.positions(on_main["q"]),
@@ -128,9 +140,10 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         drives.rates(on_main["a"], "a") if "a" in found else None,
         main.lines,
         measured,
-        {"q": columns["q"], "tau": columns[force]},
+        {"q": columns["q"], "tau": heads},
         saturated,
     )
+    return with_wrenches(log, robot, on_main.get(WRENCHES), given)
 
 
 def of_trajectory(motion: Trajectory, source: str) -> Log:
@@ -143,7 +156,9 @@ def of_trajectory(motion: Trajectory, source: str) -> Log:
     if motion.q.ndim != 2:
         found = f"positions have shape {motion.q.shape}"
         raise ModelError(describe(found, where=source, allowed="one motion", fix="select one: trajectory[0]"))
-    return of_arrays(source, motion.times, motion.q, motion.tau, motion.v, motion.a, motion.robot)
+    tau = motion.tau + environment_forces(motion.robot, motion.q, motion.external)
+    made = of_arrays(source, motion.times, motion.q, tau, motion.v, motion.a, motion.robot)
+    return replace(made, external=motion.external)
 
 
 def of_arrays(source: str, times: Array, q: Array, tau: Array, v: Array | None, a: Array | None, robot: Robot) -> Log:
@@ -174,7 +189,10 @@ def _columns_and_clocks(given: LogMap, robot: Robot, where: str) -> tuple[dict[s
     """Return the columns of each signal, and for each its column of times or its rate."""
     chosen = dict(given.columns)
     times = chosen.pop("time", None)
-    columns = wanted_columns(chosen, robot, where, [each for each in ALL if each != "time"])
+    driven = robot.nv - len(free_coordinates(robot))
+    columns = wanted_columns(chosen, robot, where, [each for each in ALL if each != "time"], driven)
+    if given.wrenches:
+        columns[WRENCHES] = wrench_columns(given, robot)
     by_signal = times if isinstance(times, Mapping) else {}
     rates = given.rate if isinstance(given.rate, Mapping) else {}
     for what, named in (("time", by_signal), ("rate", rates)):
@@ -230,8 +248,10 @@ def _read_file(
     return bases
 
 
-def _force(found: Mapping[str, Array], columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str) -> str:
-    """Return which signal gives the forces: tau or current."""
+def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str, free: bool) -> str:
+    """Return which signal gives the forces: tau or current; "" where only those of a ``free`` base are known."""
+    if free and "current" not in columns:
+        return ""
     if ("tau" in columns) == ("current" in columns):
         what = "columns of 'tau' and of 'current'" if "tau" in columns else "no columns of 'tau' or 'current'"
         raise ModelError(describe(what, where=where, allowed="one of them", fix="add the columns of the forces"))

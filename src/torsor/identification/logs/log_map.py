@@ -37,6 +37,10 @@ class LogMap:
     separate segments that are differentiated alone. Rows with a cell that has no number are refused, or left out
     (``missing="skip"``). Forces of at least ``saturation`` (n,), as the log has them in SI units, get the weight 0.
 
+    ``wrenches`` {link or frame: {"force": 3 columns, "moment": 3 columns, "axes": "local" or "world", "origin": [x, y,
+    z]}} are measured wrenches of the environment, N and N m. The columns of tau of a free base may be left out, or all
+    of tau.
+
     Example:
         >>> LogMap({"time": "t", "q": ["j1", "j2"], "tau": ["i1", "i2"]}, units={"time": "ms"}).delay
         0.0
@@ -56,11 +60,12 @@ class LogMap:
     gap: float | None = None
     missing: str = "refuse"
     saturation: Any = None
+    wrenches: Mapping[str, Any] | None = None
     source: str = "map"
 
     def __post_init__(self) -> None:
         where = self.source
-        for name in ("columns", "units", "scale", "files", "drives"):
+        for name in ("columns", "units", "scale", "files", "drives", "wrenches"):
             table(getattr(self, name), where, name)
         for name in ("cutoff", "force_cutoff", "gap"):
             if getattr(self, name) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,10 @@ LEAST_SAMPLES = 200  # that are needed to compare cutoffs by the model
 
 
 class Samples(NamedTuple):
-    """Samples of motions and forces, all segments of all logs; ``weights`` (N, n) are 0 where a drive saturates."""
+    """Samples of motions and forces, all segments of all logs; ``weights`` (N, n) are 0 where a drive saturates.
+
+    With wrenches ``external`` (N, L, 6), tau is all that acts: tau + J^T w.
+    """
 
     q: Array
     v: Array
@@ -32,11 +35,12 @@ class Samples(NamedTuple):
     tau: Array
     weights: Array | None
     times: Array
+    external: Array | None = None
 
     def every(self, step: int) -> Samples:
         """Return every so many samples."""
-        q, v, a, tau = (x[::step] for x in (self.q, self.v, self.a, self.tau))
-        return Samples(q, v, a, tau, None if self.weights is None else self.weights[::step], self.times[::step])
+        cut: dict[str, Any] = {name: None if x is None else x[::step] for name, x in self._asdict().items()}
+        return Samples(**cut)
 
 
 class Prepared(NamedTuple):
@@ -84,9 +88,10 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     if len(kept) < len(parts):
         notes.append(f"{len(parts) - len(kept)} of {len(parts)} segments are shorter than 2 / cutoff and left out")
     q, v, a, tau, weights, times = (
-        np.concatenate([np.asarray(getattr(each, name)) for each in kept]) for name in Samples._fields
+        np.concatenate([np.asarray(getattr(each, name)) for each in kept]) for name in Samples._fields[:6]
     )
-    whole = Samples(q, v, a, tau, None if (weights == 1).all() else weights, times)
+    loads = None if kept[0].external is None else np.concatenate([np.asarray(each.external) for each in kept])
+    whole = Samples(q, v, a, tau, None if (weights == 1).all() else weights, times, loads)
     return Prepared(whole, tuple(segments), cutoff, delay, tuple(notes))
 
 
@@ -95,7 +100,8 @@ def chosen_cutoff(robot: Robot, segments: Sequence[Segment], notes: list[str]) -
 
     The spectrum tells motion from noise, but not the motion of a rigid robot from vibrations of its gears, which the
     model does not explain. So cutoffs down to the lowest that keeps the velocities are compared by the part of the
-    forces that the model leaves, whatever its parameters are. Robots with loops have the cutoff of the spectrum.
+    forces that the model leaves, whatever its parameters are. Robots with loops, and logs without some of the forces,
+    have the cutoff of the spectrum.
 
     Example:
         >>> arm, t = torsor.library.planar_chain(1), np.arange(4000) * 1e-3
@@ -111,7 +117,7 @@ def chosen_cutoff(robot: Robot, segments: Sequence[Segment], notes: list[str]) -
     candidates = found.value * 2.0 ** (-0.5 * np.arange(HALVINGS + 1))
     candidates = candidates[(candidates >= found.lowest) & (candidates * longest.step * len(longest.q) > 8)]
     best = found.value
-    if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1 and not robot.loops:
+    if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1 and not robot.loops and longest.all_measured:
         model = ForceModel(robot)
         lost = int(np.ceil(1 / (candidates[-1] * longest.step)))
         inside = slice(lost, len(longest.q) - lost, model.step(len(longest.q) - 2 * lost))
@@ -137,6 +143,8 @@ def _delay(
         allowed = f'seconds, or "{ESTIMATED}"'
         raise ModelError(describe(f"delay is {given.delay!r}", where=given.source, allowed=allowed))
     longest = longest_of(segments)
+    if not longest.all_measured:
+        raise ModelError(describe("a delay of forces that were not all measured", where=source, fix="give it in s"))
     found = estimate(ForceModel(robot), longest.motion(cutoff), longest.tau, longest.times, source)
     way = "later" if found.value > 0 else "earlier"
     notes.append(
@@ -160,4 +168,5 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
             for signal in (tau, full)
         )
     kept = slice(first, max(first, len(times) - last), every)
-    return Samples(q[kept], v[kept], a[kept], tau[kept], np.where(full > 0, 0.0, 1.0)[kept], times[kept])
+    loads = None if segment.external is None else segment.external[kept]
+    return Samples(q[kept], v[kept], a[kept], tau[kept], np.where(full > 0, 0.0, 1.0)[kept], times[kept], loads)

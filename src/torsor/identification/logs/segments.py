@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +15,16 @@ from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import LogMap
 from torsor.identification.logs.sampling import SHORTEST, Sampling, cubic, equal_times, linear, sampling_of
+from torsor.identification.motion_rates import continuous, motion_of
 from torsor.robot.robot import Robot
 
 
 class Segment(NamedTuple):
-    """A run without gaps at equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n)."""
+    """A run without gaps at equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
+
+    ``external`` (T, L, 6) are wrenches of the environment, if any. Positions of a ``robot``, if it is given, have
+    quaternions.
+    """
 
     times: Array
     q: Array
@@ -26,22 +32,32 @@ class Segment(NamedTuple):
     a: Array | None
     tau: Array
     saturated: Flags
+    external: Array | None = None
+    robot: Robot | None = None
 
     @property
     def step(self) -> float:
         """The sampling period, s."""
         return float((self.times[-1] - self.times[0]) / max(len(self.times) - 1, 1))
 
+    @property
+    def all_measured(self) -> bool:
+        """Whether the forces of all coordinates were measured, at least at times."""
+        return not bool(self.saturated.all(axis=0).any())
+
     def until(self, count: int) -> Segment:
         """Return the first ``count`` samples."""
-        v, a = (None if x is None else x[:count] for x in (self.v, self.a))
-        return Segment(self.times[:count], self.q[:count], v, a, self.tau[:count], self.saturated[:count])
+        names = ("times", "q", "v", "a", "tau", "saturated", "external")
+        cut: dict[str, Any] = {name: None if (x := getattr(self, name)) is None else x[:count] for name in names}
+        return self._replace(**cut)
 
     def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
         """Return q, v and a (T, n): as measured, or differentiated with a cutoff (Hz)."""
         if self.v is not None and self.a is not None:
             return self.q, self.v, self.a
         cutoff = number(cutoff, "log", "cutoff (Hz, up to half the sampling rate)", above=0.0, most=0.5 / self.step)
+        if self.v is None and self.robot is not None:
+            return motion_of(self.robot, self.times, self.q, cutoff, where="log")
         if self.v is None:
             return differentiate(self.times, self.q, cutoff, where="log")
         v, a, _ = differentiate(self.times, self.v, cutoff, where="log")
@@ -61,16 +77,15 @@ def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list
         >>> [len(each.q) for each in segments_of(arm, log, LogMap({}), notes)], notes
         ([100, 100], ['log: 1 gaps, the first before sample 100: 2 segments'])
     """
-    if log.v is None and robot.nq != robot.nv:
-        fix = "add columns of v and a, where positions are quaternions"
-        raise ModelError(describe("no velocities", where=log.source, fix=fix))
     complete = log.complete
     if not complete.all():
         first, count = log.line(int(np.argmin(complete))), int(np.count_nonzero(~complete))
         notes.append(f"{log.source}: {count} rows lack a signal (the first: {first}): left out")
         log = log.kept(complete)
+    log = replace(log, q=continuous(robot, log.q))
     if log.v is not None and log.a is not None:
-        return [_filtered(Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated), given)] if len(log) else []
+        whole = Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated, log.external)
+        return [_filtered(whole, given)] if len(log) else []
     if len(log) < SHORTEST:
         found, allowed = f"{len(log)} samples", f"{SHORTEST} or more"
         raise ModelError(describe(found, where=log.source, allowed=allowed, fix="measure longer"))
@@ -78,7 +93,8 @@ def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list
     parts = sampling.segments(len(log))
     long = [part for part in parts if part.stop - part.start >= SHORTEST]
     _note(log, sampling, len(parts), len(long), notes)
-    return [_filtered(_regular(log, part, sampling), given) for part in long]
+    turning = robot if robot.nq != robot.nv else None
+    return [_filtered(_regular(log, part, sampling), given)._replace(robot=turning) for part in long]
 
 
 def longest_of(segments: Sequence[Segment]) -> Segment:
@@ -116,14 +132,17 @@ def _note(log: Log, sampling: Sampling, count: int, used: int, notes: list[str])
 
 def _regular(log: Log, part: slice, sampling: Sampling) -> Segment:
     """Return a segment of a log at equal steps."""
-    own = log.times[part]
+    own, loads = log.times[part], None if log.external is None else log.external[part]
     times = equal_times(own, sampling)
     if sampling.how != "unequal":
         v = None if log.v is None else log.v[part]
-        return Segment(times, log.q[part], v, None, log.tau[part], log.saturated[part])
+        return Segment(times, log.q[part], v, None, log.tau[part], log.saturated[part], loads)
     v = None if log.v is None else cubic(own, log.v[part], times)
     saturated = linear(own, log.saturated[part].astype(float), times) > 0
-    return Segment(times, cubic(own, log.q[part], times), v, None, linear(own, log.tau[part], times), saturated)
+    if loads is not None:
+        loads = linear(own, loads.reshape(len(own), -1), times).reshape(len(times), *loads.shape[1:])
+    q, tau = cubic(own, log.q[part], times), linear(own, log.tau[part], times)
+    return Segment(times, q, v, None, tau, saturated, loads)
 
 
 def _filtered(segment: Segment, given: LogMap) -> Segment:

@@ -160,6 +160,8 @@ def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> I
 def _forces(robot: Robot, log: Log) -> Iterator[LogFinding]:
     speed = np.abs(np.gradient(log.q, axis=0)) if log.q.shape == log.tau.shape else None
     for j, name in enumerate(robot.coordinate_names):
+        if log.saturated[:, j].all():  # it was not measured
+            continue
         x, place = log.measured["tau"][:, j], f"{log.source}: force of {name!r} (column {log.heads['tau'][j]!r})"
         span = float(np.ptp(x))
         if span <= 1e-9 * max(1.0, abs(float(x[0]))):

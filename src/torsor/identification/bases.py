@@ -1,0 +1,129 @@
+"""Free bases and forces of the environment: coordinates that have no drive, and wrenches that act beside the drives.
+
+    Y(q, v, a) pi = tau + sum over links of J^T w
+
+with the wrenches w of the environment. A free base has no drive: its six tau are zero, and what the ground exerts moves
+the whole robot. These six equations alone show all parameters of the links that the joint torques show (Ayusawa,
+Venture and Nakamura, "Identifiability and identification of inertial parameters using the underactuated base-link
+dynamics for legged multibody systems", 2014).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import real_array
+from torsor.errors import ModelError, describe
+from torsor.robot.robot import Robot
+
+ALLOWED = "(samples, links, 6), as external of inverse_dynamics, or {link or frame: (samples, 6)}"
+
+
+def free_coordinates(robot: Robot) -> list[int]:
+    """Return the indices of the coordinates of free bases, which have no drives.
+
+    A free base is a free joint of the base, or three slides and three hinges one after the other with weightless links
+    between them, as those of ``library.human`` and of skeletons of OpenSim.
+
+    Example:
+        >>> free_coordinates(torsor.library.quadruped()), free_coordinates(torsor.library.human())
+        ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5])
+        >>> free_coordinates(torsor.library.ur5())
+        []
+    """
+    found = [
+        k
+        for joint, parent, at in zip(robot.joints, robot.parents, robot.coordinates, strict=True)
+        if joint.kind.name == "free" and parent < 0
+        for k in range(at.v.start, at.v.stop)
+    ]
+    first = robot.joints[:6]
+    kinds = sorted(joint.kind.name for joint in first)
+    chain = list(robot.parents[:6]) == list(range(-1, 5)) and not any(link.mass for link in robot.links[:5])
+    return list(range(6)) if chain and kinds == ["prismatic"] * 3 + ["revolute"] * 3 else found
+
+
+def wrenches_of(robot: Robot, q: Array, external: ArrayLike | Mapping[str, ArrayLike]) -> Array:
+    """Return ``external`` (N, L, 6) of positions q (N, nq), from such an array or from wrenches by name.
+
+    {place: (N, 6)} are moment (N m) and force (N) of the environment at the origin of a link or frame, in its axes.
+    ``Robot.wrench_at`` makes an array from forces in the axes of the base, or at other points; arrays can be added.
+
+    Example:
+        >>> robot = torsor.library.quadruped()
+        >>> q = np.tile(robot.neutral(), (3, 1))
+        >>> wrenches_of(robot, q, {"fl_foot": np.tile([0, 0, 0, 0, 0, 30.0], (3, 1))})[0, 3].round(9).tolist()
+        [0.0, 0.0, 0.0, 0.0, 0.0, 30.0]
+    """
+    where = f"{robot.name}: external"
+    if not isinstance(external, Mapping):
+        return _checked(real_array(external, robot.name, "external"), (len(q), len(robot.links), 6), where)
+    found = np.zeros((len(q), len(robot.links), 6))
+    for place, each in external.items():
+        own = _checked(real_array(each, where, f"wrench of {place!r}"), (len(q), 6), f"{where} of {place!r}")
+        found += robot.wrench_at(q, place, moment=own[:, :3], force=own[:, 3:], axes="local")
+    return found
+
+
+def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
+    if wrenches.shape != shape:
+        raise ModelError(describe(f"shape {wrenches.shape}", where=where, allowed=f"{ALLOWED}, here {shape}"))
+    finite = np.isfinite(wrenches).reshape(len(wrenches), -1).all(axis=1)
+    if not finite.all():
+        text = (
+            f"numbers that are not finite in {np.count_nonzero(~finite)} samples, the first: {int(np.argmin(finite))}"
+        )
+        raise ModelError(describe(text, where=where, fix="leave these samples out"))
+    return wrenches
+
+
+def environment_forces(robot: Robot, q: Array, external: Array | None) -> Array:
+    """Return the sum of J^T w (N, nv): what wrenches of the environment (N, L, 6) do along the coordinates.
+
+    Example:
+        >>> arm = torsor.library.planar_chain(1, length=1.0)
+        >>> push = arm.wrench_at([[0.0]], "link1", force=[0.0, 2.0, 0.0], point=[1.0, 0.0, 0.0])
+        >>> environment_forces(arm, np.zeros((1, 1)), push).round(9).tolist()
+        [[2.0]]
+    """
+    if external is None:
+        return np.zeros((len(q), robot.nv))
+    rest = np.zeros(robot.nv)
+    return np.asarray(robot.inverse_dynamics(q, rest, rest) - robot.inverse_dynamics(q, rest, rest, external))
+
+
+def forces_of(robot: Robot, count: int, tau: ArrayLike | None, measured: list[int] | None) -> tuple[Array, Array]:
+    """Return forces (N, nv) of ``count`` samples and their weights (N, nv), of which some were not measured.
+
+    ``tau`` (N, nv), or (N, nv - 6) without a free base, has the coordinates ``measured`` (all for None); without it,
+    only the forces of a free base are known.
+    """
+    base, where = free_coordinates(robot), robot.name
+    if tau is None and (measured is not None or not base):
+        found = "no tau" if base else "no tau, and no free base whose forces are zero"
+        fix = "give tau, with any number for coordinates that are not among measured="
+        raise ModelError(describe(found, where=where, fix=fix))
+    known = np.zeros(robot.nv, dtype=bool)
+    known[list(base)] = True
+    forces = np.zeros((count, robot.nv))
+    if tau is not None:
+        given = _forces(robot, count, tau, base)
+        known[slice(None) if measured is None else measured] = True
+        forces[:, known] = given[:, known]
+    return forces, np.tile(known.astype(float), (count, 1))
+
+
+def _forces(robot: Robot, count: int, tau: Any, base: list[int]) -> Array:
+    given = real_array(tau, robot.name, "tau")
+    driven = np.setdiff1d(np.arange(robot.nv), base)
+    if given.shape == (count, robot.nv):
+        return given
+    if not base or given.shape != (count, len(driven)):
+        allowed = f"({count}, {robot.nv})" + (f", or ({count}, {len(driven)}) without the free base" if base else "")
+        raise ModelError(describe(f"tau has shape {given.shape}", where=robot.name, allowed=allowed))
+    forces = np.zeros((count, robot.nv))
+    forces[:, driven] = given
+    return forces

@@ -1,0 +1,100 @@
+"""Wrenches in a log: force plates and force-torque sensors on a robot, and free bases, whose forces no column has.
+
+    [wrenches.left_foot]            a link or frame
+    force = ["Fx", "Fy", "Fz"]      columns, N
+    moment = ["Mx", "My", "Mz"]     columns, N m
+    axes = "local"                  those of the link or frame; or "world": those of the robot's base
+    origin = [0.3, 0.1, 0.0]        of a plate, m in base axes: moments are about it
+
+Moments are about the place, or about the origin of the plate.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torsor.arrays import Array, Flags
+from torsor.checks import frozen_array, one_of, rows, table
+from torsor.errors import ModelError, describe
+from torsor.identification.bases import environment_forces, free_coordinates
+from torsor.identification.logs.log_map import LogMap
+from torsor.robot.robot import Robot
+from torsor.simulation.log_tables import Head
+
+if TYPE_CHECKING:
+    from torsor.identification.logs.log import Log
+
+KEYS = ("force", "moment", "axes", "origin")
+NAME = "wrenches"
+
+
+def wrench_columns(given: LogMap, robot: Robot) -> list[Head]:
+    """Return the columns of all wrenches of a map: moment, then force, of one place after the other.
+
+    Example:
+        >>> plate = {"force": [8, 9, 10], "moment": ["mx", "my", "mz"]}
+        >>> wrench_columns(LogMap({}, wrenches={"fl_foot": plate}), torsor.library.quadruped())
+        ['mx', 'my', 'mz', 8, 9, 10]
+    """
+    found: list[Head] = []
+    for place, own in _tables(given).items():
+        robot.place(place)
+        for part in ("moment", "force"):
+            where = f"{given.source}: wrenches: {place}"
+            if part not in own:
+                raise ModelError(describe(f"no columns of the {part}", where=where, fix=f"{part} = [x, y, z]"))
+            heads = rows(own[part], where, part, "three columns")
+            if len(heads) != 3 or any(isinstance(each, bool) or not isinstance(each, (str, int)) for each in heads):
+                raise ModelError(describe(f"{part} is {heads!r}", where=where, allowed="three heads, or numbers"))
+            found += heads
+    if len(set(found)) < len(found):
+        raise ModelError(describe("a column is named twice", where=f"{given.source}: wrenches"))
+    return found
+
+
+def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
+    found = {}
+    for place, own in table(given.wrenches, given.source, NAME).items():
+        where = f"{given.source}: wrenches: {place}"
+        found[place] = table(own, where, "the wrench")
+        unknown = [key for key in found[place] if key not in KEYS]
+        if unknown:
+            raise ModelError(describe(f"unknown key {unknown[0]!r}", where=where, allowed=", ".join(KEYS)))
+    return found
+
+
+def with_wrenches(log: "Log", robot: Robot, values: Array | None, given: LogMap) -> "Log":
+    """Return a log with wrenches (N, 6 k) in SI units: ``external``, and tau as all that acts, tau + J^T w."""
+    if values is None:
+        return log
+    whole = log.complete & np.isfinite(values).all(axis=1)
+    q, external = log.q[whole], np.zeros((len(log), len(robot.links), 6))
+    for k, (place, own) in enumerate(_tables(given).items()):
+        where = f"{given.source}: wrenches: {place}"
+        axes = one_of(own.get("axes", "local"), ("local", "world"), where, "axes")
+        moment, force = values[whole, 6 * k : 6 * k + 3], values[whole, 6 * k + 3 : 6 * k + 6]
+        if "origin" in own:
+            if axes != "world":
+                found = "the origin of a plate, and axes of the link"
+                raise ModelError(describe(found, where=where, fix='axes = "world"'))
+            arm = frozen_array(own["origin"], (3,), where, "origin") - robot.pose(q, place)[:, :3, 3]
+            moment = moment + np.cross(arm, force)
+        external[whole] += robot.wrench_at(q, place, moment, force, axes=axes)
+    tau = np.full_like(log.tau, np.nan)
+    tau[whole] = log.tau[whole] + environment_forces(robot, q, external[whole])
+    return replace(log, tau=tau, external=external, measured={**log.measured, "tau": tau})
+
+
+def driven_forces(robot: Robot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
+    """Return the coordinates (k) that the columns of forces are of, and which forces (nv,) are known.
+
+    Those of a free base are zero and known; without columns of tau, nothing else is.
+    """
+    base = free_coordinates(robot)
+    heads = columns.get("tau", columns.get("current"))
+    driven = [k for k in range(robot.nv) if heads is not None and (len(heads) == robot.nv or k not in base)]
+    known = np.zeros(robot.nv, dtype=bool)
+    known[[*base, *driven]] = True
+    return driven, known
