@@ -17,7 +17,7 @@ from torsor.robot.robot import Robot
 SI = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
 OWN = ("values", "covariance", "predicted")
 BASE = ("columns", "matrix", "values", "unknown")
-MEASURED = ("q", "v", "a", "tau", "weights", "times")
+MEASURED = ("q", "v", "a", "tau", "weights", "times", "temperature")
 
 
 def archive(

@@ -118,6 +118,16 @@ class Excitation(Result):
         positions: ca.SX = ca.DM(self.coefficients.T) @ series
         return positions
 
+    def report(self) -> str:
+        """Return the facts of the motion as text, with the largest speed and acceleration of each coordinate.
+
+        Example:
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> print(sway.report().splitlines()[-1])
+            joint1      3.142 rad/s    9.87 rad/s²
+        """
+        return self._summary().text()
+
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw one period with its limits: positions, velocities, accelerations, forces; ``path`` saves the figure.
 

@@ -21,6 +21,7 @@ from torsor.identification.physical import Estimate, Prior, nearest_physical
 from torsor.identification.result import Identified
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.terms import WARM, asked_of, directions_of, warmth_of
+from torsor.results.documents import plain
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -98,6 +99,8 @@ def identify(
     couplings = {} if couplings is None else couplings
     drives = directions_of(robot.coordinate_names, couplings, where)
     laws, chosen = asked_of(friction, tuple(drives), robot.nv, where)
+    samples = measurements_of(robot, data)
+    temperature = samples.temperature if temperature is None else temperature
     if temperature is None and any(law in WARM for own in laws.values() for law in own):
         raise ModelError(describe("friction depends on the temperature", where=where, fix="give temperature="))
     wanted = Wanted(
@@ -105,7 +108,7 @@ def identify(
     )
     settings = {"physical": physical, "among": list(among), "regularisation": regularisation, "still": still}
     settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
-    samples = measurements_of(robot, data)
+    settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
     robot = robot.to(dtype="float64")
     base = robot.base_parameters(among=among)
     if not len(base):
@@ -135,7 +138,8 @@ def identify(
     if unseen is None:
         return made
     warm = None if temperature is None else warmth[len(used) :] + mean
-    return replace(made, held_out=made.validate(unseen, temperature=warm).relative_residuals)
+    predicted = made.validate(unseen, temperature=warm)
+    return replace(made, held_out=predicted.relative_residuals, unseen=predicted)
 
 
 def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measurements | None]:
@@ -143,13 +147,7 @@ def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measur
     count = round((1 - held_out) * len(samples))
     if held_out == 0 or not 0 < count < len(samples):
         return samples, None
-    return _part(samples, slice(0, count)), _part(samples, slice(count, len(samples)))
-
-
-def _part(samples: Measurements, own: slice) -> Measurements:
-    weights = None if samples.weights is None else samples.weights[own]
-    times = None if samples.times is None else samples.times[own]
-    return Measurements(samples.q[own], samples.v[own], samples.a[own], samples.tau[own], weights, times)
+    return samples.part(slice(0, count)), samples.part(slice(count, len(samples)))
 
 
 def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Model:

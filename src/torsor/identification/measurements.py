@@ -32,7 +32,8 @@ class Measurements:
 
     Samples may have any order and come from several motions. ``weights`` (N, nv) weight the forces of a coordinate
     relative to each other: 1 by default, and 0 excludes a force, for example of a saturated drive. ``times`` (N,) are
-    for figures only. ``notes`` say what ``load`` did to a log. Leading axes are flattened into samples.
+    for figures only. ``notes`` say what ``load`` did to a log. Leading axes are flattened into samples. ``temperature``
+    (N,) or (N, nv) is that of the drives, for friction that depends on it.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -48,6 +49,7 @@ class Measurements:
     weights: Array | None = None
     times: Array | None = None
     notes: tuple[str, ...] = ()
+    temperature: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("q", "v", "a", "tau"):
@@ -77,9 +79,22 @@ class Measurements:
                 allowed = f"one for each of {len(self)} samples"
                 raise ModelError(describe(f"{len(times)} times", where="measurements", allowed=allowed))
             object.__setattr__(self, "times", times)
+        if self.temperature is not None:
+            object.__setattr__(self, "temperature", _temperature(self.temperature, *self.tau.shape))
 
     def __len__(self) -> int:
         return len(self.tau)
+
+    def part(self, own: slice) -> Measurements:
+        """Return some of the samples.
+
+        Example:
+            >>> len(Measurements(*np.zeros((4, 9, 2))).part(slice(0, 5)))
+            5
+        """
+        names = ("q", "v", "a", "tau", "weights", "times", "temperature")
+        cut = {name: None if (x := getattr(self, name)) is None else x[own] for name in names}
+        return Measurements(**cut, notes=self.notes)
 
     @classmethod
     def from_trajectory(cls, trajectory: Trajectory) -> Measurements:
@@ -207,6 +222,16 @@ def _samples(value: Any, name: str) -> Array:
         fix = "remove these samples, or give the forces any number and the weight 0"
         text = f"{name} has numbers that are not finite in {bad} samples"
         raise ModelError(describe(text, where="measurements", fix=fix))
+    return array
+
+
+def _temperature(value: Any, count: int, drives: int) -> Array:
+    """Return temperatures (N,) or (N, nv)."""
+    array = real_array(value, "measurements", "temperature")
+    array = array.reshape(-1) if array.size == count else array.reshape(-1, array.shape[-1])
+    if array.shape not in ((count,), (count, drives)) or not np.isfinite(array).all():
+        found = f"temperature has shape {array.shape}" if np.isfinite(array).all() else "temperature is not finite"
+        raise ModelError(describe(found, where="measurements", allowed=f"({count},) or ({count}, {drives}), finite"))
     return array
 
 

@@ -96,7 +96,9 @@ class Filter:
         at = np.round(decimated(np.arange(float(len(data))), self.parts, self.factor)).astype(int)
         weights = None if data.weights is None else kept(data.weights, self.parts, self.factor)
         times = None if data.times is None else data.times[at]
-        return Measurements(data.q[at], data.v[at], data.a[at], self(data.tau), weights=weights, times=times)
+        warm = None if data.temperature is None else data.temperature[at]
+        moved = {"q": data.q[at], "v": data.v[at], "a": data.a[at], "tau": self(data.tau)}
+        return replace(data, **moved, weights=weights, times=times, temperature=warm)
 
 
 def equations_of(model: Model, data: Measurements, through: Filter, still: float) -> Equations:

@@ -41,7 +41,8 @@ class Identified(Result, Viewable):
     estimate, or None without ``physical``. ``settings`` are those of ``identify``. ``drives`` are the forces beyond
     the parameters of the robot, if any. ``lag`` is the number of samples over which residuals are correlated, which the
     covariance takes into account; 0 for white noise. ``held_out`` (nv,) are residuals of the samples that were held
-    out, in percent of their forces. With a bandwidth, ``measurements`` and ``predicted`` are filtered.
+    out, in percent of their forces, and ``unseen`` is the estimate with these samples as its measurements. With a
+    bandwidth, ``measurements`` and ``predicted`` are filtered.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -64,6 +65,7 @@ class Identified(Result, Viewable):
     drives: Drives | None = None
     lag: int = 0
     held_out: Array | None = None
+    unseen: "Identified | None" = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -197,9 +199,11 @@ class Identified(Result, Viewable):
             True
         """
         samples = measurements_of(self.prior, data)
+        temperature = samples.temperature if temperature is None else temperature
         through = Filter.of(samples, self.settings.get("bandwidth"), self.prior.name)
         predicted = through(self.predict(samples.q, samples.v, samples.a, temperature))
-        return replace(self, measurements=through.measurements(samples), predicted=predicted, held_out=None).checked()
+        shown = {"measurements": through.measurements(samples), "predicted": predicted}
+        return replace(self, **shown, held_out=None, unseen=None).checked()
 
     def checked(self) -> "Identified":
         """Return the estimate itself, and warn of coordinates whose forces it does not explain.

@@ -22,7 +22,8 @@ class LogMap:
     """Where the signals of a log are, and how they become measurements.
 
     ``columns`` maps "time", "q", "v", "a", "tau" or "current" to heads, or to numbers of columns from 0, in the order
-    of the coordinates; the time may be a table {"q": head, "tau": head}. ``rate`` (Hz) stands for a column of times.
+    of the coordinates; the time may be a table {"q": head, "tau": head}. "temperature" is one column, or one for each
+    drive. ``rate`` (Hz) stands for a column of times.
     ``units`` as in ``Trajectory.load``, and "A" or "mA"; ``scale`` are further factors, such as -1 for a sign.
     ``files`` names other files of the same run, beside the log: {"tau": "{stem}_torques.csv"}.
 

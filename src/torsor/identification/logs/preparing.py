@@ -24,7 +24,10 @@ LEAST_SAMPLES = 200  # that are needed to compare cutoffs by the model
 
 
 class Samples(NamedTuple):
-    """Samples of motions and forces, all segments of all logs; ``weights`` (N, n) are 0 where a drive saturates."""
+    """Samples of motions and forces, all segments of all logs; ``weights`` (N, n) are 0 where a drive saturates.
+
+    ``temperature`` (N, 1) or (N, n) is that of the drives, if it was measured.
+    """
 
     q: Array
     v: Array
@@ -32,11 +35,11 @@ class Samples(NamedTuple):
     tau: Array
     weights: Array | None
     times: Array
+    temperature: Array | None = None
 
     def every(self, step: int) -> Samples:
         """Return every so many samples."""
-        q, v, a, tau = (x[::step] for x in (self.q, self.v, self.a, self.tau))
-        return Samples(q, v, a, tau, None if self.weights is None else self.weights[::step], self.times[::step])
+        return Samples(*(None if x is None else x[::step] for x in self))
 
 
 class Prepared(NamedTuple):
@@ -84,9 +87,11 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     if len(kept) < len(parts):
         notes.append(f"{len(parts) - len(kept)} of {len(parts)} segments are shorter than 2 / cutoff and left out")
     q, v, a, tau, weights, times = (
-        np.concatenate([np.asarray(getattr(each, name)) for each in kept]) for name in Samples._fields
+        np.concatenate([np.asarray(getattr(each, name)) for each in kept]) for name in Samples._fields[:6]
     )
-    whole = Samples(q, v, a, tau, None if (weights == 1).all() else weights, times)
+    warm = [each.temperature for each in kept if each.temperature is not None]
+    temperature = np.concatenate(warm) if warm else None
+    whole = Samples(q, v, a, tau, None if (weights == 1).all() else weights, times, temperature)
     return Prepared(whole, tuple(segments), cutoff, delay, tuple(notes))
 
 
@@ -160,4 +165,5 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
             for signal in (tau, full)
         )
     kept = slice(first, max(first, len(times) - last), every)
-    return Samples(q[kept], v[kept], a[kept], tau[kept], np.where(full > 0, 0.0, 1.0)[kept], times[kept])
+    warm = None if segment.temperature is None else segment.temperature[kept]
+    return Samples(q[kept], v[kept], a[kept], tau[kept], np.where(full > 0, 0.0, 1.0)[kept], times[kept], warm)

@@ -18,7 +18,10 @@ from torsor.robot.robot import Robot
 
 
 class Segment(NamedTuple):
-    """A run without gaps at equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n)."""
+    """A run without gaps at equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
+
+    ``temperature`` (T, 1) or (T, n) is that of the drives, if it was measured.
+    """
 
     times: Array
     q: Array
@@ -26,6 +29,7 @@ class Segment(NamedTuple):
     a: Array | None
     tau: Array
     saturated: Flags
+    temperature: Array | None = None
 
     @property
     def step(self) -> float:
@@ -34,8 +38,7 @@ class Segment(NamedTuple):
 
     def until(self, count: int) -> Segment:
         """Return the first ``count`` samples."""
-        v, a = (None if x is None else x[:count] for x in (self.v, self.a))
-        return Segment(self.times[:count], self.q[:count], v, a, self.tau[:count], self.saturated[:count])
+        return Segment(*(None if x is None else x[:count] for x in self))
 
     def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
         """Return q, v and a (T, n): as measured, or differentiated with a cutoff (Hz)."""
@@ -70,7 +73,8 @@ def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list
         notes.append(f"{log.source}: {count} rows lack a signal (the first: {first}): left out")
         log = log.kept(complete)
     if log.v is not None and log.a is not None:
-        return [_filtered(Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated), given)] if len(log) else []
+        whole = Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated, log.temperature)
+        return [_filtered(whole, given)] if len(log) else []
     if len(log) < SHORTEST:
         found, allowed = f"{len(log)} samples", f"{SHORTEST} or more"
         raise ModelError(describe(found, where=log.source, allowed=allowed, fix="measure longer"))
@@ -119,11 +123,12 @@ def _regular(log: Log, part: slice, sampling: Sampling) -> Segment:
     own = log.times[part]
     times = equal_times(own, sampling)
     if sampling.how != "unequal":
-        v = None if log.v is None else log.v[part]
-        return Segment(times, log.q[part], v, None, log.tau[part], log.saturated[part])
+        v, warm = (None if x is None else x[part] for x in (log.v, log.temperature))
+        return Segment(times, log.q[part], v, None, log.tau[part], log.saturated[part], warm)
     v = None if log.v is None else cubic(own, log.v[part], times)
+    warm = None if log.temperature is None else linear(own, log.temperature[part], times)
     saturated = linear(own, log.saturated[part].astype(float), times) > 0
-    return Segment(times, cubic(own, log.q[part], times), v, None, linear(own, log.tau[part], times), saturated)
+    return Segment(times, cubic(own, log.q[part], times), v, None, linear(own, log.tau[part], times), saturated, warm)
 
 
 def _filtered(segment: Segment, given: LogMap) -> Segment:
