@@ -74,7 +74,7 @@ def _run(arguments: Namespace, console: Console) -> int:
         criterion=arguments.criterion,
         **{name: _number_or_list(getattr(arguments, name)) for name in (*LIMITS, "noise")},
         clearance=arguments.clearance,
-        measured=logs or None,
+        measured=logs,
         among=arguments.among,
         iterations=arguments.iterations,
         seed=arguments.seed,

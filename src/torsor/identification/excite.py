@@ -92,6 +92,7 @@ def excite(
         raise ModelError(describe(f"excite for {robot!r}", allowed="a torsor.Robot"))
     where = f"{robot.name}: excite"
     _check_robot(robot, where)
+    measured = None if isinstance(measured, list | tuple) and not measured else measured
     usual = "condition" if measured is None else "determinant"
     criterion = usual if criterion is None else one_of(criterion, CRITERIA, where, "criterion")
     harmonics = whole_number(harmonics, where, "harmonics", least=2 if rest else 1)

@@ -64,9 +64,7 @@ def known_of(robot: Robot, base: BaseParameters, measured: Any, noise: Array | N
 
 
 def _several(measured: Any) -> Sequence[Any]:
-    """Return one or several measurements as several; a tuple (q, v, a, tau) of arrays is one."""
-    single = isinstance(measured, Identified | Measurements | Trajectory)
-    return [measured] if single else list(measured)
+    return list(measured) if isinstance(measured, list | tuple) else [measured]
 
 
 def _samples(robot: Robot, given: Any, noise: Array | None) -> tuple[Measurements, Array]:
