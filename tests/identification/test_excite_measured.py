@@ -1,4 +1,4 @@
-"""Excitations that know earlier measurements lower the uncertainty more; shapes stay apart; motions go to controllers."""
+"""Excitations that know earlier measurements lower the uncertainty more; shapes stay apart; points for controllers."""
 
 import json
 import sys
