@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -67,12 +68,13 @@ def _run(arguments: Namespace, console: Console) -> int:
     check_apart(outputs, [arguments.robot, arguments.map, *arguments.measured])
     robot = as_robot(given_robot(arguments))
     logs = [Measurements.load(each, robot, arguments.map, cutoff=arguments.cutoff) for each in arguments.measured]
+    given: dict[str, Any] = {name: _number_or_list(getattr(arguments, name)) for name in (*LIMITS, "noise")}
     motion = excite(
         robot,
         arguments.period,
         arguments.harmonics,
+        **given,
         criterion=arguments.criterion,
-        **{name: _number_or_list(getattr(arguments, name)) for name in (*LIMITS, "noise")},
         clearance=arguments.clearance,
         measured=logs,
         among=arguments.among,

@@ -93,7 +93,7 @@ class Measurements:
             5
         """
         names = ("q", "v", "a", "tau", "weights", "times", "temperature")
-        cut = {name: None if (x := getattr(self, name)) is None else x[own] for name in names}
+        cut: dict[str, Any] = {name: None if (x := getattr(self, name)) is None else x[own] for name in names}
         return Measurements(**cut, notes=self.notes)
 
     @classmethod

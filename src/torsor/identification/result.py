@@ -214,8 +214,8 @@ class Identified(Result, Viewable):
         temperature = samples.temperature if temperature is None else temperature
         through = Filter.of(samples, self.settings.get("bandwidth"), self.prior.name)
         predicted = through(self.predict(samples.q, samples.v, samples.a, temperature))
-        shown = {"measurements": through.measurements(samples), "predicted": predicted}
-        return replace(self, **shown, held_out=None, unseen=None).checked()
+        shown = through.measurements(samples)
+        return replace(self, measurements=shown, predicted=predicted, held_out=None, unseen=None).checked()
 
     def checked(self) -> "Identified":
         """Return the estimate itself, and warn of coordinates whose forces it does not explain.

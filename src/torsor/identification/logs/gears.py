@@ -98,7 +98,7 @@ class Gears:
             factors = row / (own if own else row[np.argmax(np.abs(row))])
             turning = np.flatnonzero(factors)
             if len(turning) > 1:
-                found[f"motor of {name}"] = {names[j]: float(factors[j]) for j in turning}
+                found[f"motor of {name}"] = {names[j]: float(factors[j]) for j in turning.tolist()}
         return found
 
     def driven(self, motors: Flags) -> Flags:

@@ -39,7 +39,9 @@ class Samples(NamedTuple):
 
     def every(self, step: int) -> Samples:
         """Return every so many samples."""
-        return Samples(*(None if x is None else x[::step] for x in self))
+        q, v, a, tau = (x[::step] for x in (self.q, self.v, self.a, self.tau))
+        weights, warm = (None if x is None else x[::step] for x in (self.weights, self.temperature))
+        return Samples(q, v, a, tau, weights, self.times[::step], warm)
 
 
 class Prepared(NamedTuple):

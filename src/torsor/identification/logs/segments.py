@@ -38,7 +38,8 @@ class Segment(NamedTuple):
 
     def until(self, count: int) -> Segment:
         """Return the first ``count`` samples."""
-        return Segment(*(None if x is None else x[:count] for x in self))
+        v, a, warm = (None if x is None else x[:count] for x in (self.v, self.a, self.temperature))
+        return Segment(self.times[:count], self.q[:count], v, a, self.tau[:count], self.saturated[:count], warm)
 
     def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
         """Return q, v and a (T, n): as measured, or differentiated with a cutoff (Hz)."""
