@@ -129,7 +129,8 @@ def test_the_command_writes_the_identified_robot(
     assert "Chosen laws are not in the robot" in said and "joint1.offset, joint2.offset" in said
     shown = json.loads((tmp_path / "found.json").read_text())
     assert shown["method"] == "physically consistent" and len(shown["drives"]["values"]) == 2
-    real, expected = torsor.load(tmp_path / f"real.{suffix}"), ARM.with_parameters(shown["parameters"])
+    real = torsor.load(tmp_path / f"real.{suffix}").with_gravity(ARM.gravity)  # which a URDF does not have
+    expected = ARM.with_parameters(shown["parameters"])
     state = np.random.default_rng(0).normal(size=(3, 9, 2))
     np.testing.assert_allclose(real.inverse_dynamics(*state), expected.inverse_dynamics(*state), rtol=1e-8, atol=1e-8)
     assert np.abs(real.inverse_dynamics(*state) - ARM.inverse_dynamics(*state)).max() < 0.2
@@ -139,7 +140,9 @@ def test_motors_that_turn_with_two_joints_come_from_the_map(tmp_path: Path, caps
     inertia, coulomb, viscous = 0.3, 0.6, 0.4  # of the second motor, at its joint: it turns with both joints
     rate, acceleration = MOTION[1].sum(axis=1), MOTION[2].sum(axis=1)
     force = inertia * acceleration + coulomb * np.sign(rate) + viscous * rate
-    data = measured(ARM, extra=force[:, None])
+    body = {"mass": 2.0, "com": (0.1, 0.05, 0.02), "inertia": np.diag([0.02, 0.03, 0.04])}
+    pan = torsor.from_dh([torsor.DHLink(d=0.3, alpha=np.pi / 2, **body), torsor.DHLink(a=0.4, **body)])
+    data = measured(pan, extra=force[:, None])
     R = np.array([[50.0, 0.0], [40.0, 40.0]])
     motors = np.column_stack([T, data.q @ R.T, data.tau @ np.linalg.inv(R)])
     np.savetxt(tmp_path / "log.csv", motors, delimiter=",", header="t,a,b,c,d", comments="")
@@ -147,8 +150,8 @@ def test_motors_that_turn_with_two_joints_come_from_the_map(tmp_path: Path, caps
         'cutoff = 20.0\n[columns]\ntime = "t"\nq = ["a", "b"]\ntau = ["c", "d"]\n'
         '[drives]\nside = "motor"\nratios = [50, 40]\ncoupling = [["joint2", "joint1", 40]]\n'
     )
-    ARM.save(tmp_path / "arm.toml")
-    assert LogMap.load(tmp_path / "map.toml").couplings(ARM) == {"motor of joint2": {"joint1": 1.0, "joint2": 1.0}}
+    pan.save(tmp_path / "arm.toml")
+    assert LogMap.load(tmp_path / "map.toml").couplings(pan) == {"motor of joint2": {"joint1": 1.0, "joint2": 1.0}}
     names = [str(tmp_path / name) for name in ("arm.toml", "log.csv", "map.toml")]
     assert main(["identify", names[0], names[1], "--map", names[2], "--json", "-"]) == 0
     printed = capsys.readouterr()
