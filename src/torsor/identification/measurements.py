@@ -228,10 +228,7 @@ def _samples(value: Any, name: str) -> Array:
 def _temperature(value: Any, count: int, drives: int) -> Array:
     """Return temperatures (N,) or (N, nv)."""
     array = real_array(value, "measurements", "temperature")
-    if array.size == count or array.ndim < 2:
-        array = array.reshape(-1)
-    else:
-        array = array.reshape(-1, array.shape[-1])
+    array = array.reshape(-1) if array.size == count or array.ndim < 2 else array.reshape(-1, array.shape[-1])
     if array.shape not in ((count,), (count, drives)) or not np.isfinite(array).all():
         found = f"temperature has shape {array.shape}" if np.isfinite(array).all() else "temperature is not finite"
         raise ModelError(describe(found, where="measurements", allowed=f"({count},) or ({count}, {drives}), finite"))

@@ -1,5 +1,6 @@
 """Figures of an identification: measured and predicted forces, with the band of the residuals."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,13 @@ def plot(
     percents: Array,
     how: str,
     path: str | Path | None,
-    unseen: tuple[Measurements, Array] | None = None,
+    unseen: tuple[Measurements, Array, Array] | None = None,
 ) -> Any:
     """Return a figure with a panel for each coordinate: measured and ``predicted`` (N, nv) forces, and residuals.
 
     ``rms`` (nv,) are the root mean squares of the residuals, a band about zero, and ``percents`` (nv,) these in percent
-    of the forces; ``how`` says how the parameters were identified. ``unseen`` are measurements that were held out and
-    their predicted forces, which follow on a grey ground.
+    of the forces; ``how`` says how the parameters were identified. ``unseen`` are measurements that were held out,
+    their predicted forces and the percents of these, which follow on a grey ground.
     """
     names, units = robot.coordinate_names, force_units(robot)
     columns = 1 if len(names) < 4 else 2 if len(names) < 13 else 4
@@ -42,7 +43,10 @@ def plot(
         along = np.concatenate([along, later])
         tau, own_forces = np.concatenate([tau, unseen[0].tau]), np.concatenate([own_forces, unseen[1]])
     sizes = zip(rms, percents, strict=True)
-    for axes, name, measured, own, (size, percent) in zip(panels, names, tau.T, own_forces.T, sizes, strict=False):
+    later_percents = itertools.repeat(None) if unseen is None else unseen[2]
+    for axes, name, measured, own, (size, percent), later_percent in zip(
+        panels, names, tau.T, own_forces.T, sizes, later_percents, strict=False
+    ):
         axes.plot(along, measured, color=MEASURED, linewidth=2.2, label="measured")
         axes.plot(along, own, color=PREDICTED, linewidth=1.2, label="predicted")
         # The residual is drawn behind the forces, which it would hide.
@@ -52,9 +56,9 @@ def plot(
         if unseen is not None:
             axes.axvspan(later[0], later[-1], color=HELD_OUT, linewidth=0, zorder=0, label="held out")
         styled(axes, unit=units[name])
-        axes.set_title(
-            f"{label(name)}: residual {size:.2g} {units[name]}, {percent:.2g} % of the force", fontsize="medium"
-        )
+        held_out = "" if later_percent is None else f"; held out {later_percent:.2g} %"
+        title = f"{label(name)}: residual {size:.2g} {units[name]}, {percent:.2g} % of the force{held_out}"
+        axes.set_title(title, fontsize="medium")
     for axes in panels[len(names) :]:
         figure.delaxes(axes)
     lowest = [panels[min(k * rows + rows, len(names)) - 1] for k in range(-(-len(names) // rows))]
@@ -75,7 +79,7 @@ def _increasing(data: Measurements, unseen: Measurements | None) -> bool:
     )
 
 
-def _axis(data: Measurements, unseen: tuple[Measurements, Array] | None, timed: bool) -> tuple[Array, Array]:
+def _axis(data: Measurements, unseen: tuple[Measurements, Array, Array] | None, timed: bool) -> tuple[Array, Array]:
     """Return where the samples, and those that were held out, are along the axis: times, or numbers of samples."""
     count, more = len(data), 0 if unseen is None else len(unseen[0])
     if not timed:

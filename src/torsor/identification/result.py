@@ -279,7 +279,15 @@ class Identified(Result, Viewable):
             2
         """
         own = (self.measurements, self.predicted, self.rms, self.relative_residuals)
-        unseen = None if self.unseen is None else (self.unseen.measurements, self.unseen.predicted)
+        unseen = (
+            None
+            if self.unseen is None
+            else (
+                self.unseen.measurements,
+                self.unseen.predicted,
+                self.unseen.relative_residuals,
+            )
+        )
         return plot(self.prior, *own, self.method, path, unseen)
 
     def save_report(self, path: str | Path, validated: "Identified | None" = None) -> Path:

@@ -25,7 +25,6 @@ KINDS = {
     "given": "They were taken as known",
 }
 ROUNDING = 1e-9  # of the largest factor of a combination
-NAMED = 3  # combinations that are named
 HALF_INTERVAL = 1.96  # standard deviations to each end of a 95 % interval
 _UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}
 _TURNING = {"rotor_inertia": "kg m²", "coulomb": "N m", "viscous": "N m s"}
@@ -54,22 +53,23 @@ def unidentified(found: "Identified") -> tuple[Unidentified, ...]:
     """Return the parameters that an identification does not determine on their own, by kind of reason."""
     base, names = found.base, found.prior.parameter_names
     representative = {int(column): k for k, column in enumerate(base.columns)}
-    sizes = sizes_of(tuple(names[k] for k in base.columns), base.values)
+    own_names = tuple(names[k] for k in base.columns)
+    shown = np.array([name not in found.undetermined for name in found.names])
+    sizes = sizes_of(own_names, np.maximum(np.abs(base.values), np.where(shown, np.abs(found.values), 0.0)))
     rows = []
     for p, name in enumerate(names):
         parts = np.abs(base.matrix[:, p])
-        within = [base.names[k] for k in np.flatnonzero(parts > ROUNDING * max(float(parts.max()), 1e-300))]
+        within = [own_names[k] for k in np.flatnonzero(parts > ROUNDING * max(float(parts.max()), 1e-300))]
         if not base.unknown[p]:
             rows.append(Unidentified(name, "given", "it is the value of the given robot, which was not to be changed"))
         elif p in representative:
             weak = _weak(found, representative[p], sizes, unit_of(found.prior, name))
             rows += [] if weak is None else [weak]
         elif within:
-            shown = "; ".join(within[:NAMED]) + (f"; and {len(within) - NAMED} more" if len(within) > NAMED else "")
-            text = f"no motion tells it from others: it is part of {shown}"
+            text = f"no motion tells it from others: it is part of the combinations of {', '.join(within)}"
             rows.append(Unidentified(name, "regrouped", text))
         else:
-            rows.append(Unidentified(name, "no effect", "no motion makes it act on a measured force"))
+            rows.append(Unidentified(name, "no effect", "no measured force depends on it, whatever the motion"))
     rows += _weak_terms(found)
     order = list(KINDS)
     return tuple(sorted(rows, key=lambda row: order.index(row.kind)))
@@ -82,8 +82,8 @@ def _weak(found: "Identified", k: int, sizes: Array, unit: str) -> Unidentified 
         return None
     ends = f"95 % interval {_interval(value, deviation)} {unit}"
     if deviation > sizes[k]:
-        text = f"its deviation, {deviation:.2g} {unit}, exceeds its likely size, {sizes[k]:.2g}: excite finds a motion "
-        return Unidentified(name, "not shown", f"{text}that shows it ({ends})")
+        text = f"its deviation, {deviation:.2g} {unit}, exceeds its likely size, {sizes[k]:.2g} {unit} ({ends}): "
+        return Unidentified(name, "not shown", f"{text}torsor excite finds a motion that shows it")
     return Unidentified(name, "below noise", f"zero, or too small for the noise of the forces ({ends})")
 
 

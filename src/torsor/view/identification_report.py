@@ -11,7 +11,7 @@ from torsor.checks import instance_of
 from torsor.errors import printable
 from torsor.identification import Identified
 from torsor.identification.result import UNDETERMINED, UNEXPLAINED
-from torsor.identification.tables import short
+from torsor.identification.tables import percent_text, short
 from torsor.identification.unidentified import HALF_INTERVAL, KINDS, unit_of
 from torsor.mechanism.units import force_units
 from torsor.view.page import page
@@ -133,7 +133,7 @@ def _parameters(found: Identified) -> str:
     columns = (found.names, found.base.columns, found.base.values, found.values, found.deviations, found.intervals)
     for name, column, given, value, deviation, (low, high) in zip(*columns, strict=True):
         weak = name in found.undetermined
-        percent = f"{100 * deviation / abs(value):.3g} %" if value else ""
+        percent = f"{percent_text(100 * deviation / abs(value))} %" if value else ""
         cells = [_text(name), unit_of(found.prior, names[column]), short(given), short(value)]
         cells += [f"{low:.4g} to {high:.4g}", f"{deviation:.2g}", percent + (" !" if weak else "")]
         rows.append(cells)
