@@ -1,24 +1,24 @@
-"""An identification as a table, as a document for other programs, and as the short table of notebooks."""
+"""An identification as a table, as a document for other programs, and as the short table of notebooks.
 
-from typing import TYPE_CHECKING, Any
+``found`` is an ``Identified``, whose file imports this one.
+"""
+
+from typing import Any
 
 from torsor.identification.tables import short
 from torsor.results.documents import plain, robot_facts
 from torsor.results.tables import Column
 from torsor.summary import Summary
 
-if TYPE_CHECKING:
-    from torsor.identification.result import Identified
 
-
-def columns(found: "Identified") -> list[Column]:
+def columns(found: Any) -> list[Column]:
     """Return the table of the .csv file: parameters, as given and identified, with deviations."""
     values = (found.base.values, found.values, found.deviations)
     rows = zip(("as given", "identified", "deviation"), values, strict=True)
     return [Column("parameter", "", list(found.names)), *(Column(name, "SI", each) for name, each in rows)]
 
 
-def document(found: "Identified") -> dict[str, Any]:
+def document(found: Any) -> dict[str, Any]:
     """Return the plain values of the document, without its header."""
     rows = zip(found.names, found.base.values, found.values, found.deviations, strict=True)
     residuals = zip(found.prior.coordinate_names, found.rms, found.relative_residuals, found.r_squared, strict=True)
@@ -44,7 +44,7 @@ def document(found: "Identified") -> dict[str, Any]:
     }
 
 
-def summary(found: "Identified") -> Summary:
+def summary(found: Any) -> Summary:
     """Return the short table of notebooks."""
     percents = zip(found.prior.coordinate_names, found.relative_residuals, strict=True)
     facts = {

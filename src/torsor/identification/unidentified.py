@@ -2,10 +2,10 @@
 
 Base parameters are combinations of the parameters of a robot (``Robot.base_parameters``). A parameter that is none of
 them either acts on no force, or only together with others; a base parameter may be too small for the noise, or the
-motion may not show it.
+motion may not show it. ``found`` is an ``Identified``, whose file imports this one.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from torsor.arrays import Array
 from torsor.identification.criteria import sizes_of
 from torsor.mechanism.units import force_units
 from torsor.robot.robot import Robot
-
-if TYPE_CHECKING:
-    from torsor.identification.result import Identified
 
 KINDS = {
     "not shown": "The motion does not show them",
@@ -49,7 +46,7 @@ class Unidentified(NamedTuple):
     why: str
 
 
-def unidentified(found: "Identified") -> tuple[Unidentified, ...]:
+def unidentified(found: Any) -> tuple[Unidentified, ...]:
     """Return the parameters that an identification does not determine on their own, by kind of reason."""
     base, names = found.base, found.prior.parameter_names
     representative = {int(column): k for k, column in enumerate(base.columns)}
@@ -75,7 +72,7 @@ def unidentified(found: "Identified") -> tuple[Unidentified, ...]:
     return tuple(sorted(rows, key=lambda row: order.index(row.kind)))
 
 
-def _weak(found: "Identified", k: int, sizes: Array, unit: str) -> Unidentified | None:
+def _weak(found: Any, k: int, sizes: Array, unit: str) -> Unidentified | None:
     """Return why a base parameter is not determined, or None if it is."""
     name, value, deviation = found.names[k], float(found.values[k]), float(found.deviations[k])
     if name not in found.undetermined:
@@ -87,7 +84,7 @@ def _weak(found: "Identified", k: int, sizes: Array, unit: str) -> Unidentified 
     return Unidentified(name, "below noise", f"zero, or too small for the noise of the forces ({ends})")
 
 
-def _weak_terms(found: "Identified") -> list[Unidentified]:
+def _weak_terms(found: Any) -> list[Unidentified]:
     """Return the terms of drives whose deviations exceed their values."""
     if found.drives is None:
         return []
