@@ -178,7 +178,7 @@ class Excitation(Result):
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     sway.save(folder + "/sway.csv", rate=2.0)
             ...     Path(folder, "sway.csv").read_text().splitlines()[:2]
-            ['time [s],q joint1 [rad],v joint1 [rad/s],a joint1 [rad/s^2]', '0.0,0.0,3.141592653589793,-0.0']
+            ['time [s],q joint1 [rad],v joint1 [rad/s],a joint1 [rad/s^2]', '0.0,0.0,3.141592653589793,0.0']
         """
         path = Path(path)
         if rate is None:
