@@ -95,7 +95,6 @@ def test_identify_finds_the_robot_of_a_log(capsys: Captured, tmp_path: Path) -> 
         ("identify two_link short.csv", "no column 'q joint2'"),
         ("identify two_link positions.csv", "no columns of forces"),
         ("identify two_link forces.csv", "fix: add a column 'time', or give the rate in a map"),
-        ("identify two_link forces.csv --output real.urdf", "fix: add --physical"),
     ],
 )
 def test_mistakes_are_named(

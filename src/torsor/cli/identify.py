@@ -4,7 +4,6 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from torsor.cli.command import Command
 from torsor.cli.outputs import (
@@ -18,8 +17,8 @@ from torsor.cli.outputs import (
 )
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import CHECKED, DONE, NONE
-from torsor.errors import ModelError, describe
-from torsor.identification import Measurements, first_look
+from torsor.errors import describe, warn
+from torsor.identification import LogMap, Measurements, first_look
 from torsor.identification.identify import identify
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.terms import OFFERED
@@ -42,20 +41,23 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "their spectra, and by the model)"
     )
     parser.add_argument("--cutoff", type=float, help=cutoff)
-    parser.add_argument("--physical", action="store_true", help="only masses and inertias that bodies can have")
+    text = "only masses and inertias that bodies can have; -o, --total-mass imply it"
+    parser.add_argument("--physical", action="store_true", help=text)
     among = "patterns of the unknown parameters (default: all), such as 'link3.*'"
     parser.add_argument("--among", nargs="+", default=["*"], metavar="PATTERN", help=among)
     text = f"laws of friction beyond Coulomb and viscous: {', '.join(OFFERED)}; or auto: chosen for each joint by BIC"
     parser.add_argument("--friction", nargs="+", default=[], metavar="LAW", help=text)
+    text = "leave out inertia and friction of motors that turn with several joints (drives.coupling of the map)"
+    parser.add_argument("--uncoupled", action="store_true", help=text)
     text = "Hz: forces and regressor pass the same low-pass filter"
     parser.add_argument("--bandwidth", type=float, metavar="HZ", help=text)
     parser.add_argument("--robust", choices=tuple(INFLUENCES), help="bound the influence of outliers")
-    parser.add_argument("--total-mass", type=float, metavar="KG", help="known mass of all moving links, for --physical")
+    parser.add_argument("--total-mass", type=float, metavar="KG", help="known mass of all moving links")
     text = "the last fraction of the samples is not used: its forces are predicted"
     parser.add_argument("--held-out", type=float, default=0.0, metavar="FRACTION", help=text)
     text = "a motion that is not used to identify: its forces are predicted"
     parser.add_argument("--validate", type=Path, metavar="LOG", help=text)
-    text = "write the robot with the identified parameters: .urdf, .xml, .toml; needs --physical"
+    text = "write the robot with the identified parameters: .urdf, .xml, .toml; they are physically consistent"
     parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
     text = "write a plot of measured and predicted forces to this file, of --validate if it is given; with --check, of "
     text += "the signals"
@@ -71,23 +73,24 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     robot = as_robot(given_robot(arguments))
     if arguments.check:
         return _check(robot, arguments, console)
-    if arguments.output is not None and not arguments.physical:
-        found = "base parameters alone make no robot to write"
-        raise ModelError(describe(found, where=str(arguments.output), fix="add --physical"))
     data = _measured(arguments.logs, robot, arguments)
     unseen = None if arguments.validate is None else _measured([arguments.validate], robot, arguments)
+    couplings = {}
+    if arguments.map is not None and not arguments.uncoupled:
+        couplings = LogMap.of(arguments.map).couplings(robot)
     result = identify(
         robot,
         data,
-        physical=arguments.physical,
+        physical=arguments.physical or arguments.output is not None or arguments.total_mass is not None,
         among=arguments.among,
         friction="auto" if arguments.friction == ["auto"] else arguments.friction,
+        couplings=couplings,
         bandwidth=arguments.bandwidth,
         robust=arguments.robust,
         mass=arguments.total_mass,
         held_out=arguments.held_out,
     )
-    for note in data.notes:
+    for note in (*data.notes, *(_turning(motor, list(joints)) for motor, joints in couplings.items())):
         console.print(f"- {note}", markup=False, highlight=False, soft_wrap=True)
     console.print(result.report(), markup=False, highlight=False, soft_wrap=True)
     validated = None if unseen is None else result.validate(unseen)
@@ -97,6 +100,9 @@ def _run(arguments: Namespace, console: Console) -> int | None:
             console.print(f"  {name}: residual {percent:.3g} % of the force", markup=False, highlight=False)
     if arguments.output is not None:
         result.robot.save(arguments.output)
+        if result.drives is not None:
+            fix = "keep them too: --json FILE, or in Python found.save(FILE.npz)"
+            warn(describe(result.drives.left_out, where=str(arguments.output), fix=fix))
     if arguments.plot is not None:
         (result if validated is None else validated).plot(arguments.plot)
     if arguments.json is not None:
@@ -105,15 +111,18 @@ def _run(arguments: Namespace, console: Console) -> int | None:
             shown["validation"] = {"log": arguments.validate.name, "residuals": validated.to_dict()["residuals"]}
         write_json(arguments, console, shown)
     if arguments.report is not None:
-        from torsor.view.report import write_report
-
-        write_report(arguments.report, result if validated is None else validated, tables=[Text(result.report())])
+        result.save_report(arguments.report, validated)
     print_paths(console, arguments.output, arguments.plot, arguments.report)
     return None
 
 
 def _measured(paths: list[Path], robot: Robot, arguments: Namespace) -> Measurements:
     return Measurements.load(paths, robot, arguments.map, cutoff=arguments.cutoff)
+
+
+def _turning(motor: str, joints: list[str]) -> str:
+    others = f"{', '.join(joints[:-1])} and {joints[-1]}"
+    return f"{motor} turns with {others}: its inertia and friction are identified too (--uncoupled leaves them out)"
 
 
 def _check(robot: Robot, arguments: Namespace, console: Console) -> int:
@@ -134,7 +143,7 @@ def _check(robot: Robot, arguments: Namespace, console: Console) -> int:
 _SUMMARY = "identify masses, inertias and friction of a robot from recorded motions and forces"
 _EXAMPLES = (
     "torsor identify robot.urdf log.csv --map map.toml --check --plot signals.png",
-    "torsor identify robot.urdf log.csv --physical -o real.urdf",
+    "torsor identify robot.urdf log.csv -o real.urdf --held-out 0.2 --report found.html",
     "torsor identify robot.urdf log.csv --friction auto --bandwidth 20 --held-out 0.2",
     "torsor identify robot.urdf run1.csv run2.csv --cutoff 20 --validate run3.csv --plot forces.png",
 )

@@ -24,6 +24,7 @@ from torsor.cli.doctor import DOCTOR
 from torsor.cli.dynamics import DYNAMICS
 from torsor.cli.equations import EQUATIONS
 from torsor.cli.examples import EXAMPLES
+from torsor.cli.excite import EXCITE
 from torsor.cli.export import EXPORT
 from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
@@ -56,6 +57,7 @@ COMMANDS: tuple[Command, ...] = (
         PREDICT,
         MEASURE,
         SWEEP,
+        EXCITE,
         IDENTIFY,
         REPRODUCE,
         EXPORT,

@@ -18,6 +18,7 @@ _EVERYWHERE = {
 }
 SIMULATED = {NONE: "the simulation failed"}
 DOCTORED = {NONE: "a check of the self-test fails"}
+EXCITED = {STOPPED: "stopped by Ctrl-C; the best motion until then is written"}
 CHECKED = {NONE: "with --check: something in the logs is suspicious"}
 REPRODUCED = {NONE: "an item fails: ours differs from the printed value, and no reason explains it"}
 SWEPT = {

@@ -15,6 +15,7 @@ from torsor.identification.measurements import Measurements
 from torsor.identification.output_error import output_error
 from torsor.identification.payload import Payload, identify_payload
 from torsor.identification.result import Identified
+from torsor.identification.unidentified import Unidentified
 
 __all__ = [
     "Drives",
@@ -28,6 +29,7 @@ __all__ = [
     "Masses",
     "Measurements",
     "Payload",
+    "Unidentified",
     "differentiate",
     "excite",
     "first_look",

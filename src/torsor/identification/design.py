@@ -1,14 +1,9 @@
 """The optimal design of a periodic motion: a criterion of how well it excites the base parameters, and its limits.
 
 With Y_t (n x b) the regressor of the base parameters at sample t, each row divided by its coordinate's noise, G is the
-mean of Y_t^T Y_t, and covariance of the parameters ~ G^-1. The two criteria are functions of its eigenvalues l:
-
-    determinant   -(sum of log l) / b                                     (volume of the confidence ellipsoid)
-    condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2       (about log of the condition number of Y)
-
-A function of the eigenvalues with derivatives s has the gradient U diag(s) U^T =: D with respect to G, so 2 Y_t D with
-respect to Y_t, and the traced regressor gives the gradients with respect to q, v and a. Swevers, Ganseman, Tukel, De
-Schutter and Van Brussel 1997.
+mean of Y_t^T Y_t, plus what is known from earlier measurements for each sample of the new motion; see ``criteria``. A
+function of G with the gradient D has the gradient 2 Y_t D with respect to Y_t, and the traced regressor gives those
+with respect to q, v and a. Swevers, Ganseman, Tukel, De Schutter and Van Brussel 1997.
 """
 
 from dataclasses import dataclass
@@ -19,11 +14,11 @@ import numpy as np
 
 from torsor.arrays import Array, Indices
 from torsor.compiler import AnyKernel, compile
-from torsor.identification.fourier import Series
+from torsor.identification.clearance import Clearance
+from torsor.identification.criteria import criterion_of
+from torsor.identification.series import Series
 from torsor.robot.robot import Robot
 
-CRITERIA = ("condition", "determinant")
-POWER = 8
 FINE = 40  # instants per harmonic at which the limits of motion are checked during the search
 
 
@@ -52,6 +47,8 @@ class Design:
 
     A motion is given by x (m n,): coefficients of ``series.basis`` (2 H + 1, m) for each coordinate, relative to half
     of its range and about the middle. ``samples`` is the number of instants of a period that the criterion uses.
+    ``known`` (b, b) is the information of earlier measurements over the number of samples of the new motion, ``sizes``
+    (b,) are those of the parameters, ``clearance`` keeps collision shapes apart.
     """
 
     robot: Robot
@@ -61,6 +58,9 @@ class Design:
     series: Series
     samples: int
     criterion: str
+    known: Array
+    sizes: Array
+    clearance: Clearance | None = None
 
     @property
     def half(self) -> Array:
@@ -113,18 +113,12 @@ class Design:
         rows, back = self._kernels
         Y = rows(*motion) / self.noise[:, None]
         flat = Y.reshape(-1, len(self.columns))
-        values, U = np.linalg.eigh(flat.T @ flat / self.samples)
-        if values[0] <= 1e-14 * values[-1]:
-            return np.inf, motion
-        if self.criterion == "determinant":
-            cost, derivatives = -np.log(values).mean(), -1 / values / len(values)
-        else:
-            up, down = (values / values[-1]) ** POWER, (values[0] / values) ** POWER
-            cost = (np.log(values[-1] / values[0]) + (np.log(up.sum()) + np.log(down.sum())) / POWER) / 2
-            derivatives = (up / up.sum() - down / down.sum()) / values / 2
-        L = 2 / self.samples * (Y @ ((U * derivatives) @ U.T)) / self.noise[:, None]
+        cost, by_G = criterion_of(self.criterion, flat.T @ flat / self.samples + self.known, self.sizes)
+        if not np.isfinite(cost):
+            return cost, motion
+        L = 2 / self.samples * (Y @ by_G) / self.noise[:, None]
         gradients: tuple[Array, Array, Array] = back(*motion, L)
-        return float(cost), gradients
+        return cost, gradients
 
     def cost(self, x: Array, barrier: float) -> tuple[float, Array]:
         """Return the criterion plus a logarithmic barrier at the limits, and its gradient (m n,)."""
@@ -137,11 +131,13 @@ class Design:
         effort = [1 - tau / self.limits.effort, 1 + tau / self.limits.effort]
         if min(float(each.min()) for each in (*slacks, *effort)) <= 0:
             return np.inf, x
-        value, gradients = self._criterion(motion)
+        apart, by_q = (0.0, 0.0 * fine[0]) if self.clearance is None else self.clearance.barrier(fine[0])
+        value, gradients = self._criterion(motion) if np.isfinite(apart) else (np.inf, motion)
         if not np.isfinite(value):
-            return value, x
+            return np.inf, x
         value -= barrier * sum(float(np.log(each).mean(axis=0).sum()) for each in (*slacks, *effort))
-        by_C = sum(F.T @ g for F, g in zip(self._features, gradients, strict=True))
+        value += barrier * apart
+        by_C = sum(F.T @ g for F, g in zip(self._features, gradients, strict=True)) + barrier * self._fine[0].T @ by_q
         count = len(fine[0])
         sides = (1 / self.half, 1 / self.limits.velocity, 1 / self.limits.acceleration)
         for F, (k, size) in zip(self._fine, zip((0, 2, 4), sides, strict=True), strict=True):
@@ -154,7 +150,20 @@ class Design:
             )
         return value, np.asarray(self.series.basis.T @ (by_C * self.half)).ravel()
 
+    def information(self, coefficients: Array) -> Array:
+        """Return the mean information G (b, b) of a sample of a motion, without what is known from earlier ones."""
+        rows = self._rows(coefficients)
+        return np.asarray(rows.T @ rows / self.samples)
+
     def condition(self, coefficients: Array) -> float:
-        """Return the condition number of the base regressor along a motion, its rows divided by the noise."""
+        """Return the condition number of the base regressor along a motion, its rows divided by the noise.
+
+        Earlier measurements are rows of it.
+        """
+        values, U = np.linalg.eigh(self.known)
+        before = np.sqrt(np.maximum(values, 0.0) * self.samples)[:, None] * U.T
+        return float(np.linalg.cond(np.concatenate([self._rows(coefficients), before[values > 0]])))
+
+    def _rows(self, coefficients: Array) -> Array:
         Y = self.robot.regressor(*(F @ coefficients for F in self._features))[..., self.columns]
-        return float(np.linalg.cond((Y / self.noise[:, None]).reshape(-1, len(self.columns))))
+        return np.asarray((Y / self.noise[:, None]).reshape(-1, len(self.columns)))

@@ -57,6 +57,17 @@ class Drives:
         """Whether a term depends on the temperature."""
         return any(term.law in WARM for term in self.terms)
 
+    @property
+    def left_out(self) -> str:
+        """What a robot with the identified parameters does not have, as a sentence.
+
+        Example:
+            >>> Drives((Term("joint1", "offset", (1.0,)),), np.ones(1), np.eye(1)).left_out
+            'Chosen laws are not in the robot, whose friction is Coulomb and viscous only: joint1.offset'
+        """
+        names = ", ".join(self.names)
+        return f"Chosen laws are not in the robot, whose friction is Coulomb and viscous only: {names}"
+
     def chosen(self, drive: str) -> tuple[str, ...]:
         """Return the laws of a drive.
 

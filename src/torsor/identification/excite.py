@@ -2,22 +2,35 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array, one_of, positive, whole_number
+from torsor.collision.pairs import Pairs
 from torsor.errors import ModelError, describe, shortened
+from torsor.identification.clearance import Clearance
+from torsor.identification.criteria import CRITERIA, sizes_of
 from torsor.identification.descent import Descent
-from torsor.identification.design import CRITERIA, FINE, Design, Limits
-from torsor.identification.fourier import Excitation, Series
+from torsor.identification.design import FINE, Design, Limits
+from torsor.identification.fourier import Excitation
+from torsor.identification.information import Known, deviations_of, known_of
+from torsor.identification.measurements import Measurements
+from torsor.identification.result import Identified
+from torsor.identification.series import Series
 from torsor.results.documents import plain
+from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
+from torsor.simulation import Trajectory
 from torsor.simulation.progress import Bar
 
 BARRIERS = (0.1, 0.01, 0.001)  # weights of the barrier, each from the solution of the one before
 CANDIDATES = 30  # random motions, the best of which is the initial guess
+SCALES = (1.0, 0.5, 0.2)  # of each of them: smaller motions may need less force
+SMALLER = (*SCALES, 0.1, 0.05, 0.02)  # where shapes must stay apart
+POSTURES = 100  # random middles of a motion that are tried until shapes are apart
 FINER = 8  # times as many instants for the last check as for the search
 
 
@@ -26,13 +39,17 @@ def excite(
     period: float = 10.0,
     harmonics: int = 5,
     *,
-    criterion: str = "condition",
+    criterion: str | None = None,
     lower: ArrayLike | None = None,
     upper: ArrayLike | None = None,
     velocity: ArrayLike | None = None,
     acceleration: ArrayLike | None = None,
     effort: ArrayLike | None = None,
-    noise: ArrayLike = 1.0,
+    clearance: float | None = None,
+    pairs: Pairs = None,
+    measured: Identified | Measurements | Trajectory | Sequence[Any] | None = None,
+    noise: ArrayLike | None = None,
+    rate: float | None = None,
     among: Sequence[str] = ("*",),
     rest: bool = True,
     iterations: int = 200,
@@ -42,10 +59,19 @@ def excite(
     """Return a periodic motion that excites the base parameters of a robot, by optimisation of a Fourier series.
 
     ``period`` (s) and ``harmonics`` give the frequencies; with ``rest`` the motion starts and ends at rest.
-    ``criterion`` is "condition", the condition number of the regressor of the base parameters, or "determinant", that
-    of their covariance. Limits are numbers or (n,): positions ``lower`` and ``upper`` (rad, m) and ``velocity`` are by
-    default those of the robot; ``acceleration`` and ``effort`` (computed with the given parameters) are unlimited by
-    default. ``noise`` is the standard deviation of the forces (N m and N), a number or (n,). ``among`` names the
+    Limits are numbers or (n,): positions ``lower`` and ``upper`` (rad, m) and ``velocity`` are by default those of the
+    robot; ``acceleration`` and ``effort`` (computed with the given parameters) are unlimited by default. With a
+    ``clearance`` (m), collision shapes stay at least that far apart, those of ``pairs`` as in ``Robot.distances``.
+
+    ``measured`` is what is known already: results of ``identify``, ``Measurements`` or trajectories. Their information
+    on the parameters, weighted by their noise, is added to that of the new motion, which so aims at what is still
+    uncertain. It is taken to be measured at ``rate`` (Hz) and with ``noise``, the standard deviation of the forces
+    (N m and N), a number or (n,): by default as the last of ``measured`` and as their residuals. ``settings`` of the
+    result has the ``expected`` deviations before and after the new motion.
+
+    ``criterion`` is "condition", the condition number of the regressor of the base parameters, "determinant", that of
+    their covariance, or "uncertainty", the largest deviation relative to the value in the given robot (or to a tenth of
+    the largest of its kind): by default the determinant with ``measured``, else the condition. ``among`` names the
     unknown parameters as in ``base_parameters``. The initial guess is the best of some random motions; BFGS with a
     logarithmic barrier at the limits improves it in at most ``iterations`` steps. Ctrl-C returns the best motion so
     far. Equal seeds give equal motions.
@@ -55,12 +81,20 @@ def excite(
         >>> q, v, a = motion(np.linspace(0, 4, 1000))
         >>> bool(motion.condition < motion.start_condition), bool(abs(q).max() <= 1.5), bool(abs(v).max() <= 3.0)
         (True, True, True)
+        >>> data = Measurements(q, v, a, motion.robot.inverse_dynamics(q, v, a))
+        >>> limits = {"lower": -1.5, "upper": 1.5, "velocity": 3.0}
+        >>> next_one = excite(motion.robot, 4.0, 3, **limits, measured=data, noise=0.1, rate=250.0)
+        >>> expected = next_one.settings["expected"]
+        >>> all(after < before for after, before in zip(expected["after"], expected["before"]))
+        True
     """
     if not isinstance(robot, Robot):
         raise ModelError(describe(f"excite for {robot!r}", allowed="a torsor.Robot"))
     where = f"{robot.name}: excite"
     _check_robot(robot, where)
-    one_of(criterion, CRITERIA, where, "criterion")
+    measured = None if isinstance(measured, list | tuple) and not measured else measured
+    usual = "condition" if measured is None else "determinant"
+    criterion = usual if criterion is None else one_of(criterion, CRITERIA, where, "criterion")
     harmonics = whole_number(harmonics, where, "harmonics", least=2 if rest else 1)
     series = Series(positive(period, where, "period"), harmonics, rest)
     seed = whole_number(seed, where, "seed", least=0)
@@ -71,16 +105,41 @@ def excite(
     base = robot.base_parameters(among=among)
     if not len(base):
         raise ModelError(describe("no motion excites any of the parameters", where=where))
-    sigma = _sizes(noise, robot.nv, where, "noise")
+    sigma = None if noise is None else _sizes(noise, robot.nv, where, "noise")
+    known = _known(robot, base, measured, sigma)
+    count = positive(known.rate if rate is None else rate, where, "rate") * series.period
     samples = max(8 * harmonics + 1, -(-3 * len(base) // max(robot.nv, 1)))
-    design = Design(robot, base.columns, sigma, limits, series, samples, criterion)
+    sizes = sizes_of(tuple(robot.parameter_names[k] for k in base.columns), base.values)
+    apart = _clearance(robot, clearance, pairs, where)
+    problem = (limits, series, samples, criterion, known.information / count, sizes, apart)
+    design = Design(robot, base.columns, known.noise, *problem)
     start = _best_random(design, np.random.default_rng(seed), where)
     x, status = _descend(design, start, iterations, progress)
     first, last = (_scaled_into_limits(design, design.coefficients(each), where) for each in (start, x))
     settings = {name: getattr(limits, name).tolist() for name in given} | {"criterion": criterion, "rest": rest}
-    settings |= {"noise": sigma.tolist(), "among": list(among), "iterations": iterations, "seed": seed}
+    settings |= {"noise": known.noise.tolist(), "among": list(among), "iterations": iterations, "seed": seed}
+    if apart is not None:
+        nearest = apart.distance(series.sampled(FINE * harmonics * FINER)[0] @ last)
+        settings |= {"clearance": apart.least, "distance": nearest}
+    if measured is not None:
+        after = deviations_of(known.information + count * design.information(last))
+        settings |= {"rate": count / series.period}
+        settings["expected"] = {"parameters": base.names, "before": deviations_of(known.information), "after": after}
     conditions = design.condition(last), design.condition(first)
     return Excitation(robot, series.period, last, *conditions, status, plain(settings))
+
+
+def _known(robot: Robot, base: BaseParameters, measured: Any, noise: Array | None) -> Known:
+    """Return what is known from earlier measurements: nothing without them."""
+    if measured is None:
+        return Known(np.zeros((len(base),) * 2), np.ones(robot.nv) if noise is None else noise, 1.0)
+    return known_of(robot, base, measured, noise)
+
+
+def _clearance(robot: Robot, least: float | None, pairs: Pairs, where: str) -> Clearance | None:
+    if least is None and pairs is not None:
+        raise ModelError(describe("pairs without a clearance", where=where, fix="give clearance, in m"))
+    return None if least is None else Clearance.of(robot, least, pairs, where)
 
 
 def _check_robot(robot: Robot, where: str) -> None:
@@ -126,18 +185,34 @@ def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
     for _ in range(CANDIDATES):
         x = rng.normal(size=(basis.shape[1], n))
         free = basis @ x
-        free[0] = rng.uniform(-0.3, 0.3, size=n)
+        free[0] = _middle(design, rng)
         C = design.coefficients(np.asarray(basis.T @ free).ravel())
         C[1:] *= rng.uniform(0.5, 0.9, size=n) * _largest_scale(design, C, F)
-        for scale in (1.0, 0.5, 0.2):  # smaller motions may need less force
+        for scale in SCALES if design.clearance is None else SMALLER:
             D = np.concatenate([C[:1], scale * C[1:]])
             cost, _ = design.cost(design.variables(D), BARRIERS[0])
             if cost < least:
                 best, least = design.variables(D), cost
     if best is None:
         fix = "widen the limits (of effort first: gravity alone may exceed them), or take a longer period"
+        if design.clearance is not None:
+            fix = "lower the clearance, or give lower and upper where shapes are apart; " + fix
         raise ModelError(describe(f"none of {CANDIDATES} random motions is within the limits", where=where, fix=fix))
     return best
+
+
+def _middle(design: Design, rng: np.random.Generator) -> Array:
+    """Return the middle (n,) of a random motion, relative to half of the ranges; shapes are apart there if they can."""
+    n = design.robot.nv
+    middle = rng.uniform(-0.3, 0.3, size=n)
+    if design.clearance is None:
+        return middle
+    centre = (design.limits.upper + design.limits.lower) / 2
+    others = np.linspace(0.3, 0.8, POSTURES)[:, None] * rng.uniform(-1.0, 1.0, size=(POSTURES, n))
+    tried = np.concatenate([middle[None], others])
+    return next(
+        (each for each in tried if np.isfinite(design.clearance.barrier(centre + design.half * each[None])[0])), middle
+    )
 
 
 def _largest_scale(design: Design, C: Array, F: tuple[Array, Array, Array]) -> Array:
@@ -179,12 +254,12 @@ def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
     up, down = design.limits.upper - C[0], C[0] - design.limits.lower
     reach = (up + down) / 2 / np.cos(np.pi * H / count) - np.abs(up - down) / 2
     C[1:] *= np.minimum(_largest_scale(design, C, F) * np.minimum(up, down) / reach, 1.0)
-    if not np.isfinite(design.limits.effort).any():
-        return C
+    bounded = bool(np.isfinite(design.limits.effort).any())
     for scale in np.linspace(1.0, 0.0, 101):
         D = np.concatenate([C[:1], scale * C[1:]])
-        if (np.abs(design.robot.inverse_dynamics(*(each @ D for each in F))) <= design.limits.effort).all():
+        q, v, a = (each @ D for each in F)
+        apart = design.clearance is None or design.clearance.distance(q) >= design.clearance.least
+        if apart and (not bounded or (np.abs(design.robot.inverse_dynamics(q, v, a)) <= design.limits.effort).all()):
             return D
-    raise ModelError(
-        describe("the limits of effort are exceeded between the samples", where=where, fix="more harmonics")
-    )
+    found = "the limits of effort or the clearance are exceeded between the samples"
+    raise ModelError(describe(found, where=where, fix="more harmonics"))

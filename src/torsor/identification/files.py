@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from torsor.robot.robot import Robot
 SI = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
 OWN = ("values", "covariance", "predicted")
 BASE = ("columns", "matrix", "values", "unknown")
-MEASURED = ("q", "v", "a", "tau", "weights", "times", "external")
+MEASURED = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
 
 
 def archive(
@@ -37,6 +38,14 @@ def archive(
     if own["held_out"] is not None:
         arrays["held_out"] = own["held_out"]
     arrays["lag"] = own["lag"]
+    if data.notes:
+        arrays["notes"] = as_bytes(json.dumps(data.notes))
+    if own["unseen"] is not None:
+        unseen = own["unseen"]
+        kept = {f"unseen_{name}": getattr(unseen.measurements, name) for name in MEASURED}
+        arrays |= {name: each for name, each in kept.items() if each is not None} | {
+            "unseen_predicted": unseen.predicted
+        }
     units = state_units(robot)
     measured = {f"measured_{name}": unit for name, unit in units.items()} | {"measured_times": "s"}
     own_units = {"predicted": units["tau"], "values": SI, "base_values": SI, "parameters": SI, "condition": "1"}
@@ -58,11 +67,8 @@ def fields_of(found: Archive) -> dict[str, Any]:
         "base_unknown": ((p,), "b"),
         "base_by_rule": ((), "b"),
     }
-    measured: dict[str, Any] = {name: arrays.get(f"measured_{name}") for name in MEASURED}
-    for name in ("q", "v", "a", "tau"):
-        if measured[name] is None:
-            raise KeyError(f"measured_{name}")
-    data = measurements_of(robot, Measurements(**measured))
+    notes = tuple(map(str, json.loads(as_text(arrays["notes"])))) if "notes" in arrays else ()
+    data = replace(_measured(found, "measured"), notes=notes)
     shapes["predicted"] = (data.tau.shape, "f")
     if "held_out" in arrays:
         shapes["held_out"] = ((robot.nv,), "f")
@@ -86,4 +92,17 @@ def fields_of(found: Archive) -> dict[str, Any]:
     own["lag"] = int(arrays.get("lag", 0))
     if "drives" in arrays:
         own["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
-    return {"prior": robot, "base": base, "measurements": data} | own
+    unseen = None
+    if "unseen_q" in arrays:
+        unseen = {"measurements": _measured(found, "unseen"), "predicted": arrays["unseen_predicted"]}
+        check_array(unseen["predicted"], unseen["measurements"].tau.shape, "unseen_predicted", "f")
+    return {"prior": robot, "base": base, "measurements": data, "unseen": unseen} | own
+
+
+def _measured(found: Archive, which: str) -> Measurements:
+    """Return the measurements of a file that were used, "measured", or held out, "unseen"."""
+    arrays: dict[str, Any] = {name: found.arrays.get(f"{which}_{name}") for name in MEASURED}
+    for name in ("q", "v", "a", "tau"):
+        if arrays[name] is None:
+            raise KeyError(f"{which}_{name}")
+    return measurements_of(found.robot, Measurements(**arrays))

@@ -1,8 +1,7 @@
-"""Periodic motions: finite Fourier series with exact derivatives."""
+"""Periodic motions that excite the parameters of a robot, as finite Fourier series."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,72 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
+from torsor.checks import positive
+from torsor.errors import ModelError, describe
 from torsor.files import check_array
+from torsor.identification.points import instants, write_points
+from torsor.identification.series import features
 from torsor.mechanism.units import FORCES, units
 from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
 from torsor.results.documents import plain, robot_facts, state_units
 from torsor.results.figures import Bound, Quantity, friction_jumps, plot_quantities
 from torsor.results.result import Result
-from torsor.results.tables import Column, columns_of
+from torsor.results.tables import Column, columns_of, write_table
 from torsor.robot.robot import Robot
 from torsor.summary import Summary
 
 DRAWN = 401  # instants of one period in figures and tables
 LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
 STATUSES = ("done", "interrupted")
-
-
-def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:
-    """Return the functions 1, sin(k w t), cos(k w t), their rates and second rates at times t: (..., 2 H + 1) each.
-
-    w = 2 pi / period (1/s), k = 1 to H; the sines come before the cosines.
-
-    Example:
-        >>> value, rate, _ = features(0.0, 1.0, 2)
-        >>> value.tolist(), rate.round(3).tolist()
-        ([1.0, 0.0, 0.0, 1.0, 1.0], [0.0, 6.283, 12.566, -0.0, -0.0])
-    """
-    times = np.asarray(t, dtype=float)[..., None]
-    w = 2 * np.pi / period * np.arange(1, harmonics + 1)
-    s, c = np.sin(w * times), np.cos(w * times)
-    one, nothing = np.ones_like(times), np.zeros_like(times)
-    value, rate = np.concatenate([one, s, c], -1), np.concatenate([nothing, w * c, -w * s], -1)
-    return value, rate, np.concatenate([nothing, -(w**2) * s, -(w**2) * c], -1)
-
-
-def resting(harmonics: int) -> Array:
-    """Return an orthonormal basis (2 H + 1, 2 H - 1) of the series that start and end at rest: v = 0 and a = 0.
-
-    Example:
-        >>> _, rate, second = features(0.0, 1.0, 3)
-        >>> bool(np.abs([rate @ resting(3), second @ resting(3)]).max() < 1e-12)
-        True
-    """
-    _, rate, second = features(0.0, 2 * np.pi, harmonics)
-    return np.asarray(np.linalg.svd(np.stack([rate, second]))[2][2:].T)
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    """The Fourier series of a search: ``period`` in s, number of ``harmonics`` H, at ``rest`` at both ends or not.
-
-    Example:
-        >>> Series(1.0, 3, rest=True).basis.shape
-        (7, 5)
-    """
-
-    period: float
-    harmonics: int
-    rest: bool
-
-    @cached_property
-    def basis(self) -> Array:
-        """Orthonormal basis (2 H + 1, m) of the coefficients of one coordinate."""
-        return resting(self.harmonics) if self.rest else np.eye(2 * self.harmonics + 1)
-
-    def sampled(self, count: int) -> tuple[Array, Array, Array]:
-        """Return ``features`` (count, 2 H + 1) at equally spaced times of one period."""
-        return features(np.arange(count) * self.period / count, self.period, self.harmonics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +118,16 @@ class Excitation(Result):
         positions: ca.SX = ca.DM(self.coefficients.T) @ series
         return positions
 
+    def report(self) -> str:
+        """Return the facts of the motion as text, with the largest speed and acceleration of each coordinate.
+
+        Example:
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> print(sway.report().splitlines()[-1])
+            joint1      3.142 rad/s    9.87 rad/s²
+        """
+        return self._summary().text()
+
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw one period with its limits: positions, velocities, accelerations, forces; ``path`` saves the figure.
 
@@ -205,6 +165,48 @@ class Excitation(Result):
         ends = [np.array([np.inf if x is None else x for x in each], dtype=float) for each in found if each is not None]
         lower, upper = ends if len(ends) == 2 else (-ends[0], ends[0])
         return (Bound(0.0, self.period, lower, upper),)
+
+    def save(self, path: str | Path, rate: float | None = None) -> None:
+        """Write the motion: .npz to read it back, .json for other programs, .csv with time, q, v and a of one period.
+
+        The table has ``rate`` (Hz) rows a second, by default 401 in all. Its heads are those of ``torsor dynamics
+        --states`` and of logs.
+
+        Example:
+            >>> import tempfile
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     sway.save(folder + "/sway.csv", rate=2.0)
+            ...     Path(folder, "sway.csv").read_text().splitlines()[:2]
+            ['time [s],q joint1 [rad],v joint1 [rad/s],a joint1 [rad/s^2]', '0.0,0.0,3.141592653589793,0.0']
+        """
+        path = Path(path)
+        if rate is None:
+            super().save(path)
+            return
+        if path.suffix.lower() != ".csv":
+            found = f"a rate, and the suffix {path.suffix!r}"
+            raise ModelError(
+                describe(found, where=path.name, allowed=".csv", fix="points for a controller: save_points")
+            )
+        write_table(path, self._table(instants(self.period, positive(rate, path.name, "rate"))))
+
+    def save_points(self, path: str | Path, rate: float = 100.0) -> None:
+        """Write one period as points for a controller, ``rate`` (Hz) a second: .json or .yaml.
+
+        The file has the fields of the message JointTrajectory of ROS: ``joint_names`` and ``points`` with
+        ``positions``, ``velocities``, ``accelerations`` (rad, m, s) and ``time_from_start``.
+
+        Example:
+            >>> import json, tempfile
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     sway.save_points(folder + "/sway.json", rate=2.0)
+            ...     json.loads(Path(folder, "sway.json").read_text())["points"][1]["positions"]
+            [1.0]
+        """
+        times = instants(self.period, positive(rate, Path(path).name, "rate"))
+        write_points(Path(path), self.robot.coordinate_names, times, self(times))
 
     @classmethod
     def load(cls, path: str | Path) -> "Excitation":
@@ -247,7 +249,10 @@ class Excitation(Result):
         return Archive(self.kind, arrays, plain(self.settings), own)
 
     def _columns(self) -> list[Column]:
-        times, rates = np.linspace(0.0, self.period, DRAWN), units(self.robot)[1]
+        return self._table(np.linspace(0.0, self.period, DRAWN))
+
+    def _table(self, times: Array) -> list[Column]:
+        rates = units(self.robot)[1]
         columns = [Column("time", "s", times)]
         for letter, form, values in zip("qva", ("{}", "{}/s", "{}/s^2"), self(times), strict=True):
             columns += columns_of(letter, self.robot.coordinate_names, [form.format(unit) for unit in rates], values)
@@ -273,6 +278,8 @@ class Excitation(Result):
             "condition number": f"{self.condition:.4g} (initial guess: {self.start_condition:.4g})",
             "status": self.status,
         }
+        if self.settings.get("distance") is not None:
+            facts["least distance of shapes"] = f"{self.settings['distance']:.4g} m"
         ends = [np.abs(each).max(axis=0) for each in self(np.linspace(0.0, self.period, DRAWN))[1:]]
         rates = units(self.robot)[1]
         rows = [

@@ -21,6 +21,7 @@ from torsor.identification.physical import Estimate, Prior, nearest_physical
 from torsor.identification.result import Identified
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.terms import WARM, asked_of, directions_of, warmth_of
+from torsor.results.documents import plain
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -100,6 +101,8 @@ def identify(
     couplings = {} if couplings is None else couplings
     drives = directions_of(robot.coordinate_names, couplings, where)
     laws, chosen = asked_of(friction, tuple(drives), robot.nv, where)
+    samples = measurements_of(robot, data)
+    temperature = samples.temperature if temperature is None else temperature
     if temperature is None and any(law in WARM for own in laws.values() for law in own):
         raise ModelError(describe("friction depends on the temperature", where=where, fix="give temperature="))
     wanted = Wanted(
@@ -107,7 +110,7 @@ def identify(
     )
     settings = {"physical": physical, "among": list(among), "regularisation": regularisation, "still": still}
     settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
-    samples = measurements_of(robot, data)
+    settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
     robot = robot.to(dtype="float64")
     base = robot.base_parameters(among=among, measured=_measured(robot, samples))
     if not len(base):
@@ -137,7 +140,8 @@ def identify(
     if unseen is None:
         return made
     warm = None if temperature is None else warmth[len(used) :] + mean
-    return replace(made, held_out=made.validate(unseen, temperature=warm).relative_residuals)
+    predicted = made.validate(unseen, temperature=warm)
+    return replace(made, held_out=predicted.relative_residuals, unseen=predicted)
 
 
 def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measurements | None]:

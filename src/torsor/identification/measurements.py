@@ -34,9 +34,10 @@ class Measurements:
 
     Samples may have any order and come from several motions. ``weights`` (N, nv) weight the forces of a coordinate
     relative to each other: 1 by default, and 0 excludes a force, for example of a saturated drive. ``times`` (N,) are
-    for figures only. ``notes`` say what ``load`` did to a log. ``external`` (N, L, 6) are known wrenches of the
-    environment on the links, as in ``inverse_dynamics``. Leading axes are flattened into samples. Where forces of some
-    coordinates were not measured, ``Measurements.of`` says so.
+    for figures only. ``notes`` say what ``load`` did to a log. ``temperature`` (N,) or (N, nv) is that of the drives,
+    for friction that depends on it. ``external`` (N, L, 6) are known wrenches of the environment on the links, as in
+    ``inverse_dynamics``. Leading axes are flattened into samples. Where forces of some coordinates were not measured,
+    ``Measurements.of`` says so.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -52,6 +53,7 @@ class Measurements:
     weights: Array | None = None
     times: Array | None = None
     notes: tuple[str, ...] = ()
+    temperature: Array | None = None
     external: Array | None = None
 
     def __post_init__(self) -> None:
@@ -82,6 +84,8 @@ class Measurements:
                 allowed = f"one for each of {len(self)} samples"
                 raise ModelError(describe(f"{len(times)} times", where="measurements", allowed=allowed))
             object.__setattr__(self, "times", times)
+        if self.temperature is not None:
+            object.__setattr__(self, "temperature", _temperature(self.temperature, *self.tau.shape))
         if self.external is not None:
             object.__setattr__(self, "external", _external(self.external, len(self)))
 
@@ -95,7 +99,7 @@ class Measurements:
             >>> len(Measurements(*np.zeros((4, 9, 2))).part(slice(0, 5)))
             5
         """
-        names = ("q", "v", "a", "tau", "weights", "times", "external")
+        names = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
         cut: dict[str, Any] = {name: None if (x := getattr(self, name)) is None else x[own] for name in names}
         return Measurements(**cut, notes=self.notes)
 
@@ -290,6 +294,16 @@ def _external(value: Any, count: int) -> Array:
         allowed = f"({count} samples, links, 6)"
         raise ModelError(describe(f"external has shape {array.shape}", where="measurements", allowed=allowed))
     return array.reshape(count, *array.shape[-2:])
+
+
+def _temperature(value: Any, count: int, drives: int) -> Array:
+    """Return temperatures (N,) or (N, nv)."""
+    array = real_array(value, "measurements", "temperature")
+    array = array.reshape(-1) if array.size == count or array.ndim < 2 else array.reshape(-1, array.shape[-1])
+    if array.shape not in ((count,), (count, drives)) or not np.isfinite(array).all():
+        found = f"temperature has shape {array.shape}" if np.isfinite(array).all() else "temperature is not finite"
+        raise ModelError(describe(found, where="measurements", allowed=f"({count},) or ({count}, {drives}), finite"))
+    return array
 
 
 def measurements_of(robot: Robot, data: Any) -> Measurements:

@@ -98,9 +98,9 @@ class Filter:
             return data
         at = np.round(decimated(np.arange(float(len(data))), self.parts, self.factor)).astype(int)
         weights = None if data.weights is None else kept(data.weights, self.parts, self.factor)
-        times, external = (None if x is None else x[at] for x in (data.times, data.external))
-        moved = data.q[at], data.v[at], data.a[at], self(data.tau)
-        return Measurements(*moved, weights=weights, times=times, external=external)
+        times, warm, external = (None if x is None else x[at] for x in (data.times, data.temperature, data.external))
+        moved = {"q": data.q[at], "v": data.v[at], "a": data.a[at], "tau": self(data.tau)}
+        return replace(data, **moved, weights=weights, times=times, temperature=warm, external=external)
 
 
 def equations_of(model: Model, data: Measurements, through: Filter, still: float) -> Equations:

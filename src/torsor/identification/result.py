@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,15 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe, warn
-from torsor.identification import files
+from torsor.identification import contents, files
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
 from torsor.identification.plot import plot
-from torsor.identification.tables import drive_table, parameter_table, residual_table, short
+from torsor.identification.tables import drive_table, parameter_table, residual_table
+from torsor.identification.unidentified import HALF_INTERVAL, Unidentified, unidentified
 from torsor.results.archive import Archive, reading_archive
-from torsor.results.documents import plain, robot_facts
 from torsor.results.result import Result
 from torsor.results.tables import Column
 from torsor.robot.inertial import BaseParameters
@@ -42,7 +43,8 @@ class Identified(Result, Viewable):
     estimate, or None without ``physical``. ``settings`` are those of ``identify``. ``drives`` are the forces beyond
     the parameters of the robot, if any. ``lag`` is the number of samples over which residuals are correlated, which the
     covariance takes into account; 0 for white noise. ``held_out`` (nv,) are residuals of the samples that were held
-    out, in percent of their forces. With a bandwidth, ``measurements`` and ``predicted`` are filtered.
+    out, in percent of their forces, and ``unseen`` is the estimate with these samples as its measurements. With a
+    bandwidth, ``measurements`` and ``predicted`` are filtered.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -65,6 +67,7 @@ class Identified(Result, Viewable):
     drives: Drives | None = None
     lag: int = 0
     held_out: Array | None = None
+    unseen: "Identified | None" = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -118,6 +121,17 @@ class Identified(Result, Viewable):
         rms, largest = self.rms, float(np.abs(self._acting).max(initial=0.0))
         triples = zip(self.prior.coordinate_names, self.relative_residuals, rms, strict=True)
         return tuple(name for name, each, own in triples if each > UNEXPLAINED and own > ROUNDING * largest)
+
+    @property
+    def intervals(self) -> Array:
+        """Lower and upper ends (b, 2) of the 95 % intervals of the base parameters: values ∓ 1.96 deviations."""
+        half = HALF_INTERVAL * self.deviations
+        return np.stack([self.values - half, self.values + half], axis=1)
+
+    @cached_property
+    def unidentified(self) -> tuple[Unidentified, ...]:
+        """The parameters that are not determined on their own, each with the reason in words."""
+        return unidentified(self)
 
     @cached_property
     def residuals(self) -> Array:
@@ -221,9 +235,11 @@ class Identified(Result, Viewable):
             True
         """
         samples = measurements_of(self.prior, data)
+        temperature = samples.temperature if temperature is None else temperature
         through = Filter.of(samples, self.settings.get("bandwidth"), self.prior.name)
         predicted = through(self.predict(samples.q, samples.v, samples.a, temperature, samples.external))
-        return replace(self, measurements=through.measurements(samples), predicted=predicted, held_out=None).checked()
+        shown = through.measurements(samples)
+        return replace(self, measurements=shown, predicted=predicted, held_out=None, unseen=None).checked()
 
     def checked(self) -> "Identified":
         """Return the estimate itself, and warn of coordinates whose forces it does not explain.
@@ -292,7 +308,38 @@ class Identified(Result, Viewable):
             >>> len(torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).plot().axes)
             2
         """
-        return plot(self.prior, self.measurements, self.predicted, self.rms, self.relative_residuals, self._how, path)
+        own = (self.measurements, self.predicted, self.rms, self.relative_residuals)
+        unseen = (
+            None
+            if self.unseen is None
+            else (
+                self.unseen.measurements,
+                self.unseen.predicted,
+                self.unseen.relative_residuals,
+            )
+        )
+        return plot(self.prior, *own, self.method, path, unseen)
+
+    def save_report(self, path: str | Path, validated: "Identified | None" = None) -> Path:
+        """Write the report as one HTML file that opens offline, and return its path.
+
+        It has the prediction of measured and held-out forces for each coordinate, and of another motion ``validated``
+        (of ``validate``), the parameters with 95 % intervals, the laws of friction, what could not be identified and
+        why, the masses, the settings and the motion in 3D. Needs matplotlib: ``torsor[plot]``.
+
+        Example:
+            >>> import tempfile
+            >>> robot = torsor.library.planar_chain(1)
+            >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 1))
+            >>> found = torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a)))
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     "could not be identified" in found.save_report(folder + "/arm.html").read_text()
+            True
+        """
+        written: Path = import_module("torsor.view.identification_report").write_identification_report(
+            path, self, validated
+        )
+        return written
 
     @classmethod
     def load(cls, path: str | Path) -> "Identified":
@@ -309,57 +356,24 @@ class Identified(Result, Viewable):
             True
         """
         with reading_archive(Path(path), cls.kind) as found:
-            return cls(**files.fields_of(found))
+            fields = files.fields_of(found)
+            unseen = fields.pop("unseen")
+            made = cls(**fields)
+            return made if unseen is None else replace(made, unseen=replace(made, **unseen, held_out=None))
 
     @property
-    def _how(self) -> str:
+    def method(self) -> str:
+        """How the parameters were identified, in words."""
         return "physically consistent" if self.parameters is not None else "weighted least squares"
 
     def _archive(self) -> Archive:
         return files.archive(self.prior, self.base, self.measurements, self.settings, vars(self))
 
     def _columns(self) -> list[Column]:
-        values = (self.base.values, self.values, self.deviations)
-        columns = [
-            Column(name, "SI", each) for name, each in zip(("as given", "identified", "deviation"), values, strict=True)
-        ]
-        return [Column("parameter", "", list(self.names)), *columns]
+        return contents.columns(self)
 
     def _content(self) -> dict[str, Any]:
-        rows = zip(self.names, self.base.values, self.values, self.deviations, strict=True)
-        residuals = zip(self.prior.coordinate_names, self.rms, self.relative_residuals, self.r_squared, strict=True)
-        keys = ("coordinate", "rms", "percent", "r_squared")
-        parameters = None if self.parameters is None else plain(self.parameters)
-        return {
-            "units": {"parameters": "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m", "rms": "N m, N", "percent": "%"},
-            "robot": robot_facts(self.prior),
-            "settings": plain(self.settings),
-            "method": self._how,
-            "condition": plain(self.condition),
-            "samples": len(self.measurements),
-            "base_parameters": plain(
-                [dict(zip(("name", "given", "value", "deviation"), row, strict=True)) for row in rows]
-            ),
-            "parameters": parameters,
-            "parameter_names": list(self.prior.parameter_names),
-            "residuals": plain([dict(zip(keys, row, strict=True)) for row in residuals]),
-            "drives": None if self.drives is None else self.drives.content(),
-            "lag": self.lag,
-            "held_out": None if self.held_out is None else plain(self.held_out),
-        }
+        return contents.document(self)
 
     def _summary(self) -> Summary:
-        facts = {
-            "method": self._how,
-            "samples": str(len(self.measurements)),
-            "condition number": f"{self.condition:.4g}",
-            "residuals": ", ".join(
-                f"{name} {each:.3g} %"
-                for name, each in zip(self.prior.coordinate_names, self.relative_residuals, strict=True)
-            ),
-        }
-        rows = [
-            (name, short(value), f"{deviation:.2g}")
-            for name, value, deviation in zip(self.names, self.values, self.deviations, strict=True)
-        ]
-        return Summary(f"Identified {self.prior.name}", facts, ("parameter (SI)", "value", "deviation"), rows)
+        return contents.summary(self)

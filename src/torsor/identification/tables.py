@@ -16,7 +16,11 @@ def parameter_table(title: str, rows: Iterable[tuple[str, float, float, float, f
     table = _table(title, "parameter (SI units)", "as given", "identified", "deviation", "%")
     for name, given, value, deviation, percent in rows:
         table.add_row(
-            escape(name), short(given), short(value), f"{deviation:.2g}", _percent(percent) + MARK * (name in marked)
+            escape(name),
+            short(given),
+            short(value),
+            f"{deviation:.2g}",
+            percent_text(percent) + MARK * (name in marked),
         )
     return table
 
@@ -31,7 +35,7 @@ def drive_table(drives: Drives) -> Table:
     table = _table("Drives: friction beyond Coulomb and viscous, offsets, coupled motors", "term (SI units)", *columns)
     for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
         worth = drives.changes.get(term.drive, {}).get(term.law)
-        percent = _percent(float(100 * deviation / abs(value)) if value else np.inf)
+        percent = percent_text(float(100 * deviation / abs(value)) if value else np.inf)
         shape = f"{term.shape:.3g}" if term.shape else ""
         row = (short(value), f"{deviation:.2g}", percent, shape, "" if worth is None else f"{worth:.3g}")
         table.add_row(escape(term.name), *row)
@@ -64,7 +68,13 @@ def short(value: float) -> str:
     return "0" if abs(value) < 1e-12 else f"{value:.5g}"
 
 
-def _percent(value: float) -> str:
+def percent_text(value: float) -> str:
+    """Return a percentage with three digits.
+
+    Example:
+        >>> percent_text(12.345), percent_text(np.inf)
+        ('12.3', '> 10000')
+    """
     return f"{value:.3g}" if value < 1e4 else "> 10000"
 
 

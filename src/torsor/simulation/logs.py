@@ -26,6 +26,7 @@ UNITS: dict[str, dict[str, float]] = {
     "a": {f"{name}/s^2": value for name, value in _LENGTHS.items()},
     "tau": {"N m": 1.0, "N": 1.0, "mN m": 1e-3, "kN": 1e3, "kN m": 1e3},
     "current": {"A": 1.0, "mA": 1e-3},
+    "temperature": {"degC": 1.0, "K": 1.0},  # only differences matter
 }
 """The units of each quantity, and what they are in SI units and radians."""
 
@@ -111,7 +112,8 @@ def wanted_columns(
         chosen = list(value) if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) else [value]
         chosen = [int(each) if is_whole(each) else each for each in chosen]
         count = 1 if name == "time" else robot.nq if name == "q" else robot.nv
-        if len(chosen) != count and not (name in ("tau", "current") and len(chosen) == driven):
+        fewer = {"tau": driven, "current": driven, "temperature": 1}.get(name, count)
+        if len(chosen) not in (count, fewer):
             names = () if name == "time" else robot.position_names if name == "q" else robot.coordinate_names
             order = f", in the order {listing(names)}" if names else ""
             raise ModelError(describe(f"{len(chosen)} columns of {name!r}", where=where, allowed=f"{count}{order}"))
@@ -143,7 +145,7 @@ def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Robot | Non
             what = f"the unit {bad[0]!r} of {name!r}" if bad else f"{len(each)} units of {name!r}"
             allowed = f"one of {', '.join(UNITS[name])}, for all columns or for each of {len(wanted[name])}"
             raise ModelError(describe(what, where=where, allowed=allowed))
-        if robot is not None and name not in ("time", "current"):
+        if robot is not None and name not in ("time", "current", "temperature"):
             _check_kinds(robot, name, each, where)
         found[name] = np.array([UNITS[name][one] for one in each])
     return found

@@ -30,6 +30,14 @@ STYLE = (
     "body{font-family:system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
     "h1{font-size:1.5em}h2{font-size:1.1em;margin-top:2em}pre{font-size:12px;line-height:1.25;overflow-x:auto}"
     "img{max-width:100%}footer{color:#777;margin-top:3em;font-size:85%}"
+    "table{border-collapse:collapse;font-size:85%;font-variant-numeric:tabular-nums}.wide{overflow-x:auto}"
+    "th,td{padding:.25em .8em;text-align:right;border-bottom:1px solid #e4e4e4;white-space:nowrap}"
+    "th{border-bottom:2px solid #bbb;font-weight:600}td:first-child,th:first-child{text-align:left;white-space:normal}"
+    ".words td,.words th{text-align:left;white-space:normal}tr.marked td{background:#fff4e0}"
+    ".note{color:#666;font-size:85%}h3{font-size:1em;margin:1.2em 0 .3em}"
+    ".remark{border-left:4px solid #e0a030;background:#fff8ea;padding:.4em .8em;margin:.6em 0}"
+    ".bar{display:inline-block;height:.6em;background:#7fa8d0;margin-right:.5em;vertical-align:baseline}"
+    "details summary{cursor:pointer;margin:.6em 0}"
 )
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'unsafe-inline'; frame-src 'self'"
 
@@ -61,10 +69,10 @@ def write_report(
     name = title or _title(what)
     parts = [f"<h1>{escape(name)}</h1>"]
     parts += [_table(each) for each in (*tables, *_tables(what, q))]
-    parts += [_image(each) for each in (*figures, *_figures(what))]
+    parts += [image(each) for each in (*figures, *_figures(what))]
     parts += ["<h2>In motion</h2>" if not isinstance(what, Robot | ParallelRobot) else "<h2>The robot</h2>"]
     parts += [page(what, title=name, q=q)._repr_html_()]
-    return _write(target, name, parts)
+    return write(target, name, parts)
 
 
 def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: Any) -> Path:
@@ -84,9 +92,9 @@ def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: A
     found = assess(result, **settings)
     name = f"{who(result.problem)}: {result.problem.name}"
     parts = [f"<h1>{escape(name)}</h1>", f"<p>{escape(result.status)}, {result.T:.3g} s</p>"]
-    parts += [_image(found.plot()), *(_table(each) for each in found.tables())]
+    parts += [image(found.plot()), *(_table(each) for each in found.tables())]
     parts += ["<h2>In motion</h2>", page(result, title=name)._repr_html_()]
-    return _write(Path(path), name, parts)
+    return write(Path(path), name, parts)
 
 
 def write_measured_report(path: str | Path, gait: Any) -> Path:
@@ -105,9 +113,9 @@ def write_measured_report(path: str | Path, gait: Any) -> Path:
     instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
     name = f"{gait.source}: {gait.mass:.4g} kg"
     parts = [f"<h1>{escape(name)}</h1>", *(f"<p>{escape(str(each))}</p>" for each in gait.findings)]
-    parts += [_image(gait.plot()), *(_table(each) for each in gait.tables())]
+    parts += [image(gait.plot()), *(_table(each) for each in gait.tables())]
     parts += ["<h2>In motion</h2>", page(gait.trajectory(), title=name)._repr_html_()]
-    return _write(Path(path), name, parts)
+    return write(Path(path), name, parts)
 
 
 def write_look_report(path: str | Path, look: FirstLook) -> Path:
@@ -125,11 +133,11 @@ def write_look_report(path: str | Path, look: FirstLook) -> Path:
     """
     instance_of(look, FirstLook, "report", "look", allowed="a result of torsor.identification.first_look")
     name = f"First look: {', '.join(log.source for log in look.logs)}"
-    return _write(Path(path), name, [f"<h1>{escape(name)}</h1>", _table(Text(look.report())), _image(look.plot())])
+    return write(Path(path), name, [f"<h1>{escape(name)}</h1>", _table(Text(look.report())), image(look.plot())])
 
 
-def _write(target: Path, name: str, parts: Iterable[str]) -> Path:
-    """Write a page with a title and its parts, whole or not at all."""
+def write(target: Path, name: str, parts: Iterable[str]) -> Path:
+    """Write a page with a title and its parts (HTML, in which names are escaped), whole or not at all."""
     version = import_module("torsor").__version__
     policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
     head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'
@@ -189,7 +197,8 @@ def _table(table: RenderableType) -> str:
     return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
 
-def _image(figure: Any) -> str:
+def image(figure: Any) -> str:
+    """Return a figure of matplotlib as HTML that needs no other file."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=100)
     return f'<img alt="figure" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'

@@ -9,7 +9,7 @@ forces are measured, or currents times torque constants.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -82,6 +82,24 @@ class Gears:
     def motor_forces(self, currents: Array) -> Array:
         """Return the forces (N, n) of currents (N, n), in A."""
         return np.asarray(currents * (1.0 if self.constants is None else self.constants))
+
+    def couplings(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
+        """Return the motors that turn with several joints, as ``identify(couplings=...)`` has them.
+
+        Each has the rates of the joints ``names`` (n), relative to its own joint: R[k, j] / R[k, k].
+
+        Example:
+            >>> table = {"side": "motor", "ratios": [50.0, 40.0], "coupling": [["joint2", "joint1", 20.0]]}
+            >>> Gears.of(table, torsor.library.two_link(), "map.toml").couplings(["joint1", "joint2"])
+            {'motor of joint2': {'joint1': 0.5, 'joint2': 1.0}}
+        """
+        found = {}
+        for name, row, own in zip(names, self.matrix, np.diagonal(self.matrix), strict=True):
+            factors = row / (own if own else row[np.argmax(np.abs(row))])
+            turning = np.flatnonzero(factors)
+            if len(turning) > 1:
+                found[f"motor of {name}"] = {names[j]: float(factors[j]) for j in turning.tolist()}
+        return found
 
     def driven(self, motors: Flags) -> Flags:
         """Return which joint forces (N, n) depend on flagged motor forces (N, n)."""

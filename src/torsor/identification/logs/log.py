@@ -24,7 +24,7 @@ from torsor.simulation.log_tables import Head, read_columns
 from torsor.simulation.logs import QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
 
 SIGNALS = ("q", "v", "a", "tau")
-ALL = (*QUANTITIES, "current")
+ALL = (*QUANTITIES, "current", "temperature")
 GAP = 5.0  # usual steps of a second clock: a longer one is a gap
 OVERLAP = 0.5  # of the longer of two clocks that both must have in common
 ANGLES, LENGTHS = ("rad", "deg", "rev", "rpm"), ("m", "cm", "mm")
@@ -35,9 +35,10 @@ class Log:
     """One run: ``times`` (N,) in s, ``q``, ``v``, ``a``, ``tau`` (N, n) of the joints, v and a None where missing.
 
     ``measured`` has the columns of q and tau in SI units before the drives, ``heads`` their names, ``saturated`` (N, n)
-    marks forces at the saturation of the map, and those that were not measured; ``lines`` (N,) are those of the file.
-    With wrenches of the environment, ``external`` (N, L, 6), tau is all that acts: tau + J^T w. In a log that was read
-    to be looked at, numbers may be NaN and times may go back.
+    marks forces at the saturation of the map, and those that were not measured; ``lines`` (N,) are those of the file,
+    ``temperature`` (N, 1) or (N, n) is that of the drives, if it was measured. With wrenches of the environment,
+    ``external`` (N, L, 6), tau is all that acts: tau + J^T w. In a log that was read to be looked at, numbers may be
+    NaN and times may go back.
     """
 
     source: str
@@ -50,6 +51,7 @@ class Log:
     measured: Mapping[str, Array]
     heads: Mapping[str, Sequence[Head]]
     saturated: Flags
+    temperature: Array | None = None
     external: Array | None = None
 
     def __len__(self) -> int:
@@ -62,14 +64,15 @@ class Log:
     def kept(self, rows: Flags) -> Log:
         """Return the log with some of its rows."""
         arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("times", "q", "tau", "saturated")}
-        arrays |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in ("v", "a", "external")}
+        names = ("v", "a", "temperature", "external")
+        arrays |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in names}
         lines = self.lines[rows] if self.lines.size else self.lines
         return replace(self, **arrays, lines=lines, measured={k: x[rows] for k, x in self.measured.items()})
 
     @property
     def complete(self) -> Flags:
         """Which rows (N,) have all numbers."""
-        given = [x for x in (self.times[:, None], self.q, self.tau, self.v, self.a) if x is not None]
+        given = [x for x in (self.times[:, None], self.q, self.tau, self.v, self.a, self.temperature) if x is not None]
         return np.asarray(np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in given]))
 
 
@@ -142,6 +145,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         measured,
         {"q": columns["q"], "tau": heads},
         saturated,
+        on_main.get("temperature"),
     )
     return with_wrenches(log, robot, on_main.get(WRENCHES), given)
 

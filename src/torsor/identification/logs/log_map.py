@@ -12,6 +12,8 @@ from typing import Any
 from torsor.checks import one_of, positive, table, whole_number
 from torsor.errors import ModelError, describe, missing
 from torsor.files import read_limited
+from torsor.identification.logs.gears import Gears
+from torsor.robot.robot import Robot
 
 LARGEST_MAP = 1_000_000  # bytes
 ESTIMATED = "estimate"
@@ -22,7 +24,8 @@ class LogMap:
     """Where the signals of a log are, and how they become measurements.
 
     ``columns`` maps "time", "q", "v", "a", "tau" or "current" to heads, or to numbers of columns from 0, in the order
-    of the coordinates; the time may be a table {"q": head, "tau": head}. ``rate`` (Hz) stands for a column of times.
+    of the coordinates; the time may be a table {"q": head, "tau": head}. "temperature" is one column, or one for each
+    drive. ``rate`` (Hz) stands for a column of times.
     ``units`` as in ``Trajectory.load``, and "A" or "mA"; ``scale`` are further factors, such as -1 for a sign.
     ``files`` names other files of the same run, beside the log: {"tau": "{stem}_torques.csv"}.
 
@@ -106,6 +109,16 @@ class LogMap:
             allowed = "a LogMap, the path of one, or a table {'q': heads, ...}"
             raise ModelError(describe(f"{given!r}", where="map of the log", allowed=allowed))
         return replace(found, **{name: value for name, value in settings.items() if value is not None})
+
+    def couplings(self, robot: Robot) -> dict[str, dict[str, float]]:
+        """Return the motors that turn with several joints, by ``drives``: for ``couplings`` of ``identify``.
+
+        Example:
+            >>> drives = {"side": "motor", "ratios": [50, 40], "coupling": [["joint2", "joint1", 40]]}
+            >>> LogMap({"q": [0, 1], "tau": [2, 3]}, rate=100.0, drives=drives).couplings(torsor.library.two_link())
+            {'motor of joint2': {'joint1': 1.0, 'joint2': 1.0}}
+        """
+        return Gears.of(self.drives, robot, self.source).couplings(robot.coordinate_names) if self.drives else {}
 
     @classmethod
     def _of_table(cls, data: dict[str, Any], where: str) -> LogMap:

@@ -1,4 +1,7 @@
-"""The map of a log whose heads are those of Torsor: 'time', 'q NAME', 'v NAME', 'a NAME', 'tau NAME' with [unit]."""
+"""The map of a log whose heads are those of Torsor: 'time', 'q NAME', 'v NAME', 'a NAME', 'tau NAME' with [unit].
+
+There may also be a column 'temperature', or 'temperature NAME' of each coordinate.
+"""
 
 import re
 from pathlib import Path
@@ -12,7 +15,7 @@ from torsor.robot.robot import Robot
 from torsor.simulation.log_tables import heads_of
 from torsor.simulation.logs import UNITS
 
-_HEAD = re.compile(r"(?:held )?(time|\S+ .*?)(?: \[([^]]*)\])?")
+_HEAD = re.compile(r"(?:held )?(time|temperature|\S+ .*?)(?: \[([^]]*)\])?")
 FIX = "name the columns so, or say which they are in a map: --map FILE (docs: identify from a log)"
 
 
@@ -53,6 +56,14 @@ def own_map(path: Path, robot: Robot) -> LogMap:
         columns[letter] = [places[each][0] for each in wanted]
         own = ["s"] if letter == "time" else [kind if kind != "1" else "rad" for kind in units_of(robot)[letter != "q"]]
         units[letter] = [_unit(places[each], letter, kind, path.name) for each, kind in zip(wanted, own, strict=True)]
+    warm = [f"temperature {name}" for name in robot.coordinate_names]
+    present = ["temperature"] if "temperature" in places else warm if warm[0] in places else []
+    if present:
+        missing = [each for each in present if each not in places]
+        if missing:
+            found = f"no column {missing[0]!r}"
+            raise ModelError(describe(found, where=path.name, allowed=listing(present), fix=FIX))
+        columns["temperature"] = [places[each][0] for each in present]
     if "tau" not in columns:
         fix = "add columns 'tau NAME', or say in a map which columns the forces or currents are: --map FILE"
         raise ModelError(describe("no columns of forces", where=path.name, fix=fix))

@@ -26,7 +26,8 @@ LEAST_SAMPLES = 200  # that are needed to compare cutoffs by the model
 class Samples(NamedTuple):
     """Samples of motions and forces, all segments of all logs; ``weights`` (N, n) are 0 where a drive saturates.
 
-    With wrenches ``external`` (N, L, 6), tau is all that acts: tau + J^T w.
+    ``temperature`` (N, 1) or (N, n) is that of the drives, if it was measured. With wrenches ``external`` (N, L, 6),
+    tau is all that acts: tau + J^T w.
     """
 
     q: Array
@@ -35,6 +36,7 @@ class Samples(NamedTuple):
     tau: Array
     weights: Array | None
     times: Array
+    temperature: Array | None = None
     external: Array | None = None
 
     def every(self, step: int) -> Samples:
@@ -90,8 +92,8 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     q, v, a, tau, weights, times = (
         np.concatenate([np.asarray(getattr(each, name)) for each in kept]) for name in Samples._fields[:6]
     )
-    loads = None if kept[0].external is None else np.concatenate([np.asarray(each.external) for each in kept])
-    whole = Samples(q, v, a, tau, None if (weights == 1).all() else weights, times, loads)
+    more = (_joined([getattr(each, name) for each in kept]) for name in ("temperature", "external"))
+    whole = Samples(q, v, a, tau, None if (weights == 1).all() else weights, times, *more)
     return Prepared(whole, tuple(segments), cutoff, delay, tuple(notes))
 
 
@@ -168,5 +170,11 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
             for signal in (tau, full)
         )
     kept = slice(first, max(first, len(times) - last), every)
-    loads = None if segment.external is None else segment.external[kept]
-    return Samples(q[kept], v[kept], a[kept], tau[kept], np.where(full > 0, 0.0, 1.0)[kept], times[kept], loads)
+    more = (None if x is None else x[kept] for x in (segment.temperature, segment.external))
+    return Samples(q[kept], v[kept], a[kept], tau[kept], np.where(full > 0, 0.0, 1.0)[kept], times[kept], *more)
+
+
+def _joined(parts: Sequence[Array | None]) -> Array | None:
+    """Return the samples of all segments, or None where there are none."""
+    found = [each for each in parts if each is not None]
+    return np.concatenate(found) if found else None

@@ -22,8 +22,8 @@ from torsor.robot.robot import Robot
 class Segment(NamedTuple):
     """A run without gaps at equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
 
-    ``external`` (T, L, 6) are wrenches of the environment, if any. Positions of a ``robot``, if it is given, have
-    quaternions.
+    ``temperature`` (T, 1) or (T, n) is that of the drives and ``external`` (T, L, 6) are wrenches of the environment,
+    if they were measured. Positions of a ``robot``, if it is given, have quaternions.
     """
 
     times: Array
@@ -32,6 +32,7 @@ class Segment(NamedTuple):
     a: Array | None
     tau: Array
     saturated: Flags
+    temperature: Array | None = None
     external: Array | None = None
     robot: Robot | None = None
 
@@ -47,7 +48,7 @@ class Segment(NamedTuple):
 
     def until(self, count: int) -> Segment:
         """Return the first ``count`` samples."""
-        names = ("times", "q", "v", "a", "tau", "saturated", "external")
+        names = ("times", "q", "v", "a", "tau", "saturated", "temperature", "external")
         cut: dict[str, Any] = {name: None if (x := getattr(self, name)) is None else x[:count] for name in names}
         return self._replace(**cut)
 
@@ -84,7 +85,8 @@ def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list
         log = log.kept(complete)
     log = replace(log, q=continuous(robot, log.q))
     if log.v is not None and log.a is not None:
-        whole = Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated, log.external)
+        more = log.temperature, log.external
+        whole = Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated, *more)
         return [_filtered(whole, given)] if len(log) else []
     if len(log) < SHORTEST:
         found, allowed = f"{len(log)} samples", f"{SHORTEST} or more"
@@ -135,14 +137,15 @@ def _regular(log: Log, part: slice, sampling: Sampling) -> Segment:
     own, loads = log.times[part], None if log.external is None else log.external[part]
     times = equal_times(own, sampling)
     if sampling.how != "unequal":
-        v = None if log.v is None else log.v[part]
-        return Segment(times, log.q[part], v, None, log.tau[part], log.saturated[part], loads)
+        v, warm = (None if x is None else x[part] for x in (log.v, log.temperature))
+        return Segment(times, log.q[part], v, None, log.tau[part], log.saturated[part], warm, loads)
     v = None if log.v is None else cubic(own, log.v[part], times)
+    warm = None if log.temperature is None else linear(own, log.temperature[part], times)
     saturated = linear(own, log.saturated[part].astype(float), times) > 0
     if loads is not None:
         loads = linear(own, loads.reshape(len(own), -1), times).reshape(len(times), *loads.shape[1:])
     q, tau = cubic(own, log.q[part], times), linear(own, log.tau[part], times)
-    return Segment(times, q, v, None, tau, saturated, loads)
+    return Segment(times, q, v, None, tau, saturated, warm, loads)
 
 
 def _filtered(segment: Segment, given: LogMap) -> Segment:

@@ -1,0 +1,123 @@
+"""``torsor excite``: a motion within limits that shows the parameters of a robot, or what logs leave uncertain."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from torsor.cli.command import Command
+from torsor.cli.outputs import add_json, check_apart, check_output, check_plot, print_paths, write_json
+from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.statuses import DONE, EXCITED
+from torsor.identification import Excitation, Measurements, excite
+from torsor.identification.criteria import CRITERIA
+from torsor.identification.points import SUFFIXES as POINTS
+from torsor.startup import STOPPED
+
+LIMITS = {
+    "lower": "lowest positions (rad, m)",
+    "upper": "highest positions (rad, m)",
+    "velocity": "greatest speeds (rad/s, m/s)",
+    "acceleration": "greatest accelerations (rad/s^2, m/s^2)",
+    "effort": "greatest forces (N m, N), with the parameters of ROBOT",
+}
+SHOWN = 12  # parameters in the table of expected deviations
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_robot(parser)
+    parser.add_argument("--period", type=float, default=10.0, metavar="S", help="duration of the motion (default: 10)")
+    parser.add_argument("--harmonics", type=int, default=5, metavar="N", help="of the Fourier series (default: 5)")
+    for name, what in LIMITS.items():
+        text = f"{what}: one number, or one for each coordinate"
+        text += " (default: of the robot)" if name in ("lower", "upper", "velocity") else " (default: none)"
+        parser.add_argument(f"--{name}", type=float, nargs="+", metavar="NUMBER", help=text)
+    text = "m: collision shapes stay at least that far apart"
+    parser.add_argument("--clearance", type=float, metavar="M", help=text)
+    text = "logs of earlier motions, as of torsor identify: the new motion aims at what they leave uncertain"
+    parser.add_argument("--measured", type=Path, nargs="+", default=[], metavar="LOG", help=text)
+    text = "what the columns of the logs are, as of torsor identify (.toml, .json, .yaml)"
+    parser.add_argument("--map", type=Path, metavar="FILE", help=text)
+    parser.add_argument("--cutoff", type=float, metavar="HZ", help="of the logs, as of torsor identify")
+    text = "default: determinant with --measured, else condition"
+    parser.add_argument("--criterion", choices=CRITERIA, help=text)
+    text = "noise of the forces (N m, N): one number, or one for each coordinate (default: of the logs, or 1)"
+    parser.add_argument("--noise", type=float, nargs="+", metavar="NUMBER", help=text)
+    among = "patterns of the unknown parameters (default: all), such as 'link3.*'"
+    parser.add_argument("--among", nargs="+", default=["*"], metavar="PATTERN", help=among)
+    parser.add_argument("--iterations", type=int, default=200, help="steps of the search at most (default: 200)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random motions at the start (default: 0)")
+    text = "write the motion: a table of time, q, v, a (.csv), or all of it (.npz)"
+    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
+    text = "write points for a controller, a JointTrajectory of ROS (.json, .yaml)"
+    parser.add_argument("--points", type=Path, metavar="FILE", help=text)
+    text = "rows and points a second (default: 100)"
+    parser.add_argument("--rate", type=float, default=100.0, metavar="HZ", help=text)
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot of the motion and its limits")
+    add_json(parser)
+
+
+def _run(arguments: Namespace, console: Console) -> int:
+    check_output(arguments.output, [".csv", ".npz"])
+    check_output(arguments.points, POINTS)
+    check_plot(arguments.plot)
+    outputs = (arguments.output, arguments.points, arguments.plot, arguments.json)
+    check_apart(outputs, [arguments.robot, arguments.map, *arguments.measured])
+    robot = as_robot(given_robot(arguments))
+    logs = [Measurements.load(each, robot, arguments.map, cutoff=arguments.cutoff) for each in arguments.measured]
+    given: dict[str, Any] = {name: _number_or_list(getattr(arguments, name)) for name in (*LIMITS, "noise")}
+    motion = excite(
+        robot,
+        arguments.period,
+        arguments.harmonics,
+        **given,
+        criterion=arguments.criterion,
+        clearance=arguments.clearance,
+        measured=logs,
+        among=arguments.among,
+        iterations=arguments.iterations,
+        seed=arguments.seed,
+    )
+    console.print(motion.report(), markup=False, highlight=False, soft_wrap=True)
+    if "expected" in motion.settings:
+        console.print(_expected(motion))
+    if arguments.output is not None:
+        motion.save(arguments.output, *((arguments.rate,) if arguments.output.suffix.lower() == ".csv" else ()))
+    if arguments.points is not None:
+        motion.save_points(arguments.points, arguments.rate)
+    if arguments.plot is not None:
+        motion.plot(arguments.plot)
+    write_json(arguments, console, motion.to_dict())
+    print_paths(console, arguments.output, arguments.points, arguments.plot)
+    return DONE if motion.status == "done" else STOPPED
+
+
+def _number_or_list(values: list[float] | None) -> float | list[float] | None:
+    return values[0] if values is not None and len(values) == 1 else values
+
+
+def _expected(motion: Excitation) -> Table:
+    """Return the table of the parameters whose deviation falls most."""
+    found = motion.settings["expected"]
+    rows = zip(found["parameters"], found["before"], found["after"], strict=True)
+    gains = sorted(rows, key=lambda row: float("inf") if row[1] is None else row[1] / row[2], reverse=True)
+    title = "Expected deviations: parameters that gain most"
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for head in ("parameter (SI units)", "measured so far", "with the new motion"):
+        table.add_column(head, justify="left" if head.startswith("p") else "right", overflow="fold")
+    for name, before, after in gains[:SHOWN]:
+        known = "not determined" if before is None else f"{before:.2g}"
+        table.add_row(escape(name), known, "not determined" if after is None else f"{after:.2g}")
+    return table
+
+
+_SUMMARY = "find a motion within limits that shows the parameters of a robot, for torsor identify"
+_EXAMPLES = (
+    "torsor excite robot.urdf -o motion.csv --plot motion.png",
+    "torsor excite robot.urdf --measured log.csv --map map.toml --period 20 --points motion.yaml",
+    "torsor excite robot.urdf --clearance 0.05 --acceleration 5 --rate 500 -o motion.csv",
+)
+EXCITE = Command("excite", _SUMMARY, _add_arguments, _run, statuses=EXCITED, examples=_EXAMPLES)

@@ -1,0 +1,235 @@
+"""The report of an identification: one HTML file that opens offline. Every name in it is escaped."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.checks import instance_of
+from torsor.errors import printable
+from torsor.identification import Identified
+from torsor.identification.result import UNDETERMINED, UNEXPLAINED
+from torsor.identification.tables import percent_text, short
+from torsor.identification.unidentified import HALF_INTERVAL, KINDS, unit_of
+from torsor.mechanism.units import force_units
+from torsor.view.page import page
+from torsor.view.report import image, write
+
+LAWS = {
+    "inertia": "x · acceleration",
+    "coulomb": "x · sign(s)",
+    "viscous": "x · s",
+    "offset": "x",
+    "asymmetric": "x · |s|",
+    "cubic": "x · s³",
+    "power": "x · sign(s) |s|^n",
+    "stribeck": "x · sign(s) exp(−(s / s₀)²)",
+    "load": "x · |f| sign(s)",
+    "viscous_temperature": "x · (T − T̄) s",
+    "coulomb_temperature": "x · (T − T̄) sign(s)",
+}
+Row = Sequence[str]
+
+
+def write_identification_report(path: str | Path, found: Identified, validated: Identified | None = None) -> Path:
+    """Write the report of an identification; see ``Identified.save_report``.
+
+    Example:
+        >>> write_identification_report("arm.html", 3)
+        Traceback (most recent call last):
+        torsor.errors.ModelError: report: found is 3; allowed: a result of torsor.identify
+    """
+    instance_of(found, Identified, "report", "found", allowed="a result of torsor.identify")
+    name = f"{found.prior.name}: identified parameters"
+    parts = [f"<h1>{_text(name)}</h1>", _lead(found, validated), *_remarks(found, validated)]
+    parts += ["<h2>Prediction of the forces</h2>", _prediction(found, validated), image(found.plot())]
+    if validated is not None:
+        parts += ["<p>The other motion, which was not used:</p>", image(validated.plot())]
+    parts += ["<h2>Parameters</h2>", _parameters(found)]
+    if found.drives is not None:
+        parts += ["<h2>Friction and drives</h2>", _drives(found)]
+    parts += ["<h2>What could not be identified, and why</h2>", *_unidentified(found)]
+    if found.parameters is not None:
+        parts += ["<h2>The identified robot</h2>", _masses(found)]
+    parts += ["<h2>Log and settings</h2>", _notes(found), _settings(found)]
+    parts += ["<h2>In motion</h2>", page(found, title=name)._repr_html_()]
+    return write(Path(path), name, parts)
+
+
+def _lead(found: Identified, validated: Identified | None) -> str:
+    """Return what was found in two sentences."""
+    best = validated if validated is not None else found.unseen
+    shown = found if best is None else best
+    percents = ", ".join(f"{each:.3g}" for each in shown.relative_residuals)
+    what = "forces of the motion that was used" if best is None else "forces of motion that was not used"
+    duration = _duration(found)
+    text = f"{len(found)} base parameters from {len(found.measurements)} samples{duration}, {found.method}. "
+    text += f"Residuals in the {what}, by coordinate: {percents} %."
+    return f"<p>{_text(text)}</p>"
+
+
+def _duration(found: Identified) -> str:
+    times = found.measurements.times
+    return "" if times is None or len(times) < 2 else f" over {abs(float(times[-1] - times[0])):.3g} s"
+
+
+def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
+    """Yield what a reader must know before using the numbers."""
+    for shown, what in ((found, "used"), (found.unseen, "held-out"), (validated, "other")):
+        if shown is not None and shown.unexplained:
+            text = f"Residuals of {', '.join(shown.unexplained)} exceed {UNEXPLAINED:g} % of the {what} forces: the "
+            yield _remark(f"{text}model does not explain them. Check units, signs, order of columns, and delays.")
+    if found.undetermined:
+        count, total = len(found.undetermined), len(found)
+        text = (
+            f"{count} of {total} base parameters have a deviation above {UNDETERMINED:g} % of their value (marked !)."
+        )
+        yield _remark(text)
+    if found.drives is not None and found.parameters is not None:
+        yield _remark(found.drives.left_out)
+    if found.unseen is None and validated is None:
+        yield _remark("No motion was held out: how well unseen motion is predicted is not known.")
+
+
+def _remark(text: str) -> str:
+    return f'<p class="remark">{_text(text)}</p>'
+
+
+def _prediction(found: Identified, validated: Identified | None) -> str:
+    units = force_units(found.prior)
+    groups = [("used", found), ("held out", found.unseen), ("other motion", validated)]
+    present = [(what, shown) for what, shown in groups if shown is not None]
+    head = [
+        "coordinate",
+        *(f"RMS, {what}" for what, _ in present),
+        *(f"% of force, {what}" for what, _ in present),
+        "R²",
+    ]
+    worst = max(1e-9, *(_finite(shown.relative_residuals).max(initial=0.0) for _, shown in present))
+    rows = []
+    for j, name in enumerate(found.prior.coordinate_names):
+        cells = [_text(name), *(f"{shown.rms[j]:.4g} {units[name]}" for _, shown in present)]
+        cells += [_bar(float(shown.relative_residuals[j]), worst) for _, shown in present]
+        rows.append([*cells, f"{found.r_squared[j]:.5f}"])
+    note = "Root mean squares of measured less predicted forces. R² is that of the samples that were used."
+    return _table(head, rows) + f'<p class="note">{note}</p>'
+
+
+def _finite(values: Any) -> Any:
+    return values[np.isfinite(values)]
+
+
+def _bar(percent: float, worst: float) -> str:
+    """Return a percentage with a bar."""
+    if not np.isfinite(percent):
+        return "no force"
+    return f'<span class="bar" style="width:{5 * min(percent / worst, 1.0):.2f}em"></span>{percent:.3g} %'
+
+
+def _parameters(found: Identified) -> str:
+    names, rows = found.prior.parameter_names, []
+    columns = (found.names, found.base.columns, found.base.values, found.values, found.deviations, found.intervals)
+    for name, column, given, value, deviation, (low, high) in zip(*columns, strict=True):
+        weak = name in found.undetermined
+        percent = f"{percent_text(100 * deviation / abs(value))} %" if value else ""
+        cells = [_text(name), unit_of(found.prior, names[column]), short(given), short(value)]
+        cells += [f"{low:.4g} to {high:.4g}", f"{deviation:.2g}", percent + (" !" if weak else "")]
+        rows.append(cells)
+    head = ["parameter", "unit", "as given", "identified", "95 % interval", "deviation", "of the value"]
+    marked = [row[-1].endswith("!") for row in rows]
+    correlated = ""
+    if found.lag:
+        correlated = f" Residuals are correlated over {found.lag} samples, which the deviations take into account."
+    note = f"Intervals are ± {HALF_INTERVAL:g} standard deviations of least squares, without errors of the model."
+    return _table(head, rows, marked) + f'<p class="note">{note}{correlated}</p>'
+
+
+def _drives(found: Identified) -> str:
+    drives = found.drives
+    assert drives is not None
+    rows, others = [], []
+    for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
+        half, worth = HALF_INTERVAL * deviation, drives.changes.get(term.drive, {}).get(term.law)
+        cells = [_text(term.drive), _text(term.law), LAWS[term.law], short(value)]
+        cells += [f"{value - half:.4g} to {value + half:.4g}", f"{term.shape:.3g}" if term.shape else ""]
+        rows.append([*cells, "" if worth is None else f"{worth:.3g}"])
+    for drive, laws in drives.changes.items():
+        for law, worth in laws.items():
+            if law not in drives.chosen(drive):
+                others.append([_text(drive), _text(law), LAWS[law], f"{worth:.3g}"])
+    name = drives.criterion.upper()
+    head = ["drive", "law", "force", "x (SI)", "95 % interval", "n or s₀", f"rise of {name} without it"]
+    text = _table(head, rows) if rows else "<p>No law beyond Coulomb and viscous friction was chosen.</p>"
+    text += '<p class="note">s is the rate of the drive, f the force that it transmits, T the temperature.</p>'
+    if others:
+        table = _table(["drive", "law", "force", f"rise of {name} with it"], others)
+        text += f"<details><summary>{len(others)} laws that were not chosen</summary>{table}</details>"
+    return text
+
+
+def _unidentified(found: Identified) -> Iterable[str]:
+    """Yield the parameters that are not determined, by reason."""
+    for kind, title in KINDS.items():
+        own = [each for each in found.unidentified if each.kind == kind]
+        if not own:
+            continue
+        whys = {each.why for each in own}
+        if len(whys) == 1:
+            names = ", ".join(each.parameter for each in own)
+            body = f"<p>{_text(names)}: {_text(whys.pop())}.</p>"
+        else:
+            body = _table(["parameter", "why"], [[_text(each.parameter), _text(each.why)] for each in own], words=True)
+        yield f"<h3>{title} ({len(own)})</h3>{body}"
+    if not found.unidentified:
+        yield "<p>All parameters were identified.</p>"
+    elif found.parameters is not None:
+        text = "In the identified robot, these have the values nearest to the given robot that bodies can have."
+        yield f'<p class="note">{text}</p>'
+
+
+def _masses(found: Identified) -> str:
+    rows = []
+    for given, own in zip(found.prior.links, found.robot.links, strict=True):
+        change = f"{100 * (own.mass / given.mass - 1):+.1f} %" if given.mass > 0 else ""
+        centres = [", ".join(f"{x:.4f}" for x in np.asarray(each.com) + 0.0) for each in (given, own)]
+        rows.append([_text(own.name), f"{given.mass:.4g}", f"{own.mass:.4g}", change, *centres])
+    total = [f"{sum(link.mass for link in robot.links):.4g}" for robot in (found.prior, found.robot)]
+    rows.append(["all moving links", *total, "", "", ""])
+    head = ["link", "mass as given, kg", "identified, kg", "change", "centre of mass as given, m", "identified, m"]
+    note = "Masses and centres that the measurements do not determine are those nearest to the given robot."
+    return _table(head, rows) + f'<p class="note">{note}</p>'
+
+
+def _notes(found: Identified) -> str:
+    notes = [f"<li>{_text(each)}</li>" for each in found.measurements.notes]
+    return f"<ul>{''.join(notes)}</ul>" if notes else ""
+
+
+def _settings(found: Identified) -> str:
+    rows = [[_text(name), _text(_words(value))] for name, value in found.settings.items()]
+    rows.append(["condition number of the weighted regressor", f"{found.condition:.4g}"])
+    return _table(["setting", "value"], rows, words=True)
+
+
+def _words(value: Any) -> str:
+    if value is None or value == [] or value == {}:
+        return "none"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _table(head: Row, rows: Sequence[Row], marked: Sequence[bool] = (), words: bool = False) -> str:
+    """Return a table of numbers, or of ``words``; cells are HTML, in which names were escaped."""
+    marks = marked or [False] * len(rows)
+    lines = ["".join(f"<th>{_text(each)}</th>" for each in head)]
+    classes = [""] + [' class="marked"' if each else "" for each in marks]
+    lines += ["".join(f"<td>{each}</td>" for each in row) for row in rows]
+    body = "".join(f"<tr{own}>{line}</tr>" for own, line in zip(classes, lines, strict=True))
+    kind = ' class="words"' if words else ""
+    return f'<div class="wide"><table{kind}>{body}</table></div>'
+
+
+def _text(text: str) -> str:
+    """Return text of a file or of a user as HTML, without control characters."""
+    return escape(printable(text).replace("\n", " "))

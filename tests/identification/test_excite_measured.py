@@ -1,0 +1,196 @@
+"""Excitations that know earlier measurements lower the uncertainty more; shapes stay apart; points for controllers."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.cli.main import main
+from torsor.cli.states import states_of
+from torsor.identification import Excitation, Measurements, excite
+from torsor.identification.clearance import Clearance
+from torsor.identification.criteria import CRITERIA, criterion_of
+from torsor.results.documents import schema_of
+
+CHAIN = torsor.library.planar_chain(2)
+LIMITS = {"lower": [-1.5, -1.0], "upper": [1.5, 2.0], "velocity": [3.0, 4.0], "acceleration": 15.0}
+NOISE, RATE, PERIOD = np.array([0.2, 0.05]), 200.0, 3.0
+T = np.arange(int(RATE * PERIOD)) / RATE
+
+
+def information(motion: Excitation) -> np.ndarray:
+    """The inverse covariance of the base parameters from one period, by its definition."""
+    base = CHAIN.base_parameters()
+    rows = (CHAIN.regressor(*motion(T))[..., base.columns] / NOISE[:, None]).reshape(-1, len(base))
+    return np.asarray(rows.T @ rows)
+
+
+def task() -> Excitation:
+    """A first motion that hardly moves the second joint."""
+    C = np.zeros((5, 2))
+    C[1:, 0], C[1:, 1] = [0.5, 0.2, 0.3, 0.4], [0.01, 0.03, 0.02, 0.01]
+    return Excitation(CHAIN, PERIOD, C, 1.0, 1.0)
+
+
+def measured(motion: Excitation, seed: int = 0) -> Measurements:
+    noise = NOISE * np.random.default_rng(seed).normal(size=(len(T), 2))
+    return Measurements(*motion(T), CHAIN.inverse_dynamics(*motion(T)) + noise, times=T)
+
+
+def test_the_second_motion_lowers_the_covariance_more_than_the_first_again_or_a_fresh_one() -> None:
+    first = task()
+    given = {"criterion": "determinant", "iterations": 60, **LIMITS}
+    second = excite(CHAIN, PERIOD, 4, measured=measured(first), **given)
+    fresh = [excite(CHAIN, PERIOD, 4, noise=NOISE, seed=seed, **given) for seed in (0, 1, 2)]
+    volume = [-float(np.linalg.slogdet(information(first) + information(each))[1]) for each in (second, first, *fresh)]
+    assert volume[0] < volume[1] - 5.0
+    assert volume[0] < min(volume[2:]) - 0.05
+
+
+@pytest.mark.parametrize("kind", ["identified", "measurements"])
+def test_expected_deviations_are_those_of_the_information(kind: str) -> None:
+    data = measured(task())
+    known = torsor.identify(CHAIN, data) if kind == "identified" else data
+    second = excite(CHAIN, PERIOD, 4, measured=[known], iterations=5, **LIMITS)
+    expected = second.settings["expected"]
+    assert second.settings["rate"] == pytest.approx(RATE)
+    np.testing.assert_allclose(second.settings["noise"], NOISE, rtol=0.1)
+    total = information(task()) + information(second)
+    np.testing.assert_allclose(expected["after"], np.sqrt(np.diagonal(np.linalg.inv(total))), rtol=0.15)
+    assert expected["parameters"] == list(CHAIN.base_parameters().names)
+
+
+def test_measurements_that_do_not_show_a_parameter_know_nothing_of_it() -> None:
+    q, v, a = task()(T)
+    still = (q * [1, 0], v * [1, 0], a * [1, 0])
+    noise = NOISE * np.random.default_rng(1).normal(size=(len(T), 2))
+    data = Measurements(*still, CHAIN.inverse_dynamics(*still) + noise, times=T)
+    expected = excite(CHAIN, PERIOD, 4, measured=data, iterations=5, **LIMITS).settings["expected"]
+    before = dict(zip(expected["parameters"], expected["before"], strict=True))
+    assert before["joint2.viscous"] is None and before["joint1.viscous"] is not None
+    assert None not in expected["after"]
+
+
+def test_the_uncertainty_criterion_lowers_the_largest_relative_deviation() -> None:
+    def largest(motion: Excitation) -> float:
+        return float(np.max(np.array(motion.settings["expected"]["after"]) / sizes))
+
+    values = np.abs(CHAIN.base_parameters().values)
+    sizes = np.where(values > 0, values, 0.1)
+    robot = CHAIN.with_friction("joint1", 1.0, 1.0).with_friction("joint2", 1.0, 1.0)
+    sizes = np.abs(robot.base_parameters().values)
+    sizes = np.maximum(sizes, 0.1 * sizes.max())
+    given = {"measured": measured(task()), "iterations": 60, **LIMITS}
+    found = [excite(robot, PERIOD, 4, criterion=each, **given) for each in ("uncertainty", "condition")]
+    assert largest(found[0]) < largest(found[1])
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_gradients_of_criteria_are_those_of_finite_differences(name: str) -> None:
+    rng = np.random.default_rng(0)
+    A, sizes, h = rng.normal(size=(9, 4)), np.array([1.0, 0.1, 2.0, 0.5]), 1e-6
+    G = A.T @ A
+    _, gradient = criterion_of(name, G, sizes)
+    for _ in range(3):
+        D = rng.normal(size=(4, 4))
+        D = D + D.T
+        rise = criterion_of(name, G + h * D, sizes)[0] - criterion_of(name, G - h * D, sizes)[0]
+        assert rise / (2 * h) == pytest.approx(float(np.sum(gradient * D)), rel=1e-6)
+
+
+def folded() -> torsor.Robot:
+    """A chain of three links with capsules, whose last link can hit the first one and the base."""
+    arm = torsor.library.planar_chain(3)
+    along = torsor.spatial.make_pose(R=np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]]), p=[0.5, 0, 0])
+    for name in arm.link_names:
+        arm = arm.with_shapes(name, [torsor.Shape("capsule", (0.08, 0.8), along)])
+    return arm.with_shapes(arm.base.name, [torsor.Shape("sphere", (0.2,))])
+
+
+def test_shapes_stay_apart_by_the_clearance() -> None:
+    arm = folded()
+    limits = {"lower": [-1.0, 1.0, 1.0], "upper": [1.0, 2.9, 2.9], "velocity": 6.0, "iterations": 10}
+    free = excite(arm, 4.0, 3, **limits)
+    apart = excite(arm, 4.0, 3, clearance=0.05, **limits)
+    t = np.linspace(0.0, 4.0, 4001)
+    assert arm.distances(free.q(t)).distance.min() < 0.05
+    assert arm.distances(apart.q(t)).distance.min() > 0.05 - 1e-4
+    assert apart.settings["distance"] == pytest.approx(arm.distances(apart.q(t)).distance.min(), abs=1e-3)
+    assert apart.condition < apart.start_condition
+
+
+def test_the_barrier_of_a_clearance_has_the_gradient_of_finite_differences() -> None:
+    arm, h = folded(), 1e-6
+    clearance = Clearance.of(arm, 0.05, [("link1", "link3")], "test")
+    q = np.array([[0.1, 2.0, 1.0]])
+    q[0, 2] = next(x for x in np.linspace(1.0, 3.0, 400) if 0.06 < clearance.distance(np.array([[0.1, 2.0, x]])) < 0.12)
+    value, gradient = clearance.barrier(q)
+    assert 0 < value < np.inf
+    for j in range(3):
+        step = h * np.eye(3)[j]
+        rise = clearance.barrier(q + step)[0] - clearance.barrier(q - step)[0]
+        assert rise / (2 * h) == pytest.approx(gradient[0, j], rel=1e-5, abs=1e-8)
+
+
+def test_tables_and_points_have_the_motion_at_a_rate(tmp_path: Path) -> None:
+    motion = excite(CHAIN, PERIOD, 3, iterations=2, **LIMITS)
+    motion.save(tmp_path / "motion.csv", rate=50.0)
+    found = states_of(tmp_path / "motion.csv", CHAIN)
+    np.testing.assert_array_equal(found["time"], np.arange(151) / 50.0)
+    for letter, expected in zip("qva", motion(found["time"]), strict=True):
+        np.testing.assert_array_equal(found[letter], expected)
+    for name in ("points.json", "points.yaml"):
+        motion.save_points(tmp_path / name, rate=50.0)
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        shown = json.loads(text) if name.endswith("json") else pytest.importorskip("yaml").safe_load(text)
+        assert shown["joint_names"] == ["joint1", "joint2"] and len(shown["points"]) == 151
+        point = shown["points"][77]
+        assert point["time_from_start"] == {"sec": 1, "nanosec": 540_000_000}
+        keys = ("positions", "velocities", "accelerations")
+        np.testing.assert_allclose([point[key] for key in keys], motion(1.54), atol=1e-9)
+        assert all(isinstance(x, float) for key in keys for point in shown["points"] for x in point[key])
+
+
+def test_the_command_aims_at_what_a_log_leaves_uncertain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    CHAIN.save("chain.toml")
+    data = measured(task())
+    torsor.simulation.Trajectory(CHAIN, T, data.q, data.v, data.a, data.tau).save("log.csv")
+    limits = ["--lower", "-1.5", "-1", "--upper", "1.5", "2", "--velocity", "3", "--acceleration", "15"]
+    call = ["excite", "chain.toml", "--measured", "log.csv", "--period", "3", "--harmonics", "3", *limits]
+    call += ["--iterations", "4", "--rate", "50", "-o", "motion.csv", "--points", "points.yaml"]
+    assert main([*call, "--plot", "motion.png", "--json", "motion.json"]) == 0
+    said = capsys.readouterr().out
+    assert "Expected deviations" in said and "condition number" in said and "points.yaml" in said
+    shown = json.loads(Path("motion.json").read_text())
+    assert set(schema_of("excitation")["required"]) <= set(shown)
+    assert shown["settings"]["criterion"] == "determinant"
+    assert len(states_of(Path("motion.csv"), CHAIN)["q"]) == 151 and Path("motion.png").stat().st_size > 10_000
+    step = sys.modules["torsor.identification.excite"].Descent
+    monkeypatch.setattr(step, "step", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    Path("motion.csv").unlink()
+    assert main(call) == 130
+    assert Path("motion.csv").exists(), "the best motion so far is kept"
+
+
+REFUSED = [
+    (lambda: excite(CHAIN, measured=[3], **LIMITS), "measured has 3; allowed: results of identify"),
+    (lambda: excite(CHAIN, pairs=[("link1", "link2")], **LIMITS), "pairs without a clearance; fix: give clearance"),
+    (lambda: excite(CHAIN, clearance=0.1, **LIMITS), "no link has a collision shape"),
+    (lambda: excite(folded(), 2.0, 2, lower=-2, upper=2, clearance=5.0), "fix: lower the clearance"),
+    (lambda: excite(CHAIN, measured=measured(task()), rate=0.0, **LIMITS), "rate is 0.0"),
+    (lambda: task().save("motion.npz", rate=10.0), "allowed: .csv; fix: points for a controller: save_points"),
+    (lambda: task().save_points("motion.txt"), "the suffix is '.txt'; allowed: .json, .yaml, .yml"),
+]
+
+
+@pytest.mark.parametrize("k", range(len(REFUSED)))
+def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
+    call, message = REFUSED[k]
+    with pytest.raises(torsor.ModelError, match=message):
+        call()
