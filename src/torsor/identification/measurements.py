@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import instance_of, real_array, several
 from torsor.errors import ModelError, describe, warn
+from torsor.identification.closed_robot import ClosedRobot, measured_robot, notes_of
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.first_look import FirstLook, first_look
 from torsor.identification.logs.log import read
@@ -130,7 +131,7 @@ class Measurements:
             ...     len(Measurements.load(path, torsor.library.two_link(), columns, rate=1000.0))
             9
         """
-        instance_of(robot, Robot, str(path), "robot")
+        robot = instance_of(measured_robot(robot), Robot, str(path), "robot")
         paths = [Path(each) for each in several(path)]
         if not paths:
             raise ModelError(describe("no log", where=robot.name, allowed="one file or more"))
@@ -141,7 +142,7 @@ class Measurements:
             for each in motionless(robot, log):
                 warn(str(each))
         prepared = prepare(robot, logs, settings)
-        return cls(**prepared.samples._asdict(), notes=prepared.notes)
+        return cls(**prepared.samples._asdict(), notes=(*prepared.notes, *notes_of(robot)))
 
     def check(self, robot: Robot) -> FirstLook:
         """Return a first look at the samples: what is suspicious in them, and what can be identified from them.
@@ -159,6 +160,7 @@ class Measurements:
             raise ModelError(
                 describe("no times", where="measurements", fix="give times, or look at the log: first_look")
             )
+        robot = measured_robot(robot, self)
         return first_look(robot, measurements_of(robot, self))
 
     @classmethod
@@ -225,6 +227,8 @@ def measurements_of(robot: Robot, data: Any) -> Measurements:
     if not isinstance(data, Measurements):
         allowed = "Measurements, a Trajectory, or (q, v, a, tau)"
         raise ModelError(describe(f"data of type {type(data).__name__}", where=robot.name, allowed=allowed))
+    if isinstance(robot, ClosedRobot):
+        data = robot.of_drives(data)
     sizes = {"q": robot.nq, "v": robot.nv, "a": robot.nv, "tau": robot.nv}
     for name, size in sizes.items():
         found = getattr(data, name).shape[1]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe, warn
 from torsor.identification import files
+from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
@@ -159,7 +160,8 @@ class Identified(Result, Viewable):
             )
             fix = "identify(..., physical=True), or predict(q, v, a)"
             raise ModelError(describe(found, where=self.prior.name, fix=fix))
-        return self.prior.with_parameters(self.parameters)
+        found = self.prior.with_parameters(self.parameters)
+        return found.given if isinstance(found, ClosedRobot) else found
 
     def predict(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, temperature: ArrayLike | None = None) -> Array:
         """Return the forces (..., nv) of the estimate for motions q (..., nq), v, a (..., nv).

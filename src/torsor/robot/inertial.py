@@ -67,15 +67,29 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
 
 
 def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str]) -> BaseParameters:
-    """Return the smallest set of parameters that gives all forces; see ``Robot.base_parameters``."""
+    """Return the smallest set of parameters that gives all forces of a tree; see ``Robot.base_parameters``."""
     robot, exact = kernels.mechanism, kernels.exact
     names, nv = parameter_names(robot), robot.nv
     rng, p = np.random.default_rng(seed), len(names)
-    unknown = _unknown(robot.name, names, among)
-    count = 4 * p // max(nv, 1) + 10
+    unknown = unknown_parameters(robot.name, names, among)
+    count = motions_needed(p, nv)
     q = kernels.call("integrate", robot.neutral(), rng.normal(size=(count, nv)))
     v, a = rng.normal(size=(2, count, nv))
-    Y = exact.call("regressor", q, v, a).reshape(count * nv, p) * unknown
+    return decomposed(robot, exact.call("regressor", q, v, a), unknown)
+
+
+def motions_needed(p: int, forces: int) -> int:
+    """Return how many random motions tell the base parameters of p parameters from some forces each."""
+    return 4 * p // max(forces, 1) + 10
+
+
+def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -> BaseParameters:
+    """Return the base parameters by the decomposition of a regressor (N, n, p) over random motions.
+
+    Of a mechanism with loops, the regressor is that of its drives: the rules of the tree hold, but they are too few.
+    """
+    names, p = parameter_names(robot), regressor.shape[-1]
+    Y = regressor.reshape(-1, p) * unknown
     # Masses last: of dependent parameters, moments are kept and masses are regrouped.
     preferred = [10 * link + k for link in range(len(robot.links)) for k in (9, 7, 4, 5, 6, 8, 1, 2, 3, 0)]
     kept = _independent(Y, [*preferred, *range(len(preferred), p)])
@@ -88,7 +102,7 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str]) -> B
     return BaseParameters(titles, np.array(kept, dtype=np.intp), matrix, values, unknown, bool(by_rule))
 
 
-def _unknown(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArray[np.bool_]:
+def unknown_parameters(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArray[np.bool_]:
     """Return which parameters (p,) match the patterns, or raise ModelError for a pattern without a match."""
     allowed = "names of parameters, such as link1.m, or patterns, such as *.viscous"
     unknown = np.zeros(len(names), dtype=bool)

@@ -13,6 +13,8 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import several
 from torsor.errors import ModelError, describe
+from torsor.identification.closed_robot import drives_of, measured_robot, notes_of
+from torsor.identification.closing import UnclosedError
 from torsor.identification.logs import cutoffs
 from torsor.identification.logs.findings import LogFinding
 from torsor.identification.logs.log import Log, of_arrays, of_trajectory, read
@@ -77,6 +79,7 @@ def first_look(robot: Robot, logs: Any, log_map: Any = None, **settings: Any) ->
         >>> first_look(robot, (data.times, data.q, tau[:, ::-1]), cutoff=20.0).kinds
         ('swapped',)
     """
+    robot = measured_robot(robot, logs)
     if not isinstance(robot, Robot):
         raise ModelError(describe(f"first_look for {robot!r}", allowed="a torsor.Robot"))
     read_logs, given = _read(robot, logs, log_map, settings)
@@ -91,14 +94,17 @@ def first_look(robot: Robot, logs: Any, log_map: Any = None, **settings: Any) ->
         return replace(whole, findings=(*findings, short))
     for log in clean:
         findings += motion_findings(robot, log, prepared)
-    if any(each.kind == "degrees" for each in findings) or robot.loops:
-        found = ModelLook([], np.full(robot.nv, np.nan))
-    else:
-        found = model_look(robot, prepared, clean[0].source)
+    found = ModelLook([], np.full(robot.nv, np.nan))
+    if not any(each.kind == "degrees" for each in findings):
+        try:
+            found = model_look(robot, prepared, clean[0].source)
+        except UnclosedError as error:
+            what, _, fix = str(error).removeprefix(f"{robot.name}: ").partition("; fix: ")
+            findings.append(LogFinding("closure", clean[0].source, what, fix, float(error.sample)))
     return replace(
         whole,
         findings=(*findings, *found.findings),
-        notes=(*prepared.notes, *_encoders(robot, clean)),
+        notes=(*prepared.notes, *notes_of(robot), *_encoders(robot, clean)),
         signals=_signals(robot, clean, prepared, found.left),
         prepared=prepared,
         excited=found.excited,
@@ -119,11 +125,13 @@ def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tu
     """Return the logs as they are, and the map."""
     none = LogMap.of({"q": []}, **settings)
     if isinstance(logs, Trajectory):
-        return [of_trajectory(logs, "trajectory")], none
+        return [of_trajectory(logs, "trajectory", robot)], none
     if hasattr(logs, "tau") and hasattr(logs, "times"):  # Measurements
-        return [of_arrays("measurements", logs.times, logs.q, logs.tau, logs.v, logs.a, robot)], none
+        q, tau, v, a = (drives_of(robot, name, getattr(logs, name)) for name in ("q", "tau", "v", "a"))
+        return [of_arrays("measurements", logs.times, q, tau, v, a, robot)], none
     if isinstance(logs, tuple) and len(logs) == 3 and not isinstance(logs[0], (str, Path)):
         times, q, tau = (np.asarray(each, dtype=float) for each in logs)
+        q, tau = drives_of(robot, "q", q), drives_of(robot, "tau", tau)
         if times.ndim != 1 or q.shape != (len(times), robot.nq) or tau.shape != (len(times), robot.nv):
             found = f"times, q and tau have shapes {times.shape}, {q.shape}, {tau.shape}"
             allowed = f"(N,), (N, {robot.nq}), (N, {robot.nv})"

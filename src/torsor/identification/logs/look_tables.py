@@ -83,8 +83,6 @@ def _signals(look: Look) -> Table:
 def _identifiable(look: Look) -> list[str]:
     shown = look.excited
     if shown is None:
-        if look.robot.loops:
-            return ["The model is not compared with the forces: the robot has closed loops."]
         return ["What can be identified is computed when the mistakes above are corrected."]
     good, weak, none = shown.graded()
     lines = [

@@ -95,7 +95,7 @@ def chosen_cutoff(robot: Robot, segments: Sequence[Segment], notes: list[str]) -
 
     The spectrum tells motion from noise, but not the motion of a rigid robot from vibrations of its gears, which the
     model does not explain. So cutoffs down to the lowest that keeps the velocities are compared by the part of the
-    forces that the model leaves, whatever its parameters are. Robots with loops have the cutoff of the spectrum.
+    forces that the model leaves, whatever its parameters are.
 
     Example:
         >>> arm, t = torsor.library.planar_chain(1), np.arange(4000) * 1e-3
@@ -111,7 +111,7 @@ def chosen_cutoff(robot: Robot, segments: Sequence[Segment], notes: list[str]) -
     candidates = found.value * 2.0 ** (-0.5 * np.arange(HALVINGS + 1))
     candidates = candidates[(candidates >= found.lowest) & (candidates * longest.step * len(longest.q) > 8)]
     best = found.value
-    if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1 and not robot.loops:
+    if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1:
         model = ForceModel(robot)
         lost = int(np.ceil(1 / (candidates[-1] * longest.step)))
         inside = slice(lost, len(longest.q) - lost, model.step(len(longest.q) - 2 * lost))
