@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 import torsor
+from identification.driven_motions import Swing, swing
+from robot.closed_loops.mechanisms import closed_chain
 from torsor import ModelError
 from torsor.identification import Measurements, first_look
 from torsor.identification.closed_robot import closed_robot
 from torsor.library import five_bar, four_bar, palletiser, slider_crank
-
-from ..robot.closed_loops.mechanisms import closed_chain
-from .driven_motions import Swing, swing
 
 
 def linkage() -> torsor.Robot:
@@ -210,7 +209,10 @@ def _still(q: np.ndarray, **more) -> Measurements:
             r"sample 2 \(t = 0.2 s\): .*closed configuration",
         ),
         (lambda: torsor.identify(LINKAGE, (np.zeros((9, 2)), *np.zeros((3, 9, 1)))), "q has 2 columns; allowed: 1, th"),
-        (lambda: torsor.identify(LINKAGE, (*np.zeros((3, 9, 1)), np.zeros((9, 2)))), "tau has 2 columns; allowed: 1, t"),
+        (
+            lambda: torsor.identify(LINKAGE, (*np.zeros((3, 9, 1)), np.zeros((9, 2)))),
+            "tau has 2 columns; allowed: 1, t",
+        ),
         (
             lambda: torsor.identify(LINKAGE, (LINKAGE.assemble([[0.5], [0.6]]) + [0, 0, 0.5], *np.zeros((3, 2, 1)))),
             "is 0.[0-9]* rad or sizes of the mechanism from where the closed loops have it",

@@ -4,8 +4,7 @@
 
 Bodies whose motion a loop ties together have parameters that no drive can tell apart, beyond those of the tree: of the
 coupler of a four-bar linkage, for example, two of the four parameters of its plane. No rules are known that find all of
-them, so that the base parameters come from a QR decomposition of Y over random motions (Gautier 1991; Khalil and Bennis
-1995).
+them, so that the base parameters come from a QR decomposition of Y over random motions (Khalil and Bennis 1995).
 """
 
 from collections.abc import Sequence
