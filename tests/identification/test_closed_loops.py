@@ -7,17 +7,18 @@ import torsor
 from identification.driven_motions import Swing, swing
 from robot.closed_loops.mechanisms import closed_chain
 from torsor import ModelError
+from torsor.cli.main import main
 from torsor.identification import Measurements, first_look
 from torsor.identification.closed_robot import closed_robot
 from torsor.library import five_bar, four_bar, palletiser, slider_crank
 
 
 def linkage() -> torsor.Robot:
-    """A four-bar linkage of bent bars, with friction of the crank and of the pin of the coupler."""
+    """A four-bar linkage with masses beside its bars, and friction of the crank."""
     robot = four_bar().with_friction("crank_joint", 0.4, 0.2)
-    pi = robot.parameters()
-    pi[[2, 12, 22]] = 0.03, -0.05, 0.04  # m y
-    return robot.with_parameters(pi)
+    for link, at in (("crank", (0.1, 0.2, 0.0)), ("coupler", (0.5, -0.3, 0.0)), ("rocker", (0.3, 0.25, 0.0))):
+        robot = robot.with_payload(link, 0.4, at)
+    return robot
 
 
 LINKAGE = linkage()
@@ -41,9 +42,9 @@ def test_a_four_bar_linkage_has_eight_inertial_base_parameters() -> None:
         "crank.mx",
         "crank.my",
         "crank.Jzz",
+        "coupler.mx",
         "coupler.my",
         "coupler.Jzz",
-        "rocker.mx",
         "rocker.my",
         "rocker.Jzz",
     ]
@@ -75,12 +76,13 @@ def test_forces_of_drives_alone_predict_those_of_another_motion(make) -> None:
     real = make()
     assumed = real.with_parameters(0.7 * real.parameters())
     seen, unseen = swing(real, seed=0), swing(real, seed=1)
-    found = torsor.identify(assumed, seen.data)
+    found = torsor.identify(assumed, seen.data, noise="white")
     assert np.abs(found.predict(*unseen.motion) - unseen.tau).max() < 1e-9 * np.abs(unseen.tau).max()
     assert found.validate(unseen.data).relative_residuals.max() < 1e-7
     assert np.allclose(found.values, found.base.matrix @ real.parameters(), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["revolute", "spherical", "universal", "prismatic"])
 def test_a_random_closed_chain_is_identified_from_its_drives(kind: str) -> None:
     robot, q = closed_chain(kind)
@@ -110,8 +112,8 @@ def test_positions_of_all_joints_choose_the_assembly_mode() -> None:
     assert found.rms.max() < 1e-9
     named = torsor.identify(LINKAGE.with_posture("home", other), (crank, v, a, tau))
     assert named.rms.max() < 1e-9
-    with pytest.warns(torsor.errors.ModelWarning, match="residuals"):
-        torsor.identify(LINKAGE, (crank, v, a, tau))  # the mode that is found without a posture is another
+    mistaken = torsor.identify(LINKAGE, (crank, v, a, tau))  # the mode that is found without a posture is another
+    assert mistaken.relative_residuals[0] > 0.1
 
 
 def test_a_simulated_motion_has_forces_of_all_coordinates() -> None:
@@ -123,7 +125,7 @@ def test_a_simulated_motion_has_forces_of_all_coordinates() -> None:
         controller=lambda t, q, v: np.array([6 * np.sin(3 * t) + 3 * np.sin(7 * t), 0.0, 0.0]),
     )
     assert torsor.identify(free, run).relative_residuals.max() < 1e-6
-    forced = Measurements(run.q, run.v, run.a, run.tau + [0.0, 1.0, 0.0])
+    forced = Measurements(run.q, run.v, run.a, run.tau + np.array([0.0, 1.0, 0.0]))
     with pytest.raises(ModelError, match="a force acts on the passive 'coupler_joint'"):
         torsor.identify(free, forced)
 
@@ -167,7 +169,7 @@ def test_a_log_of_the_drives_is_enough(tmp_path, capsys) -> None:
     assert data.q.shape[1] == 1 and "2 passive coordinates" in data.notes[-1]
     words = ["identify", *(str(tmp_path / name) for name in ("linkage.toml", "log.csv"))]
     words += ["--physical", "--validate", str(tmp_path / "other.csv"), "-o", str(tmp_path / "real.toml")]
-    assert torsor.cli.main.main(words) == 0
+    assert main(words) == 0
     shown = capsys.readouterr().out
     assert "coupler_joint" in shown and "crank_joint: residual" in shown
     real, unseen = torsor.load(tmp_path / "real.toml"), swing(LINKAGE, seed=2)
@@ -205,7 +207,7 @@ def _still(q: np.ndarray, **more) -> Measurements:
     ("call", "text"),
     [
         (
-            lambda: torsor.identify(rocker(), _still(np.array([[1.5], [1.6], [3.1]]), times=[0.0, 0.1, 0.2])),
+            lambda: torsor.identify(rocker(), _still(np.array([[1.6], [1.7], [3.5]]), times=[0.0, 0.1, 0.2])),
             r"sample 2 \(t = 0.2 s\): .*closed configuration",
         ),
         (lambda: torsor.identify(LINKAGE, (np.zeros((9, 2)), *np.zeros((3, 9, 1)))), "q has 2 columns; allowed: 1, th"),
@@ -214,7 +216,9 @@ def _still(q: np.ndarray, **more) -> Measurements:
             "tau has 2 columns; allowed: 1, t",
         ),
         (
-            lambda: torsor.identify(LINKAGE, (LINKAGE.assemble([[0.5], [0.6]]) + [0, 0, 0.5], *np.zeros((3, 2, 1)))),
+            lambda: torsor.identify(
+                LINKAGE, (LINKAGE.assemble([[0.5], [0.6]]) + np.array([0, 0, 0.5]), *np.zeros((3, 2, 1)))
+            ),
             "is 0.[0-9]* rad or sizes of the mechanism from where the closed loops have it",
         ),
         (

@@ -41,6 +41,18 @@ def test_a_parallel_robot_is_identified_from_its_drives(make, tmp_path) -> None:
     assert again.prior.given == real
 
 
+@pytest.mark.parametrize(
+    ("make", "platform"), [(three_rrr, 4), (delta, 1), pytest.param(gough_stewart, 10, marks=pytest.mark.slow)]
+)
+def test_a_mass_at_the_tip_of_a_leg_is_one_of_the_platform(make, platform: int) -> None:
+    # So each leg has one base parameter less than it has alone; a platform has as many as its motion shows.
+    robot = make()
+    leg = robot.legs[0].robot.with_gravity(robot.gravity)
+    alone = leg.base_parameters(among=[f"{link.name}.*" for link in leg.links])
+    bodies = [f"{name}.*" for name in ("platform", *(f"leg?/{link.name}" for link in leg.links))]
+    assert len(closed_robot(robot).base_parameters(among=bodies)) == platform + len(robot.legs) * (len(alone) - 1)
+
+
 def test_legs_that_can_spin_are_refused() -> None:
-    with pytest.raises(ModelError, match="active coordinates are too few"):
+    with pytest.raises(ModelError, match="leg 'leg1' can spin"):
         torsor.identify(gough_stewart(legs="SPS"), np.zeros((4, 9, 6)))

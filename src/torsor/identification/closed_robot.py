@@ -20,14 +20,13 @@ from torsor.errors import ModelError, describe, listing
 from torsor.identification.closing import Closing
 from torsor.mechanism import Link
 from torsor.parallel import ParallelRobot
-from torsor.parallel.inertial import carriers, start_of, with_parameters
+from torsor.parallel.inertial import carriers, spinning, start_of, with_parameters
 from torsor.robot.closed_loops.constrained import written
-from torsor.robot.closed_loops.regressor import closed_base_parameters
+from torsor.robot.closed_loops.regressor import closed_base_parameters, start_posture
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.kernels import Out
 from torsor.robot.robot import Robot
 
-HOME = "home"  # the name of the posture from which the loops are closed
 SENSED = 0.2  # rad or sizes: largest difference of a measured position from that of the closed loops
 
 
@@ -122,7 +121,8 @@ class ClosedRobot(Robot):
     def base_parameters(self, seed: int = 0, among: Sequence[str] = ("*",)) -> BaseParameters:
         """Return the smallest set of parameters that gives all forces of the drives."""
         known = carriers(self.given) if isinstance(self.given, ParallelRobot) else ()
-        return closed_base_parameters(self.mechanism.closure, seed, among, known)
+        assert self.closing is not None
+        return closed_base_parameters(self.mechanism.closure, seed, among, known, self.closing.start)
 
     def drive_columns(self, what: str, values: Array) -> Array:
         """Return the columns (N, n) of the drives from those of the drives, or of all coordinates; ``what`` names them.
@@ -146,8 +146,8 @@ class ClosedRobot(Robot):
             raise ModelError(describe(f"a force acts on the passive {driven!r}", where=self.name, fix=fix))
         return values[..., places]
 
-    def of_drives(self, data: Any) -> Any:
-        """Return ``Measurements`` of the drives, from those of the drives or of all coordinates; check their closure.
+    def of_drives(self, data: Any) -> dict[str, Any]:
+        """Return q, v, a, tau and weights of the drives, from ``Measurements`` of them or of all; check their closure.
 
         The error of a sample that cannot be closed names it and its time. Measured positions of passive joints must
         agree with those of the closed loops.
@@ -164,7 +164,7 @@ class ClosedRobot(Robot):
                 found += "mechanism from where the closed loops have it"
                 fix = "check zero, sign and unit of its column, and the geometry of the robot"
                 raise ModelError(describe(found, where=self.name, fix=fix))
-        return replace(data, weights=weights, **columns)
+        return {**columns, "weights": weights}
 
 
 def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -> ClosedRobot:
@@ -173,6 +173,9 @@ def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -
     The loops are closed from ``start`` (nq,): by default the posture "home" of the robot, the home of a parallel robot,
     or one that is found. Drives are coordinates of joints with one degree of freedom, as many as the mechanism has.
     """
+    if isinstance(robot, ParallelRobot) and spinning(robot):
+        found = f"leg {spinning(robot)!r} can spin about its line, which the drives do not show"
+        raise ModelError(describe(found, where=robot.name, fix="use a universal joint in place of one ball"))
     whole = (robot.as_robot() if isinstance(robot, ParallelRobot) else robot).to(dtype="float64")
     closure, where = whole.closure, whole.name
     if closure.velocity_rows.any():
@@ -187,8 +190,7 @@ def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -
         fix = "their forces are not unique: leave out some, robot.with_active([...])"
         raise ModelError(describe(found, where=where, fix=fix))
     if start is None:
-        home = start_of(robot) if isinstance(robot, ParallelRobot) else whole.postures.get(HOME)
-        start = closure.reference if home is None else home
+        start = start_of(robot) if isinstance(robot, ParallelRobot) else start_posture(closure)
     joints = [
         replace(whole.joint(name), parent="base", child=f"{name}/drive", coordinate="", spring=None, motor=None)
         for name in whole.active

@@ -63,10 +63,11 @@ class Closing:
         units = closure.scales[2][closure.active]
         steps = np.abs(np.diff(drives, axis=0) / units).max(axis=1, initial=0.0)
         first = np.flatnonzero(np.append(True, steps > STEP))
+        ends = [*first[1:].tolist(), len(drives)]
         q = np.empty((len(drives), self.mechanism.nq))
         q[first] = self._assembled(drives[first], self.start, first, times)
         path = np.cumsum(np.append(0.0, steps))
-        for begin, end in zip(first, np.append(first[1:], len(drives)), strict=True):
+        for begin, end in zip(first.tolist(), ends, strict=True):
             at = begin + 1
             while at < end:
                 last = max(at + 1, int(np.searchsorted(path[:end], path[at - 1] + REACH, side="right")))

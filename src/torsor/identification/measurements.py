@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +228,7 @@ def measurements_of(robot: Robot, data: Any) -> Measurements:
         allowed = "Measurements, a Trajectory, or (q, v, a, tau)"
         raise ModelError(describe(f"data of type {type(data).__name__}", where=robot.name, allowed=allowed))
     if isinstance(robot, ClosedRobot):
-        data = robot.of_drives(data)
+        data = replace(data, **robot.of_drives(data))
     sizes = {"q": robot.nq, "v": robot.nv, "a": robot.nv, "tau": robot.nv}
     for name, size in sizes.items():
         found = getattr(data, name).shape[1]

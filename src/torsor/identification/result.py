@@ -160,8 +160,8 @@ class Identified(Result, Viewable):
             )
             fix = "identify(..., physical=True), or predict(q, v, a)"
             raise ModelError(describe(found, where=self.prior.name, fix=fix))
-        found = self.prior.with_parameters(self.parameters)
-        return found.given if isinstance(found, ClosedRobot) else found
+        made = self.prior.with_parameters(self.parameters)
+        return made.given if isinstance(made, ClosedRobot) else made
 
     def predict(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, temperature: ArrayLike | None = None) -> Array:
         """Return the forces (..., nv) of the estimate for motions q (..., nq), v, a (..., nv).

@@ -20,6 +20,16 @@ def start_of(robot: ParallelRobot) -> Array:
     return np.concatenate([robot.home, robot.leg_home])
 
 
+def spinning(robot: ParallelRobot) -> str:
+    """Return the name of the first leg that can spin about its line, with the platform fixed, or "".
+
+    Example:
+        >>> spinning(torsor.library.gough_stewart(legs="SPS"))
+        'leg1'
+    """
+    return next((limb.name for limb in robot._parts.limbs if len(limb.idle)), "")
+
+
 def carriers(robot: ParallelRobot) -> tuple[str, ...]:
     """Return patterns of the parameters of links that only carry the platform along its motion: they are no bodies.
 
@@ -48,7 +58,7 @@ def with_parameters(robot: ParallelRobot, whole: Robot) -> ParallelRobot:
 
 def _of_part(part: Robot, whole: Robot, prefix: str) -> Robot:
     """Return a leg or the platform with the parameters that it has in the whole, where names have a prefix."""
-    bodies, joints = ({each.name: each for each in many} for many in (whole.links, whole.joints))
+    bodies, joints = {link.name: link for link in whole.links}, {joint.name: joint for joint in whole.joints}
     links = [replace(bodies[prefix + link.name], name=link.name) for link in part.links]
     moved = []
     for joint in part.joints:

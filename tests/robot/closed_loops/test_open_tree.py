@@ -107,6 +107,6 @@ def test_other_words_for_loops_are_refused(name: str, loops: object, text: str) 
 
 
 def test_the_regressor_of_a_closed_mechanism_names_that_of_its_drives() -> None:
-    with pytest.raises(ModelError, match="regressor would cut it open; .*constrained_regressor"):
+    with pytest.raises(ModelError, match=r"regressor would cut it open; .*constrained_regressor"):
         LINKAGE.regressor(Q, np.zeros(LINKAGE.nv), np.zeros(LINKAGE.nv))
     assert len(LINKAGE.base_parameters()) < len(LINKAGE.open_tree().base_parameters())

@@ -20,12 +20,13 @@ from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.assembly import assemble
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained
+from torsor.robot.closed_loops.search import CLOSED
 from torsor.robot.inertial import BaseParameters, decomposed, motions_needed, unknown_parameters
 
 CHUNK = 512  # states at a time: the regressor of the tree is large
-SPREADS = (1.5, 0.5, 0.15, 0.05)  # of random active coordinates about the reference, rad or sizes of the mechanism
-REGULAR = 0.02  # least distance from singular of a random configuration, relative to that of the reference
-TRIALS = 12  # batches of random configurations for each spread
+STEPS, STEP = 40, 0.25  # number and standard size (rad or sizes of the mechanism) of random steps
+REGULAR = 0.05  # least distance from singular of a random configuration, relative to that of the reference
+HOME = "home"
 OF_DRIVES = (".rotor_inertia", ".coulomb", ".viscous")
 
 
@@ -56,11 +57,12 @@ def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLik
 
 
 def closed_base_parameters(
-    closure: LoopClosure, seed: int, among: Sequence[str], known: Sequence[str] = ()
+    closure: LoopClosure, seed: int, among: Sequence[str], known: Sequence[str] = (), start: Array | None = None
 ) -> BaseParameters:
     """Return the smallest set of parameters that gives the forces of the drives; see ``Robot.base_parameters``.
 
-    ``known`` are patterns of parameters that are known, whatever ``among`` says.
+    ``known`` are patterns of parameters that are known, whatever ``among`` says. The parameters are those of the
+    assembly mode of ``start`` (nq,), see ``start_posture``: a parallelogram has fewer than the same bars crossed.
     """
     mechanism = closure.mechanism
     names = parameter_names(mechanism)
@@ -68,8 +70,13 @@ def closed_base_parameters(
     if known:
         unknown &= ~unknown_parameters(closure.name, names, known)
     count = motions_needed(len(names), len(closure.active))
-    q, v, a = _random_motions(closure, count, seed)
+    q, v, a = _random_motions(closure, start_posture(closure) if start is None else start, count, seed)
     return decomposed(mechanism, constrained_regressor(closure, q, v, a), unknown)
+
+
+def start_posture(closure: LoopClosure) -> Array:
+    """Return the posture (nq,) whose assembly mode is meant where none is given: "home" of the robot, or one found."""
+    return closure.mechanism.postures.get(HOME, closure.reference)
 
 
 def _unknown(closure: LoopClosure, names: tuple[str, ...], among: Sequence[str]) -> Flags:
@@ -81,21 +88,24 @@ def _unknown(closure: LoopClosure, names: tuple[str, ...], among: Sequence[str])
     return np.where(passive, named, every)
 
 
-def _random_motions(closure: LoopClosure, count: int, seed: int) -> tuple[Array, Array, Array]:
-    """Return random closed configurations (M, nq), far from singular, and rates of the drives (M, N), M <= count."""
-    rng, places, active = np.random.default_rng(seed), closure.active_positions, closure.active
-    if len(places) != len(active):
+def _random_motions(closure: LoopClosure, start: Array, count: int, seed: int) -> tuple[Array, Array, Array]:
+    """Return random closed configurations (count, nq), far from singular, and rates of the drives (count, N).
+
+    They wander from ``start`` (nq,) in random steps of the active coordinates, and keep its assembly mode: steps that
+    do not close the loops, or that jump, are not made.
+    """
+    rng, active, closer = np.random.default_rng(seed), closure.active, closure.closer
+    if len(closure.active_positions) != len(active):
         found = "a joint whose positions contain a quaternion is active"
         raise ModelError(describe(found, where=closure.name, allowed="active coordinates with one position each"))
-    start, units, found_q = closure.reference, closure.scales[2][active], list[Array]()
-    least = REGULAR * float(closure.exact("closure_state", start)[1])
-    for trial in range(TRIALS * len(SPREADS)):
-        moved = SPREADS[trial % len(SPREADS)] * rng.normal(size=(count // 2 + 1, len(active))) * units
-        q = assemble(closure, start[places] + moved, start, "nan")
-        q = q[np.isfinite(q).all(axis=1)]
-        found_q.append(q[closure.exact("closure_state", q)[:, 1] > least])
-        if sum(map(len, found_q)) >= count:
-            break
-    q = np.concatenate(found_q)[:count]
-    v, a = rng.normal(size=(2, len(q), len(active)))
+    q = np.tile(assemble(closure, start[closure.active_positions], start, "raise"), (count, 1))
+    side = closer.side(q)
+    least = REGULAR * np.abs(closer.side(closure.reference[None]))
+    for _ in range(STEPS):
+        move = np.zeros((count, closure.mechanism.nv))
+        move[:, active] = STEP * rng.normal(size=(count, len(active))) * closure.scales[2][active]
+        there, error, beyond = closer.close(q, move)
+        good = (error <= CLOSED) & closer.accepted(q, there, side, beyond) & (np.abs(beyond) > least)
+        q[good], side[good] = there[good], beyond[good]
+    v, a = rng.normal(size=(2, count, len(active)))
     return q, v, a
