@@ -179,12 +179,12 @@ def test_a_log_of_the_drives_is_enough(tmp_path, capsys) -> None:
 
 
 def test_a_first_look_compares_the_model_with_the_drives(tmp_path) -> None:
-    made = swing(LINKAGE, count=4000, rate=500.0)
+    made = swing(LINKAGE, count=1500, rate=250.0)
     clean = first_look(LINKAGE, (made.t, made.q, made.tau), cutoff=20.0)
     assert clean.kinds == () and clean.excited is not None and "passive" in clean.report()
     assert "sign" in first_look(LINKAGE, (made.t, -made.q, made.tau), cutoff=20.0).kinds
-    late = first_look(LINKAGE, (made.t, made.q, np.roll(made.tau, 5, axis=0)), cutoff=20.0)
-    assert late.kinds == ("delay",) and abs(late.delay.value - 0.01) < 1e-3
+    late = first_look(LINKAGE, (made.t, made.q, np.roll(made.tau, 3, axis=0)), cutoff=20.0)
+    assert late.kinds == ("delay",) and abs(late.delay.value - 0.012) < 1e-3
 
 
 def rocker() -> torsor.Robot:

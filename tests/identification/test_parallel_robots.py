@@ -10,7 +10,8 @@ from torsor.identification.closed_robot import closed_robot
 from torsor.library import delta, gough_stewart, three_rrr
 
 
-@pytest.mark.parametrize("make", [three_rrr, delta, pytest.param(gough_stewart, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [three_rrr, delta, gough_stewart])
 def test_forces_of_drives_are_those_of_the_method_leg_by_leg(make) -> None:
     robot = make()
     made = swing(robot, count=5, size=0.1)
@@ -23,22 +24,31 @@ def test_forces_of_drives_are_those_of_the_method_leg_by_leg(make) -> None:
     assert np.allclose(tau, made.tau, rtol=1e-9, atol=1e-9 * np.abs(tau).max())
 
 
-@pytest.mark.parametrize("make", [three_rrr, pytest.param(delta, marks=pytest.mark.slow)])
-def test_a_parallel_robot_is_identified_from_its_drives(make, tmp_path) -> None:
+@pytest.mark.parametrize(
+    "make", [three_rrr, *(pytest.param(each, marks=pytest.mark.slow) for each in (delta, gough_stewart))]
+)
+def test_forces_of_drives_alone_predict_those_of_another_motion(make, tmp_path) -> None:
+    real, size = make(), 0.1 if make is gough_stewart else 0.2
+    seen, unseen = swing(real, count=600, size=size), swing(real, seed=1, count=100, size=size)
+    free = torsor.identify(real, seen.data, noise="white")
+    assert np.abs(free.predict(*unseen.motion) - unseen.tau).max() < 1e-9 * np.abs(unseen.tau).max()
+    free.save(tmp_path / "robot.npz")
+    again = torsor.load_result(tmp_path / "robot.npz")
+    assert np.array_equal(again.predict(*unseen.motion), free.predict(*unseen.motion))
+    assert again.prior.given == real
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [three_rrr, delta])
+def test_a_physical_estimate_is_a_parallel_robot(make) -> None:
     real = make()
     seen, unseen = swing(real, count=600, size=0.25), swing(real, seed=1, count=100, size=0.2)
     found = torsor.identify(real, seen.data, physical=True)
-    free = torsor.identify(real, seen.data)
-    assert np.abs(free.predict(*unseen.motion) - unseen.tau).max() < 1e-9 * np.abs(unseen.tau).max()
     assert isinstance(found.robot, torsor.ParallelRobot)
     pose = real.forward_kinematics(unseen.q[:3])
     still = np.zeros((3, real.dof))
     want = real.inverse_dynamics(pose, still, still + 1.0)
     assert np.allclose(found.robot.inverse_dynamics(pose, still, still + 1.0), want, atol=2e-2 * np.abs(want).max())
-    free.save(tmp_path / "robot.npz")
-    again = torsor.load_result(tmp_path / "robot.npz")
-    assert np.array_equal(again.predict(*unseen.motion), free.predict(*unseen.motion))
-    assert again.prior.given == real
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from torsor.identification.logs.own_columns import own_map
 from torsor.identification.logs.preparing import prepare
 from torsor.identification.logs.signal_checks import motionless
 from torsor.identification.units import check_radians
+from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -101,7 +102,7 @@ class Measurements:
     def load(
         cls,
         path: str | Path | Sequence[str | Path],
-        robot: Robot,
+        robot: Robot | ParallelRobot,
         columns: Mapping[str, Any] | LogMap | str | Path | None = None,
         *,
         units: Mapping[str, Any] | None = None,
@@ -120,7 +121,7 @@ class Measurements:
         cutoff is chosen from the spectrum and by the model if it is not given. Unequal steps are resampled, gaps
         separate segments that are differentiated alone. ``notes`` say what was done. Cells without a number, times that
         go back and rows of another length are errors that name the line; joints that never move and forces that never
-        change are warnings.
+        change are warnings. Of a robot with loops and of a parallel robot, the columns are those of the drives.
 
         Example:
             >>> import tempfile
@@ -144,7 +145,7 @@ class Measurements:
         prepared = prepare(robot, logs, settings)
         return cls(**prepared.samples._asdict(), notes=(*prepared.notes, *notes_of(robot)))
 
-    def check(self, robot: Robot) -> FirstLook:
+    def check(self, robot: Robot | ParallelRobot) -> FirstLook:
         """Return a first look at the samples: what is suspicious in them, and what can be identified from them.
 
         They need ``times`` at equal steps; ``first_look`` looks at a log as it is, which shows more.

@@ -152,8 +152,11 @@ class Identified(Result, Viewable):
             return np.asarray(1 - self._mean(self.residuals**2) / self._mean((tau - self._mean(tau)) ** 2))
 
     @cached_property
-    def robot(self) -> Robot:
-        """The robot with the identified parameters, for an estimate with ``physical=True``."""
+    def robot(self) -> Any:
+        """The robot with the identified parameters, for an estimate with ``physical=True``.
+
+        A ``Robot``, or a ``ParallelRobot`` where one was given.
+        """
         if self.parameters is None:
             found = (
                 "base parameters do not determine a robot, and without constraints none may be physically consistent"

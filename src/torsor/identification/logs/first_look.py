@@ -27,6 +27,7 @@ from torsor.identification.logs.motion_checks import motion_findings
 from torsor.identification.logs.own_columns import own_map
 from torsor.identification.logs.preparing import Prepared, prepare
 from torsor.identification.logs.signal_checks import quantum, signal_findings
+from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -61,13 +62,14 @@ class FirstLook(Look):
         return figure(self, path)
 
 
-def first_look(robot: Robot, logs: Any, log_map: Any = None, **settings: Any) -> FirstLook:
+def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **settings: Any) -> FirstLook:
     """Return a first look at logs of a robot: what is suspicious, with numbers and fixes, and what can be identified.
 
     ``logs`` is a path or several, ``Measurements``, a ``Trajectory``, or arrays (times, q, tau). ``log_map`` is a
     ``LogMap``, the path of one, or a table of columns; without one, the heads are those of Torsor ('time', 'q NAME',
     'tau NAME'). ``settings`` replace those of the map, such as ``cutoff=20.0``. Mistakes of the file that leave nothing
-    to look at raise ModelError with the line; all others are findings.
+    to look at raise ModelError with the line; all others are findings. Of robots with loops and of parallel robots, the
+    columns are those of the drives, as in ``identify``.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(2), np.arange(4000) * 1e-3
