@@ -19,6 +19,7 @@ from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import CHECKED, DONE, NONE
 from torsor.errors import describe, warn
 from torsor.identification import LogMap, Measurements, first_look
+from torsor.identification.closed_robot import measured_robot
 from torsor.identification.identify import identify
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.terms import OFFERED
@@ -70,7 +71,7 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     check_output(arguments.output, [".urdf", ".xml", ".mjcf", ".toml"])
     check_plot(arguments.plot)
     check_report(arguments.report)
-    robot = as_robot(given_robot(arguments))
+    robot = measured_robot(given_robot(arguments))
     if arguments.check:
         return _check(robot, arguments, console)
     data = _measured(arguments.logs, robot, arguments)
@@ -99,7 +100,7 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         for name, percent in zip(robot.coordinate_names, validated.relative_residuals, strict=True):
             console.print(f"  {name}: residual {percent:.3g} % of the force", markup=False, highlight=False)
     if arguments.output is not None:
-        result.robot.save(arguments.output)
+        as_robot(result.robot).save(arguments.output)
         if result.drives is not None:
             fix = "keep them too: --json FILE, or in Python found.save(FILE.npz)"
             warn(describe(result.drives.left_out, where=str(arguments.output), fix=fix))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from torsor.files import check_array
+from torsor.identification.closed_files import robot_arrays, robot_of_arrays
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
-from torsor.results.archive import Archive, as_bytes, as_text, robot_text
+from torsor.results.archive import Archive, as_bytes, as_text
 from torsor.results.documents import plain, state_units
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
@@ -32,7 +33,7 @@ def archive(
     arrays |= {f"measured_{name}": each for name in MEASURED if (each := getattr(data, name)) is not None}
     if own["parameters"] is not None:
         arrays["parameters"] = own["parameters"]
-    arrays |= {"condition": own["condition"], "robot": as_bytes(robot_text(robot))}
+    arrays |= {"condition": own["condition"], **robot_arrays(robot)}
     if own["drives"] is not None:
         arrays["drives"] = as_bytes(json.dumps(own["drives"].content()))
     if own["held_out"] is not None:
@@ -54,7 +55,7 @@ def archive(
 
 def fields_of(found: Archive) -> dict[str, Any]:
     """Return the fields of an identification; raise ValueError or KeyError where the arrays are none."""
-    arrays, robot = found.arrays, found.robot
+    arrays, robot = found.arrays, robot_of_arrays(found)
     names = tuple(as_text(arrays["base_names"]).split("\n"))
     b, p = len(names), len(robot.parameter_names)
     shapes: dict[str, tuple[tuple[int, ...], str]] = {

@@ -11,6 +11,7 @@ from torsor.arrays import Array
 from torsor.checks import number, one_of, positive
 from torsor.errors import ModelError, describe
 from torsor.identification.choice import CRITERIA
+from torsor.identification.closed_robot import bodies_of, measured_robot
 from torsor.identification.drives import Drives
 from torsor.identification.estimation import Method, estimate
 from torsor.identification.extension import Wanted, extended
@@ -21,6 +22,7 @@ from torsor.identification.physical import Estimate, Prior, nearest_physical
 from torsor.identification.result import Identified
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.terms import WARM, asked_of, directions_of, warmth_of
+from torsor.parallel import ParallelRobot
 from torsor.results.documents import plain
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -30,7 +32,7 @@ NOISES = ("auto", "white", "correlated")
 
 
 def identify(
-    robot: Robot,
+    robot: Robot | ParallelRobot,
     data: Measurements | Trajectory | Sequence[Any],
     *,
     physical: bool = False,
@@ -57,6 +59,11 @@ def identify(
     IDIM-WLS). Known wrenches of the environment (``external`` of the measurements) are added to tau as J^T w. Where the
     forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that the others
     show.
+
+    Of a robot with closed loops or a parallel robot, data are those of the drives, its active coordinates, or of all
+    coordinates: passive joints follow from the closure, from the posture "home" of the robot (or its first sample, if
+    all are measured). Values, predictions and residuals are then those of the drives. Friction and rotor inertias of
+    passive joints are unknown only where ``among`` names them: ["*", "elbow.viscous"].
 
     Coulomb friction has the sign of the velocity, which is noise near rest: forces of a coordinate that moves slower
     than the fraction ``still`` of its greatest speed are excluded if its friction is unknown and not ``smooth``.
@@ -88,6 +95,7 @@ def identify(
         >>> bool(np.allclose(found.values, robot.base_parameters().values))
         True
     """
+    robot = measured_robot(robot, data)
     if not isinstance(robot, Robot):
         raise ModelError(describe(f"identify for {robot!r}", allowed="a torsor.Robot"))
     where = robot.name
@@ -127,7 +135,7 @@ def identify(
     found = estimate(whole, method)
     values, parameters, own = found.values[: len(base)], None, found.values[len(base) :]
     if physical:
-        given = Prior(robot.parameters(), base.columns, base.unknown, len(robot.links))
+        given = Prior(robot.parameters(), base.columns, base.unknown, bodies_of(robot))
         near = _estimate(found, base.matrix, equations.tau)
         parameters = nearest_physical(near, given, regularisation, where, mass)
         values, own = _moved(found, base.matrix @ parameters)

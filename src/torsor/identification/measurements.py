@@ -15,6 +15,7 @@ from torsor.arrays import Array
 from torsor.checks import indices_of, instance_of, real_array, several
 from torsor.errors import ModelError, describe, warn
 from torsor.identification.bases import environment_forces, forces_of, wrenches_of
+from torsor.identification.closed_robot import ClosedRobot, measured_robot, notes_of
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.first_look import FirstLook, first_look
 from torsor.identification.logs.log import read
@@ -24,6 +25,7 @@ from torsor.identification.logs.preparing import prepare
 from torsor.identification.logs.signal_checks import motionless
 from torsor.identification.motion_rates import motion_of
 from torsor.identification.units import check_radians
+from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -159,7 +161,7 @@ class Measurements:
     def load(
         cls,
         path: str | Path | Sequence[str | Path],
-        robot: Robot,
+        robot: Robot | ParallelRobot,
         columns: Mapping[str, Any] | LogMap | str | Path | None = None,
         *,
         units: Mapping[str, Any] | None = None,
@@ -178,7 +180,7 @@ class Measurements:
         cutoff is chosen from the spectrum and by the model if it is not given. Unequal steps are resampled, gaps
         separate segments that are differentiated alone. ``notes`` say what was done. Cells without a number, times that
         go back and rows of another length are errors that name the line; joints that never move and forces that never
-        change are warnings.
+        change are warnings. Of a robot with loops and of a parallel robot, the columns are those of the drives.
 
         Example:
             >>> import tempfile
@@ -189,7 +191,7 @@ class Measurements:
             ...     len(Measurements.load(path, torsor.library.two_link(), columns, rate=1000.0))
             9
         """
-        instance_of(robot, Robot, str(path), "robot")
+        robot = instance_of(measured_robot(robot), Robot, str(path), "robot")
         paths = [Path(each) for each in several(path)]
         if not paths:
             raise ModelError(describe("no log", where=robot.name, allowed="one file or more"))
@@ -202,9 +204,9 @@ class Measurements:
         prepared = prepare(robot, logs, settings)
         found = prepared.samples
         tau = found.tau - environment_forces(robot, found.q, found.external)
-        return cls(**found._replace(tau=tau)._asdict(), notes=prepared.notes)
+        return cls(**found._replace(tau=tau)._asdict(), notes=(*prepared.notes, *notes_of(robot)))
 
-    def check(self, robot: Robot) -> FirstLook:
+    def check(self, robot: Robot | ParallelRobot) -> FirstLook:
         """Return a first look at the samples: what is suspicious in them, and what can be identified from them.
 
         They need ``times`` at equal steps; ``first_look`` looks at a log as it is, which shows more.
@@ -220,6 +222,7 @@ class Measurements:
             raise ModelError(
                 describe("no times", where="measurements", fix="give times, or look at the log: first_look")
             )
+        robot = measured_robot(robot, self)
         return first_look(robot, measurements_of(robot, self))
 
     @classmethod
@@ -321,6 +324,8 @@ def measurements_of(robot: Robot, data: Any) -> Measurements:
     if not isinstance(data, Measurements):
         allowed = "Measurements, a Trajectory, or (q, v, a, tau)"
         raise ModelError(describe(f"data of type {type(data).__name__}", where=robot.name, allowed=allowed))
+    if isinstance(robot, ClosedRobot):
+        data = replace(data, **robot.of_drives(data))
     sizes = {"q": robot.nq, "v": robot.nv, "a": robot.nv, "tau": robot.nv}
     for name, size in sizes.items():
         found = getattr(data, name).shape[1]

@@ -14,6 +14,7 @@ from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe, warn
 from torsor.identification import contents, files
 from torsor.identification.bases import environment_forces, free_coordinates
+from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
@@ -179,15 +180,19 @@ class Identified(Result, Viewable):
             return np.asarray(1 - self._mean(self.residuals**2) / self._mean((tau - self._mean(tau)) ** 2))
 
     @cached_property
-    def robot(self) -> Robot:
-        """The robot with the identified parameters, for an estimate with ``physical=True``."""
+    def robot(self) -> Any:
+        """The robot with the identified parameters, for an estimate with ``physical=True``.
+
+        A ``Robot``, or a ``ParallelRobot`` where one was given.
+        """
         if self.parameters is None:
             found = (
                 "base parameters do not determine a robot, and without constraints none may be physically consistent"
             )
             fix = "identify(..., physical=True), or predict(q, v, a)"
             raise ModelError(describe(found, where=self.prior.name, fix=fix))
-        return self.prior.with_parameters(self.parameters)
+        made = self.prior.with_parameters(self.parameters)
+        return made.given if isinstance(made, ClosedRobot) else made
 
     def predict(
         self,

@@ -67,19 +67,36 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
 
 
 def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows: Sequence[int]) -> BaseParameters:
-    """Return the smallest set of parameters that gives the forces of coordinates; see ``Robot.base_parameters``."""
+    """Return the smallest set of parameters that gives the forces of a tree; see ``Robot.base_parameters``.
+
+    ``rows`` are the coordinates whose forces are known.
+    """
     robot, exact = kernels.mechanism, kernels.exact
     names, nv = parameter_names(robot), robot.nv
-    rng, p = np.random.default_rng(seed), len(names)
-    unknown = _unknown(robot.name, names, among) & ~_undriven(robot)
-    count = 4 * p // max(len(rows), 1) + 10
+    rng = np.random.default_rng(seed)
+    unknown = unknown_parameters(robot.name, names, among) & ~_undriven(robot)
+    count = motions_needed(len(names), len(rows))
     q = kernels.call("integrate", robot.neutral(), rng.normal(size=(count, nv)))
     v, a = rng.normal(size=(2, count, nv))
-    Y = exact.call("regressor", q, v, a)[:, list(rows)].reshape(-1, p) * unknown
+    return decomposed(robot, exact.call("regressor", q, v, a)[:, list(rows)], unknown)
+
+
+def motions_needed(p: int, forces: int) -> int:
+    """Return how many random motions tell the base parameters of p parameters from some forces each."""
+    return 4 * p // max(forces, 1) + 10
+
+
+def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -> BaseParameters:
+    """Return the base parameters by the decomposition of a regressor (N, n, p) over random motions.
+
+    Of a mechanism with loops, the regressor is that of its drives: the rules of the tree hold, but they are too few.
+    """
+    names, p = parameter_names(robot), regressor.shape[-1]
+    Y = regressor.reshape(-1, p) * unknown
     # Masses last: of dependent parameters, moments are kept and masses are regrouped.
     preferred = [10 * link + k for link in range(len(robot.links)) for k in (9, 7, 4, 5, 6, 8, 1, 2, 3, 0)]
     kept = _independent(Y, [*preferred, *range(len(preferred), p)])
-    unseen = np.eye(p)[unknown & ~Y.any(axis=0)] if len(rows) < nv else np.zeros((0, p))
+    unseen = np.eye(p)[unknown & ~Y.any(axis=0)] if regressor.shape[1] < robot.nv else np.zeros((0, p))
     rules = _within(np.concatenate([regroupings(Tree.of(robot)), unseen]), unknown)
     hold = np.abs(Y @ rules.T).max(initial=0.0) <= DEPENDENT * np.abs(Y).max(initial=0.0)
     by_rule = hold and np.linalg.matrix_rank(rules, tol=1e-8) == np.count_nonzero(unknown) - len(kept)
@@ -89,7 +106,7 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows
     return BaseParameters(titles, np.array(kept, dtype=np.intp), matrix, values, unknown, bool(by_rule))
 
 
-def _unknown(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArray[np.bool_]:
+def unknown_parameters(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArray[np.bool_]:
     """Return which parameters (p,) match the patterns, or raise ModelError for a pattern without a match."""
     allowed = "names of parameters, such as link1.m, or patterns, such as *.viscous"
     unknown = np.zeros(len(names), dtype=bool)

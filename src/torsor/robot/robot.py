@@ -27,6 +27,7 @@ from torsor.robot.closed_loops.constrained import constrained, driven, driven_de
 from torsor.robot.closed_loops.contacts import with_contacts
 from torsor.robot.closed_loops.mobility import Mobility
 from torsor.robot.closed_loops.multipliers import active_accelerations, by_multipliers
+from torsor.robot.closed_loops.regressor import closed_base_parameters, constrained_regressor
 from torsor.robot.derivatives import Loads, Results, Sparse, derivatives, jvp, rates, sparse, vjp
 from torsor.robot.export import export_c, export_js
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
@@ -1354,13 +1355,17 @@ class Robot(Mechanism, Viewable):
         dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
         are not regrouped, nor are rotor inertias and friction of a free base, which has none. ``measured`` names the
         coordinates whose forces are known (all by default): those of a free base alone show all parameters of the links
-        (Ayusawa, Venture and Nakamura 2014), but no friction of joints.
+        (Ayusawa, Venture and Nakamura 2014), but no friction of joints. With loops, the forces are those of the active
+        coordinates (``constrained_regressor``), and "*" alone leaves rotor inertias and friction of passive joints
+        known: name them too, "elbow.viscous".
 
         Example:
             >>> found = torsor.library.planar_chain(2).without_friction().base_parameters()
             >>> [name for name in found.names if name.startswith("link2")], found.by_rule
             (['link2.mx', 'link2.my', 'link2.Jzz'], True)
         """
+        if self.loops:
+            return closed_base_parameters(self.closure, seed, among, measured)
         rows = indices_of(measured, self.coordinate_names, f"{self.name}: measured")
         return base_parameters(self.kernels, seed, among, rows)
 
@@ -1500,6 +1505,21 @@ class Robot(Mechanism, Viewable):
         """
         values = q, v_active, a_active
         return driven(self.closure, "constrained_inverse_dynamics", values, share, Loads(external), out=out)
+
+    def constrained_regressor(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Array:
+        """Return Y (..., N, p) with constrained_inverse_dynamics(q, v_active, a_active) = Y @ parameters().
+
+        G^T times the ``regressor`` of the tree, where v = G v_active: arguments as in ``constrained_inverse_dynamics``,
+        with as many active coordinates as degrees of freedom. Forces of springs and motors are not included.
+
+        Example:
+            >>> robot = torsor.library.four_bar()
+            >>> q = robot.assemble([0.5])
+            >>> Y, tau = robot.constrained_regressor(q, [1], [2]), robot.constrained_inverse_dynamics(q, [1], [2])
+            >>> bool(np.allclose(Y @ robot.parameters(), tau))
+            True
+        """
+        return constrained_regressor(self.closure, q, v_active, a_active)
 
     def constrained_forward_dynamics(
         self,

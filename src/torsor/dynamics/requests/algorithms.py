@@ -199,7 +199,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "gravity_force": Algorithm(newton_euler.gravity_force, _N, lean=True, instead=_INVERSE),
     "friction_force": Algorithm(passive.friction_force, _N),
     "spring_force": Algorithm(passive.spring_force, _N),
-    "regressor": Algorithm(regressor.regressor, ("n", "p"), instead=NO_METHOD),
+    "regressor": Algorithm(regressor.regressor, ("n", "p"), instead="constrained_regressor"),
     "power_regressor": Algorithm(regressor.power_regressor, ("p",)),
     "energy_regressor": Algorithm(regressor.energy_regressor, ("p",)),
     "mass_matrix": Algorithm(composite.mass_matrix, _NN, lean=True, instead=_MASS),

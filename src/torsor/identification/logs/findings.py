@@ -10,7 +10,7 @@ class LogFinding(NamedTuple):
 
     ``value`` is the number that the finding rests on, in the units that ``found`` names. Kinds are "missing", "time",
     "gap", "constant", "still", "stuck", "spike", "saturation", "quantisation", "limit", "degrees", "rate", "delay",
-    "sign", "swapped", "offset", "scale", "unexplained" and "short".
+    "sign", "swapped", "offset", "scale", "unexplained", "closure" (loops that cannot be closed) and "short".
 
     Example:
         >>> print(LogFinding("constant", "log.csv: tau 'elbow'", "all 900 samples are 0", "check the column", 0.0))

@@ -14,6 +14,8 @@ from torsor.arrays import Array
 from torsor.checks import several
 from torsor.errors import ModelError, describe
 from torsor.identification.bases import environment_forces
+from torsor.identification.closed_robot import drives_of, measured_robot, notes_of
+from torsor.identification.closing import UnclosedError
 from torsor.identification.logs import cutoffs
 from torsor.identification.logs.findings import LogFinding
 from torsor.identification.logs.log import Log, of_arrays, of_trajectory, read
@@ -26,6 +28,7 @@ from torsor.identification.logs.motion_checks import motion_findings
 from torsor.identification.logs.own_columns import own_map
 from torsor.identification.logs.preparing import Prepared, prepare
 from torsor.identification.logs.signal_checks import quantum, signal_findings
+from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -60,13 +63,14 @@ class FirstLook(Look):
         return figure(self, path)
 
 
-def first_look(robot: Robot, logs: Any, log_map: Any = None, **settings: Any) -> FirstLook:
+def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **settings: Any) -> FirstLook:
     """Return a first look at logs of a robot: what is suspicious, with numbers and fixes, and what can be identified.
 
     ``logs`` is a path or several, ``Measurements``, a ``Trajectory``, or arrays (times, q, tau). ``log_map`` is a
     ``LogMap``, the path of one, or a table of columns; without one, the heads are those of Torsor ('time', 'q NAME',
     'tau NAME'). ``settings`` replace those of the map, such as ``cutoff=20.0``. Mistakes of the file that leave nothing
-    to look at raise ModelError with the line; all others are findings.
+    to look at raise ModelError with the line; all others are findings. Of robots with loops and of parallel robots, the
+    columns are those of the drives, as in ``identify``.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(2), np.arange(4000) * 1e-3
@@ -78,6 +82,7 @@ def first_look(robot: Robot, logs: Any, log_map: Any = None, **settings: Any) ->
         >>> first_look(robot, (data.times, data.q, tau[:, ::-1]), cutoff=20.0).kinds
         ('swapped',)
     """
+    robot = measured_robot(robot, logs)
     if not isinstance(robot, Robot):
         raise ModelError(describe(f"first_look for {robot!r}", allowed="a torsor.Robot"))
     read_logs, given = _read(robot, logs, log_map, settings)
@@ -92,14 +97,17 @@ def first_look(robot: Robot, logs: Any, log_map: Any = None, **settings: Any) ->
         return replace(whole, findings=(*findings, short))
     for log in clean:
         findings += motion_findings(robot, log, prepared)
-    if any(each.kind == "degrees" for each in findings) or robot.loops or not prepared.segments[0].all_measured:
-        found = ModelLook([], np.full(robot.nv, np.nan))
-    else:
-        found = model_look(robot, prepared, clean[0].source)
+    found = ModelLook([], np.full(robot.nv, np.nan))
+    if not any(each.kind == "degrees" for each in findings) and prepared.segments[0].all_measured:
+        try:
+            found = model_look(robot, prepared, clean[0].source)
+        except UnclosedError as error:
+            what, _, fix = str(error).removeprefix(f"{robot.name}: ").partition("; fix: ")
+            findings.append(LogFinding("closure", clean[0].source, what, fix, float(error.sample)))
     return replace(
         whole,
         findings=(*findings, *found.findings),
-        notes=(*prepared.notes, *_encoders(robot, clean)),
+        notes=(*prepared.notes, *notes_of(robot), *_encoders(robot, clean)),
         signals=_signals(robot, clean, prepared, found.left),
         prepared=prepared,
         excited=found.excited,
@@ -120,11 +128,12 @@ def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tu
     """Return the logs as they are, and the map."""
     none = LogMap.of({"q": []}, **settings)
     if isinstance(logs, Trajectory):
-        return [of_trajectory(logs, "trajectory")], none
+        return [of_trajectory(logs, "trajectory", robot)], none
     if hasattr(logs, "tau") and hasattr(logs, "times"):  # Measurements
         return [_of_measurements(logs, robot)], none
     if isinstance(logs, tuple) and len(logs) == 3 and not isinstance(logs[0], (str, Path)):
         times, q, tau = (np.asarray(each, dtype=float) for each in logs)
+        q, tau = drives_of(robot, "q", q), drives_of(robot, "tau", tau)
         if times.ndim != 1 or q.shape != (len(times), robot.nq) or tau.shape != (len(times), robot.nv):
             found = f"times, q and tau have shapes {times.shape}, {q.shape}, {tau.shape}"
             allowed = f"(N,), (N, {robot.nq}), (N, {robot.nv})"
@@ -139,9 +148,10 @@ def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tu
 
 def _of_measurements(data: Any, robot: Robot) -> Log:
     """Return measurements as a log: forces are all that acts, those without a weight were not measured."""
-    tau = data.tau + environment_forces(robot, data.q, data.external)
-    log = of_arrays("measurements", data.times, data.q, tau, data.v, data.a, robot)
-    return log if data.weights is None else replace(log, saturated=data.weights == 0)
+    q, tau, v, a = (drives_of(robot, name, getattr(data, name)) for name in ("q", "tau", "v", "a"))
+    tau = tau + environment_forces(robot, q, data.external)
+    log = of_arrays("measurements", data.times, q, tau, v, a, robot)
+    return log if data.weights is None else replace(log, saturated=drives_of(robot, "weights", data.weights) == 0)
 
 
 def _signals(robot: Robot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.identification.closing import UnclosedError
 from torsor.identification.logs.findings import LogFinding
 from torsor.identification.logs.force_model import ForceModel, Motion
 from torsor.identification.logs.model_checks import sign_findings
@@ -80,7 +81,10 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
         changed = each.apply(now)
         if (np.ptp(changed.tau, axis=0) > 0).tolist() != changes.tolist():
             continue
-        fitted = fits.fit(changed.tau) if changed.q is now.q else model.fit(*changed)
+        try:
+            fitted = fits.fit(changed.tau) if changed.q is now.q else model.fit(*changed)
+        except UnclosedError:
+            continue  # its loops have no such positions
         after = np.maximum(fitted.left, FLOOR)
         fall = float(np.log(before / after)[changes].sum())
         if fall > TOTAL and (before / after)[changes].max() > SINGLE:

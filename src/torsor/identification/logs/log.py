@@ -14,6 +14,7 @@ from torsor.arrays import Array, Flags
 from torsor.checks import number, real_array, table
 from torsor.errors import ModelError, describe
 from torsor.identification.bases import environment_forces, free_coordinates
+from torsor.identification.closed_robot import drives_of
 from torsor.identification.logs.gears import Gears, saturation_of
 from torsor.identification.logs.log_map import LogMap
 from torsor.identification.logs.wrenches import NAME as WRENCHES
@@ -92,7 +93,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":
-        return of_trajectory(Trajectory.load(path), path.name)
+        return of_trajectory(Trajectory.load(path), path.name, robot)
     where = str(path)
     columns, clocks = _columns_and_clocks(given, robot, where)
     drives, tolerant = Gears.of(given.drives, robot, given.source), look or given.missing == "skip"
@@ -150,19 +151,20 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     return with_wrenches(log, robot, on_main.get(WRENCHES), given)
 
 
-def of_trajectory(motion: Trajectory, source: str) -> Log:
-    """Return a saved or simulated motion as a log.
+def of_trajectory(motion: Trajectory, source: str, robot: Robot) -> Log:
+    """Return a saved or simulated motion of a robot as a log.
 
     Example:
-        >>> len(of_trajectory(torsor.simulate(torsor.library.planar_chain(1), duration=0.01), "fall"))
+        >>> pendulum = torsor.library.planar_chain(1)
+        >>> len(of_trajectory(torsor.simulate(pendulum, duration=0.01), "fall", pendulum))
         11
     """
     if motion.q.ndim != 2:
         found = f"positions have shape {motion.q.shape}"
         raise ModelError(describe(found, where=source, allowed="one motion", fix="select one: trajectory[0]"))
-    tau = motion.tau + environment_forces(motion.robot, motion.q, motion.external)
-    made = of_arrays(source, motion.times, motion.q, tau, motion.v, motion.a, motion.robot)
-    return replace(made, external=motion.external)
+    q, tau, v, a = (drives_of(robot, name, getattr(motion, name)) for name in ("q", "tau", "v", "a"))
+    tau = tau + environment_forces(robot, q, motion.external)
+    return replace(of_arrays(source, motion.times, q, tau, v, a, robot), external=motion.external)
 
 
 def of_arrays(source: str, times: Array, q: Array, tau: Array, v: Array | None, a: Array | None, robot: Robot) -> Log:

@@ -9,6 +9,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
+from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.logs.look import Look
 from torsor.results.documents import header, plain, robot_facts
 from torsor.summary import as_text
@@ -83,8 +84,6 @@ def _signals(look: Look) -> Table:
 def _identifiable(look: Look) -> list[str]:
     shown = look.excited
     if shown is None:
-        if look.robot.loops:
-            return ["The model is not compared with the forces: the robot has closed loops."]
         return ["What can be identified is computed when the mistakes above are corrected."]
     good, weak, none = shown.graded()
     lines = [
@@ -100,7 +99,7 @@ def _identifiable(look: Look) -> list[str]:
             order = sorted(own, key=lambda k: -shown.percents[k])
             names = [f"{shown.names[k].split(' ')[0]} ({_percent(float(shown.percents[k]))})" for k in order[:LONGEST]]
             lines.append("    " + ", ".join(names) + (f", and {len(own) - LONGEST} more" if len(own) > LONGEST else ""))
-    if none:
+    if none and not isinstance(look.robot, ClosedRobot):
         lines.append("torsor.identification.excite(robot) finds a motion that shows more.")
     return lines
 

@@ -102,8 +102,8 @@ def chosen_cutoff(robot: Robot, segments: Sequence[Segment], notes: list[str]) -
 
     The spectrum tells motion from noise, but not the motion of a rigid robot from vibrations of its gears, which the
     model does not explain. So cutoffs down to the lowest that keeps the velocities are compared by the part of the
-    forces that the model leaves, whatever its parameters are. Robots with loops, and logs without some of the forces,
-    have the cutoff of the spectrum.
+    forces that the model leaves, whatever its parameters are. Logs without some of the forces have the cutoff of the
+    spectrum.
 
     Example:
         >>> arm, t = torsor.library.planar_chain(1), np.arange(4000) * 1e-3
@@ -119,7 +119,7 @@ def chosen_cutoff(robot: Robot, segments: Sequence[Segment], notes: list[str]) -
     candidates = found.value * 2.0 ** (-0.5 * np.arange(HALVINGS + 1))
     candidates = candidates[(candidates >= found.lowest) & (candidates * longest.step * len(longest.q) > 8)]
     best = found.value
-    if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1 and not robot.loops and longest.all_measured:
+    if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1 and longest.all_measured:
         model = ForceModel(robot)
         lost = int(np.ceil(1 / (candidates[-1] * longest.step)))
         inside = slice(lost, len(longest.q) - lost, model.step(len(longest.q) - 2 * lost))

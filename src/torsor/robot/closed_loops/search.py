@@ -126,7 +126,7 @@ class Closer:
             found[some], well[some] = self._walk_separately(begin[some], side[some], displacement[some])
         return found, well
 
-    def _accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
+    def accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
         """Return which steps are accepted: without a jump, and not much nearer to a singularity, or beyond it."""
         gone = (there - q) / self.q_units
         kept = beyond * np.sign(side) > DROP * np.abs(side)  # no quotient: at a dead point both sides may be 0
@@ -140,7 +140,7 @@ class Closer:
         for k in range(1, min(count, MOST) + 1):
             until = EXACT if k == count else LOOSE * side**2
             there, left, beyond = self.close(q, move, until)
-            well &= self._accepted(q, there, side, beyond) & (length <= count * BEFORE * np.abs(side))
+            well &= self.accepted(q, there, side, beyond) & (length <= count * BEFORE * np.abs(side))
             q, side = there, beyond
             if not well.any():
                 break
@@ -157,7 +157,7 @@ class Closer:
             fraction = np.minimum(1 - done[late], pace[late] / length[late])
             until = LOOSE * side[late] ** 2
             there, left, beyond = self.close(q[late], fraction[:, None] * displacement[late], until)
-            good = (left <= until) & self._accepted(q[late], there, side[late], beyond)
+            good = (left <= until) & self.accepted(q[late], there, side[late], beyond)
             q[late[good]], side[late[good]] = there[good], beyond[good]
             done[late[good]] += fraction[good]
             longest = np.minimum(2 * pace[late], np.minimum(STRIDE, BEFORE * np.abs(beyond)))

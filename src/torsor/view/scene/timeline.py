@@ -19,6 +19,7 @@ from torsor.human.terms.pressing import feet_and_seat, pressure
 from torsor.human.terms.problem import HumanProblem, load_of, who
 from torsor.human.terms.samples import grounded_term, sampled, walk_of
 from torsor.identification import Identified
+from torsor.identification.closed_robot import ClosedRobot
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -186,6 +187,10 @@ def _ahead(q: Array) -> Array | None:
 def _of_identified(result: Identified) -> Timeline:
     measured, robot = result.measurements, result.prior
     times = np.arange(len(measured), dtype=float) if measured.times is None else measured.times
-    states = (times, measured.q, measured.v, measured.a, measured.tau)
-    residuals = measured.tau - result.predicted
+    motion, tau = (measured.q, measured.v, measured.a), measured.tau
+    residuals = tau - result.predicted
+    if isinstance(robot, ClosedRobot):
+        motion, tau, residuals = robot.whole(*motion), robot.spread(tau), robot.spread(residuals)
+        robot = robot.mechanism
+    states = (times, *motion, tau)
     return Timeline(robot, f"{robot.name}, measured", *states, robot.coordinate_names, residuals=residuals)

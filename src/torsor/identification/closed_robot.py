@@ -1,0 +1,246 @@
+"""A robot with closed loops, or a parallel robot, as its drives show it: for logs that have nothing else.
+
+Its coordinates are those of the drives. Positions of all other joints follow from the closure of the loops, and forces
+and regressor are those of the mechanism, projected on the motion of the drives (``Robot.constrained_regressor``). So
+everything that reads logs and identifies trees works for it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.errors import ModelError, describe, listing
+from torsor.identification.closing import Closing
+from torsor.mechanism import Link
+from torsor.parallel import ParallelRobot
+from torsor.parallel.inertial import carriers, spinning, start_of, with_parameters
+from torsor.robot.closed_loops.constrained import written
+from torsor.robot.closed_loops.regressor import closed_base_parameters, start_posture
+from torsor.robot.inertial import BaseParameters
+from torsor.robot.kernels import Out
+from torsor.robot.robot import Robot
+
+SENSED = 0.2  # rad or sizes: largest difference of a measured position from that of the closed loops
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClosedRobot(Robot):
+    """The drives of the robot ``given``: one joint for each, with its limits; see the head of the module.
+
+    ``closing`` assembles all joints. Arguments q, v and a of its methods are those of the drives (..., n).
+
+    Example:
+        >>> robot = torsor.library.four_bar()
+        >>> drives = closed_robot(robot)
+        >>> tau = robot.constrained_inverse_dynamics(robot.assemble([0.5]), [1], [2])
+        >>> drives.coordinate_names, bool(np.allclose(drives.inverse_dynamics([0.5], [1], [2]), tau))
+        (('crank_joint',), True)
+    """
+
+    given: Robot | ParallelRobot | None = None
+    closing: Closing | None = None
+
+    @property
+    def mechanism(self) -> Robot:
+        """The tree with its loops."""
+        assert self.closing is not None
+        return self.closing.mechanism
+
+    @cached_property
+    def kernels(self) -> NoReturn:
+        """None: its own links are stand-ins for the drives."""
+        found = "this is computed for the whole mechanism, not for its drives alone"
+        raise ModelError(describe(found, where=self.name, fix="use .given, the robot itself"))
+
+    @property
+    def mass(self) -> float:
+        """Mass of all links, kg."""
+        return self.mechanism.mass
+
+    @property
+    def note(self) -> str:
+        """What is done to the log of the drives."""
+        passive = [name for name in self.mechanism.coordinate_names if name not in self.coordinate_names]
+        return f"{self.name}: {len(passive)} passive coordinates ({listing(passive)}) follow from the closed loops"
+
+    def whole(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+        """Return q (N, nq), v and a (N, nv) of all joints, from those of the drives (N, n)."""
+        at = self._positions(q)
+        return at, *self.mechanism.constrained_accelerations(at, v, a)
+
+    def spread(self, tau: Array) -> Array:
+        """Return the forces (N, nv) of all coordinates from those of the drives (N, n): passive ones have none."""
+        found = np.zeros((*tau.shape[:-1], self.mechanism.nv))
+        found[..., self.mechanism.closure.active] = tau
+        return found
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external: ArrayLike | None = None,
+        loops: str | None = None,
+        out: Out = None,
+    ) -> Array:
+        """Return the forces (..., n) of the drives; ``external`` (..., L, 6) are wrenches on the mechanism's links."""
+        return self.mechanism.constrained_inverse_dynamics(self._positions(q), v, a, external, out=out)
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
+        """Return the regressor (..., n, p) of the forces of the drives."""
+        return written(self.mechanism.constrained_regressor(self._positions(q), v, a), out, "regressor")
+
+    def _positions(self, q: ArrayLike) -> Array:
+        assert self.closing is not None
+        drives = np.asarray(q, dtype=float)
+        found = self.closing.positions(drives.reshape(-1, self.nq))
+        return found.reshape(*drives.shape[:-1], found.shape[-1])
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the parameters of the mechanism."""
+        return self.mechanism.parameter_names
+
+    def parameters(self) -> Array:
+        """Return the parameters (p,) of the mechanism."""
+        return self.mechanism.parameters()
+
+    def with_parameters(self, parameters: ArrayLike) -> Self:
+        """Return the drives of the robot with other parameters (p,)."""
+        assert self.closing is not None
+        whole = self.mechanism.with_parameters(parameters)
+        given = with_parameters(self.given, whole) if isinstance(self.given, ParallelRobot) else whole
+        return replace(self, given=given, closing=Closing(whole, self.closing.start))
+
+    def base_parameters(
+        self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
+    ) -> BaseParameters:
+        """Return the smallest set of parameters that gives all forces of the drives."""
+        known = carriers(self.given) if isinstance(self.given, ParallelRobot) else ()
+        assert self.closing is not None
+        return closed_base_parameters(self.mechanism.closure, seed, among, measured, known, self.closing.start)
+
+    def drive_columns(self, what: str, values: Array) -> Array:
+        """Return the columns (N, n) of the drives from those of the drives, or of all coordinates; ``what`` names them.
+
+        Forces of passive coordinates must be zero: they have no drives.
+        """
+        mechanism, closure = self.mechanism, self.mechanism.closure
+        count, places = (mechanism.nq, closure.active_positions) if what == "q" else (mechanism.nv, closure.active)
+        columns = values.shape[-1] if values.ndim else 0
+        if columns not in (self.nv, count):
+            allowed = (
+                f"{self.nv}, those of the drives ({listing(self.coordinate_names)}), or {count}, of all coordinates"
+            )
+            raise ModelError(describe(f"{what} has {columns} columns", where=self.name, allowed=allowed))
+        if columns == self.nv:
+            return values
+        if what == "tau" and np.delete(values, places, axis=-1).any():
+            names = [name for k, name in enumerate(mechanism.coordinate_names) if k not in closure.active]
+            driven = next(name for k, name in enumerate(names) if np.delete(values, places, axis=-1)[..., k].any())
+            fix = f"make it active: robot.with_active([..., {driven!r}])"
+            raise ModelError(describe(f"a force acts on the passive {driven!r}", where=self.name, fix=fix))
+        return values[..., places]
+
+    def of_drives(self, data: Any) -> dict[str, Any]:
+        """Return q, v, a, tau and weights of the drives, from ``Measurements`` of them or of all; check their closure.
+
+        The error of a sample that cannot be closed names it and its time. Measured positions of passive joints must
+        agree with those of the closed loops.
+        """
+        assert self.closing is not None
+        columns = {name: self.drive_columns(name, getattr(data, name)) for name in ("q", "v", "a", "tau")}
+        weights = data.weights if data.weights is None else self.drive_columns("weights", data.weights)
+        q = self.closing.positions(columns["q"], data.times)
+        if columns["q"] is not data.q:
+            apart = np.abs(self.mechanism.difference(q, data.q) / self.mechanism.closure.scales[2])
+            k, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
+            if apart[k, j] > SENSED:
+                found = f"sample {k}: {self.mechanism.coordinate_names[j]!r} is {apart[k, j]:.3g} rad or sizes of the "
+                found += "mechanism from where the closed loops have it"
+                fix = "check zero, sign and unit of its column, and the geometry of the robot"
+                raise ModelError(describe(found, where=self.name, fix=fix))
+        return {**columns, "weights": weights}
+
+
+def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -> ClosedRobot:
+    """Return the drives of a robot with loops or of a parallel robot.
+
+    The loops are closed from ``start`` (nq,): by default the posture "home" of the robot, the home of a parallel robot,
+    or one that is found. Drives are coordinates of joints with one degree of freedom, as many as the mechanism has.
+    """
+    if isinstance(robot, ParallelRobot) and spinning(robot):
+        found = f"leg {spinning(robot)!r} can spin about its line, which the drives do not show"
+        raise ModelError(describe(found, where=robot.name, fix="use a universal joint in place of one ball"))
+    whole = (robot.as_robot() if isinstance(robot, ParallelRobot) else robot).to(dtype="float64")
+    closure, where = whole.closure, whole.name
+    if closure.velocity_rows.any():
+        found = "wheels roll: positions of the drives do not determine those of the robot"
+        raise ModelError(describe(found, where=where, allowed="loops of cut joints and couplings"))
+    for name in whole.active:
+        if not any(joint.name == name and joint.nv == joint.nq == 1 for joint in whole.joints):
+            found = f"the active coordinate {name!r} is none of a joint with one degree of freedom"
+            raise ModelError(describe(found, where=where, fix="drive other coordinates: robot.with_active([...])"))
+    if len(closure.active) > len(closure.driven_choice.independent):
+        found = f"{len(closure.active)} drives for {len(closure.driven_choice.independent)} degrees of freedom"
+        fix = "their forces are not unique: leave out some, robot.with_active([...])"
+        raise ModelError(describe(found, where=where, fix=fix))
+    if start is None:
+        start = start_of(robot) if isinstance(robot, ParallelRobot) else start_posture(closure)
+    joints = [
+        replace(whole.joint(name), parent="base", child=f"{name}/drive", coordinate="", spring=None, motor=None)
+        for name in whole.active
+    ]
+    links = [Link(joint.child) for joint in joints]
+    closing = Closing(whole, np.array(start, dtype=float))
+    return ClosedRobot(where, Link("base"), tuple(links), tuple(joints), given=robot, closing=closing)
+
+
+def measured_robot(robot: Any, data: Any = None) -> Any:
+    """Return a robot as logs show it: a tree itself, of others the drives.
+
+    Where ``data`` (``Measurements``, a ``Trajectory`` or a tuple q, v, a, tau) have the positions of all joints, the
+    loops are closed from the first of them.
+
+    Example:
+        >>> type(measured_robot(torsor.library.two_link())).__name__
+        'Robot'
+        >>> measured_robot(torsor.library.delta()).coordinate_names[0]
+        'leg1/shoulder'
+    """
+    closed = isinstance(robot, ParallelRobot) or (isinstance(robot, Robot) and bool(robot.loops))
+    if not closed:
+        return robot
+    made = closed_robot(robot)
+    q = data[0] if isinstance(data, (tuple, list)) and len(data) == 4 else getattr(data, "q", None)
+    if q is not None and np.ndim(q) >= 2 and np.shape(q)[-1] == made.mechanism.nq and np.isfinite(q).all():
+        first = np.asarray(q, dtype=float).reshape(-1, made.mechanism.nq)[0]
+        return closed_robot(robot, first)
+    return made
+
+
+def drives_of(robot: Robot, what: str, values: Array) -> Array:
+    """Return the columns (N, n) of the drives of a closed robot; those of a tree are all."""
+    return robot.drive_columns(what, values) if isinstance(robot, ClosedRobot) else values
+
+
+def notes_of(robot: Robot) -> tuple[str, ...]:
+    """Return what is to be said of the log of a robot: of a closed one, where its passive joints come from."""
+    return (robot.note,) if isinstance(robot, ClosedRobot) else ()
+
+
+def bodies_of(robot: Robot) -> int:
+    """Return the number of links that have inertial parameters.
+
+    Example:
+        >>> bodies_of(measured_robot(torsor.library.four_bar()))
+        3
+    """
+    return len((robot.mechanism if isinstance(robot, ClosedRobot) else robot).links)

@@ -1,0 +1,118 @@
+"""The regressor of a mechanism with closed loops, for the forces of its drives, and its base parameters.
+
+    tau_a = G^T Y(q, v, a) pi,   v = G v_a        Y: the regressor of the tree; G: see ``dynamics/loops/constrained.py``
+
+Bodies whose motion a loop ties together have parameters that no drive can tell apart, beyond those of the tree: of the
+coupler of a four-bar linkage, for example, two of the four parameters of its plane. No rules are known that find all of
+them, so that the base parameters come from a QR decomposition of Y over random motions (Khalil and Bennis 1995).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array, Flags
+from torsor.checks import indices_of, several, vectors
+from torsor.dynamics import parameter_names
+from torsor.errors import ModelError, describe
+from torsor.robot.closed_loops.assembly import assemble
+from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.constrained import constrained
+from torsor.robot.closed_loops.search import CLOSED
+from torsor.robot.inertial import BaseParameters, decomposed, motions_needed, unknown_parameters
+
+CHUNK = 512  # states at a time: the regressor of the tree is large
+STEPS, STEP = 40, 0.25  # number and standard size (rad or sizes of the mechanism) of random steps
+REGULAR = 0.05  # least distance from singular of a random configuration, relative to that of the reference
+HOME = "home"
+OF_DRIVES = (".rotor_inertia", ".coulomb", ".viscous")
+
+
+def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Array:
+    """Return Y (..., N, p), the regressor of the forces of the active coordinates; see ``Robot.constrained_regressor``.
+
+    ``q`` (..., nq), ``v_active`` and ``a_active`` (..., N).
+    """
+    kernels, where, n = closure.kernels, closure.name, len(closure.active)
+    if n > len(closure.driven_choice.independent):
+        found = (
+            f"{n} drives for {len(closure.driven_choice.independent)} degrees of freedom: their forces are not unique"
+        )
+        fix = "make fewer coordinates active: robot.with_active([...])"
+        raise ModelError(describe(found, where=where, fix=fix))
+    states = vectors(q, closure.mechanism.nq, where, "q")
+    rates, accelerations = vectors(v_active, n, where, "v_active"), vectors(a_active, n, where, "a_active")
+    batch = np.broadcast_shapes(states.shape[:-1], rates.shape[:-1], accelerations.shape[:-1])
+    flat = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (states, rates, accelerations)]
+    Y = np.empty((len(flat[0]), n, len(parameter_names(closure.mechanism))))
+    for k in range(0, len(Y), CHUNK):
+        at, v_a, a_a = (x[k : k + CHUNK] for x in flat)
+        motion: Any = constrained(closure, "constrained_accelerations", at, v_a, a_a)
+        whole = kernels.call("regressor", at, *motion, loops="open")
+        G = constrained(closure, "constrained_velocities", at[:, None], np.eye(n))  # (..., N, nv): one row per drive
+        Y[k : k + CHUNK] = G @ whole
+    return Y.reshape(*batch, *Y.shape[1:])
+
+
+def closed_base_parameters(
+    closure: LoopClosure,
+    seed: int,
+    among: Sequence[str],
+    measured: Sequence[str] | None = None,
+    known: Sequence[str] = (),
+    start: Array | None = None,
+) -> BaseParameters:
+    """Return the smallest set of parameters that gives the forces of the drives; see ``Robot.base_parameters``.
+
+    ``measured`` are the drives whose forces are known, by default all. ``known`` are patterns of parameters that are
+    known, whatever ``among`` says. The parameters are those of the assembly mode of ``start`` (nq,), see
+    ``start_posture``: a parallelogram has fewer than the same bars crossed.
+    """
+    mechanism = closure.mechanism
+    names = parameter_names(mechanism)
+    unknown = _unknown(closure, names, several(among))
+    if known:
+        unknown &= ~unknown_parameters(closure.name, names, known)
+    rows = indices_of(measured, mechanism.active, f"{closure.name}: measured")
+    count = motions_needed(len(names), len(rows))
+    q, v, a = _random_motions(closure, start_posture(closure) if start is None else start, count, seed)
+    return decomposed(mechanism, constrained_regressor(closure, q, v, a)[:, rows], unknown)
+
+
+def start_posture(closure: LoopClosure) -> Array:
+    """Return the posture (nq,) whose assembly mode is meant where none is given: "home" of the robot, or one found."""
+    return closure.mechanism.postures.get(HOME, closure.reference)
+
+
+def _unknown(closure: LoopClosure, names: tuple[str, ...], among: Sequence[str]) -> Flags:
+    """Return which parameters (p,) are unknown: rotor inertias and friction of passive joints only where named."""
+    every = unknown_parameters(closure.name, names, among)
+    named = unknown_parameters(closure.name, names, [each for each in among if each != "*"])
+    active = {name + kind for name in closure.mechanism.active for kind in OF_DRIVES}
+    passive = np.array([name.endswith(OF_DRIVES) and name not in active for name in names], dtype=bool)
+    return np.where(passive, named, every)
+
+
+def _random_motions(closure: LoopClosure, start: Array, count: int, seed: int) -> tuple[Array, Array, Array]:
+    """Return random closed configurations (count, nq), far from singular, and rates of the drives (count, N).
+
+    They wander from ``start`` (nq,) in random steps of the active coordinates, and keep its assembly mode: steps that
+    do not close the loops, or that jump, are not made.
+    """
+    rng, active, closer = np.random.default_rng(seed), closure.active, closure.closer
+    if len(closure.active_positions) != len(active):
+        found = "a joint whose positions contain a quaternion is active"
+        raise ModelError(describe(found, where=closure.name, allowed="active coordinates with one position each"))
+    q = np.tile(assemble(closure, start[closure.active_positions], start, "raise"), (count, 1))
+    side = closer.side(q)
+    least = REGULAR * np.abs(closer.side(closure.reference[None]))
+    for _ in range(STEPS):
+        move = np.zeros((count, closure.mechanism.nv))
+        move[:, active] = STEP * rng.normal(size=(count, len(active))) * closure.scales[2][active]
+        there, error, beyond = closer.close(q, move)
+        good = (error <= CLOSED) & closer.accepted(q, there, side, beyond) & (np.abs(beyond) > least)
+        q[good], side[good] = there[good], beyond[good]
+    v, a = rng.normal(size=(2, count, len(active)))
+    return q, v, a

@@ -1,0 +1,244 @@
+"""Robots with closed loops, identified from the positions and forces of their drives alone."""
+
+import numpy as np
+import pytest
+
+import torsor
+from identification.driven_motions import Swing, swing
+from robot.closed_loops.mechanisms import closed_chain
+from torsor import ModelError
+from torsor.cli.main import main
+from torsor.identification import Measurements, first_look
+from torsor.identification.closed_robot import closed_robot
+from torsor.library import five_bar, four_bar, palletiser, slider_crank
+
+
+def linkage() -> torsor.Robot:
+    """A four-bar linkage with masses beside its bars, and friction of the crank."""
+    robot = four_bar().with_friction("crank_joint", 0.4, 0.2)
+    for link, at in (("crank", (0.1, 0.2, 0.0)), ("coupler", (0.5, -0.3, 0.0)), ("rocker", (0.3, 0.25, 0.0))):
+        robot = robot.with_payload(link, 0.4, at)
+    return robot
+
+
+LINKAGE = linkage()
+
+
+@pytest.mark.parametrize("make", [four_bar, slider_crank, five_bar, palletiser])
+def test_the_regressor_times_the_parameters_is_the_force_of_the_drives(make) -> None:
+    robot = make()
+    made = swing(robot, count=20)
+    q = closed_robot(robot)._positions(made.q)
+    Y = robot.constrained_regressor(q, made.v, made.a)
+    assert np.allclose(Y @ robot.parameters(), made.tau, rtol=1e-10, atol=1e-10 * np.abs(made.tau).max())
+
+
+def test_a_four_bar_linkage_has_eight_inertial_base_parameters() -> None:
+    # Of twelve parameters in the plane, the masses of crank and rocker do no work; a mass at either pin of the coupler
+    # is one of crank or rocker. Gravity shows the four first moments that are left, speed the three inertias and m y.
+    base = LINKAGE.base_parameters()
+    inertial = [name.split(" ")[0] for name in base.names if "_joint" not in name.split(" ")[0]]
+    assert inertial == [
+        "crank.mx",
+        "crank.my",
+        "crank.Jzz",
+        "coupler.mx",
+        "coupler.my",
+        "coupler.Jzz",
+        "rocker.my",
+        "rocker.Jzz",
+    ]
+    assert [name for name in base.names if "_joint" in name.split(" ")[0]] == [
+        "crank_joint.coulomb",
+        "crank_joint.viscous",
+    ]
+    assert not base.by_rule
+
+
+def test_a_mass_at_a_pin_of_the_coupler_is_one_of_the_crank_or_of_the_rocker() -> None:
+    base, names = LINKAGE.base_parameters(), LINKAGE.parameter_names
+    for pin, other, far in ((0.0, "crank", 0.4), (0.9, "rocker", 0.8)):
+        change = np.zeros(len(names))
+        for link, at, mass in (("coupler", pin, 1.0), (other, far, -1.0)):
+            for kind, value in (("m", mass), ("mx", mass * at), ("Jzz", mass * at**2), ("Jyy", mass * at**2)):
+                change[names.index(f"{link}.{kind}")] += value
+        assert np.abs(base.matrix @ change).max() < 1e-9
+
+
+def test_friction_of_passive_joints_is_unknown_where_it_is_named() -> None:
+    assert not any("rocker_joint" in name for name in LINKAGE.base_parameters().names)
+    named = LINKAGE.base_parameters(among=["*", "rocker_joint.viscous"])
+    assert [name for name in named.names if "rocker_joint" in name] == ["rocker_joint.viscous"]
+
+
+@pytest.mark.parametrize("make", [linkage, slider_crank, five_bar, palletiser])
+def test_forces_of_drives_alone_predict_those_of_another_motion(make) -> None:
+    real = make()
+    assumed = real.with_parameters(0.7 * real.parameters())
+    seen, unseen = swing(real, seed=0), swing(real, seed=1)
+    found = torsor.identify(assumed, seen.data, noise="white")
+    assert np.abs(found.predict(*unseen.motion) - unseen.tau).max() < 1e-9 * np.abs(unseen.tau).max()
+    assert found.validate(unseen.data).relative_residuals.max() < 1e-7
+    assert np.allclose(found.values, found.base.matrix @ real.parameters(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["revolute", "spherical", "universal", "prismatic"])
+def test_a_random_closed_chain_is_identified_from_its_drives(kind: str) -> None:
+    robot, q = closed_chain(kind)
+    names, _ = robot.active_sets(q)[0]
+    real = robot.with_active(names).with_posture("home", q)
+    rng, n = np.random.default_rng(0), len(names)
+    places = real.closure.active_positions
+    drives = q[places] + 0.1 * rng.uniform(-1, 1, size=(400, n))
+    at = real.assemble(drives, q, "nan")
+    kept = np.isfinite(at).all(axis=1)
+    at, (v, a) = at[kept], rng.normal(size=(2, int(kept.sum()), n))
+    tau = real.constrained_inverse_dynamics(at, v, a)
+    half = len(at) // 2
+    found = torsor.identify(real, tuple(x[:half] for x in (at[:, places], v, a, tau)), still=0.0)
+    rest = found.predict(at[half:, places], v[half:], a[half:])
+    assert np.abs(rest - tau[half:]).max() < 1e-7 * np.abs(tau).max()
+
+
+def test_positions_of_all_joints_choose_the_assembly_mode() -> None:
+    other = LINKAGE.assemble([0.5], guess=[0.5, -1.0, -1.5])
+    assert np.abs(other - LINKAGE.assemble([0.5])).max() > 0.5
+    crank = np.linspace(0.5, 5.0, 200)[:, None]
+    q = LINKAGE.assemble(crank, guess=other)
+    v, a = np.cos(3 * crank), np.sin(5 * crank)
+    tau = LINKAGE.constrained_inverse_dynamics(q, v, a)
+    found = torsor.identify(LINKAGE, (q, v, a, tau))
+    assert found.rms.max() < 1e-9
+    named = torsor.identify(LINKAGE.with_posture("home", other), (crank, v, a, tau))
+    assert named.rms.max() < 1e-9
+    mistaken = torsor.identify(LINKAGE, (crank, v, a, tau))  # the mode that is found without a posture is another
+    assert mistaken.relative_residuals[0] > 0.1
+
+
+def test_a_simulated_motion_has_forces_of_all_coordinates() -> None:
+    free = LINKAGE.with_friction("crank_joint", smooth=0.1)
+    run = torsor.simulate(
+        free,
+        free.assemble([0.5]),
+        duration=2.0,
+        controller=lambda t, q, v: np.array([6 * np.sin(3 * t) + 3 * np.sin(7 * t), 0.0, 0.0]),
+    )
+    assert torsor.identify(free, run).relative_residuals.max() < 1e-6
+    forced = Measurements(run.q, run.v, run.a, run.tau + np.array([0.0, 1.0, 0.0]))
+    with pytest.raises(ModelError, match="a force acts on the passive 'coupler_joint'"):
+        torsor.identify(free, forced)
+
+
+def test_a_full_turn_of_the_crank_keeps_the_mode() -> None:
+    made = swing(LINKAGE, turns=6.0)
+    q = closed_robot(LINKAGE)._positions(made.q)
+    assert np.abs(np.diff(q, axis=0)).max() < 0.2
+    assert np.abs(LINKAGE.closure_error(q)).max() < 1e-9
+
+
+def test_a_physical_linkage_has_the_forces_of_the_real_one(tmp_path) -> None:
+    assumed = LINKAGE.with_parameters(0.8 * LINKAGE.parameters())
+    found = torsor.identify(assumed, swing(LINKAGE).data, physical=True, friction=["offset"], held_out=0.2)
+    unseen = swing(LINKAGE, seed=4)
+    q = closed_robot(LINKAGE)._positions(unseen.q)
+    tau = found.robot.constrained_inverse_dynamics(q, unseen.v, unseen.a)
+    assert np.abs(tau - unseen.tau).max() < 1e-3 * np.abs(unseen.tau).max()
+    assert found.robot.loops and found.held_out.shape == (1,)
+    found.save(tmp_path / "linkage.npz")
+    again = torsor.load_result(tmp_path / "linkage.npz")
+    assert np.array_equal(again.predict(*unseen.motion), found.predict(*unseen.motion))
+    assert again.report() == found.report() and "crank_joint" in found.report()
+    assert found.plot(tmp_path / "forces.png") is not None
+
+
+def noisy_log(made: Swing, path, delay: int = 0) -> None:
+    """Write a log of the drives: an encoder of 20000 steps, noise of 2 %, forces that are late by some samples."""
+    rng, step = np.random.default_rng(5), 2 * np.pi / 20000
+    q = step * np.round(made.q / step)
+    tau = np.roll(made.tau, delay, axis=0) + 0.02 * made.tau.std(axis=0) * rng.normal(size=made.tau.shape)
+    heads = ["time", *(f"q {name}" for name in made.names), *(f"tau {name}" for name in made.names)]
+    np.savetxt(path, np.column_stack([made.t, q, tau]), delimiter=",", header=",".join(heads), comments="")
+
+
+def test_a_log_of_the_drives_is_enough(tmp_path, capsys) -> None:
+    LINKAGE.with_parameters(0.8 * LINKAGE.parameters()).save(tmp_path / "linkage.toml")
+    noisy_log(swing(LINKAGE, count=4000, rate=500.0), tmp_path / "log.csv")
+    noisy_log(swing(LINKAGE, count=4000, rate=500.0, seed=1), tmp_path / "other.csv")
+    data = Measurements.load(tmp_path / "log.csv", LINKAGE)
+    assert data.q.shape[1] == 1 and "2 passive coordinates" in data.notes[-1]
+    words = ["identify", *(str(tmp_path / name) for name in ("linkage.toml", "log.csv"))]
+    words += ["--physical", "--validate", str(tmp_path / "other.csv"), "-o", str(tmp_path / "real.toml")]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert "coupler_joint" in shown and "crank_joint: residual" in shown
+    real, unseen = torsor.load(tmp_path / "real.toml"), swing(LINKAGE, seed=2)
+    q = closed_robot(real)._positions(unseen.q)
+    error = real.constrained_inverse_dynamics(q, unseen.v, unseen.a) - unseen.tau
+    assert np.sqrt(np.mean(error**2)) < 0.03 * np.sqrt(np.mean(unseen.tau**2))
+
+
+def test_a_first_look_compares_the_model_with_the_drives(tmp_path) -> None:
+    made = swing(LINKAGE, count=1500, rate=250.0)
+    clean = first_look(LINKAGE, (made.t, made.q, made.tau), cutoff=20.0)
+    assert clean.kinds == () and clean.excited is not None and "passive" in clean.report()
+    assert "sign" in first_look(LINKAGE, (made.t, -made.q, made.tau), cutoff=20.0).kinds
+    late = first_look(LINKAGE, (made.t, made.q, np.roll(made.tau, 3, axis=0)), cutoff=20.0)
+    assert late.kinds == ("delay",) and abs(late.delay.value - 0.012) < 1e-3
+
+
+def rocker() -> torsor.Robot:
+    """The linkage driven at its rocker, which turns by part of a circle only."""
+    return LINKAGE.with_active(["rocker_joint"])
+
+
+def test_a_first_look_names_loops_that_do_not_close() -> None:
+    t = np.arange(2000) * 2e-3
+    q = 1.5 + 1.2 * np.sin(2 * np.pi * 0.5 * t)[:, None]
+    look = first_look(rocker(), (t, q, np.cos(t)[:, None]), cutoff=20.0)
+    assert "closure" in look.kinds
+
+
+def _still(q: np.ndarray, **more) -> Measurements:
+    return Measurements(q, np.zeros((len(q), 1)), np.zeros((len(q), 1)), np.ones((len(q), 1)), **more)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: torsor.identify(rocker(), _still(np.array([[1.6], [1.7], [3.5]]), times=[0.0, 0.1, 0.2])),
+            r"sample 2 \(t = 0.2 s\): .*closed configuration",
+        ),
+        (lambda: torsor.identify(LINKAGE, (np.zeros((9, 2)), *np.zeros((3, 9, 1)))), "q has 2 columns; allowed: 1, th"),
+        (
+            lambda: torsor.identify(LINKAGE, (*np.zeros((3, 9, 1)), np.zeros((9, 2)))),
+            "tau has 2 columns; allowed: 1, t",
+        ),
+        (
+            lambda: torsor.identify(
+                LINKAGE, (LINKAGE.assemble([[0.5], [0.6]]) + np.array([0, 0, 0.5]), *np.zeros((3, 2, 1)))
+            ),
+            "is 0.[0-9]* rad or sizes of the mechanism from where the closed loops have it",
+        ),
+        (
+            lambda: torsor.identify(LINKAGE.with_active(["crank_joint", "rocker_joint"]), np.zeros((4, 9, 2))),
+            "2 drives for 1 degrees of freedom",
+        ),
+        (lambda: torsor.identify(LINKAGE.with_active([]), np.zeros((4, 9, 1))), "no coordinate is active"),
+        (lambda: LINKAGE.regressor(np.zeros(3), np.zeros(3), np.zeros(3)), "constrained_regressor"),
+        (lambda: closed_robot(LINKAGE).mass_matrix([0.5]), "computed for the whole mechanism"),
+    ],
+)
+def test_errors_name_the_sample_and_the_fix(call, text: str) -> None:
+    with pytest.raises(ModelError, match=text):
+        call()
+
+
+def test_a_singular_posture_is_named_with_its_time() -> None:
+    # Driven at the rocker, crank and coupler in line are a dead point: 1.3 = sqrt(1 + 0.64 - 1.6 cos(angle)).
+    dead = float(np.arccos((1 + 0.64 - 1.69) / 1.6))
+    angle = np.pi - dead
+    q = np.linspace(angle + 0.3, angle, 31)[:, None]
+    with pytest.raises(ModelError, match=r"sample 30 \(t = 3 s\): .*singular"):
+        torsor.identify(rocker(), _still(q, times=0.1 * np.arange(31)))
