@@ -26,6 +26,7 @@ from torsor.checks import frozen_array, instance_of, whole_number
 from torsor.compiler import AnyKernel, compile
 from torsor.errors import ModelError, describe
 from torsor.identification.differentiation import uniform_step
+from torsor.identification.estimated_dynamics import symbolic_forces
 from torsor.identification.result import Identified
 from torsor.robot.robot import Robot
 
@@ -153,13 +154,11 @@ class _Problem:
     @cached_property
     def _kernel(self) -> AnyKernel:
         """Forces of inverse dynamics (n,), M (n, n), and their derivatives by q and v, of (q, v, a, beta - given)."""
-        robot, columns = self.robot, self.start.base.columns
-        n, b = robot.nv, len(columns)
-        q, v, a, d = ca.SX.sym("q", n), ca.SX.sym("v", n), ca.SX.sym("a", n), ca.SX.sym("d", b)
-        tau = robot.function("inverse_dynamics")(q, v, a)
-        tau = ca.cse(tau + robot.function("regressor")(q, v, a)[:, columns.tolist()] @ d)
+        n, b = self.robot.nv, len(self.start.base)
+        inputs, tau = symbolic_forces(self.robot, self.start.base.columns.tolist())
+        q, v, a, _ = inputs
         found = ca.cse([tau, *(ca.jacobian(tau, each) for each in (a, q, v))])
-        function = ca.Function("output_error", [q, v, a, d], [ca.densify(each) for each in found])
+        function = ca.Function("output_error", inputs, [ca.densify(each) for each in found])
         return compile(function, inputs=[(n,), (n,), (n,), (b,)], outputs=[(n,), (n, n), (n, n), (n, n)])
 
     def _rates(self, x: Array, D: Array, tau: Array, d: Array) -> tuple[Array, Array]:

@@ -1,8 +1,14 @@
 """The delay between positions and forces: the shift of the forces with which the model explains them best.
 
 The motion is kept, the forces are read at t + shift, and each coordinate is fitted on its own with unknown parameters.
-The sum of N log(variance left) over the coordinates is twice the negative logarithm of the likelihood; its second
-derivative at the minimum gives the deviation.
+The sum of N log(variance left) over the coordinates is twice the negative logarithm of the likelihood. The deviation
+follows from the residuals r_t and their rates g_t by the shift, which no parameters explain either, both over the noise
+of their coordinate:
+
+    shift - truth = sum of g_t r_t / sum of g_t^2
+
+with the sum over t of what is correlated in time (``covariance.py``): forces are smooth, and so is the noise that the
+filter of the motion leaves.
 """
 
 import math
@@ -12,6 +18,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
+from torsor.identification.covariance import correlation_time, meat
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.logs.sampling import cubic
@@ -68,7 +75,17 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     for _ in range(REFINEMENTS):
         near = best + step * np.linspace(-1, 1, 9)
         best, step = float(near[int(np.argmin([score(s) for s in near]))]), step / 4
-    wide = max(4 * step, 0.5 * float(np.median(np.diff(t))))
-    curvature = (score(best + wide) - 2 * score(best) + score(best - wide)) / wide**2
-    deviation = math.sqrt(2 / (thin.size * curvature)) if curvature > 0 else math.inf
-    return Delay(best, deviation, left(0.0), left(best))
+    residuals = fits.residuals(cubic(t, smooth, t[thin] + best))
+    half = 0.5 * float(np.median(np.diff(t)))
+    ends = (fits.residuals(cubic(t, smooth, t[thin] + best + side)) for side in (half, -half))
+    rates = np.subtract(*ends) / (2 * half)
+    noise = np.maximum(np.sqrt(np.mean(residuals**2, axis=0)), 1e-300)
+    return Delay(best, _deviation(residuals / noise, rates / noise), left(0.0), left(best))
+
+
+def _deviation(residuals: Array, rates: Array) -> float:
+    """Return the deviation (s) of a shift from residuals and their rates (N, n), both over the noise."""
+    parts = [slice(0, len(residuals))]
+    information = float(np.sum(rates**2))
+    spread = meat(np.sum(rates * residuals, axis=1, keepdims=True), parts, correlation_time(residuals, parts))
+    return math.sqrt(float(spread[0, 0])) / information if information > 0 else math.inf
