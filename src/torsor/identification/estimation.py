@@ -136,10 +136,8 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
         errors = influence.weight(u) * u * scale / found.noise
         slopes = np.sum(influence.slope(u) * counted, axis=0) / np.maximum(counted.sum(axis=0), 1)
     spread = np.sum(errors**2, axis=0) / np.maximum(counted.sum(axis=0), 1)
-    if together is not None:
-        spread = together * np.sqrt(np.outer(spread, spread))
-    else:
-        spread = np.diag(spread)
+    together = np.eye(len(spread)) if together is None else together
+    spread = together * np.sqrt(np.outer(spread, spread))
     b = len(found.values)
     B, S, scores = np.zeros((b, b)), np.zeros((b, b)), np.empty((len(residuals), b))
     for k in range(0, len(residuals), CHUNK):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array, Flags
-from torsor.checks import number, real_array, table
+from torsor.checks import is_whole, number, real_array, table
 from torsor.errors import ModelError, describe
 from torsor.identification.logs.gears import Gears, saturation_of
 from torsor.identification.logs.log_map import LogMap
@@ -25,6 +25,8 @@ ALL = (*QUANTITIES, "current")
 GAP = 5.0  # usual steps of a second clock: a longer one is a gap
 OVERLAP = 0.5  # of the longer of two clocks that both must have in common
 ANGLES, LENGTHS = ("rad", "deg", "rev", "rpm"), ("m", "cm", "mm")
+LARGEST = 1e12  # of numbers in SI units and radians
+FASTEST = 1e9  # Hz
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +96,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         bases |= _read_file(file, names, columns, clocks, given, found, tolerant)
     named = table(given.units, given.source, "units")
     clock = named.pop("time", "s")
+    _check_known(clock, columns, "a unit of the time", given.source)
     scales = unit_scales(named, columns, None if given.drives else robot, where)
     for name, factor in table(given.scale, given.source, "scale").items():
         if name not in columns:
@@ -108,6 +111,8 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         name: base.in_seconds(clock.get(name, "s") if isinstance(clock, Mapping) else clock)
         for name, base in bases.items()
     }
+    for name, base in bases.items():
+        _check_size(found[name], columns[name], base)
     if not look:
         for base in bases.values():
             check_increasing(base.times[np.isfinite(base.times)], base.lines[np.isfinite(base.times)], base.source)
@@ -177,10 +182,12 @@ def _columns_and_clocks(given: LogMap, robot: Robot, where: str) -> tuple[dict[s
     columns = wanted_columns(chosen, robot, where, [each for each in ALL if each != "time"])
     by_signal = times if isinstance(times, Mapping) else {}
     rates = given.rate if isinstance(given.rate, Mapping) else {}
-    for what, named in (("time", by_signal), ("rate", rates)):
-        unknown = [name for name in named if name not in columns]
-        if unknown:
-            raise ModelError(describe(f"a {what} of {unknown[0]!r}, which has no columns", where=given.source))
+    for what, named in (("a time", by_signal), ("a rate", rates)):
+        _check_known(named, columns, what, given.source)
+    for head in (*by_signal.values(), times if times is not None and not isinstance(times, Mapping) else 0):
+        if not (isinstance(head, str) or is_whole(head)):
+            found = f"the column of times is {head!r}"
+            raise ModelError(describe(found, where=given.source, allowed="a head, or the number of a column from 0"))
     clocks: dict[str, Any] = {}
     for name in columns:
         head = by_signal.get(name) if isinstance(times, Mapping) else times
@@ -189,16 +196,17 @@ def _columns_and_clocks(given: LogMap, robot: Robot, where: str) -> tuple[dict[s
             what = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
             allowed = "columns = {time = ...} or rate (Hz), for all signals or for each"
             raise ModelError(describe(f"{what} for {name!r}", where=where, allowed=allowed))
-        clocks[name] = head if rate is None else number(rate, where, "rate", above=0)
+        clocks[name] = head if rate is None else number(rate, where, "rate", above=0, most=FASTEST)
     return columns, clocks
 
 
 def _files(given: LogMap, columns: Mapping[str, Any], path: Path) -> dict[Path, list[str]]:
     """Return which signals are in which file."""
     named = table(given.files, given.source, "files")
-    unknown = [name for name in named if name not in columns]
-    if unknown:
-        raise ModelError(describe(f"a file of {unknown[0]!r}, which has no columns", where=given.source))
+    _check_known(named, columns, "a file", given.source)
+    for name, file in named.items():
+        if not isinstance(file, str) or "\0" in file:
+            raise ModelError(describe(f"the file of {name!r} is {file!r}", where=given.source, allowed="its name"))
     found: dict[Path, list[str]] = {}
     for name in columns:
         pattern = str(named.get(name, path.name))
@@ -218,6 +226,12 @@ def _read_file(
 ) -> dict[str, _Base]:
     """Add the signals of a file to those found, and return their times."""
     heads = {clocks[name] for name in names if not isinstance(clocks[name], float)}
+    owners: dict[Head, str] = {}
+    for name in names:
+        for head in columns[name]:
+            if owners.setdefault(head, name) != name:
+                text = f"the column {head!r} is {owners[head]} and {name}"
+                raise ModelError(describe(text, where=given.source, allowed="each column once"))
     wanted: dict[str, list[Head]] = {name: columns[name] for name in names} | {f"time {each}": [each] for each in heads}
     table_found = read_columns(file, wanted, given.delimiter, missing=missing)
     bases = {}
@@ -228,6 +242,26 @@ def _read_file(
         times = table_found.values[f"time {clock}"][:, 0] if has_times else np.arange(len(lines)) / clock
         bases[name] = _Base(str(file), times, has_times, lines)
     return bases
+
+
+def _check_known(given: Any, columns: Mapping[str, Any], what: str, where: str) -> None:
+    """Raise ModelError for a table with a signal that has no columns."""
+    unknown = [name for name in given if name not in columns] if isinstance(given, Mapping) else []
+    if unknown:
+        found = f"{what} of {unknown[0]!r}, which has no columns"
+        raise ModelError(describe(found, where=where, allowed=", ".join(columns)))
+
+
+def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
+    """Raise ModelError for a number that no robot has."""
+    with np.errstate(invalid="ignore"):
+        whole = np.abs(np.column_stack([values, base.times])) > LARGEST
+    if whole.any():
+        k, j = (int(each) for each in np.argwhere(whole)[0])
+        column, x = ("time", base.times[k]) if j == values.shape[1] else (repr(heads[j]), values[k, j])
+        found = f"line {base.lines[k]}, column {column}: {x:.3g} in SI units"
+        fix = "correct or remove the line; check the units and scales of the map"
+        raise ModelError(describe(found, where=base.source, allowed=f"{LARGEST:g} at most", fix=fix))
 
 
 def _force(found: Mapping[str, Array], columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str) -> str:
