@@ -90,6 +90,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     where = str(path)
     columns, clocks = _columns_and_clocks(given, robot, where)
     drives, tolerant = Gears.of(given.drives, robot, given.source), look or given.missing == "skip"
+    force = _force(columns, drives, given, where)
     found: dict[str, Array] = {}
     bases: dict[str, _Base] = {}
     for file, names in _files(given, columns, path).items():
@@ -116,7 +117,6 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     if not look:
         for base in bases.values():
             check_increasing(base.times[np.isfinite(base.times)], base.lines[np.isfinite(base.times)], base.source)
-    force = _force(found, columns, drives, given, where)
     main = bases["q"]
     on_main = {name: _at_main(found[name], bases[name], main) for name in found}
     measured = {"q": on_main["q"], "tau": on_main[force]}
@@ -264,7 +264,7 @@ def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
         raise ModelError(describe(found, where=base.source, allowed=f"{LARGEST:g} at most", fix=fix))
 
 
-def _force(found: Mapping[str, Array], columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str) -> str:
+def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str) -> str:
     """Return which signal gives the forces: tau or current."""
     if ("tau" in columns) == ("current" in columns):
         what = "columns of 'tau' and of 'current'" if "tau" in columns else "no columns of 'tau' or 'current'"
@@ -272,6 +272,9 @@ def _force(found: Mapping[str, Array], columns: Mapping[str, Any], drives: Gears
     if "current" in columns and drives.constants is None:
         fix = "add drives.torque_constants (N m/A, one for each motor)"
         raise ModelError(describe("columns of 'current', and no torque constants", where=given.source, fix=fix))
+    if "tau" in columns and drives.constants is not None:
+        fix = "name the columns 'current' in place of 'tau', or remove the constants"
+        raise ModelError(describe("torque constants, and no columns of 'current'", where=given.source, fix=fix))
     if "current" in columns and drives.sides["tau"] == "joint" and (drives.matrix != np.eye(len(drives.matrix))).any():
         fix = 'write side = {q = ..., tau = "motor"}: currents times torque constants are forces of the motors'
         raise ModelError(describe("currents, and forces at the joints", where=given.source, fix=fix))
