@@ -134,9 +134,9 @@ def _split(
     first = _cells(plain[0], separator, where)
     if not _has_numbers(first, wanted):
         return first, plain[1:], separator
-    named = [each for each in wanted if isinstance(each, str)]
-    heads = next((each for each in above if len(each) == len(first) and set(named) <= set(each)), [])
-    return heads, plain, separator
+    named = {each for each in wanted if isinstance(each, str)}
+    fitting = [each for each in above if len(each) == len(first)]
+    return max(fitting, key=lambda each: len(named & set(each)), default=[]), plain, separator
 
 
 def _has_numbers(cells: list[str], wanted: Sequence[Head]) -> bool:
