@@ -112,6 +112,19 @@ def meat(scores: Array, parts: list[slice], lag: int) -> Array:
     return np.asarray(root @ root.T)
 
 
+def free_part(count: int, lag: int, unknowns: int) -> float:
+    """Return which part of the variance a fit leaves in ``count`` residuals that are correlated up to a ``lag``.
+
+    The unknowns take their degrees of freedom from the independent samples: one in 4 m / 3 (Andrews 1991).
+
+    Example:
+        >>> free_part(900, 3, 45)
+        0.8
+    """
+    independent = max(count / max(1.0, 4 * lag / 3), 2.0 * unknowns)
+    return 1 - unknowns / independent
+
+
 def _triangle(scores: Array, parts: list[slice], width: int) -> Array:
     """Return the sum over t, s of max(0, 1 - |t - s| / width) g_t g_s^T."""
     total = np.zeros((scores.shape[1],) * 2)

@@ -6,7 +6,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-from torsor.identification.covariance import between, correlation_time, meat
+from torsor.identification.covariance import between, correlation_time, free_part, meat
 from torsor.identification.least_squares import Fit, fit
 from torsor.identification.robust import INFLUENCES, Influence, scale_of
 
@@ -149,10 +149,7 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
         S += np.einsum("tjb,tjc->bc", spread @ Z, Z, optimize=True)
         scores[own] = np.einsum("tjb,tj->tb", Z, errors[own], optimize=True)
     if lag > 0:
-        # The fit takes b degrees of freedom from the samples that are independent: one in 4 m / 3 (Andrews 1991).
-        independent = max(float(counted.sum()) / max(1.0, 4 * lag / 3), 2.0 * b)
-        free = independent / (independent - b)
-        S = free * meat(scores, equations.parts, lag)
+        S = meat(scores, equations.parts, lag) / free_part(int(counted.sum()), lag, b)
     back = np.linalg.inv(B)
     covariance = back @ S @ back.T
     covariance = (covariance + covariance.T) / 2
