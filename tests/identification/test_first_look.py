@@ -59,7 +59,7 @@ MISTAKES = {
     ),
     "constant": (lambda t, q, tau: (t, q, changed(tau, ALL, 1, 2.5)), "force of 'joint2'", 2.5),
     "still": (lambda t, q, tau: (t, changed(q, ALL, 1, 0.4), tau), "q of 'joint2'", 0.0),
-    "stuck": (lambda t, q, tau: (t, changed(q, slice(250, 350), 1, lambda x: x[0]), tau), "q of 'joint2'", 99),
+    "stuck": (lambda t, q, tau: (t, changed(q, slice(300, 400), 1, lambda x: x[0]), tau), "q of 'joint2'", 99),
     "stuck force": (lambda t, q, tau: (t, q, changed(tau, slice(250, 310), 1, lambda x: x[0])), "'joint2'", None),
     "spike": (lambda t, q, tau: (t, changed(q, slice(350, 351), 1, lambda x: x + 0.2), tau), "q of 'joint2'", 0.2),
     "missing": (lambda t, q, tau: (t, changed(q, slice(350, 355), 1, np.nan), tau), "log", 5),
@@ -70,10 +70,14 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-@pytest.mark.parametrize("links", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_each_mistake_is_found_with_its_place_number_and_fix(mistake, links):
-    robot, _, log = log_of(links=links, rate=125.0 if links == 2 else 250.0)
+# The zero of the last joint of two is not seen: parameters of its link take its place.
+SMALL = [(mistake, 3 if mistake == "offset" else 2, 125.0) for mistake in MISTAKES]
+LARGE = [pytest.param(mistake, 3, 250.0, marks=pytest.mark.slow) for mistake in MISTAKES]
+
+
+@pytest.mark.parametrize(("mistake", "links", "rate"), SMALL + LARGE)
+def test_each_mistake_is_found_with_its_place_number_and_fix(mistake, links, rate):
+    robot, _, log = log_of(links=links, rate=rate)
     kind = mistake.split(" ")[0]
     change, place, value = MISTAKES[mistake]
     settings = {"cutoff": 30.0} if kind == "quantisation" else {}
