@@ -16,9 +16,9 @@ ARM = torsor.library.planar_chain(3)
 
 
 @cache
-def log_of(name="planar_chain", seed=0):
-    robot = torsor.library.planar_chain(3) if name == "planar_chain" else getattr(torsor.library, name)()
-    made = truth(robot, seed=seed)
+def log_of(name="planar_chain", seed=0, links=2, rate=125.0):
+    robot = torsor.library.planar_chain(links) if name == "planar_chain" else getattr(torsor.library, name)()
+    made = truth(robot, rate=rate, seed=seed)
     return robot, made, noisy(made, seed + 10)
 
 
@@ -32,41 +32,59 @@ def later(t, tau, delay):
     return np.stack([np.interp(t - delay, t, x) for x in tau.T], axis=1)
 
 
-SWAP = [0, 2, 1]
-SIGN = np.array([1.0, -1.0, 1.0])
+def swapped(x):
+    """The last two columns in the other order."""
+    return np.concatenate([x[:, :-2], x[:, :-3:-1]], axis=1)
+
+
+def reversed_second(x):
+    return changed(x, ALL, 1, lambda y: -y)
+
+
+ALL = slice(None)
 MISTAKES = {
     "degrees": (lambda t, q, tau: (t, np.degrees(q), tau), "log", None),
-    "swapped": (lambda t, q, tau: (t, q, tau[:, SWAP]), "forces of 'joint2' and 'joint3'", None),
-    "swapped positions": (lambda t, q, tau: (t, q[:, SWAP], tau), "q of 'joint2' and 'joint3'", None),
-    "sign": (lambda t, q, tau: (t, q, tau * SIGN), "force of 'joint2'", None),
-    "sign of positions": (lambda t, q, tau: (t, q * SIGN, tau), "q of 'joint2'", None),
-    "offset": (lambda t, q, tau: (t, q - [0, np.pi / 2, 0], tau), "q of 'joint2'", None),
+    "swapped": (lambda t, q, tau: (t, q, swapped(tau)), "forces of {last}", None),
+    "swapped positions": (lambda t, q, tau: (t, swapped(q), tau), "q of {last}", None),
+    "sign": (lambda t, q, tau: (t, q, reversed_second(tau)), "force of 'joint2'", None),
+    "sign of positions": (lambda t, q, tau: (t, reversed_second(q), tau), "q of 'joint2'", None),
+    "offset": (lambda t, q, tau: (t, changed(q, ALL, 1, lambda x: x - np.pi / 2), tau), "q of 'joint2'", None),
     "delay": (lambda t, q, tau: (t, q, later(t, tau, 0.01)), "log", 0.01),
     "delay the other way": (lambda t, q, tau: (t, q, later(t, tau, -0.006)), "log", -0.006),
-    "scale": (lambda t, q, tau: (t, q, tau / [1, 100, 1]), "force of 'joint2'", 0.01),
-    "saturation": (lambda t, q, tau: (t, q, np.clip(tau, None, [1e9, 8.0, 1e9])), "force of 'joint2'", 8.0),
-    "constant": (lambda t, q, tau: (t, q, changed(tau, slice(None), 1, 2.5)), "force of 'joint2'", 2.5),
-    "still": (lambda t, q, tau: (t, changed(q, slice(None), 1, 0.4), tau), "q of 'joint2'", 0.0),
-    "stuck": (lambda t, q, tau: (t, changed(q, slice(500, 600), 1, lambda x: x[0]), tau), "q of 'joint2'", 99),
-    "stuck force": (lambda t, q, tau: (t, q, changed(tau, slice(500, 560), 1, lambda x: x[0])), "'joint2'", None),
-    "spike": (lambda t, q, tau: (t, changed(q, slice(700, 701), 1, lambda x: x + 0.2), tau), "q of 'joint2'", 0.2),
-    "missing": (lambda t, q, tau: (t, changed(q, slice(700, 705), 1, np.nan), tau), "log", 5),
-    "gap": (lambda t, q, tau: tuple(np.delete(x, slice(700, 800), axis=0) for x in (t, q, tau)), "log", 0.404),
+    "scale": (lambda t, q, tau: (t, q, changed(tau, ALL, 1, lambda x: x / 100)), "force of 'joint2'", 0.01),
+    "saturation": (
+        lambda t, q, tau: (t, q, changed(tau, ALL, 1, lambda x: np.minimum(x, 3.0))),
+        "force of 'joint2'",
+        3.0,
+    ),
+    "constant": (lambda t, q, tau: (t, q, changed(tau, ALL, 1, 2.5)), "force of 'joint2'", 2.5),
+    "still": (lambda t, q, tau: (t, changed(q, ALL, 1, 0.4), tau), "q of 'joint2'", 0.0),
+    "stuck": (lambda t, q, tau: (t, changed(q, slice(300, 400), 1, lambda x: x[0]), tau), "q of 'joint2'", 99),
+    "stuck force": (lambda t, q, tau: (t, q, changed(tau, slice(250, 310), 1, lambda x: x[0])), "'joint2'", None),
+    "spike": (lambda t, q, tau: (t, changed(q, slice(350, 351), 1, lambda x: x + 0.2), tau), "q of 'joint2'", 0.2),
+    "missing": (lambda t, q, tau: (t, changed(q, slice(350, 355), 1, np.nan), tau), "log", 5),
+    "gap": (lambda t, q, tau: tuple(x[(t < 3.0) | (t > 3.4)] for x in (t, q, tau)), "log", 0.412),
     "time": (lambda t, q, tau: (np.where(t > 4, t - 1, t), q, tau), "log", 1),
     "quantisation": (lambda t, q, tau: (t, np.round(q / 0.05) * 0.05, tau), "q of 'joint1'", 0.05),
     "short": (lambda t, q, tau: (t[:12], q[:12], tau[:12]), "log", None),
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_each_mistake_is_found_with_its_place_number_and_fix(mistake):
-    robot, _, log = log_of()
+# The zero of the last joint of two is not seen: parameters of its link take its place.
+SMALL = [(mistake, 3 if mistake == "offset" else 2, 125.0) for mistake in MISTAKES]
+LARGE = [pytest.param(mistake, 3, 250.0, marks=pytest.mark.slow) for mistake in MISTAKES]
+
+
+@pytest.mark.parametrize(("mistake", "links", "rate"), SMALL + LARGE)
+def test_each_mistake_is_found_with_its_place_number_and_fix(mistake, links, rate):
+    robot, _, log = log_of(links=links, rate=rate)
     kind = mistake.split(" ")[0]
     change, place, value = MISTAKES[mistake]
     settings = {"cutoff": 30.0} if kind == "quantisation" else {}
     look = first_look(robot, change(*log), **settings)
     found = [each for each in look.findings if each.kind == kind]
     assert found, look.report()
+    place = place.format(last=f"'joint{links - 1}' and 'joint{links}'")
     assert place in found[0].place and found[0].fix and any(digit in found[0].found for digit in "0123456789")
     if value is not None:
         assert found[0].value == pytest.approx(value, abs=5e-4 + 0.02 * abs(value))
@@ -95,20 +113,20 @@ def test_a_clean_log_raises_nothing_and_says_what_can_be_identified():
     assert look.excited.condition == pytest.approx(truth_there.condition, rel=0.3)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["two_link", "scara", *(pytest.param(each, marks=pytest.mark.slow) for each in ("ur5", "stanford", "panda"))],
-)
+SLOW = [pytest.param(each, marks=pytest.mark.slow) for each in ("two_link", "scara", "ur5", "stanford", "panda")]
+
+
+@pytest.mark.parametrize("name", SLOW)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_clean_logs_of_other_robots_raise_no_false_alarm(name, seed):
-    robot, _, log = log_of(name, seed)
+    robot, _, log = log_of(name, seed, rate=250.0)
     assert first_look(robot, log).kinds == ()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ur5", "stanford"])
 def test_swapped_and_reversed_columns_of_arms_are_found(name):
-    robot, _, (t, q, tau) = log_of(name)
+    robot, _, (t, q, tau) = log_of(name, rate=250.0)
     for j in range(robot.nv - 1):
         order = [*range(j), j + 1, j, *range(j + 2, robot.nv)]
         assert first_look(robot, (t, q, tau[:, order])).kinds == ("swapped",)
@@ -121,8 +139,8 @@ def test_swapped_and_reversed_columns_of_arms_are_found(name):
 RATES = {
     "rate": (np.degrees, 180 / np.pi, "in degrees"),
     "sign": (lambda v: -v, -1.0, "correlation"),
-    "swapped": (lambda v: v[:, SWAP], 1.0, "correct the order"),
-    "delay": (lambda v: np.roll(v, 5, axis=0), 0.02, "come from the positions"),
+    "swapped": (swapped, 1.0, "correct the order"),
+    "delay": (lambda v: np.roll(v, 3, axis=0), 0.024, "come from the positions"),
 }
 
 
@@ -138,27 +156,27 @@ def test_measured_velocities_are_compared_with_the_positions(kind):
 
 def test_joints_that_do_not_move_show_no_parameters_of_their_own():
     robot, _, (t, q, tau) = log_of()
-    still = changed(q, slice(None), 2, 0.0)
+    still = changed(q, slice(None), 1, 0.0)
     look = first_look(robot, (t, still, tau))
     hidden = [name for name, each in zip(look.excited.names, look.excited.percents, strict=True) if np.isinf(each)]
-    assert "joint3.viscous" in hidden and "joint3.rotor_inertia" in hidden and "joint1.viscous" not in hidden
+    assert "joint2.viscous" in hidden and "joint2.rotor_inertia" in hidden and "joint1.viscous" not in hidden
 
 
 def test_the_command_checks_a_log(tmp_path, capsys):
     robot, _, (t, q, tau) = log_of()
     robot.save(tmp_path / "chain.toml")
     table = np.column_stack([1e3 * t, np.degrees(q), 10 * tau])
-    np.savetxt(tmp_path / "log.csv", table, delimiter=";", header="ms;p1;p2;p3;i1;i2;i3", comments="")
+    np.savetxt(tmp_path / "log.csv", table, delimiter=";", header="ms;p1;p2;i1;i2", comments="")
     (tmp_path / "map.toml").write_text(
-        '[columns]\ntime = "ms"\nq = ["p1", "p2", "p3"]\ncurrent = ["i1", "i2", "i3"]\n'
-        '[units]\ntime = "ms"\nq = "deg"\n[drives]\ntorque_constants = [0.1, 0.1, 0.1]\n'
+        '[columns]\ntime = "ms"\nq = ["p1", "p2"]\ncurrent = ["i1", "i2"]\n'
+        '[units]\ntime = "ms"\nq = "deg"\n[drives]\ntorque_constants = [0.1, 0.1]\n'
     )
     names = [str(tmp_path / name) for name in ("chain.toml", "log.csv", "map.toml", "look.json")]
     call = ["identify", names[0], names[1], "--map", names[2], "--check", "--json", names[3]]
     assert main(call) == 0
     assert "Nothing suspicious." in capsys.readouterr().out
     shown = json.loads((tmp_path / "look.json").read_text())
-    assert shown["findings"] == [] and len(shown["signals"]) == 3 and shown["cutoff"] > 1
+    assert shown["findings"] == [] and len(shown["signals"]) == 2 and shown["cutoff"] > 1
     (tmp_path / "map.toml").write_text((tmp_path / "map.toml").read_text().replace('"i1", "i2"', '"i2", "i1"'))
     assert main([*call[:6]]) == 3
     assert "! swapped: log.csv: forces of 'joint1' and 'joint2'" in capsys.readouterr().out.replace("\n", " ")
@@ -181,7 +199,7 @@ def test_the_command_identifies_with_a_map(tmp_path, capsys):
     robot, _, (_, q, tau) = log_of()
     robot.save(tmp_path / "chain.toml")
     np.savetxt(tmp_path / "log.csv", np.column_stack([q, tau]), delimiter=",")
-    (tmp_path / "map.toml").write_text("rate = 250.0\n[columns]\nq = [0, 1, 2]\ntau = [3, 4, 5]\n")
+    (tmp_path / "map.toml").write_text("rate = 125.0\n[columns]\nq = [0, 1]\ntau = [2, 3]\n")
     names = [str(tmp_path / name) for name in ("chain.toml", "log.csv", "map.toml")]
     assert main(["identify", names[0], names[1], "--map", names[2]]) == 0
     said = capsys.readouterr().out

@@ -1,5 +1,7 @@
 """Intervals have the coverage that they claim, outliers do not move robust estimates, instruments remove bias."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -98,19 +100,24 @@ def test_outliers_hardly_move_robust_estimates(robust: str) -> None:
     assert (found.deviations < 0.5 * plain.deviations).all()
 
 
-def test_instruments_remove_the_bias_of_noise_in_the_motion() -> None:
+SEEDS = [pytest.param(2, id="2 seeds"), pytest.param(6, id="6 seeds", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("seeds", SEEDS)
+@pytest.mark.parametrize("given", [MOTION, "simulation"], ids=["reference", "simulation"])
+def test_instruments_remove_the_bias_of_noise_in_the_motion(given: Any, seeds: int) -> None:
     """Positions with 0.5 mrad and a high cutoff: noise in accelerations makes inertias too small in least squares."""
     biases = []
-    for instruments in (None, MOTION):
+    for instruments in (None, given):
         errors = []
-        for seed in range(6):
+        for seed in range(seeds):
             rng = np.random.default_rng(seed)
             q = MOTION[0] + 5e-4 * rng.normal(size=TAU.shape)
             data = Measurements.from_positions(T, q, TAU + TORQUE * rng.normal(size=TAU.shape), 30.0, trim=False)
             found = torsor.identify(ROBOT, data, instruments=instruments)
             errors.append(found.values - TRUE)
         biases.append(np.linalg.norm(np.mean(errors, axis=0)[:2]))  # of the inertias of both links
-    assert biases[1] < 0.1 * biases[0]
+    assert biases[1] < (0.1 if seeds > 2 else 0.25) * biases[0]
     assert np.abs(errors[0] / found.deviations).max() < 5
 
 
@@ -125,6 +132,8 @@ REFUSED = [
         "robust is 'median'; allowed: 'huber', 'bisquare'",
     ),
     (lambda: torsor.identify(ROBOT, (*MOTION, TAU), noise="pink"), "noise is 'pink'; allowed: 'auto', 'white'"),
+    (lambda: torsor.identify(ROBOT, (*MOTION, TAU), instruments="reference"), "allowed: 'simulation'"),
+    (lambda: torsor.identify(ROBOT, (*MOTION, TAU), instruments="simulation"), "without times of the samples; fix"),
     (lambda: torsor.identify(ROBOT, (*MOTION, TAU), instruments=MOTION[0]), r"allowed: \(q, v, a\) of the samples"),
     (lambda: torsor.identify(ROBOT, (*MOTION, TAU), instruments=[x[1:] for x in MOTION]), "numbers of samples are"),
 ]

@@ -48,14 +48,18 @@ def test_derivatives_of_windows_are_those_of_finite_differences() -> None:
     assert problem.linearised(states, beta, noise).R.shape == (3, 16, 16)
 
 
-def test_bias_by_noise_of_encoders_falls_far_below_that_of_least_squares() -> None:
+@pytest.mark.parametrize(
+    ("every", "part", "most"), [(4, 0.3, 0.2), pytest.param(1, 0.15, 0.05, marks=pytest.mark.slow)]
+)
+def test_bias_by_noise_of_encoders_falls_far_below_that_of_least_squares(every: int, part: float, most: float) -> None:
     rng = np.random.default_rng(1)
-    q, tau = MOTION[0] + 5e-4 * rng.normal(size=TAU.shape), TAU + 0.05 * rng.normal(size=TAU.shape)
-    first = torsor.identify(ROBOT, Measurements.from_positions(T, q, tau, cutoff=30.0))
-    found = output_error(first, T, q, tau, window=100)
-    assert np.linalg.norm(found.values - TRUE) < 0.15 * np.linalg.norm(first.values - TRUE)
+    t, shape = T[::every], TAU[::every].shape
+    q, tau = MOTION[0][::every] + 5e-4 * rng.normal(size=shape), TAU[::every] + 0.05 * rng.normal(size=shape)
+    first = torsor.identify(ROBOT, Measurements.from_positions(t, q, tau, cutoff=30.0))
+    found = output_error(first, t, q, tau, window=100 // every)
+    assert np.linalg.norm(found.values - TRUE) < part * np.linalg.norm(first.values - TRUE)
     assert np.abs((found.values - TRUE) / found.deviations).max() < 4
-    assert np.abs(found.values - TRUE).max() < 0.05
+    assert np.abs(found.values - TRUE).max() < most
     np.testing.assert_allclose(found.settings["encoder_noise"], 5e-4, rtol=0.1)
     assert found.settings["estimator"] == "output error"
 

@@ -5,9 +5,10 @@ least squares) and e_tj a bounded function of the residual over its noise. To fi
 
     covariance = B^-1 S B^-T,      B = sum of e'_tj z_tj y_tj^T,      S = sum over t, s of K(t - s) g_t g_s^T
 
-with the scores g_t = sum over j of z_tj e_tj. For white noise only t = s counts. Otherwise K is the flat-top kernel of
-Politis and Romano (1995): 1 up to the lag m, then linear to 0 at 2 m; m is where the autocorrelation of the residuals
-ends (Politis 2003). Huber 1967; Newey and West 1987.
+with the scores g_t = sum over j of z_tj e_tj. For white noise only t = s counts, and S = sum of z_tj C_jk z_tk^T with
+the covariance C of the coordinates. Otherwise K is the flat-top kernel of Politis and Romano (1995): 1 up to the lag m,
+then linear to 0 at 2 m; m is where the autocorrelation of the residuals ends (Politis 2003). Huber 1967; Newey and West
+1987; Zellner 1962 (correlated coordinates).
 """
 
 import numpy as np
@@ -16,6 +17,7 @@ from torsor.arrays import Array, Flags
 
 QUIET = 5  # lags in a row without autocorrelation that end it, at least
 LONGEST = 1 / 80  # of the samples: the longest lag, so that there are some 60 independent windows; at least ten lags
+CLEAR = 4.0  # deviations of a correlation between coordinates that is none
 LEAST = 0.1  # of the variance of white noise: the least variance of a combination
 
 
@@ -50,6 +52,27 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
             limit = 2 * np.sqrt(np.log10(max(count[0], 10.0)) / np.maximum(count, 1.0))
             found = max(found, _end(np.abs(rho[1:]) < limit[1:]))
     return found
+
+
+def between(residuals: Array, counted: Flags) -> Array | None:
+    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None where there are none.
+
+    Samples that are not ``counted`` (N, n) have the residual 0.
+
+    Example:
+        >>> noise = np.random.default_rng(0).normal(size=(2000, 2))
+        >>> between(noise, np.ones((2000, 2), dtype=bool)) is None
+        True
+        >>> between(noise @ [[1.0, 1.0], [0.0, 1.0]], np.ones((2000, 2), dtype=bool)).round(1).tolist()
+        [[1.0, 0.7], [0.7, 1.0]]
+    """
+    counts = counted.T.astype(float) @ counted
+    covariance = residuals.T @ residuals / np.maximum(counts, 1.0)
+    size = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
+    found = covariance / np.outer(size, size)
+    np.fill_diagonal(found, 1.0)
+    loud = np.abs(found) > CLEAR / np.sqrt(np.maximum(counts, 1.0))
+    return np.asarray(found) if (loud & ~np.eye(len(found), dtype=bool)).any() else None
 
 
 def _end(quiet: Flags) -> int:
@@ -87,6 +110,19 @@ def meat(scores: Array, parts: list[slice], lag: int) -> Array:
     values, vectors = np.linalg.eigh(np.linalg.solve(L, half.T))
     root = L @ vectors * np.sqrt(np.maximum(values, LEAST))
     return np.asarray(root @ root.T)
+
+
+def free_part(count: int, lag: int, unknowns: int) -> float:
+    """Return which part of the variance a fit leaves in ``count`` residuals that are correlated up to a ``lag``.
+
+    The unknowns take their degrees of freedom from the independent samples: one in 4 m / 3 (Andrews 1991).
+
+    Example:
+        >>> free_part(900, 3, 45)
+        0.8
+    """
+    independent = max(count / max(1.0, 4 * lag / 3), 2.0 * unknowns)
+    return 1 - unknowns / independent
 
 
 def _triangle(scores: Array, parts: list[slice], width: int) -> Array:

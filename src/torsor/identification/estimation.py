@@ -6,7 +6,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-from torsor.identification.covariance import correlation_time, meat
+from torsor.identification.covariance import between, correlation_time, free_part, meat
 from torsor.identification.least_squares import Fit, fit
 from torsor.identification.robust import INFLUENCES, Influence, scale_of
 
@@ -125,16 +125,19 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
     lag = 0 if noise == "white" else correlation_time(residuals, equations.parts)
     if noise == "correlated":
         lag = max(lag, 1)
-    if lag == 0 and influence is None and equations.Z is None:
+    counted = equations.weights > 0
+    together = between(residuals, counted)
+    if lag == 0 and influence is None and equations.Z is None and together is None:
         return found
     errors, slopes = residuals / found.noise, np.ones(residuals.shape[1])
-    counted = equations.weights > 0
     if influence is not None:
         scale = scale_of(residuals)
         u = residuals / scale
         errors = influence.weight(u) * u * scale / found.noise
         slopes = np.sum(influence.slope(u) * counted, axis=0) / np.maximum(counted.sum(axis=0), 1)
     spread = np.sum(errors**2, axis=0) / np.maximum(counted.sum(axis=0), 1)
+    together = np.eye(len(spread)) if together is None else together
+    spread = together * np.sqrt(np.outer(spread, spread))
     b = len(found.values)
     B, S, scores = np.zeros((b, b)), np.zeros((b, b)), np.empty((len(residuals), b))
     for k in range(0, len(residuals), CHUNK):
@@ -143,13 +146,10 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
         Y = equations.Y[own] * scaled
         Z = Y if equations.Z is None else equations.Z[own] * scaled
         B += np.einsum("tjb,tjc->bc", Z * slopes[:, None], Y, optimize=True)
-        S += np.einsum("tjb,tjc->bc", Z * spread[:, None], Z, optimize=True)
+        S += np.einsum("tjb,tjc->bc", spread @ Z, Z, optimize=True)
         scores[own] = np.einsum("tjb,tj->tb", Z, errors[own], optimize=True)
     if lag > 0:
-        # The fit takes b degrees of freedom from the samples that are independent: one in 4 m / 3 (Andrews 1991).
-        independent = max(float(counted.sum()) / max(1.0, 4 * lag / 3), 2.0 * b)
-        free = independent / (independent - b)
-        S = free * meat(scores, equations.parts, lag)
+        S = meat(scores, equations.parts, lag) / free_part(int(counted.sum()), lag, b)
     back = np.linalg.inv(B)
     covariance = back @ S @ back.T
     covariance = (covariance + covariance.T) / 2

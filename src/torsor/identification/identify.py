@@ -21,6 +21,7 @@ from torsor.identification.model import Filter, Model, equations_of
 from torsor.identification.physical import Estimate, Prior, nearest_physical
 from torsor.identification.result import Identified
 from torsor.identification.robust import INFLUENCES
+from torsor.identification.simulated_instruments import simulated
 from torsor.identification.terms import WARM, asked_of, directions_of, warmth_of
 from torsor.parallel import ParallelRobot
 from torsor.results.documents import plain
@@ -29,6 +30,7 @@ from torsor.simulation import Trajectory
 
 LEAST_NOISE = 1e-7  # noise, as a fraction of the force, to which a physical estimate fits at best
 NOISES = ("auto", "white", "correlated")
+SIMULATION = "simulation"
 
 
 def identify(
@@ -47,7 +49,7 @@ def identify(
     bandwidth: float | None = None,
     robust: str | None = None,
     noise: str = "auto",
-    instruments: Sequence[ArrayLike] | None = None,
+    instruments: Sequence[ArrayLike] | str | None = None,
     held_out: float = 0.0,
 ) -> Identified:
     """Return the base parameters of a robot from motions and their forces, with standard deviations.
@@ -84,8 +86,9 @@ def identify(
     ``bandwidth`` (Hz): forces and regressor pass the same low-pass filter, and as many samples are left as it needs.
     ``robust``, "huber" or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time)
     or "auto": correlated if the residuals are; it decides the standard deviations, not the values. ``instruments`` are
-    q, v, a of the same samples without the noise of the measurement, such as the reference of the controller or a
-    simulation: the estimate is then free of the bias by noise in the motion (instrumental variables, IDIM-IV).
+    q, v, a of the same samples without the noise of the measurement, such as the reference of the controller: the
+    estimate is then free of the bias by noise in the motion (instrumental variables, IDIM-IV). "simulation" makes them:
+    the last estimate is simulated as it follows the measured positions, until it stays (needs equally spaced times).
     ``held_out`` is the last fraction of the samples, which is not used: ``.held_out`` are its residuals.
 
     Example:
@@ -119,6 +122,7 @@ def identify(
     settings = {"physical": physical, "among": list(among), "regularisation": regularisation, "still": still}
     settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
     settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
+    settings |= {"instruments": instruments if isinstance(instruments, str) else instruments is not None}
     robot = robot.to(dtype="float64")
     base = robot.base_parameters(among=among, measured=_measured(robot, samples))
     if not len(base):
@@ -126,13 +130,17 @@ def identify(
     warmth, mean = warmth_of(temperature, samples.tau.shape, None, where)
     used, unseen = _split(samples, held_out)
     model = Model(robot, base, used.q, used.v, used.a, warmth[: len(used)], used.external)
-    reference = None if instruments is None else _reference(model, instruments, len(samples))
     through = Filter.of(used, bandwidth, where)
     equations = equations_of(model, used, through, still)
-    if reference is not None:
-        equations = replace(equations, Z=through(reference.Y))
-    whole, terms, changes = extended(model, reference, equations, through, wanted, method)
-    found = estimate(whole, method)
+    if isinstance(instruments, str):
+        one_of(instruments, (SIMULATION,), where, "instruments")
+        (whole, terms, changes), found = simulated(model, used, through, equations, wanted, method)
+    else:
+        reference = None if instruments is None else _reference(model, instruments, len(samples))
+        if reference is not None:
+            equations = replace(equations, Z=through(reference.Y))
+        whole, terms, changes = extended(model, reference, equations, through, wanted, method)
+        found = estimate(whole, method)
     values, parameters, own = found.values[: len(base)], None, found.values[len(base) :]
     if physical:
         given = Prior(robot.parameters(), base.columns, base.unknown, bodies_of(robot))
@@ -170,7 +178,7 @@ def _measured(robot: Robot, samples: Measurements) -> list[str] | None:
 def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Model:
     """Return the model along the motion of the instruments, of which there are as many as samples, ``count``."""
     if not isinstance(instruments, (tuple, list)) or len(instruments) != 3:
-        allowed = "(q, v, a) of the samples, without the noise of the measurement"
+        allowed = f"(q, v, a) of the samples, without the noise of the measurement, or {SIMULATION!r}"
         raise ModelError(describe("instruments are something else", where=model.robot.name, allowed=allowed))
     zeros = np.zeros((count, model.robot.nv))
     q, v, a = instruments

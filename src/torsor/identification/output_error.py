@@ -25,7 +25,9 @@ from torsor.arrays import Array
 from torsor.checks import frozen_array, instance_of, whole_number
 from torsor.compiler import AnyKernel, compile
 from torsor.errors import ModelError, describe
+from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.differentiation import uniform_step
+from torsor.identification.estimated_dynamics import symbolic_forces
 from torsor.identification.result import Identified
 from torsor.robot.robot import Robot
 
@@ -55,7 +57,8 @@ def output_error(
     """
     start = instance_of(start, Identified, "output_error", "start")
     robot, where = start.prior, start.prior.name
-    if robot.nq != robot.nv or robot.loops or start.drives is not None or start.measurements.external is not None:
+    closed = isinstance(robot, ClosedRobot)
+    if robot.nq != robot.nv or closed or start.drives is not None or start.measurements.external is not None:
         allowed = "robots with plain coordinates, no loops, no external wrenches and no further laws of friction"
         raise ModelError(describe("output error of another model", where=where, allowed=allowed))
     times = frozen_array(t, (np.size(t),), where, "t")
@@ -153,13 +156,11 @@ class _Problem:
     @cached_property
     def _kernel(self) -> AnyKernel:
         """Forces of inverse dynamics (n,), M (n, n), and their derivatives by q and v, of (q, v, a, beta - given)."""
-        robot, columns = self.robot, self.start.base.columns
-        n, b = robot.nv, len(columns)
-        q, v, a, d = ca.SX.sym("q", n), ca.SX.sym("v", n), ca.SX.sym("a", n), ca.SX.sym("d", b)
-        tau = robot.function("inverse_dynamics")(q, v, a)
-        tau = ca.cse(tau + robot.function("regressor")(q, v, a)[:, columns.tolist()] @ d)
+        n, b = self.robot.nv, len(self.start.base)
+        inputs, tau = symbolic_forces(self.robot, self.start.base.columns.tolist())
+        q, v, a, _ = inputs
         found = ca.cse([tau, *(ca.jacobian(tau, each) for each in (a, q, v))])
-        function = ca.Function("output_error", [q, v, a, d], [ca.densify(each) for each in found])
+        function = ca.Function("output_error", inputs, [ca.densify(each) for each in found])
         return compile(function, inputs=[(n,), (n,), (n,), (b,)], outputs=[(n,), (n, n), (n, n), (n, n)])
 
     def _rates(self, x: Array, D: Array, tau: Array, d: Array) -> tuple[Array, Array]:

@@ -118,6 +118,14 @@ class MotionFit:
         pairs = [row.fit(forces[self.chosen[:, j], j]) for j, row in enumerate(self.rows)]
         return Fitted(np.array([left for left, _ in pairs]), np.array([x for _, x in pairs]))
 
+    def residuals(self, tau: Array) -> Array:
+        """Return what no parameters explain of forces tau (N, n); 0 where a force is not used."""
+        forces = np.where(self.chosen, tau - self.known, 0.0)
+        for j, row in enumerate(self.rows):
+            own = forces[self.chosen[:, j], j]
+            forces[self.chosen[:, j], j] = own - row.basis @ (row.basis.T @ own)
+        return np.asarray(forces)
+
     def significance(self, tau: Array, fitted: Fitted, rows: Array) -> Array:
         """Return the products of ``rows`` (n, b + 1) with the parameters of a fit, over their deviations (n,)."""
         sizes = [float(np.std(tau[self.chosen[:, j], j] - self.known[self.chosen[:, j], j])) for j in range(len(rows))]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array, Flags
-from torsor.checks import frozen_array, indices_of, number, one_of, positive_vector, rows, table
+from torsor.checks import frozen_array, indices_of, number, one_of, positive_vector, real_array, rows, table
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
@@ -60,8 +60,17 @@ class Gears:
         offsets = frozen_array(data.get("offsets", np.zeros(n)), (n,), place, "offsets")
         constants = data.get("torque_constants")
         if constants is not None:
-            constants = frozen_array(np.broadcast_to(constants, (n,)), (n,), place, "torque_constants")
-        return cls(_matrix(data, robot, place), offsets, _sides(data.get("side", "joint"), place), constants)
+            constants = _each(constants, n, place, "torque_constants")
+            if not constants.all():
+                found = f"torque_constants is {constants.tolist()}"
+                raise ModelError(describe(found, where=place, allowed="numbers that are not 0"))
+        made = cls(_matrix(data, robot, place), offsets, _sides(data.get("side", "joint"), place), constants)
+        geared = any(key in data for key in ("ratios", "coupling", "matrix"))
+        if geared != ("motor" in made.sides.values()):
+            what = "gear ratios, and all is measured at the joints" if geared else 'side = "motor", and no ratios'
+            fix = 'write side = "motor" and ratios (1 without a gear), or neither'
+            raise ModelError(describe(what, where=place, fix=fix))
+        return made
 
     @cached_property
     def _inverse(self) -> Array:
@@ -116,17 +125,27 @@ def _matrix(data: Mapping[str, Any], robot: Robot, where: str) -> Array:
             raise ModelError(describe(f"matrix and {both[0]}", where=where, allowed="one of them"))
         R = np.array(frozen_array(data["matrix"], (n, n), where, "matrix"))
     else:
-        R = np.diag(frozen_array(np.broadcast_to(data.get("ratios", 1.0), (n,)), (n,), where, "ratios"))
+        R = np.diag(_each(data.get("ratios", 1.0), n, where, "ratios"))
         for row in rows(data.get("coupling", []), where, "coupling"):
             entry = rows(row, where, "coupling", "a list of [motor, joint, ratio]")
             if len(entry) != 3:
                 raise ModelError(describe(f"coupling {entry!r}", where=where, allowed="[motor, joint, ratio]"))
             motor, joint = indices_of([str(each) for each in entry[:2]], names, f"{where}: coupling")
+            if motor == joint:
+                fix = "give its own ratio in ratios"
+                raise ModelError(describe(f"coupling of {entry[0]} with itself", where=where, fix=fix))
             R[motor, joint] = number(entry[2], where, f"coupling of {entry[0]} with {entry[1]}")
     if not np.abs(R).max() > 0 or not np.linalg.cond(R) < LARGEST_CONDITION:
         found = "the matrix of gear ratios has no inverse"
         raise ModelError(describe(found, where=where, fix="each motor needs a ratio that is not 0"))
     return R
+
+
+def _each(given: Any, count: int, where: str, what: str) -> Array:
+    """Return finite numbers (count,), from one for all or one for each."""
+    single = real_array(given, where, what).ndim == 0
+    found = frozen_array(given, () if single else (count,), where, what)
+    return np.full(count, found) if single else found
 
 
 def _sides(given: Any, where: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array, Flags
-from torsor.checks import number, real_array, table
+from torsor.checks import is_whole, number, real_array, table
 from torsor.errors import ModelError, describe
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import drives_of
@@ -29,6 +29,8 @@ ALL = (*QUANTITIES, "current", "temperature")
 GAP = 5.0  # usual steps of a second clock: a longer one is a gap
 OVERLAP = 0.5  # of the longer of two clocks that both must have in common
 ANGLES, LENGTHS = ("rad", "deg", "rev", "rpm"), ("m", "cm", "mm")
+LARGEST = 1e12  # of numbers in SI units and radians
+FASTEST = 1e9  # Hz
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +99,15 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     where = str(path)
     columns, clocks = _columns_and_clocks(given, robot, where)
     drives, tolerant = Gears.of(given.drives, robot, given.source), look or given.missing == "skip"
+    driven, known = driven_forces(robot, columns)
+    force = _force(columns, drives, given, where, free=not driven and bool(known.any()))
     found: dict[str, Array] = {}
     bases: dict[str, _Base] = {}
     for file, names in _files(given, columns, path).items():
         bases |= _read_file(file, names, columns, clocks, given, found, tolerant)
     named = table(given.units, given.source, "units")
     clock = named.pop("time", "s")
-    driven, known = driven_forces(robot, columns)
+    _check_known(clock, columns, "a unit of the time", given.source)
     plain = None if given.drives or len(driven) < robot.nv else robot
     scales = unit_scales(named, columns, plain, where)
     for name, factor in table(given.scale, given.source, "scale").items():
@@ -119,10 +123,11 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         name: base.in_seconds(clock.get(name, "s") if isinstance(clock, Mapping) else clock)
         for name, base in bases.items()
     }
+    for name, base in bases.items():
+        _check_size(found[name], columns[name], base)
     if not look:
         for base in bases.values():
             check_increasing(base.times[np.isfinite(base.times)], base.lines[np.isfinite(base.times)], base.source)
-    force = _force(columns, drives, given, where, free=not driven and bool(known.any()))
     main = bases["q"]
     on_main = {name: _at_main(found[name], bases[name], main) for name in found}
     forces = np.zeros((len(main.times), robot.nv))
@@ -201,10 +206,12 @@ def _columns_and_clocks(given: LogMap, robot: Robot, where: str) -> tuple[dict[s
         columns[WRENCHES] = wrench_columns(given, robot)
     by_signal = times if isinstance(times, Mapping) else {}
     rates = given.rate if isinstance(given.rate, Mapping) else {}
-    for what, named in (("time", by_signal), ("rate", rates)):
-        unknown = [name for name in named if name not in columns]
-        if unknown:
-            raise ModelError(describe(f"a {what} of {unknown[0]!r}, which has no columns", where=given.source))
+    for what, named in (("a time", by_signal), ("a rate", rates)):
+        _check_known(named, columns, what, given.source)
+    for head in (*by_signal.values(), times if times is not None and not isinstance(times, Mapping) else 0):
+        if not (isinstance(head, str) or is_whole(head)):
+            found = f"the column of times is {head!r}"
+            raise ModelError(describe(found, where=given.source, allowed="a head, or the number of a column from 0"))
     clocks: dict[str, Any] = {}
     for name in columns:
         head = by_signal.get(name) if isinstance(times, Mapping) else times
@@ -213,16 +220,17 @@ def _columns_and_clocks(given: LogMap, robot: Robot, where: str) -> tuple[dict[s
             what = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
             allowed = "columns = {time = ...} or rate (Hz), for all signals or for each"
             raise ModelError(describe(f"{what} for {name!r}", where=where, allowed=allowed))
-        clocks[name] = head if rate is None else number(rate, where, "rate", above=0)
+        clocks[name] = head if rate is None else number(rate, where, "rate", above=0, most=FASTEST)
     return columns, clocks
 
 
 def _files(given: LogMap, columns: Mapping[str, Any], path: Path) -> dict[Path, list[str]]:
     """Return which signals are in which file."""
     named = table(given.files, given.source, "files")
-    unknown = [name for name in named if name not in columns]
-    if unknown:
-        raise ModelError(describe(f"a file of {unknown[0]!r}, which has no columns", where=given.source))
+    _check_known(named, columns, "a file", given.source)
+    for name, file in named.items():
+        if not isinstance(file, str) or "\0" in file:
+            raise ModelError(describe(f"the file of {name!r} is {file!r}", where=given.source, allowed="its name"))
     found: dict[Path, list[str]] = {}
     for name in columns:
         pattern = str(named.get(name, path.name))
@@ -242,6 +250,12 @@ def _read_file(
 ) -> dict[str, _Base]:
     """Add the signals of a file to those found, and return their times."""
     heads = {clocks[name] for name in names if not isinstance(clocks[name], float)}
+    owners: dict[Head, str] = {}
+    for name in names:
+        for head in columns[name]:
+            if owners.setdefault(head, name) != name:
+                text = f"the column {head!r} is {owners[head]} and {name}"
+                raise ModelError(describe(text, where=given.source, allowed="each column once"))
     wanted: dict[str, list[Head]] = {name: columns[name] for name in names} | {f"time {each}": [each] for each in heads}
     table_found = read_columns(file, wanted, given.delimiter, missing=missing)
     bases = {}
@@ -254,6 +268,26 @@ def _read_file(
     return bases
 
 
+def _check_known(given: Any, columns: Mapping[str, Any], what: str, where: str) -> None:
+    """Raise ModelError for a table with a signal that has no columns."""
+    unknown = [name for name in given if name not in columns] if isinstance(given, Mapping) else []
+    if unknown:
+        found = f"{what} of {unknown[0]!r}, which has no columns"
+        raise ModelError(describe(found, where=where, allowed=", ".join(columns)))
+
+
+def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
+    """Raise ModelError for a number that no robot has."""
+    with np.errstate(invalid="ignore"):
+        whole = np.abs(np.column_stack([values, base.times])) > LARGEST
+    if whole.any():
+        k, j = (int(each) for each in np.argwhere(whole)[0])
+        column, x = ("time", base.times[k]) if j == values.shape[1] else (repr(heads[j]), values[k, j])
+        found = f"line {base.lines[k]}, column {column}: {x:.3g} in SI units"
+        fix = "correct or remove the line; check the units and scales of the map"
+        raise ModelError(describe(found, where=base.source, allowed=f"{LARGEST:g} at most", fix=fix))
+
+
 def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str, free: bool) -> str:
     """Return which signal gives the forces: tau or current; "" where only those of a ``free`` base are known."""
     if free and "current" not in columns:
@@ -264,6 +298,9 @@ def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str,
     if "current" in columns and drives.constants is None:
         fix = "add drives.torque_constants (N m/A, one for each motor)"
         raise ModelError(describe("columns of 'current', and no torque constants", where=given.source, fix=fix))
+    if "tau" in columns and drives.constants is not None:
+        fix = "name the columns 'current' in place of 'tau', or remove the constants"
+        raise ModelError(describe("torque constants, and no columns of 'current'", where=given.source, fix=fix))
     if "current" in columns and drives.sides["tau"] == "joint" and (drives.matrix != np.eye(len(drives.matrix))).any():
         fix = 'write side = {q = ..., tau = "motor"}: currents times torque constants are forces of the motors'
         raise ModelError(describe("currents, and forces at the joints", where=given.source, fix=fix))

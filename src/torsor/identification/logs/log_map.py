@@ -68,6 +68,8 @@ class LogMap:
 
     def __post_init__(self) -> None:
         where = self.source
+        if self.columns is None:
+            raise ModelError(describe("columns is None", where=where, allowed="a table {'q': heads, 'tau': heads}"))
         for name in ("columns", "units", "scale", "files", "drives", "wrenches"):
             table(getattr(self, name), where, name)
         for name in ("cutoff", "force_cutoff", "gap"):
@@ -153,9 +155,18 @@ def _toml(text: str, where: str) -> Any:
 
 def _json(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise ModelError(describe(f"not valid JSON: {error}", where=where)) from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a table of JSON; raise ValueError for a key that is there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
 
 
 def _yaml(text: str, where: str) -> Any:

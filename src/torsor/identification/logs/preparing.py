@@ -140,20 +140,23 @@ def _delay(
 ) -> Array:
     """Return what the forces (n,) are late by, s: as given, or estimated."""
     if not isinstance(given.delay, str):
-        return by_name(given.delay, robot.coordinate_names, 0.0, f"{given.source}: delay")
+        found = by_name(given.delay, robot.coordinate_names, 0.0, f"{given.source}: delay")
+        if not np.isfinite(found).all():
+            raise ModelError(describe(f"delay is {given.delay!r}", where=given.source, allowed="finite numbers, in s"))
+        return found
     if given.delay != ESTIMATED:
         allowed = f'seconds, or "{ESTIMATED}"'
         raise ModelError(describe(f"delay is {given.delay!r}", where=given.source, allowed=allowed))
     longest = longest_of(segments)
     if not longest.all_measured:
         raise ModelError(describe("a delay of forces that were not all measured", where=source, fix="give it in s"))
-    found = estimate(ForceModel(robot), longest.motion(cutoff), longest.tau, longest.times, source)
-    way = "later" if found.value > 0 else "earlier"
+    late = estimate(ForceModel(robot), longest.motion(cutoff), longest.tau, longest.times, source)
+    way = "later" if late.value > 0 else "earlier"
     notes.append(
-        f"forces are {1e3 * abs(found.value):.3g} ms {way} than the motion (deviation {1e3 * found.deviation:.2g} ms), "
+        f"forces are {1e3 * abs(late.value):.3g} ms {way} than the motion (deviation {1e3 * late.deviation:.2g} ms), "
         "which explains them best: their times are corrected"
     )
-    return np.full(robot.nv, found.value)
+    return np.full(robot.nv, late.value)
 
 
 def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -> Samples:

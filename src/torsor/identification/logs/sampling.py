@@ -98,6 +98,27 @@ def cubic(times: Array, values: Array, wanted: Array) -> Array:
     return found
 
 
+def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> Array:
+    """Return a signal at ``wanted`` times (T,) from its values and first two derivatives (N, n) at equal times (N,).
+
+    Each step is the polynomial of degree 5 with those of its two ends.
+
+    Example:
+        >>> t = 0.1 * np.arange(5)[:, None]
+        >>> found = quintic(t[:, 0], (t**4, 4 * t**3, 12 * t**2), np.array([0.15]))
+        >>> bool(np.allclose(found, 0.15**4))
+        True
+    """
+    step = float(times[-1] - times[0]) / (len(times) - 1)
+    first = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 2)
+    u = ((wanted - times[first]) / step)[:, None]
+    (x0, x1), (v0, v1), (a0, a1) = ((each[first], each[first + 1]) for each in values)
+    rise = u**3 * (10 - 15 * u + 6 * u**2)
+    slopes = (u - u**3 * (6 - 8 * u + 3 * u**2)) * v0 - u**3 * (4 - 7 * u + 3 * u**2) * v1
+    bends = u**2 * (1 - u) ** 3 * a0 + u**3 * (1 - u) ** 2 * a1
+    return np.asarray(x0 + rise * (x1 - x0) + step * slopes + step**2 / 2 * bends)
+
+
 def linear(times: Array, values: Array, wanted: Array) -> Array:
     """Return values (T, n) at ``wanted`` times (T,), linear between the samples (N, n).
 

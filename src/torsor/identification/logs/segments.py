@@ -92,6 +92,9 @@ def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list
         found, allowed = f"{len(log)} samples", f"{SHORTEST} or more"
         raise ModelError(describe(found, where=log.source, allowed=allowed, fix="measure longer"))
     sampling = sampling_of(log.times, given.gap)
+    if not sampling.step > 0:
+        found, fix = "the times never increase", "correct the column of times, or give the rate (Hz) in the map"
+        raise ModelError(describe(found, where=log.source, fix=fix))
     parts = sampling.segments(len(log))
     long = [part for part in parts if part.stop - part.start >= SHORTEST]
     _note(log, sampling, len(parts), len(long), notes)

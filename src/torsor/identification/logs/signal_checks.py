@@ -18,6 +18,7 @@ HELD = 20  # samples: a moving joint's signal that stays exactly the same for lo
 JUMP = 4.0  # times the largest usual step: a change that no motion makes
 SPIKE = 40.0  # times the usual second difference
 FULL_RUN, FULL_COUNT, FULL_RATIO = 4, 8, 10.0  # saturation: samples of a run, in all, and times those next to the end
+SLOW = 0.5  # s: steps of a log from which no acceleration of a robot can be found
 BEYOND = 1.05  # of a limit
 FAST = 1.5  # of a velocity limit
 
@@ -41,7 +42,7 @@ def signal_findings(robot: Robot, log: Log) -> list[LogFinding]:
 
 
 def motionless(robot: Robot, log: Log) -> list[LogFinding]:
-    """Return the joints of a log that never move, and the forces that never change.
+    """Return the joints of a log that never move, the forces that never change, and steps as of another unit.
 
     Example:
         >>> from torsor.identification.logs.log import of_arrays
@@ -51,9 +52,10 @@ def motionless(robot: Robot, log: Log) -> list[LogFinding]:
         ["log: q of 'joint1': it spans 0 rad in 500 samples: the joint"]
     """
     log = log.kept(log.complete)
-    if not len(log):
+    if len(log) < 3:
         return []
-    return [each for each in (*_motions(robot, log), *_forces(robot, log)) if each.kind in ("still", "constant")]
+    still = [each for each in (*_motions(robot, log), *_forces(robot, log)) if each.kind in ("still", "constant")]
+    return [*_slow(log), *still]
 
 
 def quantum(values: Array) -> float:
@@ -104,6 +106,7 @@ def _times(log: Log) -> Iterator[LogFinding]:
         yield LogFinding("time", log.source, text, fix, back.size)
     if len(times) < 3:
         return
+    yield from _slow(log)
     sampling = sampling_of(times)
     steps = np.diff(times)[sampling.gaps - 1] if sampling.gaps.size else np.empty(0)
     if (steps > 0).any():
@@ -113,6 +116,14 @@ def _times(log: Log) -> Iterator[LogFinding]:
         yield LogFinding(
             "gap", log.source, text, "none needed: each segment is differentiated alone", float(steps.max())
         )
+
+
+def _slow(log: Log) -> Iterator[LogFinding]:
+    step = float(np.median(np.diff(log.times[np.isfinite(log.times)])))
+    if step >= SLOW and (log.v is None or log.a is None):
+        text = f"the usual step is {step:.4g} s: is the time in ms?"
+        fix = 'write units = {time = "ms"} in the map, or the head "time [ms]"; none, if the log is so slow'
+        yield LogFinding("time", log.source, text, fix, step)
 
 
 def _motions(robot: Robot, log: Log) -> Iterator[LogFinding]:

@@ -1,0 +1,197 @@
+"""Instruments from the simulated model: the motion of the last estimate as it follows the measured one.
+
+The controller of the real robot is not known. A computed-torque controller of the bandwidth w / 2 pi takes its place,
+
+    tau = M0(q) (a_d + 2 w (v_d - v) + w^2 (q_d - q)) + h0(q, v)        M0, h0: of the first estimate
+    M(q) a + h(q, v) = tau                                              M, h: of the last estimate
+
+The reference (q_d, v_d, a_d) are the measured positions after a zero-phase filter of the same bandwidth, the one with
+which the model explains the forces best, whatever its parameters are. So the simulated motion has neither the noise of
+the forces nor that of the encoders beyond this bandwidth, which causes the bias of least squares: noise of
+accelerations grows with the square of the frequency. Estimate and simulation are repeated until the estimate stays.
+Janot, Vandanjon and Gautier 2014 (IDIM-IV), where the controller is known.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from torsor.arrays import Array, Flags
+from torsor.errors import ModelError, describe
+from torsor.identification.closed_robot import ClosedRobot
+from torsor.identification.differentiation import differentiate
+from torsor.identification.estimated_dynamics import EstimatedDynamics
+from torsor.identification.estimation import Equations, Method, estimate
+from torsor.identification.extension import Wanted, extended
+from torsor.identification.least_squares import Fit
+from torsor.identification.logs.force_model import ForceModel
+from torsor.identification.measurements import Measurements
+from torsor.identification.model import Filter, Model
+from torsor.identification.terms import Term
+from torsor.robot.robot import Robot
+
+CANDIDATES = 14  # bandwidths that are compared, each a factor of sqrt(2) lower
+ALL_POWER = 0.9999  # of the accelerations: the filter of the measurements ends where they have it
+PERIODS = 8  # of the lowest bandwidth, in the longest part
+WINDOW = 256  # steps that are simulated at once, in all windows side by side
+SETTLING = 6.0  # of 1 / w: what a window is simulated before it counts
+LOST = 0.2  # of the span of a joint, by which the simulated motion may miss the reference
+STEPS = 8  # simulations at most; two or three are usual
+CONVERGED = 0.1  # largest change of an unknown, in standard deviations, that ends them
+Extended = tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """A simulated robot that follows measurements: ``reference`` q, v, a (N, n) of a ``bandwidth`` (Hz).
+
+    ``parts`` are stretches of equal steps of ``step`` s, ``first`` (b,) are the base parameters of the controller.
+    """
+
+    model: Model
+    first: Array
+    parts: list[slice]
+    step: float
+    bandwidth: float
+    reference: tuple[Array, Array, Array]
+
+    @classmethod
+    def of(cls, model: Model, data: Measurements, parts: list[slice], first: Array) -> "Tracking":
+        """Return what follows measurements, with base parameters ``first`` (b,) in its controller."""
+        robot, where = model.robot, model.robot.name
+        if robot.nq != robot.nv or isinstance(robot, ClosedRobot) or model.external is not None:
+            allowed = "robots with plain coordinates, no loops, and no wrenches of the environment"
+            fix = "give the motion without noise: instruments=(q, v, a)"
+            raise ModelError(describe("simulated instruments of another robot", where=where, allowed=allowed, fix=fix))
+        if data.times is None:
+            fix = "give the times of the samples: Measurements(..., times=t)"
+            raise ModelError(describe("simulated instruments without times of the samples", where=where, fix=fix))
+        own = max(parts, key=lambda part: part.stop - part.start)
+        count = own.stop - own.start
+        step = float(data.times[own][-1] - data.times[own][0]) / max(count - 1, 1)
+        if not step > 0 or count < 8 * PERIODS:
+            found = f"{count} samples at equal steps to simulate"
+            raise ModelError(describe(found, where=where, allowed=f"{8 * PERIODS} or more", fix="measure longer"))
+        bandwidth = _bandwidth(robot, data.times[own], data.q[own], data.tau[own])
+        reference = tuple(np.zeros_like(data.v) for _ in range(3))
+        for part in parts:
+            if part.stop - part.start >= 8:
+                for whole, each in zip(
+                    reference, differentiate(data.times[part], data.q[part], bandwidth, where=where), strict=True
+                ):
+                    whole[part] = each
+        return cls(model, first, parts, step, bandwidth, (reference[0], reference[1], reference[2]))
+
+    @cached_property
+    def _dynamics(self) -> EstimatedDynamics:
+        return EstimatedDynamics(self.model.robot, self.model.base.columns.tolist())
+
+    @cached_property
+    def _inside(self) -> Flags:
+        """Samples (N,) that are not within 1 / bandwidth of an end, where the reference is less accurate."""
+        ends, found = int(np.ceil(1 / (self.bandwidth * self.step))), np.zeros(len(self.reference[0]), dtype=bool)
+        for part in self.parts:
+            found[part.start + ends : max(part.start + ends, part.stop - ends)] = True
+        return found
+
+    def motion(self, values: Array) -> Model:
+        """Return the model along the simulated motion of base parameters (b,); at rest near the ends of each part."""
+        q, v, a = (np.array(each) for each in self.reference)
+        for part in self.parts:
+            q[part], v[part], a[part] = self._simulated(part, values)
+        missed = np.abs(q - self.reference[0])[self._inside].max(axis=0, initial=0.0)
+        if not (missed <= LOST * np.ptp(self.reference[0], axis=0)).all():
+            fix = "excite the robot more, lower the cutoff, or give the motion without noise: instruments=(q, v, a)"
+            found = "the simulated estimate does not follow the measured motion"
+            raise ModelError(describe(found, where=self.model.robot.name, fix=fix))
+        moving = self._inside[:, None]
+        return replace(self.model, q=q, v=np.where(moving, v, 0.0), a=np.where(moving, a, 0.0))
+
+    def _simulated(self, part: slice, values: Array) -> tuple[Array, Array, Array]:
+        """Return q, v, a (T, n) of one part: windows side by side, each begins on the reference before it counts."""
+        count = part.stop - part.start
+        lead = int(np.ceil(SETTLING / (2 * np.pi * self.bandwidth * self.step)))
+        starts = np.arange(0, count, WINDOW)
+        at = np.minimum(np.maximum(starts[:, None] + np.arange(-lead, WINDOW), 0), count - 1)
+        q_d, v_d, a_d = (each[part][at] for each in self.reference)  # (W, lead + WINDOW, n)
+        # Before the first sample and after the last, the reference stands still.
+        still = np.diff(at, axis=1, append=at[:, -1:] + 1)[..., None] == 0
+        v_d, a_d = np.where(still, 0.0, v_d), np.where(still, 0.0, a_d)
+        found = np.empty((3, *q_d.shape))
+        q, v = q_d[:, 0], v_d[:, 0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k in range(q_d.shape[1]):
+                now = q_d[:, k], v_d[:, k], a_d[:, k]
+                after = now if k + 1 == q_d.shape[1] else (q_d[:, k + 1], v_d[:, k + 1], a_d[:, k + 1])
+                middle = tuple((one + two) / 2 for one, two in zip(now, after, strict=True))
+                a = self._acceleration(q, v, now, values)
+                found[:, :, k] = q, v, a
+                q, v = self._stepped(q, v, a, middle, after, values)
+        kept = found[:, :, lead:].reshape(3, -1, q_d.shape[-1])[:, :count]
+        return kept[0], kept[1], kept[2]
+
+    def _stepped(
+        self, q: Array, v: Array, a: Array, middle: tuple[Array, ...], after: tuple[Array, ...], values: Array
+    ) -> tuple[Array, Array]:
+        """Return the states (W, n) after a step of the Runge-Kutta method, whose first acceleration is a."""
+        h = self.step
+        v2 = v + h / 2 * a
+        a2 = self._acceleration(q + h / 2 * v, v2, middle, values)
+        v3 = v + h / 2 * a2
+        a3 = self._acceleration(q + h / 2 * v2, v3, middle, values)
+        v4 = v + h * a3
+        a4 = self._acceleration(q + h * v3, v4, after, values)
+        return q + h / 6 * (v + 2 * v2 + 2 * v3 + v4), v + h / 6 * (a + 2 * a2 + 2 * a3 + a4)
+
+    def _acceleration(self, q: Array, v: Array, wanted: tuple[Array, ...], values: Array) -> Array:
+        """Return the accelerations (W, n) of the controlled estimate; see the head of this file."""
+        given, w = self.model.base.values, 2 * np.pi * self.bandwidth
+        h0, M0 = self._dynamics.terms(q, v, self.first - given)
+        h, M = self._dynamics.terms(q, v, values - given)
+        q_d, v_d, a_d = wanted
+        command = a_d + 2 * w * (v_d - v) + w**2 * (q_d - q)
+        tau = (M0 @ command[..., None])[..., 0] + h0
+        return np.asarray(np.linalg.solve(M, (tau - h)[..., None])[..., 0])
+
+
+def simulated(
+    model: Model, data: Measurements, through: Filter, equations: Equations, wanted: Wanted, method: Method
+) -> tuple[Extended, Fit]:
+    """Return the equations with instruments of the simulated model, their terms, and the estimate that they give."""
+    b = len(model.base)
+    whole = extended(model, None, equations, through, wanted, method)
+    found = estimate(whole[0], method)
+    tracking = Tracking.of(model, data, through.parts, found.values[:b])
+    for _ in range(STEPS):
+        reference = tracking.motion(found.values[:b])
+        own = replace(equations, Z=through(reference.Y))
+        whole = extended(model, reference, own, through, wanted, method)
+        previous, found = found, estimate(whole[0], method)
+        if len(found.values) == len(previous.values):
+            moved = np.abs(found.values - previous.values) / np.sqrt(np.diagonal(found.covariance))
+            if (moved <= CONVERGED).all():
+                break
+    return whole, found
+
+
+def _bandwidth(robot: Robot, t: Array, q: Array, tau: Array) -> float:
+    """Return the cutoff (Hz) with which the motion of positions q (T, n) explains forces tau (T, n) best."""
+    step, model = float(t[-1] - t[0]) / (len(t) - 1), ForceModel(robot)
+    highest = 0.4 / step
+    a = differentiate(t, q, highest)[2]
+    power = np.abs(np.fft.rfft(a - a.mean(axis=0), axis=0)) ** 2
+    part = (np.cumsum(power, axis=0) / np.maximum(power.sum(axis=0), 1e-300)).min(axis=1)
+    top = float(np.fft.rfftfreq(len(t), step)[int(np.searchsorted(part, ALL_POWER))]) if power.any() else highest
+    cutoffs = min(1.5 * top, highest) * 2.0 ** (-0.5 * np.arange(CANDIDATES))
+    cutoffs = cutoffs[cutoffs * (t[-1] - t[0]) >= PERIODS]
+    if not cutoffs.size:
+        return highest
+    lost = int(np.ceil(1 / (cutoffs[-1] * step)))
+    inside = slice(lost, len(t) - lost, model.step(len(t) - 2 * lost))
+
+    def score(cutoff: float) -> float:
+        x, v, a = differentiate(t, q, cutoff)
+        return model.fit(x[inside], v[inside], a[inside], tau[inside]).score
+
+    return float(cutoffs[int(np.argmin([score(float(each)) for each in cutoffs]))])
