@@ -43,7 +43,7 @@ def test_a_recording_gives_tables_figures_and_files(tmp_path: Path, capsys: pyte
     outputs = {name: str(tmp_path / f"out.{name}") for name in ("csv", "mot", "json")}
     flags = [part for name, path in outputs.items() for part in (f"--{name}", path)]
     pages = ["--plot", str(tmp_path / "out.png"), "--report", str(tmp_path / "out.html")]
-    assert main(["measure", *written(tmp_path), "--mass", str(MASS), *flags, *pages]) == 0
+    assert main(["measure", *written(tmp_path), "--mass", str(MASS), "--segments", *flags, *pages]) == 0
     shown = capsys.readouterr()
     assert "right knee flexion" in shown.out and "markers, RMS" in shown.out and "out.html" in shown.out
     rows = list(csv.DictReader(Path(outputs["csv"]).read_text().splitlines()))
@@ -56,6 +56,8 @@ def test_a_recording_gives_tables_figures_and_files(tmp_path: Path, capsys: pyte
     angles = load(outputs["mot"]).table
     assert angles.in_degrees and angles.column("right_knee_flexion").max() > 40
     content = json.loads(Path(outputs["json"]).read_text())
+    # The walk was predicted with the masses of the tables: nothing else is found.
+    assert all(abs(each["mass"] / each["tables"] - 1) < 0.15 for each in content["segments"].values())
     assert content["findings"] == [] and len(content["curves"]["time [s]"]) == 181
     assert "<iframe" in (tmp_path / "out.html").read_text() and (tmp_path / "out.png").stat().st_size > 20_000
 

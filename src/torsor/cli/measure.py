@@ -45,6 +45,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--csv", type=Path, metavar="FILE", help="write angles, moments, powers and forces to this table"
     )
     parser.add_argument("--mot", type=Path, metavar="FILE", help="write the angles to this .mot or .sto file")
+    text = "masses of the segments too, from the ground forces; tables of anthropometry are the prior"
+    parser.add_argument("--segments", action="store_true", help=text)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a figure to this file: .png, .pdf or .svg")
     text = "write a report to this .html file: tables, the figure, likely mistakes, the motion in 3D; it opens offline"
     parser.add_argument("--report", type=Path, metavar="FILE", help=text)
@@ -52,7 +54,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    from torsor.human.measured import measured_gait  # other commands do not need it
+    from torsor.human.measured import identify_segments, measured_gait  # other commands do not need it
 
     check_output(arguments.csv, [".csv"])
     check_output(arguments.mot, [".mot", ".sto"])
@@ -77,7 +79,10 @@ def _run(arguments: Namespace, console: Console) -> None:
     )
     for table in gait.tables():
         console.print(table)
-    write_json(arguments, console, _as_dict(gait))
+    found = identify_segments(gait) if arguments.segments else None
+    if found is not None:
+        console.print(str(found), highlight=False)
+    write_json(arguments, console, _as_dict(gait, found))
     for path in (arguments.csv, arguments.mot):
         if path is not None:
             gait.save(path)
@@ -119,13 +124,18 @@ def _unit(arguments: Namespace, name: Any) -> str | None:
     return unit if Path(name).suffix.lower() in (".trc", ".c3d", ".csv") else None
 
 
-def _as_dict(gait: Any) -> dict[str, Any]:
-    """Return facts, findings and curves as plain values; heads of the curves have their units."""
+def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
+    """Return facts, findings, curves and segments as plain values; heads of the curves have their units."""
+    keys = ("tables", "mass", "deviation")  # kg
+    masses = {} if segments is None else {n: dict(zip(keys, m, strict=True)) for n, m in segments.masses.items()}
+    residual = None if segments is None else {"before": segments.before, "after": segments.after}  # N, N m
     return {
         "file": gait.source,
         "mass": gait.mass,
         "facts": gait.facts,
         "findings": [each._asdict() for each in gait.findings],
+        "segments": plain(masses),
+        "residual": plain(residual),
         "curves": {each.head: plain(each.values) for each in gait.columns()},
     }
 
