@@ -1,7 +1,10 @@
 """Reports say what was predicted, what was identified, and what not and why; the command writes the robot."""
 
+import ctypes
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -191,3 +194,25 @@ def test_temperatures_are_checked_and_follow_their_samples() -> None:
         measured(ARM, temperature=np.zeros(5))
     with pytest.raises(torsor.ModelError, match="temperature is not finite"):
         measured(ARM, temperature=np.full(COUNT, np.nan))
+
+
+@pytest.mark.slow
+def test_the_code_in_c_of_the_written_robot_has_its_forces(tmp_path: Path) -> None:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    ARM.with_parameters(0.7 * ARM.parameters()).save(tmp_path / "arm.toml")
+    table(tmp_path / "log.csv", measured(ARM))
+    real, code = str(tmp_path / "real.toml"), str(tmp_path / "code")
+    assert main(["identify", str(tmp_path / "arm.toml"), str(tmp_path / "log.csv"), "--cutoff", "10", "-o", real]) == 0
+    assert main(["export", real, code]) == 0
+    library = tmp_path / "arm.so"
+    call = [compiler, "-O2", "-shared", "-fPIC", f"{code}/torsor_kernels.c", "-o", str(library), "-lm"]
+    subprocess.run(call, check=True)
+    function = ctypes.CDLL(str(library)).inverse_dynamics
+    state = np.random.default_rng(0).normal(size=(9, 3, 2))
+    forces = np.zeros((9, 2))
+    for row, out in zip(state, forces, strict=True):
+        function(*(each.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for each in (*row, out)))
+    expected = torsor.load(real).inverse_dynamics(*state.transpose(1, 0, 2))
+    np.testing.assert_allclose(forces, expected, rtol=1e-12, atol=1e-12)

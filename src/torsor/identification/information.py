@@ -59,8 +59,15 @@ def known_of(robot: Robot, base: BaseParameters, measured: Any, noise: Array | N
         data, own = _samples(robot, each, noise)
         total += _information(robot, base, data, own)
         squares, count = squares + len(data) * own**2, count + len(data)
-        rate = RATE if data.times is None else 1 / float(np.median(np.abs(np.diff(data.times)))) or RATE
+        rate = _rate(data)
     return Known(total, np.sqrt(squares / count), rate)
+
+
+def _rate(data: Measurements) -> float:
+    """Return the usual number of samples a second."""
+    steps = np.empty(0) if data.times is None else np.diff(data.times)
+    steps = steps[steps > 0]
+    return 1 / float(np.median(steps)) if steps.size else RATE
 
 
 def _several(measured: Any) -> Sequence[Any]:
@@ -73,8 +80,10 @@ def _samples(robot: Robot, given: Any, noise: Array | None) -> tuple[Measurement
         data, own = measurements_of(robot, given.measurements), given.rms
     elif isinstance(given, Measurements | Trajectory):
         data = measurements_of(robot, given)
-        used = None if data.weights is None else data.weights > 0
-        left = ForceModel(robot).fit(data.q, data.v, data.a, data.tau, used).left
+        model = ForceModel(robot)
+        some = data.part(slice(None, None, model.step(len(data))))
+        used = None if some.weights is None else some.weights > 0
+        left = model.fit(some.q, some.v, some.a, some.tau, used).left
         own = np.sqrt(left) * np.std(data.tau, axis=0)
     else:
         allowed = "results of identify, Measurements or trajectories"
