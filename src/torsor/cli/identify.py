@@ -20,7 +20,7 @@ from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import CHECKED, DONE, NONE
 from torsor.errors import ModelError, describe
 from torsor.identification import Measurements, first_look
-from torsor.identification.identify import identify
+from torsor.identification.identify import SIMULATION, identify
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.terms import OFFERED
 from torsor.robot.robot import Robot
@@ -49,6 +49,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--friction", nargs="+", default=[], metavar="LAW", help=text)
     text = "Hz: forces and regressor pass the same low-pass filter"
     parser.add_argument("--bandwidth", type=float, metavar="HZ", help=text)
+    text = "estimate without the bias by noise of the encoders: instruments are the motion of the simulated estimate"
+    parser.add_argument("--instruments", choices=(SIMULATION,), help=text)
     parser.add_argument("--robust", choices=tuple(INFLUENCES), help="bound the influence of outliers")
     parser.add_argument("--total-mass", type=float, metavar="KG", help="known mass of all moving links, for --physical")
     text = "the last fraction of the samples is not used: its forces are predicted"
@@ -84,6 +86,7 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         friction="auto" if arguments.friction == ["auto"] else arguments.friction,
         bandwidth=arguments.bandwidth,
         robust=arguments.robust,
+        instruments=arguments.instruments,
         mass=arguments.total_mass,
         held_out=arguments.held_out,
     )
