@@ -53,11 +53,12 @@ def coverage(repeats: int) -> None:
 
 
 def bias() -> None:
-    """Print the error of the inertias by noise of encoders, of three estimators."""
+    """Print the error of the inertias by noise of encoders, of four estimators."""
     robot = CHAIN.with_friction("joint1", smooth=0.05).with_friction("joint2", smooth=0.05)
     motion = swing()
     tau, true = robot.inverse_dynamics(*motion), robot.base_parameters().values
-    errors: dict[str, list[np.ndarray]] = {"least squares": [], "instruments": [], "output error": []}
+    names = ("least squares", "instruments", "simulated instruments", "output error")
+    errors: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for seed in range(5):
         rng = np.random.default_rng(seed)
         q, noisy = (x + s * rng.normal(size=tau.shape) for x, s in ((motion[0], 5e-4), (tau, 0.1)))
@@ -66,6 +67,7 @@ def bias() -> None:
         estimates = (
             found,
             torsor.identify(robot, data, instruments=motion),
+            torsor.identify(robot, data, instruments="simulation"),
             output_error(found, T, q, noisy, window=100),
         )
         for own, each in zip(errors.values(), estimates, strict=True):
@@ -286,6 +288,61 @@ def driven_motion(drives: ClosedRobot, size: float, seed: int, count: int) -> tu
     return q, v, -(part * w**2 * np.sin(angle)).sum(axis=1)
 
 
+def arm_motion(robot: torsor.Robot, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return q, v, a (T, n) of four harmonics per joint up to 1.5 Hz, within the limits and 2 rad."""
+    rng = np.random.default_rng(5)
+    low, high = (np.clip(x, -2.0, 2.0) for x in (robot.lower, robot.upper))
+    w = 2 * np.pi * np.array([0.2, 0.5, 0.9, 1.3])[:, None] * rng.uniform(0.8, 1.2, size=(4, robot.nv))
+    phase = rng.uniform(0, 6, size=w.shape)
+    size = (high - low) / 2 * np.array([0.4, 0.25, 0.15, 0.1])[:, None]
+    angle = w * t[:, None, None] + phase
+    q = (low + high) / 2 + (size * np.sin(angle)).sum(axis=1)
+    return q, (size * w * np.cos(angle)).sum(axis=1), -(size * w**2 * np.sin(angle)).sum(axis=1)
+
+
+def arms(repeats: int) -> None:
+    """Print coverage for a UR5, and error and time of the estimators for arms of 6 and 7 joints, with friction."""
+    for name in ("ur5", "panda"):
+        robot = getattr(torsor.library, name)()
+        for joint, size in zip(robot.joints, (8, 8, 5, 2, 2, 1, 1), strict=False):
+            robot = robot.with_friction(joint.name, coulomb=0.3 * size, viscous=0.5 * size, smooth=0.05)
+        t, true = np.arange(4000) * 1e-3, robot.base_parameters().values
+        motion = arm_motion(robot, t)
+        tau, rng = robot.inverse_dynamics(*motion), np.random.default_rng(0)
+        size = np.sqrt(np.mean(tau**2, axis=0))
+        q, noisy = motion[0] + 5e-4 * rng.normal(size=tau.shape), tau + 0.01 * size * rng.normal(size=tau.shape)
+        data = Measurements.from_positions(t, q, noisy, 30.0, trim=False)
+        first = torsor.identify(robot, data)
+        estimators = {
+            "least squares": lambda robot=robot, data=data: torsor.identify(robot, data),
+            "simulated instruments": lambda robot=robot, data=data: torsor.identify(
+                robot, data, instruments="simulation"
+            ),
+            "output error": lambda first=first, t=t, q=q, noisy=noisy: output_error(first, t, q, noisy, window=100),
+        }
+        for how, estimator in estimators.items():
+            start = time.perf_counter()
+            found = estimator()
+            spent = time.perf_counter() - start
+            error = 100 * np.sqrt(np.mean((found.predict(*motion) - tau) ** 2, axis=0)) / size
+            worst = np.abs(found.values - true).max() / np.abs(true).max()
+            print(f"{name}, 0.5 mrad, {how}: forces {error.max():.2f} %, parameters {worst:.3f}, {spent:.1f} s")
+    robot = torsor.library.ur5().with_friction(coulomb=1.0, viscous=1.0)
+    t = np.arange(8000) * 1e-3
+    motion = arm_motion(robot, t)
+    tau, true, inside = robot.inverse_dynamics(*motion), robot.base_parameters().values, []
+    for seed in range(repeats):
+        rng = np.random.default_rng(seed)
+        q = motion[0] + 1e-4 * rng.normal(size=tau.shape)
+        noisy = tau + 0.02 * np.sqrt(np.mean(tau**2, axis=0)) * rng.normal(size=tau.shape)
+        found = torsor.identify(robot, Measurements.from_positions(t, q, noisy, 10.0), bandwidth=20.0)
+        inside.append(np.abs(found.values - true) < 1.96 * found.deviations)
+    each = np.mean(inside, axis=0)
+    print(
+        f"coverage for the UR5, {repeats} repeats: {100 * each.mean():.1f} %, of a parameter {100 * each.min():.1f} %"
+    )
+
+
 def main() -> None:
     """Print all figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -302,6 +359,7 @@ def main() -> None:
     bias()
     coverage(arguments.repeats)
     closed_loops(arguments.repeats)
+    arms(arguments.repeats)
 
 
 if __name__ == "__main__":

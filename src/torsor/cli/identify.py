@@ -20,7 +20,7 @@ from torsor.cli.statuses import CHECKED, DONE, NONE
 from torsor.errors import describe, warn
 from torsor.identification import LogMap, Measurements, first_look
 from torsor.identification.closed_robot import measured_robot
-from torsor.identification.identify import identify
+from torsor.identification.identify import SIMULATION, identify
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.terms import OFFERED
 from torsor.robot.robot import Robot
@@ -52,6 +52,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--uncoupled", action="store_true", help=text)
     text = "Hz: forces and regressor pass the same low-pass filter"
     parser.add_argument("--bandwidth", type=float, metavar="HZ", help=text)
+    text = "estimate without the bias by noise of the encoders: instruments are the motion of the simulated estimate"
+    parser.add_argument("--instruments", choices=(SIMULATION,), help=text)
     parser.add_argument("--robust", choices=tuple(INFLUENCES), help="bound the influence of outliers")
     parser.add_argument("--total-mass", type=float, metavar="KG", help="known mass of all moving links")
     text = "the last fraction of the samples is not used: its forces are predicted"
@@ -88,6 +90,7 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         couplings=couplings,
         bandwidth=arguments.bandwidth,
         robust=arguments.robust,
+        instruments=arguments.instruments,
         mass=arguments.total_mass,
         held_out=arguments.held_out,
     )

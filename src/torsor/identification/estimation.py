@@ -145,8 +145,8 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
         scaled = (equations.weights[own] / found.noise)[..., None]
         Y = equations.Y[own] * scaled
         Z = Y if equations.Z is None else equations.Z[own] * scaled
-        B += np.einsum("tjb,tjc->bc", Z * slopes[:, None], Y, optimize=True)
-        S += np.einsum("tjb,tjc->bc", spread @ Z, Z, optimize=True)
+        B += (Z * slopes[:, None]).reshape(-1, b).T @ Y.reshape(-1, b)
+        S += (spread @ Z).reshape(-1, b).T @ Z.reshape(-1, b)
         scores[own] = np.einsum("tjb,tj->tb", Z, errors[own], optimize=True)
     if lag > 0:
         S = meat(scores, equations.parts, lag) / free_part(int(counted.sum()), lag, b)

@@ -26,16 +26,19 @@ from torsor.identification.estimation import Equations, Method, estimate
 from torsor.identification.extension import Wanted, extended
 from torsor.identification.least_squares import Fit
 from torsor.identification.logs.force_model import ForceModel
+from torsor.identification.logs.sampling import linear
+from torsor.identification.logs.segments import Segment, longest_of
 from torsor.identification.measurements import Measurements
 from torsor.identification.model import Filter, Model
 from torsor.identification.terms import Term
 from torsor.robot.robot import Robot
 
-CANDIDATES = 14  # bandwidths that are compared, each a factor of sqrt(2) lower
+CANDIDATES, RATIO = 8, 0.6  # bandwidths that are compared, and each over the one before
 ALL_POWER = 0.9999  # of the accelerations: the filter of the measurements ends where they have it
 PERIODS = 8  # of the lowest bandwidth, in the longest part
-WINDOW = 256  # steps that are simulated at once, in all windows side by side
-SETTLING = 6.0  # of 1 / w: what a window is simulated before it counts
+STEP = 0.15  # of 1 / w: steps of the simulation, where the samples are closer
+WINDOW = 64  # steps that are simulated at once, in all windows side by side
+SETTLING = 40  # steps that a window is simulated before it counts
 LOST = 0.2  # of the span of a joint, by which the simulated motion may miss the reference
 STEPS = 8  # simulations at most; two or three are usual
 CONVERGED = 0.1  # largest change of an unknown, in standard deviations, that ends them
@@ -67,13 +70,13 @@ class Tracking:
         if data.times is None:
             fix = "give the times of the samples: Measurements(..., times=t)"
             raise ModelError(describe("simulated instruments without times of the samples", where=where, fix=fix))
-        own = max(parts, key=lambda part: part.stop - part.start)
-        count = own.stop - own.start
-        step = float(data.times[own][-1] - data.times[own][0]) / max(count - 1, 1)
-        if not step > 0 or count < 8 * PERIODS:
-            found = f"{count} samples at equal steps to simulate"
+        none = np.zeros(data.tau.shape, dtype=bool)
+        longest = longest_of([Segment(data.times[p], data.q[p], None, None, data.tau[p], none[p]) for p in parts])
+        step = longest.step
+        if not step > 0 or len(longest.q) < 8 * PERIODS:
+            found = f"{len(longest.q)} samples at equal steps to simulate"
             raise ModelError(describe(found, where=where, allowed=f"{8 * PERIODS} or more", fix="measure longer"))
-        bandwidth = _bandwidth(robot, data.times[own], data.q[own], data.tau[own])
+        bandwidth = _bandwidth(robot, longest)
         reference = tuple(np.zeros_like(data.v) for _ in range(3))
         for part in parts:
             if part.stop - part.start >= 8:
@@ -95,6 +98,11 @@ class Tracking:
             found[part.start + ends : max(part.start + ends, part.stop - ends)] = True
         return found
 
+    @property
+    def _every(self) -> int:
+        """Every which sample is simulated; the others are linear between."""
+        return max(1, int(STEP / (2 * np.pi * self.bandwidth * self.step)))
+
     def motion(self, values: Array) -> Model:
         """Return the model along the simulated motion of base parameters (b,); at rest near the ends of each part."""
         q, v, a = (np.array(each) for each in self.reference)
@@ -110,11 +118,10 @@ class Tracking:
 
     def _simulated(self, part: slice, values: Array) -> tuple[Array, Array, Array]:
         """Return q, v, a (T, n) of one part: windows side by side, each begins on the reference before it counts."""
-        count = part.stop - part.start
-        lead = int(np.ceil(SETTLING / (2 * np.pi * self.bandwidth * self.step)))
-        starts = np.arange(0, count, WINDOW)
-        at = np.minimum(np.maximum(starts[:, None] + np.arange(-lead, WINDOW), 0), count - 1)
-        q_d, v_d, a_d = (each[part][at] for each in self.reference)  # (W, lead + WINDOW, n)
+        rows = np.arange(part.start, part.stop, self._every)
+        starts = np.arange(0, len(rows), WINDOW)
+        at = np.minimum(np.maximum(starts[:, None] + np.arange(-SETTLING, WINDOW), 0), len(rows) - 1)
+        q_d, v_d, a_d = (each[rows][at] for each in self.reference)  # (W, SETTLING + WINDOW, n)
         # Before the first sample and after the last, the reference stands still.
         still = np.diff(at, axis=1, append=at[:, -1:] + 1)[..., None] == 0
         v_d, a_d = np.where(still, 0.0, v_d), np.where(still, 0.0, a_d)
@@ -128,14 +135,16 @@ class Tracking:
                 a = self._acceleration(q, v, now, values)
                 found[:, :, k] = q, v, a
                 q, v = self._stepped(q, v, a, middle, after, values)
-        kept = found[:, :, lead:].reshape(3, -1, q_d.shape[-1])[:, :count]
-        return kept[0], kept[1], kept[2]
+        wanted = np.arange(float(part.start), part.stop)
+        kept = found[:, :, SETTLING:].reshape(3, -1, q_d.shape[-1])[:, : len(rows)]
+        q, v, a = (linear(rows.astype(float), each, wanted) for each in kept)
+        return q, v, a
 
     def _stepped(
         self, q: Array, v: Array, a: Array, middle: tuple[Array, ...], after: tuple[Array, ...], values: Array
     ) -> tuple[Array, Array]:
         """Return the states (W, n) after a step of the Runge-Kutta method, whose first acceleration is a."""
-        h = self.step
+        h = self._every * self.step
         v2 = v + h / 2 * a
         a2 = self._acceleration(q + h / 2 * v, v2, middle, values)
         v3 = v + h / 2 * a2
@@ -175,15 +184,15 @@ def simulated(
     return whole, found
 
 
-def _bandwidth(robot: Robot, t: Array, q: Array, tau: Array) -> float:
-    """Return the cutoff (Hz) with which the motion of positions q (T, n) explains forces tau (T, n) best."""
-    step, model = float(t[-1] - t[0]) / (len(t) - 1), ForceModel(robot)
+def _bandwidth(robot: Robot, segment: Segment) -> float:
+    """Return the cutoff (Hz) with which the motion of a segment explains its forces best."""
+    t, step, model = segment.times, segment.step, ForceModel(robot)
     highest = 0.4 / step
-    a = differentiate(t, q, highest)[2]
+    a = segment.motion(highest)[2]
     power = np.abs(np.fft.rfft(a - a.mean(axis=0), axis=0)) ** 2
     part = (np.cumsum(power, axis=0) / np.maximum(power.sum(axis=0), 1e-300)).min(axis=1)
     top = float(np.fft.rfftfreq(len(t), step)[int(np.searchsorted(part, ALL_POWER))]) if power.any() else highest
-    cutoffs = min(1.5 * top, highest) * 2.0 ** (-0.5 * np.arange(CANDIDATES))
+    cutoffs = min(1.5 * top, highest) * RATIO ** np.arange(CANDIDATES)
     cutoffs = cutoffs[cutoffs * (t[-1] - t[0]) >= PERIODS]
     if not cutoffs.size:
         return highest
@@ -191,7 +200,7 @@ def _bandwidth(robot: Robot, t: Array, q: Array, tau: Array) -> float:
     inside = slice(lost, len(t) - lost, model.step(len(t) - 2 * lost))
 
     def score(cutoff: float) -> float:
-        x, v, a = differentiate(t, q, cutoff)
-        return model.fit(x[inside], v[inside], a[inside], tau[inside]).score
+        q, v, a = segment.motion(cutoff)
+        return model.fit(q[inside], v[inside], a[inside], segment.tau[inside]).score
 
     return float(cutoffs[int(np.argmin([score(float(each)) for each in cutoffs]))])
