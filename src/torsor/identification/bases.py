@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import real_array
 from torsor.errors import ModelError, describe
+from torsor.identification.closed_robot import bodies_of
 from torsor.robot.robot import Robot
 
 ALLOWED = "(samples, links, 6), as external of inverse_dynamics, or {link or frame: (samples, 6)}"
@@ -60,7 +61,7 @@ def wrenches_of(robot: Robot, q: Array, external: ArrayLike | Mapping[str, Array
     """
     where = f"{robot.name}: external"
     if not isinstance(external, Mapping):
-        return _checked(real_array(external, robot.name, "external"), (len(q), len(robot.links), 6), where)
+        return _checked(real_array(external, robot.name, "external"), (len(q), bodies_of(robot), 6), where)
     found = np.zeros((len(q), len(robot.links), 6))
     for place, each in external.items():
         own = _checked(real_array(each, where, f"wrench of {place!r}"), (len(q), 6), f"{where} of {place!r}")

@@ -69,7 +69,7 @@ def fields_of(found: Archive) -> dict[str, Any]:
         "base_by_rule": ((), "b"),
     }
     notes = tuple(map(str, json.loads(as_text(arrays["notes"])))) if "notes" in arrays else ()
-    data = replace(_measured(found, "measured"), notes=notes)
+    data = replace(_measured(found, robot, "measured"), notes=notes)
     shapes["predicted"] = (data.tau.shape, "f")
     if "held_out" in arrays:
         shapes["held_out"] = ((robot.nv,), "f")
@@ -95,15 +95,15 @@ def fields_of(found: Archive) -> dict[str, Any]:
         own["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
     unseen = None
     if "unseen_q" in arrays:
-        unseen = {"measurements": _measured(found, "unseen"), "predicted": arrays["unseen_predicted"]}
+        unseen = {"measurements": _measured(found, robot, "unseen"), "predicted": arrays["unseen_predicted"]}
         check_array(unseen["predicted"], unseen["measurements"].tau.shape, "unseen_predicted", "f")
     return {"prior": robot, "base": base, "measurements": data, "unseen": unseen} | own
 
 
-def _measured(found: Archive, which: str) -> Measurements:
+def _measured(found: Archive, robot: Robot, which: str) -> Measurements:
     """Return the measurements of a file that were used, "measured", or held out, "unseen"."""
     arrays: dict[str, Any] = {name: found.arrays.get(f"{which}_{name}") for name in MEASURED}
     for name in ("q", "v", "a", "tau"):
         if arrays[name] is None:
             raise KeyError(f"{which}_{name}")
-    return measurements_of(found.robot, Measurements(**arrays))
+    return measurements_of(robot, Measurements(**arrays))
