@@ -69,6 +69,9 @@ def test_friction_of_passive_joints_is_unknown_where_it_is_named() -> None:
     assert not any("rocker_joint" in name for name in LINKAGE.base_parameters().names)
     named = LINKAGE.base_parameters(among=["*", "rocker_joint.viscous"])
     assert [name for name in named.names if "rocker_joint" in name] == ["rocker_joint.viscous"]
+    among = ["*", "rocker_joint.viscous"]
+    found = torsor.identify(LINKAGE, swing(LINKAGE.with_friction("rocker_joint", 0.0, 0.3)).data, among=among)
+    assert abs(found.values[found.names.index("rocker_joint.viscous")] - 0.3) < 1e-6
 
 
 @pytest.mark.parametrize("make", [linkage, slider_crank, five_bar, palletiser])
@@ -195,8 +198,8 @@ def rocker() -> torsor.Robot:
 def test_a_first_look_names_loops_that_do_not_close() -> None:
     t = np.arange(2000) * 2e-3
     q = 1.5 + 1.2 * np.sin(2 * np.pi * 0.5 * t)[:, None]
-    look = first_look(rocker(), (t, q, np.cos(t)[:, None]), cutoff=20.0)
-    assert "closure" in look.kinds
+    for settings in ({}, {"cutoff": 20.0}):
+        assert "closure" in first_look(rocker(), (t, q, np.cos(t)[:, None]), **settings).kinds
 
 
 def _still(q: np.ndarray, **more) -> Measurements:

@@ -6,6 +6,7 @@ import pytest
 import torsor
 from identification.driven_motions import swing
 from torsor import ModelError
+from torsor.identification import first_look
 from torsor.identification.closed_robot import closed_robot
 from torsor.library import delta, gough_stewart, three_rrr
 
@@ -61,6 +62,24 @@ def test_a_mass_at_the_tip_of_a_leg_is_one_of_the_platform(make, platform: int) 
     alone = leg.base_parameters(among=[f"{link.name}.*" for link in leg.links])
     bodies = [f"{name}.*" for name in ("platform", *(f"leg?/{link.name}" for link in leg.links))]
     assert len(closed_robot(robot).base_parameters(among=bodies)) == platform + len(robot.legs) * (len(alone) - 1)
+
+
+MISTAKES = {
+    "swapped": lambda q, tau: (q, tau[:, [1, 0, 2]]),
+    "sign": lambda q, tau: (q * [1, -1, 1], tau),
+    "degrees": lambda q, tau: (np.degrees(q), tau),
+    "scale": lambda q, tau: (q, 1000 * tau),
+}
+
+
+@pytest.mark.slow
+def test_a_first_look_at_the_drives_names_each_mistake_and_only_it() -> None:
+    robot = delta()
+    made = swing(robot, count=2000, rate=250.0, size=0.4)
+    assert first_look(robot, (made.t, made.q, made.tau), cutoff=20.0).kinds == ()
+    for kind, change in MISTAKES.items():
+        found = set(first_look(robot, (made.t, *change(made.q, made.tau)), cutoff=20.0).kinds)
+        assert found - {"limit"} == {kind}
 
 
 def test_legs_that_can_spin_are_refused() -> None:

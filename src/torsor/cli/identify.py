@@ -29,8 +29,8 @@ from torsor.robot.robot import Robot
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     columns = (
-        "columns 'time', 'q NAME' and 'tau NAME' of all coordinates, perhaps also 'v NAME' and 'a NAME', units in [] "
-        "(SI by default); other columns need --map"
+        "columns 'time', 'q NAME' and 'tau NAME' of all coordinates (of closed loops and parallel robots: of the "
+        "drives), perhaps also 'v NAME' and 'a NAME', units in [] (SI by default); other columns need --map"
     )
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help=f"recorded motions (.csv): {columns}")
     text = "what the columns of the logs are: names, units, gears, delays (.toml, .json, .yaml)"

@@ -150,24 +150,28 @@ class ClosedRobot(Robot):
         return values[..., places]
 
     def of_drives(self, data: Any) -> dict[str, Any]:
-        """Return q, v, a, tau and weights of the drives, from ``Measurements`` of them or of all; check their closure.
+        """Return q, v, a, tau and weights of the drives, from ``Measurements`` of them or of all coordinates."""
+        columns: dict[str, Any] = {
+            name: self.drive_columns(name, getattr(data, name)) for name in ("q", "v", "a", "tau")
+        }
+        weights = data.weights if data.weights is None else self.drive_columns("weights", data.weights)
+        return {**columns, "weights": weights}
 
-        The error of a sample that cannot be closed names it and its time. Measured positions of passive joints must
-        agree with those of the closed loops.
+    def check_closure(self, q: Array, measured: Array, times: Array | None) -> None:
+        """Raise ModelError for a sample of the drives q (N, n) that cannot be closed, with its number and time.
+
+        Where all positions are ``measured`` (N, nq), those of passive joints must agree with the closed loops.
         """
         assert self.closing is not None
-        columns = {name: self.drive_columns(name, getattr(data, name)) for name in ("q", "v", "a", "tau")}
-        weights = data.weights if data.weights is None else self.drive_columns("weights", data.weights)
-        q = self.closing.positions(columns["q"], data.times)
-        if columns["q"] is not data.q:
-            apart = np.abs(self.mechanism.difference(q, data.q) / self.mechanism.closure.scales[2])
-            k, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
-            if apart[k, j] > SENSED:
-                found = f"sample {k}: {self.mechanism.coordinate_names[j]!r} is {apart[k, j]:.3g} rad or sizes of the "
-                found += "mechanism from where the closed loops have it"
-                fix = "check zero, sign and unit of its column, and the geometry of the robot"
-                raise ModelError(describe(found, where=self.name, fix=fix))
-        return {**columns, "weights": weights}
+        found = self.closing.positions(q, times)
+        if measured.shape != found.shape:
+            return
+        apart = np.abs(self.mechanism.difference(found, measured) / self.mechanism.closure.scales[2])
+        k, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
+        if apart[k, j] > SENSED:
+            what = f"sample {k}: {self.mechanism.coordinate_names[j]!r} is {apart[k, j]:.3g} rad or sizes of the "
+            fix = "check zero, sign and unit of its column, and the geometry of the robot"
+            raise ModelError(describe(f"{what}mechanism from where the closed loops have it", where=self.name, fix=fix))
 
 
 def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -> ClosedRobot:

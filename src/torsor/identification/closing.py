@@ -4,6 +4,7 @@ Positions of the drives alone may belong to several assembly modes; a motion kee
 other closely are a run: its first sample is assembled from the posture ``start``, all others from those before them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,19 +66,19 @@ class Closing:
         first = np.flatnonzero(np.append(True, steps > STEP))
         ends = [*first[1:].tolist(), len(drives)]
         q = np.empty((len(drives), self.mechanism.nq))
-        q[first] = self._assembled(drives[first], self.start, first, times)
+        q[first] = self._assembled(drives[first], self.start, first.tolist(), times)
         path = np.cumsum(np.append(0.0, steps))
         for begin, end in zip(first.tolist(), ends, strict=True):
             at = begin + 1
             while at < end:
                 last = max(at + 1, int(np.searchsorted(path[:end], path[at - 1] + REACH, side="right")))
-                q[at:last] = self._assembled(drives[at:last], q[at - 1], np.arange(at, last), times)
+                q[at:last] = self._assembled(drives[at:last], q[at - 1], range(at, last), times)
                 at = last
         self._check_regular(q, times)
         return q
 
-    def _assembled(self, drives: Array, guess: Array, samples: Array, times: Array | None) -> Array:
-        """Return positions (M, nq) near a guess; the first of the ``samples`` (M,) that has none is an error."""
+    def _assembled(self, drives: Array, guess: Array, samples: Sequence[int], times: Array | None) -> Array:
+        """Return positions (M, nq) near a guess; the first of the ``samples`` (M) that has none is an error."""
         q = self.mechanism.assemble(drives, guess, "nan")
         lost = np.flatnonzero(np.isnan(q).any(axis=1))
         if lost.size:
@@ -87,7 +88,7 @@ class Closing:
                 why = f"the loops do not close with the drives at {drives[k].round(6).tolist()}"
             except ModelError as error:
                 why = str(error).removeprefix(f"{self.mechanism.name}: ")
-            raise self._error(why, int(samples[k]), times)
+            raise self._error(why, samples[k], times)
         return q
 
     def _check_regular(self, q: Array, times: Array | None) -> None:

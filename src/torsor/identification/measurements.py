@@ -222,8 +222,8 @@ class Measurements:
             raise ModelError(
                 describe("no times", where="measurements", fix="give times, or look at the log: first_look")
             )
-        robot = measured_robot(robot, self)
-        return first_look(robot, measurements_of(robot, self))
+        own = measured_robot(robot, self)
+        return first_look(own, measurements_of(own, self))
 
     @classmethod
     def from_positions(
@@ -324,14 +324,17 @@ def measurements_of(robot: Robot, data: Any) -> Measurements:
     if not isinstance(data, Measurements):
         allowed = "Measurements, a Trajectory, or (q, v, a, tau)"
         raise ModelError(describe(f"data of type {type(data).__name__}", where=robot.name, allowed=allowed))
+    samples: Measurements = data
     if isinstance(robot, ClosedRobot):
-        data = replace(data, **robot.of_drives(data))
+        samples = replace(data, **robot.of_drives(data))
     sizes = {"q": robot.nq, "v": robot.nv, "a": robot.nv, "tau": robot.nv}
     for name, size in sizes.items():
-        found = getattr(data, name).shape[1]
+        found = getattr(samples, name).shape[1]
         if found != size:
             raise ModelError(describe(f"{name} has {found} columns", where=robot.name, allowed=str(size)))
-    if data.external is not None:
-        wrenches_of(robot, data.q, data.external)
-    check_radians(robot, data.q, data.v)
-    return data
+    if samples.external is not None:
+        wrenches_of(robot, samples.q, samples.external)
+    check_radians(robot, samples.q, samples.v)
+    if isinstance(robot, ClosedRobot):
+        robot.check_closure(samples.q, data.q, samples.times)
+    return samples

@@ -91,6 +91,8 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
     whole = FirstLook(robot, tuple(read_logs), tuple(findings), ())
     try:
         prepared = prepare(robot, clean, given)
+    except UnclosedError as error:
+        return replace(whole, findings=(*findings, _unclosed(robot, clean[0].source, error)), notes=notes_of(robot))
     except ModelError as error:
         text, _, fix = str(error).removeprefix(f"{clean[0].source}: ").partition("; fix: ")
         short = LogFinding("short", clean[0].source, text, fix or "measure longer", float(len(clean[0])))
@@ -102,8 +104,7 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
         try:
             found = model_look(robot, prepared, clean[0].source)
         except UnclosedError as error:
-            what, _, fix = str(error).removeprefix(f"{robot.name}: ").partition("; fix: ")
-            findings.append(LogFinding("closure", clean[0].source, what, fix, float(error.sample)))
+            findings.append(_unclosed(robot, clean[0].source, error))
     return replace(
         whole,
         findings=(*findings, *found.findings),
@@ -114,6 +115,12 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
         delay=found.delay,
         fit=found.fit,
     )
+
+
+def _unclosed(robot: Robot, source: str, error: UnclosedError) -> LogFinding:
+    """Return the finding of a sample whose loops cannot be closed."""
+    what, _, fix = str(error).removeprefix(f"{robot.name}: ").partition("; fix: ")
+    return LogFinding("closure", source, what, fix, float(error.sample))
 
 
 def _encoders(robot: Robot, logs: Sequence[Log]) -> Iterator[str]:
