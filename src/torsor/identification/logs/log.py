@@ -17,7 +17,7 @@ from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.logs.gears import Gears, saturation_of
 from torsor.identification.logs.log_map import LogMap
 from torsor.identification.logs.wrenches import NAME as WRENCHES
-from torsor.identification.logs.wrenches import driven_forces, with_wrenches, wrench_columns
+from torsor.identification.logs.wrenches import driven_forces, external_of, wrench_columns
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.log_tables import Head, read_columns
@@ -143,7 +143,11 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         {"q": columns["q"], "tau": heads},
         saturated,
     )
-    return with_wrenches(log, robot, on_main.get(WRENCHES), given)
+    if WRENCHES not in on_main:
+        return log
+    external = external_of(robot, log.q, on_main[WRENCHES], given)
+    tau = log.tau + environment_forces(robot, log.q, external)
+    return replace(log, tau=tau, external=external, measured={**measured, "tau": tau})
 
 
 def of_trajectory(motion: Trajectory, source: str) -> Log:
