@@ -18,7 +18,7 @@ from torsor.identification.closed_robot import drives_of
 from torsor.identification.logs.gears import Gears, saturation_of
 from torsor.identification.logs.log_map import LogMap
 from torsor.identification.logs.wrenches import NAME as WRENCHES
-from torsor.identification.logs.wrenches import driven_forces, with_wrenches, wrench_columns
+from torsor.identification.logs.wrenches import driven_forces, external_of, wrench_columns
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.log_tables import Head, read_columns
@@ -153,7 +153,11 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         saturated,
         on_main.get("temperature"),
     )
-    return with_wrenches(log, robot, on_main.get(WRENCHES), given)
+    if WRENCHES not in on_main:
+        return log
+    external = external_of(robot, log.q, on_main[WRENCHES], given)
+    tau = log.tau + environment_forces(robot, log.q, external)
+    return replace(log, tau=tau, external=external, measured={**measured, "tau": tau})
 
 
 def of_trajectory(motion: Trajectory, source: str, robot: Robot) -> Log:

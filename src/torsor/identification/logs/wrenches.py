@@ -10,21 +10,17 @@ Moments are about the place, or about the origin of the plate.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from torsor.arrays import Array, Flags
 from torsor.checks import frozen_array, one_of, rows, table
 from torsor.errors import ModelError, describe
-from torsor.identification.bases import environment_forces, free_coordinates
+from torsor.identification.bases import free_coordinates
 from torsor.identification.logs.log_map import LogMap
 from torsor.robot.robot import Robot
 from torsor.simulation.log_tables import Head
-
-if TYPE_CHECKING:
-    from torsor.identification.logs.log import Log
 
 KEYS = ("force", "moment", "axes", "origin")
 NAME = "wrenches"
@@ -65,12 +61,14 @@ def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
     return found
 
 
-def with_wrenches(log: "Log", robot: Robot, values: Array | None, given: LogMap) -> "Log":
-    """Return a log with wrenches (N, 6 k) in SI units: ``external``, and tau as all that acts, tau + J^T w."""
-    if values is None:
-        return log
-    whole = log.complete & np.isfinite(values).all(axis=1)
-    q, external = log.q[whole], np.zeros((len(log), len(robot.links), 6))
+def external_of(robot: Robot, q: Array, values: Array, given: LogMap) -> Array:
+    """Return wrenches (N, L, 6) as in ``inverse_dynamics``, of columns (N, 6 k) in SI units at positions q (N, nq).
+
+    Rows without a number are NaN.
+    """
+    whole = np.isfinite(q).all(axis=1) & np.isfinite(values).all(axis=1)
+    external = np.full((len(q), len(robot.links), 6), np.nan)
+    external[whole] = 0.0
     for k, (place, own) in enumerate(_tables(given).items()):
         where = f"{given.source}: wrenches: {place}"
         axes = one_of(own.get("axes", "local"), ("local", "world"), where, "axes")
@@ -79,12 +77,10 @@ def with_wrenches(log: "Log", robot: Robot, values: Array | None, given: LogMap)
             if axes != "world":
                 found = "the origin of a plate, and axes of the link"
                 raise ModelError(describe(found, where=where, fix='axes = "world"'))
-            arm = frozen_array(own["origin"], (3,), where, "origin") - robot.pose(q, place)[:, :3, 3]
+            arm = frozen_array(own["origin"], (3,), where, "origin") - robot.pose(q[whole], place)[:, :3, 3]
             moment = moment + np.cross(arm, force)
-        external[whole] += robot.wrench_at(q, place, moment, force, axes=axes)
-    tau = np.full_like(log.tau, np.nan)
-    tau[whole] = log.tau[whole] + environment_forces(robot, q, external[whole])
-    return replace(log, tau=tau, external=external, measured={**log.measured, "tau": tau})
+        external[whole] += robot.wrench_at(q[whole], place, moment, force, axes=axes)
+    return external
 
 
 def driven_forces(robot: Robot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
