@@ -67,7 +67,7 @@ def excite(
     on the parameters, weighted by their noise, is added to that of the new motion, which so aims at what is still
     uncertain. It is taken to be measured at ``rate`` (Hz) and with ``noise``, the standard deviation of the forces
     (N m and N), a number or (n,): by default as the last of ``measured`` and as their residuals. ``settings`` of the
-    result has the ``expected`` deviations before and after the new motion.
+    result has the ``expected`` deviations before and after the new motion, for white noise.
 
     ``criterion`` is "condition", the condition number of the regressor of the base parameters, "determinant", that of
     their covariance, or "uncertainty", the largest deviation relative to the value in the given robot (or to a tenth of
