@@ -112,6 +112,16 @@ def test_the_report_has_all_of_it_and_escapes_names(tmp_path: Path) -> None:
     assert head.count("data:image/png;base64,") == 2
 
 
+@pytest.mark.slow
+def test_several_logs_whose_times_begin_again_are_reported(tmp_path: Path) -> None:
+    ARM.save(tmp_path / "arm.toml")
+    for k in (1, 2):
+        table(tmp_path / f"log{k}.csv", measured(ARM, seed=k))
+    names = [str(tmp_path / name) for name in ("arm.toml", "log1.csv", "log2.csv")]
+    assert main(["identify", *names, "--held-out", "0.2", "--report", str(tmp_path / "found.html")]) == 0
+    assert "from 2480 samples over 12.4 s" in (tmp_path / "found.html").read_text()
+
+
 def test_tables_of_a_report_escape_names(tmp_path: Path) -> None:
     robot = torsor.load(_renamed(tmp_path))
     found = torsor.identify(robot, measured(robot))
