@@ -42,9 +42,9 @@ def measured(motion: Excitation, seed: int = 0) -> Measurements:
 
 def test_the_second_motion_lowers_the_covariance_more_than_the_first_again_or_a_fresh_one() -> None:
     first = task()
-    given = {"criterion": "determinant", "iterations": 60, **LIMITS}
+    given = {"criterion": "determinant", "iterations": 40, **LIMITS}
     second = excite(CHAIN, PERIOD, 4, measured=measured(first), **given)
-    fresh = [excite(CHAIN, PERIOD, 4, noise=NOISE, seed=seed, **given) for seed in (0, 1, 2)]
+    fresh = [excite(CHAIN, PERIOD, 4, noise=NOISE, seed=seed, **given) for seed in (0, 1)]
     volume = [-float(np.linalg.slogdet(information(first) + information(each))[1]) for each in (second, first, *fresh)]
     assert volume[0] < volume[1] - 5.0
     assert volume[0] < min(volume[2:]) - 0.05
@@ -78,12 +78,10 @@ def test_the_uncertainty_criterion_lowers_the_largest_relative_deviation() -> No
     def largest(motion: Excitation) -> float:
         return float(np.max(np.array(motion.settings["expected"]["after"]) / sizes))
 
-    values = np.abs(CHAIN.base_parameters().values)
-    sizes = np.where(values > 0, values, 0.1)
     robot = CHAIN.with_friction("joint1", 1.0, 1.0).with_friction("joint2", 1.0, 1.0)
     sizes = np.abs(robot.base_parameters().values)
     sizes = np.maximum(sizes, 0.1 * sizes.max())
-    given = {"measured": measured(task()), "iterations": 60, **LIMITS}
+    given = {"measured": measured(task()), "iterations": 30, **LIMITS}
     found = [excite(robot, PERIOD, 4, criterion=each, **given) for each in ("uncertainty", "condition")]
     assert largest(found[0]) < largest(found[1])
 
@@ -126,7 +124,9 @@ def test_the_barrier_of_a_clearance_has_the_gradient_of_finite_differences() -> 
     arm, h = folded(), 1e-6
     clearance = Clearance.of(arm, 0.05, [("link1", "link3")], "test")
     q = np.array([[0.1, 2.0, 1.0]])
-    q[0, 2] = next(x for x in np.linspace(1.0, 3.0, 400) if 0.06 < clearance.distance(np.array([[0.1, 2.0, x]])) < 0.12)
+    q[0, 2] = next(
+        x for x in np.linspace(1.0, 3.0, 400) if 0.06 < clearance.distances(np.array([[0.1, 2.0, x]]))[0] < 0.12
+    )
     value, gradient = clearance.barrier(q)
     assert 0 < value < np.inf
     for j in range(3):
@@ -164,18 +164,26 @@ def test_the_command_aims_at_what_a_log_leaves_uncertain(
     limits = ["--lower", "-1.5", "-1", "--upper", "1.5", "2", "--velocity", "3", "--acceleration", "15"]
     call = ["excite", "chain.toml", "--measured", "log.csv", "--period", "3", "--harmonics", "3", *limits]
     call += ["--iterations", "4", "--rate", "50", "-o", "motion.csv", "--points", "points.yaml"]
-    assert main([*call, "--plot", "motion.png", "--json", "motion.json"]) == 0
+    assert main([*call, "--json", "motion.json"]) == 0
     said = capsys.readouterr().out
     assert "Expected deviations" in said and "condition number" in said and "points.yaml" in said
     shown = json.loads(Path("motion.json").read_text())
     assert set(schema_of("excitation")["required"]) <= set(shown)
     assert shown["settings"]["criterion"] == "determinant"
-    assert len(states_of(Path("motion.csv"), CHAIN)["q"]) == 151 and Path("motion.png").stat().st_size > 10_000
+    assert len(states_of(Path("motion.csv"), CHAIN)["q"]) == 151
     step = sys.modules["torsor.identification.excite"].Descent
     monkeypatch.setattr(step, "step", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     Path("motion.csv").unlink()
     assert main(call) == 130
     assert Path("motion.csv").exists(), "the best motion so far is kept"
+
+
+@pytest.mark.slow
+def test_the_command_draws_the_motion(tmp_path: Path) -> None:
+    CHAIN.save(tmp_path / "chain.toml")
+    call = ["excite", str(tmp_path / "chain.toml"), "--lower", "-1", "--upper", "1", "--iterations", "2"]
+    assert main([*call, "--plot", str(tmp_path / "motion.png")]) == 0
+    assert (tmp_path / "motion.png").stat().st_size > 10_000
 
 
 REFUSED = [

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import torsor
 from torsor.cli.main import main
 from torsor.identification import Identified, LogMap, Measurements
 from torsor.results.documents import schema_of
+from torsor.view.identification_report import _parameters, _unidentified
 
 ARM = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
 RATE, COUNT = 200.0, 1600
@@ -89,6 +91,7 @@ def test_held_out_samples_notes_and_laws_are_kept_in_files(tmp_path: Path) -> No
     assert set(shown) <= set(schema_of("identification")["properties"])
 
 
+@pytest.mark.slow
 def test_the_report_has_all_of_it_and_escapes_names(tmp_path: Path) -> None:
     robot = torsor.load(_renamed(tmp_path))
     assert HOSTILE in robot.link_names
@@ -107,6 +110,23 @@ def test_the_report_has_all_of_it_and_escapes_names(tmp_path: Path) -> None:
     assert "<img src=x" not in text and HOSTILE not in text
     assert not re.search(r'(src|href)="(?!data:)', head), "nothing is loaded from elsewhere"
     assert head.count("data:image/png;base64,") == 2
+
+
+@pytest.mark.slow
+def test_several_logs_whose_times_begin_again_are_reported(tmp_path: Path) -> None:
+    ARM.save(tmp_path / "arm.toml")
+    for k in (1, 2):
+        table(tmp_path / f"log{k}.csv", measured(ARM, seed=k))
+    names = [str(tmp_path / name) for name in ("arm.toml", "log1.csv", "log2.csv")]
+    assert main(["identify", *names, "--held-out", "0.2", "--report", str(tmp_path / "found.html")]) == 0
+    assert "from 2480 samples over 12.4 s" in (tmp_path / "found.html").read_text()
+
+
+def test_tables_of_a_report_escape_names(tmp_path: Path) -> None:
+    robot = torsor.load(_renamed(tmp_path))
+    found = torsor.identify(robot, measured(robot))
+    text = "".join([*_unidentified(found), _parameters(found)])
+    assert HOSTILE not in text and escape(HOSTILE) in text
 
 
 def _renamed(folder: Path) -> Path:

@@ -45,9 +45,11 @@ class Clearance:
         value = -np.log(1 - y**3).sum() / len(q)
         return float(value), np.einsum("tp,tpj->tj", by_distance, found.gradient[:, self._moving]) / len(q)
 
-    def distance(self, q: Array) -> float:
-        """Return the least distance (m) of postures q (T, n): infinite without pairs, a lower bound where it is far."""
-        return float(self.model(q).distance[..., self._moving].min(initial=np.inf)) if self.model.pairs else np.inf
+    def distances(self, q: Array) -> Array:
+        """Return the least distance (T,) in m of postures q (T, n): infinite without pairs, a lower bound if far."""
+        if not self.model.pairs:
+            return np.full(len(q), np.inf)
+        return np.asarray(self.model(q).distance[:, self._moving].min(axis=1, initial=np.inf))
 
     @cached_property
     def _moving(self) -> Flags:

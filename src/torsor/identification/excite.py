@@ -11,7 +11,7 @@ from torsor.arrays import Array
 from torsor.checks import frozen_array, one_of, positive, whole_number
 from torsor.collision.pairs import Pairs
 from torsor.errors import ModelError, describe, shortened
-from torsor.identification.clearance import Clearance
+from torsor.identification.clearance import MARGIN, Clearance
 from torsor.identification.criteria import CRITERIA, sizes_of
 from torsor.identification.descent import Descent
 from torsor.identification.design import FINE, Design, Limits
@@ -67,7 +67,7 @@ def excite(
     on the parameters, weighted by their noise, is added to that of the new motion, which so aims at what is still
     uncertain. It is taken to be measured at ``rate`` (Hz) and with ``noise``, the standard deviation of the forces
     (N m and N), a number or (n,): by default as the last of ``measured`` and as their residuals. ``settings`` of the
-    result has the ``expected`` deviations before and after the new motion.
+    result has the ``expected`` deviations before and after the new motion, for white noise.
 
     ``criterion`` is "condition", the condition number of the regressor of the base parameters, "determinant", that of
     their covariance, or "uncertainty", the largest deviation relative to the value in the given robot (or to a tenth of
@@ -119,8 +119,8 @@ def excite(
     settings = {name: getattr(limits, name).tolist() for name in given} | {"criterion": criterion, "rest": rest}
     settings |= {"noise": known.noise.tolist(), "among": list(among), "iterations": iterations, "seed": seed}
     if apart is not None:
-        nearest = apart.distance(series.sampled(FINE * harmonics * FINER)[0] @ last)
-        settings |= {"clearance": apart.least, "distance": nearest}
+        nearest = apart.distances(series.sampled(FINE * harmonics * FINER)[0] @ last).min()
+        settings |= {"clearance": apart.least, "distance": float(nearest)}
     if measured is not None:
         after = deviations_of(known.information + count * design.information(last))
         settings |= {"rate": count / series.period}
@@ -210,9 +210,8 @@ def _middle(design: Design, rng: np.random.Generator) -> Array:
     centre = (design.limits.upper + design.limits.lower) / 2
     others = np.linspace(0.3, 0.8, POSTURES)[:, None] * rng.uniform(-1.0, 1.0, size=(POSTURES, n))
     tried = np.concatenate([middle[None], others])
-    return next(
-        (each for each in tried if np.isfinite(design.clearance.barrier(centre + design.half * each[None])[0])), middle
-    )
+    free = design.clearance.distances(centre + design.half * tried) > design.clearance.least + MARGIN
+    return np.asarray(tried[int(np.argmax(free))])
 
 
 def _largest_scale(design: Design, C: Array, F: tuple[Array, Array, Array]) -> Array:
@@ -258,7 +257,7 @@ def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
     for scale in np.linspace(1.0, 0.0, 101):
         D = np.concatenate([C[:1], scale * C[1:]])
         q, v, a = (each @ D for each in F)
-        apart = design.clearance is None or design.clearance.distance(q) >= design.clearance.least
+        apart = design.clearance is None or design.clearance.distances(q).min() >= design.clearance.least
         if apart and (not bounded or (np.abs(design.robot.inverse_dynamics(q, v, a)) <= design.limits.effort).all()):
             return D
     found = "the limits of effort or the clearance are exceeded between the samples"

@@ -278,6 +278,8 @@ class Excitation(Result):
             "condition number": f"{self.condition:.4g} (initial guess: {self.start_condition:.4g})",
             "status": self.status,
         }
+        if "criterion" in self.settings:
+            facts["criterion"] = str(self.settings["criterion"])
         if self.settings.get("distance") is not None:
             facts["least distance of shapes"] = f"{self.settings['distance']:.4g} m"
         ends = [np.abs(each).max(axis=0) for each in self(np.linspace(0.0, self.period, DRAWN))[1:]]

@@ -24,7 +24,7 @@ CHUNK = 4096  # samples at a time
 RATE = 100.0  # Hz, of measurements without times
 NULL = 1e-13  # eigenvalues of the information of unit parameters, relative to the largest, that count as zero
 PART = 1e-3  # of a parameter in directions that no sample shows
-LEAST_NOISE = 1e-6  # as a fraction of the forces: measurements without noise do not count as perfect
+LEAST_NOISE = 1e-4  # as a fraction of the forces: measurements without noise do not count as perfect
 
 
 class Known(NamedTuple):
@@ -56,7 +56,7 @@ def known_of(robot: Robot, base: BaseParameters, measured: Any, noise: Array | N
     """
     total, squares, count, rate = np.zeros((len(base),) * 2), np.zeros(robot.nv), 0, RATE
     for each in _several(measured):
-        data, own = _samples(robot, each, noise)
+        data, own = _samples(robot, base, each, noise)
         total += _information(robot, base, data, own)
         squares, count = squares + len(data) * own**2, count + len(data)
         rate = _rate(data)
@@ -74,13 +74,14 @@ def _several(measured: Any) -> Sequence[Any]:
     return list(measured) if isinstance(measured, list | tuple) else [measured]
 
 
-def _samples(robot: Robot, given: Any, noise: Array | None) -> tuple[Measurements, Array]:
+def _samples(robot: Robot, base: BaseParameters, given: Any, noise: Array | None) -> tuple[Measurements, Array]:
     """Return the samples and the noise (n,) of their forces."""
+    model = ForceModel(robot)
     if isinstance(given, Identified):
         data, own = measurements_of(robot, given.measurements), given.rms
+        some = data.part(slice(None, None, model.step(len(data))))
     elif isinstance(given, Measurements | Trajectory):
         data = measurements_of(robot, given)
-        model = ForceModel(robot)
         some = data.part(slice(None, None, model.step(len(data))))
         used = None if some.weights is None else some.weights > 0
         left = model.fit(some.q, some.v, some.a, some.tau, used).left
@@ -88,7 +89,9 @@ def _samples(robot: Robot, given: Any, noise: Array | None) -> tuple[Measurement
     else:
         allowed = "results of identify, Measurements or trajectories"
         raise ModelError(describe(f"measured has {given!r:.60}", where=f"{robot.name}: excite", allowed=allowed))
-    size = np.sqrt(np.mean(data.tau**2, axis=0))
+    # Forces of all parameters, which may add up to nothing: the measured ones are zero in a free fall.
+    parts = np.abs(robot.regressor(some.q, some.v, some.a)[..., base.columns] * base.values).sum(axis=-1)
+    size = np.sqrt(np.mean(parts**2 + some.tau**2, axis=0))
     least = LEAST_NOISE * np.maximum(size, 1e-3 * max(float(size.max(initial=0.0)), 1e-9))
     return data, np.maximum(own, least) if noise is None else noise
 

@@ -67,7 +67,12 @@ def plot(
         axes.tick_params(labelbottom=True)
     what = f"{len(data)} samples, parameters: {how}" + ("" if unseen is None else f"; {len(unseen[0])} held out")
     figure.suptitle(label_of_title(f"{robot.name}: measured and predicted forces\n{what}"))
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(
+        *panels[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=3 if columns == 1 else 5,
+        frameon=False,
+    )
     return saved(figure, path)
 
 

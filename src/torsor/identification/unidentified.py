@@ -22,6 +22,7 @@ KINDS = {
     "given": "They were taken as known",
 }
 ROUNDING = 1e-9  # of the largest factor of a combination
+CERTAIN = 3.0  # deviations from zero, from which on a value tells the likely size of others of its kind
 HALF_INTERVAL = 1.96  # standard deviations to each end of a 95 % interval
 _UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}
 _TURNING = {"rotor_inertia": "kg m²", "coulomb": "N m", "viscous": "N m s"}
@@ -51,8 +52,8 @@ def unidentified(found: Any) -> tuple[Unidentified, ...]:
     base, names = found.base, found.prior.parameter_names
     representative = {int(column): k for k, column in enumerate(base.columns)}
     own_names = tuple(names[k] for k in base.columns)
-    shown = np.array([name not in found.undetermined for name in found.names])
-    sizes = sizes_of(own_names, np.maximum(np.abs(base.values), np.where(shown, np.abs(found.values), 0.0)))
+    certain = np.where(np.abs(found.values) > CERTAIN * found.deviations, np.abs(found.values), 0.0)
+    sizes = sizes_of(own_names, np.maximum(np.abs(base.values), certain))
     rows = []
     for p, name in enumerate(names):
         parts = np.abs(base.matrix[:, p])

@@ -1,6 +1,7 @@
 """The report of an identification: one HTML file that opens offline. Every name in it is escaped."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,18 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
     if found.parameters is not None:
         parts += ["<h2>The identified robot</h2>", _masses(found)]
     parts += ["<h2>Log and settings</h2>", _notes(found), _settings(found)]
-    parts += ["<h2>In motion</h2>", page(found, title=name)._repr_html_()]
+    parts += ["<h2>In motion</h2>", page(_first_run(found), title=name)._repr_html_()]
     return write(Path(path), name, parts)
+
+
+def _first_run(found: Identified) -> Identified:
+    """Return the identification with the first run of its measurements: times of several logs may go back."""
+    times = found.measurements.times
+    ends = np.empty(0) if times is None else np.flatnonzero(np.diff(times) <= 0)
+    if not ends.size:
+        return found
+    first = slice(0, int(ends[0]) + 1)
+    return replace(found, measurements=found.measurements.part(first), predicted=found.predicted[first])
 
 
 def _lead(found: Identified, validated: Identified | None) -> str:
@@ -72,7 +83,8 @@ def _lead(found: Identified, validated: Identified | None) -> str:
 
 def _duration(found: Identified) -> str:
     times = found.measurements.times
-    return "" if times is None or len(times) < 2 else f" over {abs(float(times[-1] - times[0])):.3g} s"
+    steps = np.empty(0) if times is None else np.diff(times)
+    return f" over {float(steps[steps > 0].sum()):.3g} s" if steps.size else ""
 
 
 def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
