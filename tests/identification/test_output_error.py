@@ -29,7 +29,7 @@ def test_derivatives_of_windows_are_those_of_finite_differences() -> None:
     found = torsor.identify(ROBOT, (*MOTION, TAU))
     at = 20 * np.arange(3)[:, None] + np.arange(21)
     problem = _Problem(ROBOT, found, MOTION[0][at], TAU[at], 1e-3)
-    states, beta, noise = problem.first_states(), found.values, np.ones(2)
+    states, beta = problem.first_states(), found.values
     x, D = states, np.zeros((3, 4, 4 + len(beta)))
     D[:, :, :4] = np.eye(4)
     d = 0.1 * np.ones(len(beta))
@@ -45,7 +45,7 @@ def test_derivatives_of_windows_are_those_of_finite_differences() -> None:
     for k in range(len(beta)):
         change = h * np.eye(len(beta))[k]
         np.testing.assert_allclose(exact[..., 4 + k], (end(x, d + change) - end(x, d - change)) / (2 * h), atol=1e-8)
-    assert problem.linearised(states, beta, noise).R.shape == (3, 16, 16)
+    assert problem.rows(states, beta).shape == (3, 21, 2, 16)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from torsor.checks import frozen_array, instance_of, whole_number
 from torsor.compiler import AnyKernel, compile
 from torsor.errors import ModelError, describe
 from torsor.identification.differentiation import uniform_step
-from torsor.identification.estimated_dynamics import symbolic_forces
+from torsor.identification.estimated_dynamics import EstimatedDynamics, symbolic_forces
 from torsor.identification.result import Identified
 from torsor.robot.robot import Robot
 
@@ -72,26 +72,26 @@ def output_error(
     at = window * np.arange(count)[:, None] + np.arange(window + 1)
     problem = _Problem(_smooth(robot, measured, step), start, measured[at], forces[at], step)
     states, beta = problem.first_states(), start.values.copy()
-    noise = np.ones(robot.nv)
-    found = problem.linearised(states, beta, noise)
+    rows = problem.rows(states, beta)
     for _ in range(whole_number(iterations, where, "iterations")):
-        noise = np.maximum(noise * found.rms, 1e-12)
-        found = problem.linearised(states, beta, noise)
+        noise = _noise(rows)
+        found = _Linear.of(rows, noise)
         d_beta, d_states = found.step()
         for _ in range(HALVINGS):
-            trial = problem.linearised(states + d_states, beta + d_beta, noise)
+            trial_rows = problem.rows(states + d_states, beta + d_beta)
+            trial = _Linear.of(trial_rows, noise)
             if trial.cost < found.cost:
                 break
             d_beta, d_states = d_beta / 2, d_states / 2
         else:
             break
-        states, beta, found = states + d_states, beta + d_beta, trial
+        states, beta, rows, found = states + d_states, beta + d_beta, trial_rows, trial
         if (np.abs(d_beta) <= CONVERGED * np.sqrt(np.diagonal(found.covariance()))).all():
             break
     if not np.isfinite(found.cost):
         fix = "start closer to the robot, or take shorter windows"
         raise ModelError(describe("the simulated motion diverges", where=where, fix=fix))
-    settings = {**start.settings, "estimator": "output error", "window": window, "encoder_noise": noise * found.rms}
+    settings = {**start.settings, "estimator": "output error", "window": window, "encoder_noise": _noise(rows)}
     made = replace(start, values=beta, covariance=found.covariance(), parameters=None, settings=settings, lag=0)
     data = start.measurements
     return replace(made, predicted=made.predict(data.q, data.v, data.a), held_out=None).checked()
@@ -103,7 +103,15 @@ class _Linear:
 
     R: Array
     n: int
-    rms: Array
+
+    @classmethod
+    def of(cls, rows: Array, noise: Array) -> "_Linear":
+        """Return the rows (W, K + 1, n, 2 n + b + 1) of all windows over the noise (n,), reduced by QR."""
+        windows, count, n, width = rows.shape
+        if not np.isfinite(rows).all():
+            return cls(np.full((windows, width, width), np.inf), n)
+        flat = (rows / noise[:, None]).reshape(windows, count * n, width)
+        return cls(np.asarray(np.linalg.qr(flat, mode="r")), n)
 
     @property
     def cost(self) -> float:
@@ -152,28 +160,31 @@ class _Problem:
         return np.concatenate([place[0], place[1]], axis=-1)
 
     @cached_property
+    def _dynamics(self) -> EstimatedDynamics:
+        return EstimatedDynamics(self.robot, self.start.base.columns.tolist())
+
+    @cached_property
     def _kernel(self) -> AnyKernel:
-        """Forces of inverse dynamics (n,), M (n, n), and their derivatives by q and v, of (q, v, a, beta - given)."""
+        """Derivatives (n, n) of the forces of inverse dynamics by q and v, of (q, v, a, beta - given)."""
         n, b = self.robot.nv, len(self.start.base)
         inputs, tau = symbolic_forces(self.robot, self.start.base.columns.tolist())
-        q, v, a, _ = inputs
-        found = ca.cse([tau, *(ca.jacobian(tau, each) for each in (a, q, v))])
+        found = ca.cse([ca.jacobian(tau, each) for each in inputs[:2]])
         function = ca.Function("output_error", inputs, [ca.densify(each) for each in found])
-        return compile(function, inputs=[(n,), (n,), (n,), (b,)], outputs=[(n,), (n, n), (n, n), (n, n)])
+        return compile(function, inputs=[(n,), (n,), (n,), (b,)], outputs=[(n, n), (n, n)])
 
     def _rates(self, x: Array, D: Array, tau: Array, d: Array) -> tuple[Array, Array]:
         """Return x' (W, 2 n) and its derivatives (W, 2 n, 2 n + b), for those of x, D."""
         n = self.robot.nv
         q, v = x[:, :n], x[:, n:]
-        bias, M, _, _ = self._kernel(q, v, np.zeros_like(v), d)
+        bias, M = self._dynamics.terms(q, v, d)
         a = np.linalg.solve(M, (tau - bias)[..., None])[..., 0]
-        _, _, tau_q, tau_v = self._kernel(q, v, a, d)
+        tau_q, tau_v = self._kernel(q, v, a, d)
         change = -(tau_q @ D[:, :n] + tau_v @ D[:, n:])
         change[..., 2 * n :] -= self.robot.regressor(q, v, a)[..., self.start.base.columns]
         return np.concatenate([v, a], axis=1), np.concatenate([D[:, n:], np.linalg.solve(M, change)], axis=1)
 
-    def linearised(self, states: Array, beta: Array, noise: Array) -> _Linear:
-        """Return the residuals of all windows over the noise (n,), and their derivatives, reduced by QR."""
+    def rows(self, states: Array, beta: Array) -> Array:
+        """Return derivatives by [x0, beta] and residuals of all windows (W, K + 1, n, 2 n + b + 1)."""
         n, b = self.robot.nv, len(beta)
         windows, count = self.q.shape[0], self.q.shape[1]
         x, D = states, np.zeros((windows, 2 * n, 2 * n + b))
@@ -182,15 +193,11 @@ class _Problem:
         rows = np.empty((windows, count, n, 2 * n + b + 1))
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(count):
-                rows[:, k, :, :-1] = D[:, :n] / noise[:, None]
-                rows[:, k, :, -1] = (self.q[:, k] - x[:, :n]) / noise
+                rows[:, k, :, :-1] = D[:, :n]
+                rows[:, k, :, -1] = self.q[:, k] - x[:, :n]
                 if k + 1 < count:
                     x, D = self._stepped(x, D, self.tau[:, k], self.tau[:, k + 1], d)
-        rms = np.sqrt(np.mean(rows[..., -1] ** 2, axis=(0, 1)) * count * n / max(count * n - 2 * n, 1))
-        if not np.isfinite(rows).all():
-            return _Linear(np.full((windows, 2 * n + b + 1, 2 * n + b + 1), np.inf), n, rms)
-        flat = rows.reshape(windows, count * n, -1)
-        return _Linear(np.asarray(np.linalg.qr(flat, mode="r")), n, rms)
+        return rows
 
     def _stepped(self, x: Array, D: Array, before: Array, after: Array, d: Array) -> tuple[Array, Array]:
         """Return state and derivatives after a step of the Runge-Kutta method, with forces (W, n) at both ends."""
@@ -201,6 +208,12 @@ class _Problem:
             rate, slope = self._rates(x + part * self.h * rate, D + part * self.h * slope, tau, d)
             total, slopes = total + weight / 6 * rate, slopes + weight / 6 * slope
         return x + self.h * total, D + self.h * slopes
+
+
+def _noise(rows: Array) -> Array:
+    """Return the noise (n,) of the residuals in rows of ``_Problem.rows``, from which each window fits its state."""
+    count = rows.shape[1]
+    return np.maximum(np.sqrt(np.mean(rows[..., -1] ** 2, axis=(0, 1)) * count / max(count - 2, 1)), 1e-12)
 
 
 def _smooth(robot: Robot, q: Array, step: float) -> Robot:
