@@ -25,8 +25,10 @@ from torsor.arrays import Array
 from torsor.checks import frozen_array, instance_of, whole_number
 from torsor.compiler import AnyKernel, compile
 from torsor.errors import ModelError, describe
+from torsor.identification.covariance import root_of
 from torsor.identification.differentiation import uniform_step
 from torsor.identification.estimated_dynamics import EstimatedDynamics, symbolic_forces
+from torsor.identification.physical import Estimate, Prior, nearest_physical
 from torsor.identification.result import Identified
 from torsor.robot.robot import Robot
 
@@ -34,6 +36,7 @@ SMOOTH = 0.01  # of the top speed: the width of sign(v) in Coulomb friction, whi
 CONVERGED = 1e-3  # standard deviations by which the last step moves a parameter
 STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))  # instants and weights (in sixths) of the Runge-Kutta method
 HALVINGS = 8
+FAR = 1e3  # rad or m, of a simulated window that diverges
 
 
 def output_error(
@@ -42,9 +45,10 @@ def output_error(
     """Return the estimate ``start`` improved by output error, from positions q (T, nv) and forces tau (T, nv).
 
     ``t`` (T,) are equally spaced times in s, ``window`` is the number of steps of each simulated window. Positions are
-    those of the encoders, not filtered. ``start``, from ``identify``, has the robot and the first values; it must be
-    close enough that its windows follow the measured motion. Coulomb friction is tanh(v / 1 % of the top speed) where
-    the robot has none that is smooth. Standard deviations take the windows as independent.
+    those of the encoders, not filtered. ``start``, from ``identify``, has the robot and the first values; where its
+    windows do not follow the measured motion, the nearest physically consistent values are the first ones. Coulomb
+    friction is tanh(v / 1 % of the top speed) where the robot has none that is smooth. Standard deviations take the
+    windows as independent.
 
     Example:
         >>> robot = torsor.library.planar_chain(1).with_friction("joint1", viscous=0.2)
@@ -73,6 +77,12 @@ def output_error(
     problem = _Problem(_smooth(robot, measured, step), start, measured[at], forces[at], step)
     states, beta = problem.first_states(), start.values.copy()
     rows = problem.rows(states, beta)
+    if not _follows(rows):
+        beta = _bodies(start)
+        rows = problem.rows(states, beta)
+    if not _follows(rows):
+        fix = "start closer to the robot, or take shorter windows"
+        raise ModelError(describe("the simulated motion diverges", where=where, fix=fix))
     for _ in range(whole_number(iterations, where, "iterations")):
         noise = _noise(rows)
         found = _Linear.of(rows, noise)
@@ -88,9 +98,6 @@ def output_error(
         states, beta, rows, found = states + d_states, beta + d_beta, trial_rows, trial
         if (np.abs(d_beta) <= CONVERGED * np.sqrt(np.diagonal(found.covariance()))).all():
             break
-    if not np.isfinite(found.cost):
-        fix = "start closer to the robot, or take shorter windows"
-        raise ModelError(describe("the simulated motion diverges", where=where, fix=fix))
     settings = {**start.settings, "estimator": "output error", "window": window, "encoder_noise": _noise(rows)}
     made = replace(start, values=beta, covariance=found.covariance(), parameters=None, settings=settings, lag=0)
     data = start.measurements
@@ -108,7 +115,7 @@ class _Linear:
     def of(cls, rows: Array, noise: Array) -> "_Linear":
         """Return the rows (W, K + 1, n, 2 n + b + 1) of all windows over the noise (n,), reduced by QR."""
         windows, count, n, width = rows.shape
-        if not np.isfinite(rows).all():
+        if not _follows(rows):
             return cls(np.full((windows, width, width), np.inf), n)
         flat = (rows / noise[:, None]).reshape(windows, count * n, width)
         return cls(np.asarray(np.linalg.qr(flat, mode="r")), n)
@@ -208,6 +215,19 @@ class _Problem:
             rate, slope = self._rates(x + part * self.h * rate, D + part * self.h * slope, tau, d)
             total, slopes = total + weight / 6 * rate, slopes + weight / 6 * slope
         return x + self.h * total, D + self.h * slopes
+
+
+def _follows(rows: Array) -> bool:
+    """Return whether simulated windows stay near the measured positions."""
+    return bool(np.isfinite(rows).all()) and float(np.abs(rows[..., -1]).max(initial=0.0)) < FAR
+
+
+def _bodies(start: Identified) -> Array:
+    """Return the base parameters (b,) of bodies that are nearest to an estimate, whose mass matrix may be no such."""
+    robot, base = start.prior, start.base
+    given = Prior(robot.parameters(), base.columns, base.unknown, len(robot.links))
+    near = Estimate(base.matrix, start.values, root_of(start.covariance))
+    return np.asarray(base.matrix @ nearest_physical(near, given, start.settings["regularisation"], robot.name, None))
 
 
 def _noise(rows: Array) -> Array:
