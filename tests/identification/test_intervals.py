@@ -66,7 +66,7 @@ def test_deviations_for_noise_of_both_joints_are_those_of_its_covariance() -> No
     exact = back @ np.einsum("tjb,jk,tkc->bc", Z, CROSSED, Z, optimize=True) @ back
     np.testing.assert_allclose(found.deviations, np.sqrt(np.diagonal(exact)), rtol=0.06)
     white = np.sqrt(np.diagonal(back)) * TORQUE  # as if the joints had noise of their own
-    assert np.abs(white / np.sqrt(np.diagonal(exact)) - 1).max() > 0.2
+    assert np.abs(white / np.sqrt(np.diagonal(exact)) - 1).max() > 0.1
 
 
 @pytest.mark.slow

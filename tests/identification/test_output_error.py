@@ -68,7 +68,7 @@ def test_bias_by_noise_of_encoders_falls_far_below_that_of_least_squares(every: 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_arms_of_six_and_seven_joints_with_friction_lose_the_bias_by_noise(name: str) -> None:
-    """Predicted forces of the motion without noise; least squares of a Panda have no positive mass matrix to simulate."""
+    """Of predicted forces. Least squares of a Panda have mass matrices that are not positive definite."""
     arm = getattr(torsor.library, name)()
     for joint, size in zip(arm.joints, (8, 8, 5, 2, 2, 1, 1), strict=False):
         arm = arm.with_friction(joint.name, coulomb=0.3 * size, viscous=0.5 * size, smooth=0.05)
