@@ -52,6 +52,34 @@ def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_200_repeats
     assert np.mean(inside, axis=0).min() > 0.88  # of the 200 of each parameter
 
 
+CROSSED = np.array([[1.0, 0.7], [0.7, 1.0]]) * TORQUE**2  # covariance of the noise of both joints
+
+
+def test_deviations_for_noise_of_both_joints_are_those_of_its_covariance() -> None:
+    """Least squares with white noise of covariance C in each sample has B^-1 (sum of Z^T C Z) B^-1 (Zellner 1962)."""
+    rng, few = np.random.default_rng(5), slice(0, None, 4)
+    motion, tau = [each[few] for each in MOTION], TAU[few]
+    found = torsor.identify(ROBOT, (*motion, tau + rng.multivariate_normal([0, 0], CROSSED, size=len(tau))))
+    counted = found.measurements.weights > 0
+    Z = ROBOT.regressor(*motion)[..., found.base.columns] * counted[..., None]
+    back = np.linalg.inv(np.einsum("tjb,tjc->bc", Z, Z))
+    exact = back @ np.einsum("tjb,jk,tkc->bc", Z, CROSSED, Z, optimize=True) @ back
+    np.testing.assert_allclose(found.deviations, np.sqrt(np.diagonal(exact)), rtol=0.06)
+    white = np.sqrt(np.diagonal(back)) * TORQUE  # as if the joints had noise of their own
+    assert np.abs(white / np.sqrt(np.diagonal(exact)) - 1).max() > 0.1
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth_for_noise_of_both_joints() -> None:
+    rng, few, inside = np.random.default_rng(5), slice(0, None, 4), []
+    motion, tau = [each[few] for each in MOTION], TAU[few]
+    for _ in range(200):
+        found = torsor.identify(ROBOT, (*motion, tau + rng.multivariate_normal([0, 0], CROSSED, size=len(tau))))
+        inside.append(np.abs(found.values - TRUE) < 1.96 * found.deviations)
+    assert 0.93 <= np.mean(inside) <= 0.97
+    assert np.mean(inside, axis=0).min() > 0.9
+
+
 def test_white_noise_is_recognised_and_coloured_noise_is_too() -> None:
     rng = np.random.default_rng(0)
     assert torsor.identify(ROBOT, measured(rng, 0.0, 10.0)).lag == 0
@@ -100,7 +128,7 @@ def test_outliers_hardly_move_robust_estimates(robust: str) -> None:
     assert (found.deviations < 0.5 * plain.deviations).all()
 
 
-SEEDS = [pytest.param(2, id="2 seeds"), pytest.param(6, id="6 seeds", marks=pytest.mark.slow)]
+SEEDS = [pytest.param(1, id="1 seed"), pytest.param(6, id="6 seeds", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
@@ -117,7 +145,7 @@ def test_instruments_remove_the_bias_of_noise_in_the_motion(given: Any, seeds: i
             found = torsor.identify(ROBOT, data, instruments=instruments)
             errors.append(found.values - TRUE)
         biases.append(np.linalg.norm(np.mean(errors, axis=0)[:2]))  # of the inertias of both links
-    assert biases[1] < (0.1 if seeds > 2 else 0.25) * biases[0]
+    assert biases[1] < (0.1 if seeds > 1 else 0.25) * biases[0]
     assert np.abs(errors[0] / found.deviations).max() < 5
 
 

@@ -10,6 +10,8 @@ import torsor
 from identification.made_logs import noisy, truth
 from torsor.identification import LogMap, Measurements, differentiate
 from torsor.identification.logs.cutoffs import choose
+from torsor.identification.logs.delays import estimate
+from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.logs.log import of_arrays
 from torsor.identification.logs.preparing import prepare
 from torsor.identification.logs.sampling import sampling_of
@@ -134,6 +136,22 @@ def test_a_delay_of_the_forces_is_estimated_and_corrected(delay):
     inside = (given.samples.times > 0.5) & (given.samples.times < 7.5)
     rest = given.samples.tau[inside] - at(given.samples.times[inside], "tau")
     assert np.sqrt(np.mean(rest**2, axis=0)).max() < 0.05 * np.abs(tau).max()
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_delay_covers_it():
+    """200 repeats, encoders of 1e-5 rad: noise that the filters leave is correlated in time."""
+    robot, delay, inside = ARM.with_friction(coulomb=0.5, viscous=0.5), 0.0023, []
+    model, late = ForceModel(robot), truth(robot, rate=5000.0)
+    kept = slice(20 * 10, None, 20)
+    t, q = late.t[kept], late.q[kept]
+    exact = np.stack([np.interp(t - delay, late.t, x) for x in robot.inverse_dynamics(*late[1:4]).T], axis=1)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        motion = differentiate(t, q + 1e-5 * rng.normal(size=q.shape), 8.0)
+        found = estimate(model, motion, exact + 0.02 * exact.std(axis=0) * rng.normal(size=q.shape), t)
+        inside.append(abs(found.value - delay) < 1.96 * found.deviation)
+    assert 0.9 <= np.mean(inside) <= 0.98
 
 
 def test_forces_at_saturation_have_no_weight():

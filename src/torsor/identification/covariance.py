@@ -112,6 +112,18 @@ def meat(scores: Array, parts: list[slice], lag: int) -> Array:
     return np.asarray(root @ root.T)
 
 
+def root_of(covariance: Array) -> Array:
+    """Return R (b, b) with R^T R = covariance^-1.
+
+    Example:
+        >>> R = root_of(np.array([[4.0, 1.0], [1.0, 1.0]]))
+        >>> bool(np.allclose(R.T @ R @ [[4.0, 1.0], [1.0, 1.0]], np.eye(2)))
+        True
+    """
+    size = np.sqrt(np.diagonal(covariance))
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance / np.outer(size, size))) / size)
+
+
 def free_part(count: int, lag: int, unknowns: int) -> float:
     """Return which part of the variance a fit leaves in ``count`` residuals that are correlated up to a ``lag``.
 

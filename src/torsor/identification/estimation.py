@@ -6,7 +6,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-from torsor.identification.covariance import between, correlation_time, free_part, meat
+from torsor.identification.covariance import between, correlation_time, free_part, meat, root_of
 from torsor.identification.least_squares import Fit, fit
 from torsor.identification.robust import INFLUENCES, Influence, scale_of
 
@@ -153,7 +153,4 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
     back = np.linalg.inv(B)
     covariance = back @ S @ back.T
     covariance = (covariance + covariance.T) / 2
-    # root^T root is the inverse of the covariance.
-    size = np.sqrt(np.diagonal(covariance))
-    root = np.linalg.inv(np.linalg.cholesky(covariance / np.outer(size, size))) / size
-    return replace(found, covariance=covariance, root=root, lag=lag)
+    return replace(found, covariance=covariance, root=root_of(covariance), lag=lag)

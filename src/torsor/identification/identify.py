@@ -12,6 +12,7 @@ from torsor.checks import number, one_of, positive
 from torsor.errors import ModelError, describe
 from torsor.identification.choice import CRITERIA
 from torsor.identification.closed_robot import bodies_of, measured_robot
+from torsor.identification.covariance import root_of
 from torsor.identification.drives import Drives
 from torsor.identification.estimation import Method, estimate
 from torsor.identification.extension import Wanted, extended
@@ -191,11 +192,7 @@ def _estimate(found: Fit, M: Array, tau: Array) -> Estimate:
     """Return the base parameters of a fit as an estimate of physical parameters; other unknowns are free."""
     b = len(M)
     size = np.sqrt(np.mean(tau**2, axis=0))
-    root = found.root
-    if len(found.values) > b:
-        deviations = np.sqrt(np.diagonal(found.covariance)[:b])
-        own = found.covariance[:b, :b] / np.outer(deviations, deviations)
-        root = np.linalg.inv(np.linalg.cholesky(own)) / deviations
+    root = root_of(found.covariance[:b, :b]) if len(found.values) > b else found.root
     return Estimate(
         M, found.values[:b], root * float(np.min(found.noise / np.maximum(found.noise, LEAST_NOISE * size)))
     )

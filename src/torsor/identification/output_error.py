@@ -26,8 +26,10 @@ from torsor.checks import frozen_array, instance_of, whole_number
 from torsor.compiler import AnyKernel, compile
 from torsor.errors import ModelError, describe
 from torsor.identification.closed_robot import ClosedRobot
+from torsor.identification.covariance import root_of
 from torsor.identification.differentiation import uniform_step
-from torsor.identification.estimated_dynamics import symbolic_forces
+from torsor.identification.estimated_dynamics import EstimatedDynamics, symbolic_forces
+from torsor.identification.physical import Estimate, Prior, nearest_physical
 from torsor.identification.result import Identified
 from torsor.robot.robot import Robot
 
@@ -35,6 +37,7 @@ SMOOTH = 0.01  # of the top speed: the width of sign(v) in Coulomb friction, whi
 CONVERGED = 1e-3  # standard deviations by which the last step moves a parameter
 STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))  # instants and weights (in sixths) of the Runge-Kutta method
 HALVINGS = 8
+FAR = 1e3  # rad or m, of a simulated window that diverges
 
 
 def output_error(
@@ -43,9 +46,10 @@ def output_error(
     """Return the estimate ``start`` improved by output error, from positions q (T, nv) and forces tau (T, nv).
 
     ``t`` (T,) are equally spaced times in s, ``window`` is the number of steps of each simulated window. Positions are
-    those of the encoders, not filtered. ``start``, from ``identify``, has the robot and the first values; it must be
-    close enough that its windows follow the measured motion. Coulomb friction is tanh(v / 1 % of the top speed) where
-    the robot has none that is smooth. Standard deviations take the windows as independent.
+    those of the encoders, not filtered. ``start``, from ``identify``, has the robot and the first values; where its
+    windows do not follow the measured motion, the nearest physically consistent values are the first ones. Coulomb
+    friction is tanh(v / 1 % of the top speed) where the robot has none that is smooth. Standard deviations take the
+    windows as independent.
 
     Example:
         >>> robot = torsor.library.planar_chain(1).with_friction("joint1", viscous=0.2)
@@ -74,26 +78,29 @@ def output_error(
     at = window * np.arange(count)[:, None] + np.arange(window + 1)
     problem = _Problem(_smooth(robot, measured, step), start, measured[at], forces[at], step)
     states, beta = problem.first_states(), start.values.copy()
-    noise = np.ones(robot.nv)
-    found = problem.linearised(states, beta, noise)
+    rows = problem.rows(states, beta)
+    if not _follows(rows):
+        beta = _bodies(start)
+        rows = problem.rows(states, beta)
+    if not _follows(rows):
+        fix = "start closer to the robot, or take shorter windows"
+        raise ModelError(describe("the simulated motion diverges", where=where, fix=fix))
     for _ in range(whole_number(iterations, where, "iterations")):
-        noise = np.maximum(noise * found.rms, 1e-12)
-        found = problem.linearised(states, beta, noise)
+        noise = _noise(rows)
+        found = _Linear.of(rows, noise)
         d_beta, d_states = found.step()
         for _ in range(HALVINGS):
-            trial = problem.linearised(states + d_states, beta + d_beta, noise)
+            trial_rows = problem.rows(states + d_states, beta + d_beta)
+            trial = _Linear.of(trial_rows, noise)
             if trial.cost < found.cost:
                 break
             d_beta, d_states = d_beta / 2, d_states / 2
         else:
             break
-        states, beta, found = states + d_states, beta + d_beta, trial
+        states, beta, rows, found = states + d_states, beta + d_beta, trial_rows, trial
         if (np.abs(d_beta) <= CONVERGED * np.sqrt(np.diagonal(found.covariance()))).all():
             break
-    if not np.isfinite(found.cost):
-        fix = "start closer to the robot, or take shorter windows"
-        raise ModelError(describe("the simulated motion diverges", where=where, fix=fix))
-    settings = {**start.settings, "estimator": "output error", "window": window, "encoder_noise": noise * found.rms}
+    settings = {**start.settings, "estimator": "output error", "window": window, "encoder_noise": _noise(rows)}
     made = replace(start, values=beta, covariance=found.covariance(), parameters=None, settings=settings, lag=0)
     data = start.measurements
     return replace(made, predicted=made.predict(data.q, data.v, data.a), held_out=None).checked()
@@ -105,7 +112,15 @@ class _Linear:
 
     R: Array
     n: int
-    rms: Array
+
+    @classmethod
+    def of(cls, rows: Array, noise: Array) -> "_Linear":
+        """Return the rows (W, K + 1, n, 2 n + b + 1) of all windows over the noise (n,), reduced by QR."""
+        windows, count, n, width = rows.shape
+        if not _follows(rows):
+            return cls(np.full((windows, width, width), np.inf), n)
+        flat = (rows / noise[:, None]).reshape(windows, count * n, width)
+        return cls(np.asarray(np.linalg.qr(flat, mode="r")), n)
 
     @property
     def cost(self) -> float:
@@ -154,28 +169,31 @@ class _Problem:
         return np.concatenate([place[0], place[1]], axis=-1)
 
     @cached_property
+    def _dynamics(self) -> EstimatedDynamics:
+        return EstimatedDynamics(self.robot, self.start.base.columns.tolist())
+
+    @cached_property
     def _kernel(self) -> AnyKernel:
-        """Forces of inverse dynamics (n,), M (n, n), and their derivatives by q and v, of (q, v, a, beta - given)."""
+        """Derivatives (n, n) of the forces of inverse dynamics by q and v, of (q, v, a, beta - given)."""
         n, b = self.robot.nv, len(self.start.base)
         inputs, tau = symbolic_forces(self.robot, self.start.base.columns.tolist())
-        q, v, a, _ = inputs
-        found = ca.cse([tau, *(ca.jacobian(tau, each) for each in (a, q, v))])
+        found = ca.cse([ca.jacobian(tau, each) for each in inputs[:2]])
         function = ca.Function("output_error", inputs, [ca.densify(each) for each in found])
-        return compile(function, inputs=[(n,), (n,), (n,), (b,)], outputs=[(n,), (n, n), (n, n), (n, n)])
+        return compile(function, inputs=[(n,), (n,), (n,), (b,)], outputs=[(n, n), (n, n)])
 
     def _rates(self, x: Array, D: Array, tau: Array, d: Array) -> tuple[Array, Array]:
         """Return x' (W, 2 n) and its derivatives (W, 2 n, 2 n + b), for those of x, D."""
         n = self.robot.nv
         q, v = x[:, :n], x[:, n:]
-        bias, M, _, _ = self._kernel(q, v, np.zeros_like(v), d)
+        bias, M = self._dynamics.terms(q, v, d)
         a = np.linalg.solve(M, (tau - bias)[..., None])[..., 0]
-        _, _, tau_q, tau_v = self._kernel(q, v, a, d)
+        tau_q, tau_v = self._kernel(q, v, a, d)
         change = -(tau_q @ D[:, :n] + tau_v @ D[:, n:])
         change[..., 2 * n :] -= self.robot.regressor(q, v, a)[..., self.start.base.columns]
         return np.concatenate([v, a], axis=1), np.concatenate([D[:, n:], np.linalg.solve(M, change)], axis=1)
 
-    def linearised(self, states: Array, beta: Array, noise: Array) -> _Linear:
-        """Return the residuals of all windows over the noise (n,), and their derivatives, reduced by QR."""
+    def rows(self, states: Array, beta: Array) -> Array:
+        """Return derivatives by [x0, beta] and residuals of all windows (W, K + 1, n, 2 n + b + 1)."""
         n, b = self.robot.nv, len(beta)
         windows, count = self.q.shape[0], self.q.shape[1]
         x, D = states, np.zeros((windows, 2 * n, 2 * n + b))
@@ -184,15 +202,11 @@ class _Problem:
         rows = np.empty((windows, count, n, 2 * n + b + 1))
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(count):
-                rows[:, k, :, :-1] = D[:, :n] / noise[:, None]
-                rows[:, k, :, -1] = (self.q[:, k] - x[:, :n]) / noise
+                rows[:, k, :, :-1] = D[:, :n]
+                rows[:, k, :, -1] = self.q[:, k] - x[:, :n]
                 if k + 1 < count:
                     x, D = self._stepped(x, D, self.tau[:, k], self.tau[:, k + 1], d)
-        rms = np.sqrt(np.mean(rows[..., -1] ** 2, axis=(0, 1)) * count * n / max(count * n - 2 * n, 1))
-        if not np.isfinite(rows).all():
-            return _Linear(np.full((windows, 2 * n + b + 1, 2 * n + b + 1), np.inf), n, rms)
-        flat = rows.reshape(windows, count * n, -1)
-        return _Linear(np.asarray(np.linalg.qr(flat, mode="r")), n, rms)
+        return rows
 
     def _stepped(self, x: Array, D: Array, before: Array, after: Array, d: Array) -> tuple[Array, Array]:
         """Return state and derivatives after a step of the Runge-Kutta method, with forces (W, n) at both ends."""
@@ -203,6 +217,25 @@ class _Problem:
             rate, slope = self._rates(x + part * self.h * rate, D + part * self.h * slope, tau, d)
             total, slopes = total + weight / 6 * rate, slopes + weight / 6 * slope
         return x + self.h * total, D + self.h * slopes
+
+
+def _follows(rows: Array) -> bool:
+    """Return whether simulated windows stay near the measured positions."""
+    return bool(np.isfinite(rows).all()) and float(np.abs(rows[..., -1]).max(initial=0.0)) < FAR
+
+
+def _bodies(start: Identified) -> Array:
+    """Return the base parameters (b,) of bodies that are nearest to an estimate, whose mass matrix may be no such."""
+    robot, base = start.prior, start.base
+    given = Prior(robot.parameters(), base.columns, base.unknown, len(robot.links))
+    near = Estimate(base.matrix, start.values, root_of(start.covariance))
+    return np.asarray(base.matrix @ nearest_physical(near, given, start.settings["regularisation"], robot.name, None))
+
+
+def _noise(rows: Array) -> Array:
+    """Return the noise (n,) of the residuals in rows of ``_Problem.rows``, from which each window fits its state."""
+    count = rows.shape[1]
+    return np.maximum(np.sqrt(np.mean(rows[..., -1] ** 2, axis=(0, 1)) * count / max(count - 2, 1)), 1e-12)
 
 
 def _smooth(robot: Robot, q: Array, step: float) -> Robot:
