@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import torsor
-from identification.made_logs import truth
 from torsor.identification import Measurements, output_error
 from torsor.identification.output_error import _Problem
 
@@ -72,16 +71,21 @@ def test_arms_of_six_and_seven_joints_with_friction_lose_the_bias_by_noise(name:
     arm = getattr(torsor.library, name)()
     for joint, size in zip(arm.joints, (8, 8, 5, 2, 2, 1, 1), strict=False):
         arm = arm.with_friction(joint.name, coulomb=0.3 * size, viscous=0.5 * size, smooth=0.05)
-    made, rng = truth(arm, duration=4.0, rate=500.0), np.random.default_rng(0)
-    exact = arm.inverse_dynamics(made.q, made.v, made.a)
-    size = np.sqrt(np.mean(exact**2, axis=0))
-    q, tau = made.q + 5e-4 * rng.normal(size=exact.shape), exact + 0.01 * size * rng.normal(size=exact.shape)
-    data = Measurements.from_positions(made.t, q, tau, 30.0)
+    t, rng = np.arange(2000) * 2e-3, np.random.default_rng(5)
+    low, high = (np.clip(x, -2.0, 2.0) for x in (arm.lower, arm.upper))
+    w = 2 * np.pi * np.array([0.2, 0.5, 0.9, 1.3])[:, None] * rng.uniform(0.8, 1.2, size=(4, arm.nv))
+    angle = w * t[:, None, None] + rng.uniform(0, 6, size=w.shape)
+    far = (high - low) / 2 * np.array([0.4, 0.25, 0.15, 0.1])[:, None]
+    exact = (low + high) / 2 + (far * np.sin(angle)).sum(axis=1), (far * w * np.cos(angle)).sum(axis=1)
+    exact = *exact, -(far * w**2 * np.sin(angle)).sum(axis=1)
+    forces = arm.inverse_dynamics(*exact)
+    size = np.sqrt(np.mean(forces**2, axis=0))
+    q, tau = exact[0] + 3.5e-4 * rng.normal(size=forces.shape), forces + 0.01 * size * rng.normal(size=forces.shape)
+    data = Measurements.from_positions(t, q, tau, 30.0)
     first = torsor.identify(arm, data)
-    estimates = first, torsor.identify(arm, data, instruments="simulation"), output_error(first, made.t, q, tau)
+    estimates = first, torsor.identify(arm, data, instruments="simulation"), output_error(first, t, q, tau)
     squares, instruments, likely = (
-        float((np.sqrt(np.mean((each.predict(made.q, made.v, made.a) - exact) ** 2, axis=0)) / size).max())
-        for each in estimates
+        float((np.sqrt(np.mean((each.predict(*exact) - forces) ** 2, axis=0)) / size).max()) for each in estimates
     )
     assert instruments < 0.4 * squares and likely < 0.4 * squares
 

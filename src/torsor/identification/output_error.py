@@ -235,8 +235,7 @@ def _bodies(start: Identified) -> Array:
 def _noise(rows: Array) -> Array:
     """Return the noise (n,) of the residuals in rows of ``_Problem.rows``, from which each window fits its state."""
     count = rows.shape[1]
-    squares = np.mean(rows[..., -1] ** 2, axis=(0, 1)) * count / max(count - 2, 1)
-    return np.asarray(np.maximum(np.sqrt(squares), 1e-12))
+    return np.asarray(np.maximum(np.sqrt(np.mean(rows[..., -1] ** 2, axis=(0, 1)) * count / max(count - 2, 1)), 1e-12))
 
 
 def _smooth(robot: Robot, q: Array, step: float) -> Robot:
