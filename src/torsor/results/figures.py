@@ -79,10 +79,12 @@ def new_figure(width: float, height: float, tidy: bool = True) -> Any:
         4.0
     """
     try:
-        from torsor.results.shown import ShownFigure
+        from torsor.results.shown import shown_figure
+
+        made = shown_figure()
     except ImportError:
         raise missing("figures need matplotlib", "plot") from None
-    return ShownFigure(figsize=(width, height), layout="constrained" if tidy else None)
+    return made(figsize=(width, height), layout="constrained" if tidy else None)
 
 
 def saved(figure: Any, path: str | Path | None, dpi: int = DPI) -> Any:
