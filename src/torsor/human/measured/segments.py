@@ -115,6 +115,11 @@ def identify_segments(
     What the motion does not show stays at the prior, and standard deviations say so: a walk shows legs and trunk, but
     not how the trunk is divided. Deviations do not know of errors that repeat: skin that moves on bones, joints in
     other places, noise of accelerations, which makes segments with few markers look lighter, their neighbours heavier.
+
+    Example:
+        >>> identify_segments(torsor.library.human())
+        Traceback (most recent call last):
+        torsor.errors.ModelError: segments: gait is <Robot 'human...; allowed: results of measured_gait
     """
     gaits = [
         instance_of(each, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for each in several(gait)

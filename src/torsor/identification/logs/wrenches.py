@@ -65,6 +65,14 @@ def external_of(robot: Robot, q: Array, values: Array, given: LogMap) -> Array:
     """Return wrenches (N, L, 6) as in ``inverse_dynamics``, of columns (N, 6 k) in SI units at positions q (N, nq).
 
     Rows without a number are NaN.
+
+    Example:
+        >>> robot = torsor.library.quadruped()
+        >>> plate = {"force": [8, 9, 10], "moment": [11, 12, 13], "axes": "world", "origin": [0.2, 0.13, 0.0]}
+        >>> given = LogMap({}, wrenches={"fl_foot": plate})
+        >>> weight = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 30.0]])
+        >>> external_of(robot, robot.neutral()[None], weight, given)[0, 3].round(9).tolist()
+        [0.0, 0.0, 0.0, 0.0, 0.0, 30.0]
     """
     whole = np.isfinite(q).all(axis=1) & np.isfinite(values).all(axis=1)
     external = np.full((len(q), len(robot.links), 6), np.nan)
