@@ -153,6 +153,8 @@ def test_a_physical_linkage_has_the_forces_of_the_real_one(tmp_path) -> None:
     assert np.array_equal(again.predict(*unseen.motion), found.predict(*unseen.motion))
     assert again.report() == found.report() and "crank_joint" in found.report()
     assert found.plot(tmp_path / "forces.png") is not None
+    page = found.save_report(tmp_path / "linkage.html").read_text()
+    assert all(f"<td>{name}</td>" in page for name in LINKAGE.link_names)
 
 
 def noisy_log(made: Swing, path, delay: int = 0) -> None:

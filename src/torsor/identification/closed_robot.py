@@ -240,6 +240,16 @@ def notes_of(robot: Robot) -> tuple[str, ...]:
     return (robot.note,) if isinstance(robot, ClosedRobot) else ()
 
 
+def whole(robot: Robot) -> Robot:
+    """Return the robot with all of its links and joints: of the drives of a closed one, the mechanism.
+
+    Example:
+        >>> len(whole(measured_robot(torsor.library.four_bar())).links)
+        3
+    """
+    return robot.mechanism if isinstance(robot, ClosedRobot) else robot
+
+
 def bodies_of(robot: Robot) -> int:
     """Return the number of links that have inertial parameters.
 
@@ -247,4 +257,4 @@ def bodies_of(robot: Robot) -> int:
         >>> bodies_of(measured_robot(torsor.library.four_bar()))
         3
     """
-    return len((robot.mechanism if isinstance(robot, ClosedRobot) else robot).links)
+    return len(whole(robot).links)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.identification.closed_robot import ClosedRobot, whole
 from torsor.identification.criteria import sizes_of
 from torsor.mechanism.units import force_units
 from torsor.robot.robot import Robot
@@ -61,7 +62,7 @@ def unidentified(found: Any) -> tuple[Unidentified, ...]:
         if not base.unknown[p]:
             rows.append(Unidentified(name, "given", "it is the value of the given robot, which was not to be changed"))
         elif p in representative:
-            weak = _weak(found, representative[p], sizes, unit_of(found.prior, name))
+            weak = _weak(found, representative[p], sizes, unit_of(whole(found.prior), name))
             rows += [] if weak is None else [weak]
         elif within:
             text = f"no motion tells it from others: it is part of the combinations of {', '.join(within)}"
@@ -81,7 +82,8 @@ def _weak(found: Any, k: int, sizes: Array, unit: str) -> Unidentified | None:
     ends = f"95 % interval {_interval(value, deviation)} {unit}"
     if deviation > sizes[k]:
         text = f"its deviation, {deviation:.2g} {unit}, exceeds its likely size, {sizes[k]:.2g} {unit} ({ends}): "
-        return Unidentified(name, "not shown", f"{text}torsor excite finds a motion that shows it")
+        hint = "another motion may show it" if isinstance(found.prior, ClosedRobot) else "torsor excite finds a motion"
+        return Unidentified(name, "not shown", text + hint)
     return Unidentified(name, "below noise", f"zero, or too small for the noise of the forces ({ends})")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from torsor.checks import instance_of
 from torsor.errors import printable
 from torsor.identification import Identified
+from torsor.identification.closed_robot import whole
 from torsor.identification.result import UNDETERMINED, UNEXPLAINED
 from torsor.identification.tables import percent_text, short
 from torsor.identification.unidentified import HALF_INTERVAL, KINDS, unit_of
@@ -146,7 +147,7 @@ def _parameters(found: Identified) -> str:
     for name, column, given, value, deviation, (low, high) in zip(*columns, strict=True):
         weak = name in found.undetermined
         percent = f"{percent_text(100 * deviation / abs(value))} %" if value else ""
-        cells = [_text(name), unit_of(found.prior, names[column]), short(given), short(value)]
+        cells = [_text(name), unit_of(whole(found.prior), names[column]), short(given), short(value)]
         cells += [f"{low:.4g} to {high:.4g}", f"{deviation:.2g}", percent + (" !" if weak else "")]
         rows.append(cells)
     head = ["parameter", "unit", "as given", "identified", "95 % interval", "deviation", "of the value"]
@@ -202,12 +203,12 @@ def _unidentified(found: Identified) -> Iterable[str]:
 
 
 def _masses(found: Identified) -> str:
-    rows = []
-    for given, own in zip(found.prior.links, found.robot.links, strict=True):
+    rows, before, after = [], whole(found.prior), whole(found.prior.with_parameters(found.parameters))
+    for given, own in zip(before.links, after.links, strict=True):
         change = f"{100 * (own.mass / given.mass - 1):+.1f} %" if given.mass > 0 else ""
         centres = [", ".join(f"{x:.4f}" for x in np.asarray(each.com) + 0.0) for each in (given, own)]
         rows.append([_text(own.name), f"{given.mass:.4g}", f"{own.mass:.4g}", change, *centres])
-    total = [f"{sum(link.mass for link in robot.links):.4g}" for robot in (found.prior, found.robot)]
+    total = [f"{sum(link.mass for link in robot.links):.4g}" for robot in (before, after)]
     rows.append(["all moving links", *total, "", "", ""])
     head = ["link", "mass as given, kg", "identified, kg", "change", "centre of mass as given, m", "identified, m"]
     note = "Masses and centres that the measurements do not determine are those nearest to the given robot."
