@@ -164,3 +164,11 @@ def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
     call, message = REFUSED[k]
     with pytest.raises(torsor.ModelError, match=message):
         call()
+
+
+def test_the_motor_of_joints_with_parallel_axes_is_named_with_the_way_out() -> None:
+    state = motion()
+    with pytest.raises(torsor.ModelError, match=r"motor2\.inertia.*leave out couplings= \(--uncoupled\)"):
+        torsor.identify(
+            ROBOT, (*state, ROBOT.inverse_dynamics(*state)), couplings={"motor2": {"joint1": 1.0, "joint2": 1.0}}
+        )

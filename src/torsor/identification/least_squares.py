@@ -90,4 +90,6 @@ def _solve(A: Array, y: Array, names: tuple[str, ...], where: str) -> tuple[Arra
 def _raise_unidentifiable(names: list[str], where: str) -> None:
     shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     fix = "excite the robot more (torsor.identification.excite), or name the unknown parameters with among="
+    if any(name.endswith(".inertia") for name in names):  # of a motor that turns with several joints
+        fix += "; where joints have parallel axes, leave out couplings= (--uncoupled)"
     raise ModelError(describe(f"the motion does not excite {shown}", where=where, fix=fix))
