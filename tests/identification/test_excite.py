@@ -7,7 +7,7 @@ import pytest
 
 import torsor
 from torsor.identification import excite
-from torsor.identification.criteria import CRITERIA
+from torsor.identification.excitation.criteria import CRITERIA
 
 CHAIN = torsor.library.planar_chain(2)
 LIMITS = {"lower": [-1.5, -1.0], "upper": [1.5, 2.0], "velocity": [3.0, 4.0], "acceleration": 15.0}
@@ -87,7 +87,7 @@ def test_the_determinant_criterion_lowers_the_volume_of_uncertainty() -> None:
 
 
 def test_an_interrupted_search_returns_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["torsor.identification.excite"]
+    module = sys.modules["torsor.identification.excitation.excite"]
     step, count = module.Descent.step, iter(range(100))
 
     def interrupted(self) -> bool:

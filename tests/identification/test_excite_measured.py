@@ -11,8 +11,8 @@ import torsor
 from torsor.cli.main import main
 from torsor.cli.states import states_of
 from torsor.identification import Excitation, Measurements, excite
-from torsor.identification.clearance import Clearance
-from torsor.identification.criteria import CRITERIA, criterion_of
+from torsor.identification.excitation.clearance import Clearance
+from torsor.identification.excitation.criteria import CRITERIA, criterion_of
 from torsor.results.documents import schema_of
 
 CHAIN = torsor.library.planar_chain(2)
@@ -171,7 +171,7 @@ def test_the_command_aims_at_what_a_log_leaves_uncertain(
     assert set(schema_of("excitation")["required"]) <= set(shown)
     assert shown["settings"]["criterion"] == "determinant"
     assert len(states_of(Path("motion.csv"), CHAIN)["q"]) == 151
-    step = sys.modules["torsor.identification.excite"].Descent
+    step = sys.modules["torsor.identification.excitation.excite"].Descent
     monkeypatch.setattr(step, "step", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     Path("motion.csv").unlink()
     assert main(call) == 130

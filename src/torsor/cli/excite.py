@@ -13,8 +13,8 @@ from torsor.cli.outputs import add_json, check_apart, check_output, check_plot, 
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import DONE, EXCITED
 from torsor.identification import Excitation, Measurements, excite
-from torsor.identification.criteria import CRITERIA
-from torsor.identification.points import SUFFIXES as POINTS
+from torsor.identification.excitation.criteria import CRITERIA
+from torsor.identification.excitation.points import SUFFIXES as POINTS
 from torsor.startup import STOPPED
 
 LIMITS = {

@@ -3,8 +3,8 @@
 from torsor.identification.differentiation import differentiate
 from torsor.identification.drives import Drives
 from torsor.identification.elasticity import Elasticity, identify_elasticity
-from torsor.identification.excite import excite
-from torsor.identification.fourier import Excitation
+from torsor.identification.excitation.excite import excite
+from torsor.identification.excitation.fourier import Excitation
 from torsor.identification.gravity import Gravity, identify_gravity
 from torsor.identification.identify import identify
 from torsor.identification.logs.findings import LogFinding

@@ -11,7 +11,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.identification.closed_robot import ClosedRobot, whole
-from torsor.identification.criteria import sizes_of
+from torsor.identification.excitation.criteria import sizes_of
 from torsor.mechanism.units import force_units
 from torsor.robot.robot import Robot
 

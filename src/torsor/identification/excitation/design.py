@@ -14,9 +14,9 @@ import numpy as np
 
 from torsor.arrays import Array, Indices
 from torsor.compiler import AnyKernel, compile
-from torsor.identification.clearance import Clearance
-from torsor.identification.criteria import criterion_of
-from torsor.identification.series import Series
+from torsor.identification.excitation.clearance import Clearance
+from torsor.identification.excitation.criteria import criterion_of
+from torsor.identification.excitation.series import Series
 from torsor.robot.robot import Robot
 
 FINE = 40  # instants per harmonic at which the limits of motion are checked during the search

@@ -13,8 +13,8 @@ from torsor.arrays import Array
 from torsor.checks import positive
 from torsor.errors import ModelError, describe
 from torsor.files import check_array
-from torsor.identification.points import instants, write_points
-from torsor.identification.series import features
+from torsor.identification.excitation.points import instants, write_points
+from torsor.identification.excitation.series import features
 from torsor.mechanism.units import FORCES, units
 from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
 from torsor.results.documents import plain, robot_facts, state_units

@@ -11,15 +11,15 @@ from torsor.arrays import Array
 from torsor.checks import frozen_array, one_of, positive, whole_number
 from torsor.collision.pairs import Pairs
 from torsor.errors import ModelError, describe, shortened
-from torsor.identification.clearance import MARGIN, Clearance
-from torsor.identification.criteria import CRITERIA, sizes_of
-from torsor.identification.descent import Descent
-from torsor.identification.design import FINE, Design, Limits
-from torsor.identification.fourier import Excitation
-from torsor.identification.information import Known, deviations_of, known_of
+from torsor.identification.excitation.clearance import MARGIN, Clearance
+from torsor.identification.excitation.criteria import CRITERIA, sizes_of
+from torsor.identification.excitation.descent import Descent
+from torsor.identification.excitation.design import FINE, Design, Limits
+from torsor.identification.excitation.fourier import Excitation
+from torsor.identification.excitation.information import Known, deviations_of, known_of
+from torsor.identification.excitation.series import Series
 from torsor.identification.measurements import Measurements
 from torsor.identification.result import Identified
-from torsor.identification.series import Series
 from torsor.results.documents import plain
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
