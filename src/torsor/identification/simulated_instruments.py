@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from torsor.arrays import Array, Flags
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, warn
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.differentiation import differentiate
 from torsor.identification.estimated_dynamics import EstimatedDynamics
@@ -105,16 +105,23 @@ class Tracking:
         """Every which sample is simulated; the others are linear between."""
         return max(1, int(STEP / (2 * np.pi * self.bandwidth * self.step)))
 
-    def motion(self, values: Array) -> Model:
-        """Return the model along the simulated motion of base parameters (b,); at rest near the ends of each part."""
+    def motion(self, values: Array) -> tuple[Model, bool]:
+        """Return the model along the simulated motion of base parameters (b,), and whether it follows the reference.
+
+        It is at rest near the ends of each part. Where it does not follow, it is the reference itself.
+        """
         q, v, a = (np.array(each) for each in self.reference)
-        for part in self.parts:
-            q[part], v[part], a[part] = self._simulated(part, values)
-        missed = np.abs(q - self.reference[0])[self._inside].max(axis=0, initial=0.0)
-        if not (missed <= LOST * np.ptp(self.reference[0], axis=0)).all():
+        try:
+            for part in self.parts:
+                q[part], v[part], a[part] = self._simulated(part, values)
+            missed = np.abs(q - self.reference[0])[self._inside].max(axis=0, initial=0.0)
+            follows = bool((missed <= LOST * np.ptp(self.reference[0], axis=0)).all())
+        except np.linalg.LinAlgError:  # a mass matrix is singular
+            follows = False
+        if not follows:
             q, v, a = self.reference
         moving = self._inside[:, None]
-        return replace(self.model, q=q, v=np.where(moving, v, 0.0), a=np.where(moving, a, 0.0))
+        return replace(self.model, q=q, v=np.where(moving, v, 0.0), a=np.where(moving, a, 0.0)), follows
 
     def _simulated(self, part: slice, values: Array) -> tuple[Array, Array, Array]:
         """Return q, v, a (T, n) of one part: windows side by side, each begins on the reference before it counts."""
@@ -173,7 +180,7 @@ def simulated(
     found = estimate(whole[0], method)
     tracking = Tracking.of(model, data, through.parts, found.values[:b])
     for _ in range(STEPS):
-        reference = tracking.motion(found.values[:b])
+        reference, follows = tracking.motion(found.values[:b])
         own = replace(equations, Z=through(reference.Y))
         whole = extended(model, reference, own, through, wanted, method)
         previous, found = found, estimate(whole[0], method)
@@ -181,6 +188,10 @@ def simulated(
             moved = np.abs(found.values - previous.values) / np.sqrt(np.diagonal(found.covariance))
             if (moved <= CONVERGED).all():
                 break
+    if not follows:
+        text = "the simulated estimate does not follow the measured motion: instruments are the filtered positions alone"
+        fix = "excite the robot more, or give the motion without noise: instruments=(q, v, a)"
+        warn(describe(text, where=model.robot.name, fix=fix))
     return whole, found
 
 
