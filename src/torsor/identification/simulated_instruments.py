@@ -189,7 +189,7 @@ def simulated(
             if (moved <= CONVERGED).all():
                 break
     if not follows:
-        text = "the simulated estimate does not follow the measured motion: instruments are the filtered positions alone"
+        text = "the simulated estimate does not follow the measured motion: instruments are filtered positions alone"
         fix = "excite the robot more, or give the motion without noise: instruments=(q, v, a)"
         warn(describe(text, where=model.robot.name, fix=fix))
     return whole, found
