@@ -203,6 +203,7 @@ def _unidentified(found: Identified) -> Iterable[str]:
 
 
 def _masses(found: Identified) -> str:
+    assert found.parameters is not None
     rows, before, after = [], whole(found.prior), whole(found.prior.with_parameters(found.parameters))
     for given, own in zip(before.links, after.links, strict=True):
         change = f"{100 * (own.mass / given.mass - 1):+.1f} %" if given.mass > 0 else ""
