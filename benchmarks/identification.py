@@ -115,9 +115,12 @@ def log_to_result() -> None:
                     robot, data, physical=True, friction=friction, bandwidth=20.0, held_out=0.2, robust="huber"
                 )
                 found.report()
+                text = time.perf_counter() - start
+                found.save_report(Path(folder) / "report.html")
+                page = time.perf_counter() - start
                 if run:
-                    whole = time.perf_counter() - start
-                    print(f"60 s at 1 kHz, 6 joints, friction={friction!r}: {whole:.1f} s (reading {read:.1f} s)")
+                    parts = f"reading {read:.1f} s, text report after {text:.1f} s"
+                    print(f"60 s at 1 kHz, 6 joints, friction={friction!r}: HTML report after {page:.1f} s ({parts})")
 
 
 def free_base(repeats: int) -> None:
