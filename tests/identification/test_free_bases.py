@@ -65,7 +65,7 @@ def test_the_base_alone_shows_all_parameters_of_links_as_ayusawa_proved(quadrupe
     true = everything.values[of_links]
     assert np.abs(found.values - true).max() < 1e-9 * np.abs(true).max()
     assert "fl_knee" in found.report()
-    assert found.rms[6:].tolist() == [0.0] * 12
+    assert np.isnan(found.rms[6:]).all() and np.isfinite(found.rms[:6]).all()
 
 
 def test_the_rank_of_the_base_rows_is_that_of_all_rows(quadruped):

@@ -88,7 +88,7 @@ def test_a_coordinate_with_more_noise_has_less_weight() -> None:
     rng = np.random.default_rng(0)
     size = np.array([50.0, 50.0, 0.01, 0.01, 0.01, 0.01])
     tau = robot.inverse_dynamics(*state) + size * rng.normal(size=(300, 6))
-    with pytest.warns(torsor.ModelWarning, match=r"residuals of 'joint1' are 95\.9 % of the measured force"):
+    with pytest.warns(torsor.ModelWarning, match=r"residuals of 'joint1' are 95\.9 % of the force"):
         found = torsor.identify(robot, (*state, tau))
     assert set(found.unexplained) <= {"joint1", "joint2"} and " !" in found.report()
     own = [k for k, name in enumerate(found.names) if name.startswith(("link4", "link5", "link6"))]

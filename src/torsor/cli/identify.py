@@ -9,6 +9,7 @@ from torsor.cli.command import Command
 from torsor.cli.outputs import (
     add_json,
     add_report,
+    check_apart,
     check_output,
     check_plot,
     check_report,
@@ -17,9 +18,9 @@ from torsor.cli.outputs import (
 )
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import CHECKED, DONE, NONE
-from torsor.errors import describe, warn
+from torsor.errors import ModelError, describe, warn
 from torsor.identification import LogMap, Measurements, first_look
-from torsor.identification.closed_robot import measured_robot
+from torsor.identification.closed_robot import ClosedRobot, measured_robot
 from torsor.identification.identify import SIMULATION, identify
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.terms import OFFERED
@@ -65,7 +66,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "write a plot of measured and predicted forces to this file, of --validate if it is given; with --check, of "
     text += "the signals"
     parser.add_argument("--plot", type=Path, metavar="FILE", help=text)
-    add_report(parser)
+    text = "write a report to this .html file: predictions, intervals, what could not be identified and why; with "
+    text += "--check, the signals; it opens offline"
+    add_report(parser, text)
     add_json(parser)
 
 
@@ -73,7 +76,12 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     check_output(arguments.output, [".urdf", ".xml", ".mjcf", ".toml"])
     check_plot(arguments.plot)
     check_report(arguments.report)
+    outputs = (arguments.output, arguments.plot, arguments.report, arguments.json)
+    check_apart(outputs, [arguments.robot, arguments.map, arguments.validate, *arguments.logs])
     robot = measured_robot(given_robot(arguments))
+    if arguments.output is not None and arguments.output.suffix.lower() == ".urdf" and isinstance(robot, ClosedRobot):
+        found, allowed = "a robot with closed loops, which URDF cannot express", ".xml, .mjcf or .toml"
+        raise ModelError(describe(found, where=str(arguments.output), allowed=allowed))
     if arguments.check:
         return _check(robot, arguments, console)
     data = _measured(arguments.logs, robot, arguments)

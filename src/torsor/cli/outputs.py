@@ -106,11 +106,11 @@ def check_plot(path: Path | None) -> None:
     check_output(path, ["", *(f".{each}" for each in sorted(FigureCanvasBase.get_supported_filetypes()))])
 
 
-def add_report(parser: ArgumentParser) -> None:
-    """Declare the option ``--report FILE``."""
-    text = (
-        "write a report to this .html file: tables, figures, loads of the bearings, the motion in 3D; it opens offline"
-    )
+REPORT = "write a report to this .html file: tables, figures, loads of the bearings, the motion in 3D; it opens offline"
+
+
+def add_report(parser: ArgumentParser, text: str = REPORT) -> None:
+    """Declare the option ``--report FILE``, with its help."""
     parser.add_argument("--report", type=Path, metavar="FILE", help=text)
 
 

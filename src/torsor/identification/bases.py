@@ -114,6 +114,10 @@ def forces_of(robot: Robot, count: int, tau: ArrayLike | None, measured: list[in
         given = _forces(robot, count, tau, base)
         known[slice(None) if measured is None else measured] = True
         forces[:, known] = given[:, known]
+        if measured is None and forces[:, base].any():
+            fix = "give what acts on it as external wrenches"
+            raise ModelError(describe("forces of drives on the free base", where=where, allowed="zero", fix=fix))
+        forces[:, base] = 0.0
     return forces, np.tile(known.astype(float), (count, 1))
 
 

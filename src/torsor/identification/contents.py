@@ -46,7 +46,11 @@ def document(found: Any) -> dict[str, Any]:
 
 def summary(found: Any) -> Summary:
     """Return the short table of notebooks."""
-    percents = zip(found.prior.coordinate_names, found.relative_residuals, strict=True)
+    percents = [
+        (name, each)
+        for name, each in zip(found.prior.coordinate_names, found.relative_residuals, strict=True)
+        if each == each  # NaN: it was not measured
+    ]
     facts = {
         "method": found.method,
         "samples": str(len(found.measurements)),

@@ -18,6 +18,7 @@ from torsor.arrays import Array, Flags
 QUIET = 5  # lags in a row without autocorrelation that end it, at least
 LONGEST = 1 / 80  # of the samples: the longest lag, so that there are some 60 independent windows; at least ten lags
 CLEAR = 4.0  # deviations of a correlation between coordinates that is none
+LEAST_PART = 1e-14  # of the largest eigenvalue of a covariance in units of the deviations: less is rounding
 LEAST = 0.1  # of the variance of white noise: the least variance of a combination
 
 
@@ -121,7 +122,9 @@ def root_of(covariance: Array) -> Array:
         True
     """
     size = np.sqrt(np.diagonal(covariance))
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance / np.outer(size, size))) / size)
+    values, U = np.linalg.eigh(covariance / np.outer(size, size))
+    # Rounding may make the smallest ones negative where the motion hardly tells parameters apart.
+    return np.asarray((U / np.sqrt(np.maximum(values, LEAST_PART * values[-1]))).T / size)
 
 
 def free_part(count: int, lag: int, unknowns: int) -> float:

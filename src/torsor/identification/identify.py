@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import number, one_of, positive
+from torsor.checks import number, one_of, positive, several, table
 from torsor.errors import ModelError, describe
+from torsor.identification.bases import free_coordinates
 from torsor.identification.choice import CRITERIA
 from torsor.identification.closed_robot import bodies_of, measured_robot
 from torsor.identification.covariance import root_of
@@ -110,9 +111,9 @@ def identify(
     held_out = number(held_out, where, "held_out", least=0.0, below=1.0)
     robust = None if robust is None else one_of(robust, tuple(INFLUENCES), where, "robust")
     method = Method(robust, one_of(noise, NOISES, where, "noise"))
-    couplings = {} if couplings is None else couplings
-    drives = directions_of(robot.coordinate_names, couplings, where)
-    laws, chosen = asked_of(friction, tuple(drives), robot.nv, where)
+    couplings, names = table({} if couplings is None else couplings, where, "couplings"), robot.coordinate_names
+    drives = directions_of(names, couplings, where)
+    laws, chosen = asked_of(friction, tuple(drives), robot.nv, where, [names[k] for k in free_coordinates(robot)])
     samples = measurements_of(robot, data)
     temperature = samples.temperature if temperature is None else temperature
     if temperature is None and any(law in WARM for own in laws.values() for law in own):
@@ -120,7 +121,7 @@ def identify(
     wanted = Wanted(
         drives, tuple(couplings), laws, chosen, one_of(criterion, CRITERIA, where, "criterion"), temperature is not None
     )
-    settings = {"physical": physical, "among": list(among), "regularisation": regularisation, "still": still}
+    settings = {"physical": physical, "among": list(several(among)), "regularisation": regularisation, "still": still}
     settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
     settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
     settings |= {"instruments": instruments if isinstance(instruments, str) else instruments is not None}
@@ -164,8 +165,11 @@ def identify(
 def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measurements | None]:
     """Return the samples that are used, and the last ones that are held out, if any."""
     count = round((1 - held_out) * len(samples))
-    if held_out == 0 or not 0 < count < len(samples):
+    if held_out == 0:
         return samples, None
+    if not 0 < count < len(samples):
+        found = f"held_out is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
+        raise ModelError(describe(found, where="measurements", allowed="some, and not all", fix="change held_out"))
     return samples.part(slice(0, count)), samples.part(slice(count, len(samples)))
 
 

@@ -48,10 +48,20 @@ class Model:
 
     @cached_property
     def known(self) -> Array:
-        """The forces (N, nv) of springs, motors and known parameters, less those of the environment."""
-        prior = np.where(self.base.unknown, self.robot.parameters(), 0.0)
+        """The forces (N, nv) of springs, motors and known parameters, less those of the environment.
+
+        What the base parameters do not change, such as forces that were not measured, is that of the given robot.
+        """
         whole = self.robot.inverse_dynamics(self.q, self.v, self.a, self.external)
-        return np.asarray(whole - self._regressor @ prior)
+        return np.asarray(whole - self.Y @ self.base.values)
+
+    def changed(self, parameters: Array) -> Array:
+        """Return the forces (N, nv) of the robot with other parameters (p,)."""
+        return np.asarray(self.known + self.Y @ self.base.values + self._regressor @ (parameters - self._given))
+
+    @cached_property
+    def _given(self) -> Array:
+        return self.robot.parameters()
 
     def load(self, values: Array) -> Array:
         """Return the forces (N, nv) without friction, for base parameters (b,): what gears transmit."""

@@ -62,9 +62,13 @@ def output_error(
     start = instance_of(start, Identified, "output_error", "start")
     robot, where = start.prior, start.prior.name
     closed = isinstance(robot, ClosedRobot)
-    if robot.nq != robot.nv or closed or start.drives is not None or start.measurements.external is not None:
-        allowed = "robots with plain coordinates, no loops, no external wrenches and no further laws of friction"
-        raise ModelError(describe("output error of another model", where=where, allowed=allowed))
+    other = robot.nq != robot.nv or closed or start.drives is not None or start.measurements.external is not None
+    if other or start.settings.get("bandwidth") is not None:
+        allowed = (
+            "robots with plain coordinates, no loops, no external wrenches, no further laws of friction, no bandwidth"
+        )
+        fix = 'start from an estimate without them, or use instruments="simulation"'
+        raise ModelError(describe("output error of another model", where=where, allowed=allowed, fix=fix))
     times = frozen_array(t, (np.size(t),), where, "t")
     step = uniform_step(times, where)
     measured, forces = (
@@ -103,7 +107,7 @@ def output_error(
     settings = {**start.settings, "estimator": "output error", "window": window, "encoder_noise": _noise(rows)}
     made = replace(start, values=beta, covariance=found.covariance(), parameters=None, settings=settings, lag=0)
     data = start.measurements
-    return replace(made, predicted=made.predict(data.q, data.v, data.a), held_out=None).checked()
+    return replace(made, predicted=made.predict(data.q, data.v, data.a), held_out=None, unseen=None).checked()
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe, warn
 from torsor.identification import contents, files
-from torsor.identification.bases import environment_forces, free_coordinates
+from torsor.identification.bases import environment_forces, free_coordinates, wrenches_of
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
@@ -74,7 +74,7 @@ class Identified(Result, Viewable):
         return len(self.values)
 
     def __repr__(self) -> str:
-        worst = float(self.relative_residuals.max(initial=0.0))
+        worst = float(np.nan_to_num(self.relative_residuals).max(initial=0.0))
         return f"<Identified {self.prior.name!r}: {len(self)} base parameters, residuals of {worst:.2g} % at most>"
 
     @property
@@ -145,8 +145,9 @@ class Identified(Result, Viewable):
         return np.ones(self.residuals.shape, dtype=bool) if weights is None else weights > 0
 
     def _mean(self, values: Array) -> Array:
-        """Return the mean (nv,) over the samples of positive weight."""
-        return np.asarray(np.sum(values * self._counted, axis=0) / np.maximum(self._counted.sum(axis=0), 1))
+        """Return the mean (nv,) over the samples of positive weight, NaN where there are none."""
+        count = self._counted.sum(axis=0)
+        return np.asarray(np.where(count > 0, np.sum(values * self._counted, axis=0) / np.maximum(count, 1), np.nan))
 
     @cached_property
     def _acting(self) -> Array:
@@ -161,16 +162,16 @@ class Identified(Result, Viewable):
 
     @property
     def relative_residuals(self) -> Array:
-        """Residuals (nv,) in percent of the forces that act, both as root mean square.
+        """Residuals (nv,) in percent of the forces, both as root mean square; NaN where none was measured.
 
-        These are the measured forces, with those of known wrenches; along the coordinates of a free base on which
-        nothing acts, the greatest of all coordinates.
+        These are the measured forces or, if they are larger, all that act, with known wrenches; along the coordinates
+        of a free base on which nothing acts, the greatest of all coordinates.
         """
-        acting = np.sqrt(self._mean(self._acting**2))
+        acting = np.sqrt(np.maximum(self._mean(self._acting**2), self._mean(self.measurements.tau**2)))
         base = free_coordinates(self.prior)
-        acting[base] = np.where(acting[base] > 0, acting[base], acting.max(initial=0.0))
+        acting[base] = np.where(acting[base] > 0, acting[base], np.nan_to_num(acting).max(initial=0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.nan_to_num(100 * self.rms / acting, posinf=np.inf)
+            return np.where(self.rms == 0, 0.0, 100 * self.rms / acting)
 
     @property
     def r_squared(self) -> Array:
@@ -200,13 +201,13 @@ class Identified(Result, Viewable):
         v: ArrayLike,
         a: ArrayLike,
         temperature: ArrayLike | None = None,
-        external: ArrayLike | None = None,
+        external: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ) -> Array:
         """Return the forces (..., nv) of the estimate for motions q (..., nq), v, a (..., nv).
 
         tau = Y[:, columns] @ values, plus the forces of springs, motors, known parameters and ``drives``, less J^T w of
-        the wrenches ``external`` (..., L, 6) of the environment. Where drives depend on it, ``temperature`` (...) or
-        (..., nv) is theirs.
+        the wrenches ``external`` of the environment, (..., L, 6) or {link or frame: (N, 6)}. Where drives depend on it,
+        ``temperature`` (...) or (..., nv) is theirs.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -215,10 +216,13 @@ class Identified(Result, Viewable):
             >>> bool(np.allclose(found.predict([0, 1], [1, 1], [0, 0]), robot.inverse_dynamics([0, 1], [1, 1], [0, 0])))
             True
         """
-        loads = None if external is None else np.asarray(external, dtype=float)
         q, v, a = (np.asarray(each, dtype=float) for each in (q, v, a))
+        if isinstance(external, Mapping):
+            external = wrenches_of(self.prior, q, external)
+        loads = None if external is None else np.asarray(external, dtype=float)
         model = Model(self.prior, self.base, q, v, a, external=loads)
-        found = np.asarray(model.known + model.Y @ self.values)
+        plain = self.parameters is None
+        found = np.asarray(model.known + model.Y @ self.values) if plain else model.changed(self.parameters)
         if self.drives is None:
             return found
         load = model.load(self.values)
@@ -259,7 +263,8 @@ class Identified(Result, Viewable):
             names = list(self.prior.coordinate_names)
             worst = max(map(names.index, self.unexplained), key=lambda k: float(self.relative_residuals[k]))
             name, percent = self.prior.coordinate_names[worst], self.relative_residuals[worst]
-            found = f"residuals of {name!r} are {percent:.3g} % of the measured force"
+            others = f" (also of {', '.join(each for each in self.unexplained if each != name)})"
+            found = f"residuals of {name!r} are {percent:.3g} % of the force" + others * (len(self.unexplained) > 1)
             fix = "check units (N m, N, rad), signs, order of the columns, and delays between q and tau"
             warn(describe(found, where=self.prior.name, allowed=f"{UNEXPLAINED:g} % or less", fix=fix))
         return self
@@ -273,19 +278,21 @@ class Identified(Result, Viewable):
             >>> "link1.Jzz" in torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).report()
             True
         """
-        how = "physical" if self.parameters is not None else "least squares"
+        words = {"physically consistent": "physical", "weighted least squares": "least squares"}
+        how = words.get(self.method, self.method)
         title = f"{self.prior.name}: {len(self)} base parameters ({how}), condition number {self.condition:.4g}"
         values = (self.base.values, self.values, self.deviations, self.relative_deviations)
         tables = [parameter_table(title, zip(self.names, *values, strict=True), self.undetermined)]
         if self.drives is not None:
             tables.append(drive_table(self.drives))
+        chosen = self.settings.get("friction") == "auto" and (self.drives is None or not self.drives.terms)
         measured: Flags = np.asarray(self._counted.any(axis=0))
         sizes = (self.rms[measured], self.relative_residuals[measured], self.r_squared[measured])
         names = [name for name, known in zip(self.prior.coordinate_names, measured, strict=True) if known]
         residuals = zip(names, *sizes, strict=True)
         unseen = None if self.held_out is None else self.held_out[measured].tolist()
         tables.append(residual_table(len(self.measurements), residuals, self.unexplained, unseen))
-        notes = []
+        notes = ["no law of friction beyond Coulomb and viscous was chosen"] if chosen else []
         if self.undetermined:
             notes.append(
                 f"! deviation above {UNDETERMINED:g} % of the value: it is zero, or the measurements do not show it"
@@ -369,7 +376,12 @@ class Identified(Result, Viewable):
     @property
     def method(self) -> str:
         """How the parameters were identified, in words."""
-        return "physically consistent" if self.parameters is not None else "weighted least squares"
+        estimator = self.settings.get("estimator", "weighted least squares")
+        if self.settings.get("instruments"):
+            estimator = "instrumental variables"
+        if self.parameters is None:
+            return str(estimator)
+        return "physically consistent" + f", {estimator}" * (estimator != "weighted least squares")
 
     def _archive(self) -> Archive:
         return files.archive(self.prior, self.base, self.measurements, self.settings, vars(self))

@@ -163,11 +163,16 @@ def directions_of(names: Sequence[str], couplings: Mapping[str, Mapping[str, flo
 
 
 def asked_of(
-    friction: str | Sequence[str] | Mapping[str, Any], drives: Sequence[str], joints: int, where: str
+    friction: str | Sequence[str] | Mapping[str, Any],
+    drives: Sequence[str],
+    joints: int,
+    where: str,
+    undriven: Sequence[str] = (),
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Return the laws that ``friction`` names for each drive, and the drives whose laws are to be chosen.
 
-    The first ``joints`` of the drives are coordinates, the others motors of several of them.
+    The first ``joints`` of the drives are coordinates, the others motors of several of them. Coordinates of a free base
+    are ``undriven``: they get no laws, unless they are named.
 
     Example:
         >>> asked_of({"joint1": ["offset"], "joint2": "auto"}, ["joint1", "joint2"], 2, "arm")
@@ -175,7 +180,8 @@ def asked_of(
     """
     if not isinstance(friction, Mapping):
         # An offset of a motor, say, is one of its joints too: laws are for these, unless they are to be chosen.
-        friction = dict.fromkeys(drives if friction == AUTO else drives[:joints], friction)
+        own = drives if friction == AUTO else drives[:joints]
+        friction = dict.fromkeys((each for each in own if each not in undriven), friction)
     laws: dict[str, tuple[str, ...]] = {}
     for drive, given in friction.items():
         if drive not in drives:
@@ -184,7 +190,7 @@ def asked_of(
         wanted = several(given)
         for law in wanted if wanted != (AUTO,) else ():
             if law not in OFFERED:
-                allowed = f"{AUTO!r}, or laws of {', '.join(OFFERED)}"
+                allowed = f"{AUTO!r} alone, or laws of {', '.join(OFFERED)}"
                 fix = "Coulomb and viscous friction are parameters of the robot: they need no law"
                 raise ModelError(describe(f"friction of {drive!r} is {law!r}", where=where, allowed=allowed, fix=fix))
         laws[drive] = wanted

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torsor.checks import instance_of
-from torsor.errors import printable
+from torsor.errors import ModelError, describe, printable
 from torsor.identification import Identified
 from torsor.identification.closed_robot import whole
 from torsor.identification.result import UNDETERMINED, UNEXPLAINED
@@ -44,6 +44,13 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
         torsor.errors.ModelError: report: found is 3; allowed: a result of torsor.identify
     """
     instance_of(found, Identified, "report", "found", allowed="a result of torsor.identify")
+    if validated is not None:
+        instance_of(validated, Identified, "report", "validated", allowed="a result of found.validate")
+        if validated.prior.parameter_names != found.prior.parameter_names:
+            text = f"validated is of {validated.prior.name!r}"
+            raise ModelError(describe(text, where="report", allowed=f"a result of {found.prior.name!r}"))
+    if Path(path).suffix.lower() != ".html":
+        raise ModelError(describe(f"the name is {str(path)!r}", where="report", allowed="a file that ends with .html"))
     name = f"{found.prior.name}: identified parameters"
     parts = [f"<h1>{_text(name)}</h1>", _lead(found, validated), *_remarks(found, validated)]
     parts += ["<h2>Prediction of the forces</h2>", _prediction(found, validated), image(found.plot())]
@@ -137,7 +144,7 @@ def _finite(values: Any) -> Any:
 def _bar(percent: float, worst: float) -> str:
     """Return a percentage with a bar."""
     if not np.isfinite(percent):
-        return "no force"
+        return "not measured" if np.isnan(percent) else "no force"
     return f'<span class="bar" style="width:{5 * min(percent / worst, 1.0):.2f}em"></span>{percent:.3g} %'
 
 

@@ -124,6 +124,8 @@ def identify_segments(
     gaits = [
         instance_of(each, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for each in several(gait)
     ]
+    if not gaits:
+        raise ModelError(describe("no gait", where=WHERE, allowed="one result of measured_gait or more"))
     spread, held_out = positive(spread, WHERE, "spread"), number(held_out, WHERE, "held_out", least=0.0, below=1.0)
     body = gaits[0].motion.body
     tree, mass = _tree(body), gaits[0].mass
@@ -188,9 +190,8 @@ def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
     """Return the equations of the stretches of frames in which motion and ground forces agree."""
     own, found = gait.dynamics, _tree(gait.motion.body)
     if own is None or own.external is None:
-        raise ModelError(
-            describe("no ground forces", where=gait.source, fix="give them: measured_gait(markers, forces)")
-        )
+        fix = "give a file of them too: measured_gait(markers, forces)"
+        raise ModelError(describe("no ground forces", where=gait.source, fix=fix))
     if [link.name for link in found.links] != [link.name for link in tree.links]:
         raise ModelError(describe("another body than the first", where=gait.source, fix="scale all recordings alike"))
     base = free_coordinates(found)

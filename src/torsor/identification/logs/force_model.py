@@ -118,6 +118,22 @@ class MotionFit:
         pairs = [row.fit(forces[self.chosen[:, j], j]) for j, row in enumerate(self.rows)]
         return Fitted(np.array([left for left, _ in pairs]), np.array([x for _, x in pairs]))
 
+    def together(self, tau: Array) -> Array:
+        """Return the part of the variance of forces tau (N, n) that one set of parameters leaves (n,)."""
+        forces, n = tau - self.known, tau.shape[1]
+        own = [np.flatnonzero(self.chosen[:, j]) for j in range(n)]
+        sizes = [float(np.std(forces[at, j])) or 1.0 for j, at in enumerate(own)]
+        b = self.rows[0].A.shape[1] - 1
+        A, y = np.zeros((sum(map(len, own)), b + n)), np.zeros(sum(map(len, own)))
+        ends = np.cumsum([0, *map(len, own)])
+        for j, (row, at, size) in enumerate(zip(self.rows, own, sizes, strict=True)):
+            part = slice(ends[j], ends[j + 1])
+            A[part, :b], A[part, b + j], y[part] = row.A[:, :b] / size, 1.0, forces[at, j] / size
+        scale = np.linalg.norm(A, axis=0)
+        A /= np.where(scale > 0, scale, 1.0)
+        rest = y - A @ np.linalg.lstsq(A, y, rcond=RANK**0.5)[0]
+        return np.array([np.mean(rest[ends[j] : ends[j + 1]] ** 2) if len(own[j]) else 0.0 for j in range(n)])
+
     def residuals(self, tau: Array) -> Array:
         """Return what no parameters explain of forces tau (N, n); 0 where a force is not used."""
         forces = np.where(self.chosen, tau - self.known, 0.0)
@@ -136,10 +152,10 @@ class MotionFit:
 
 
 class _Row:
-    """The regressor (N, b + 1) of one coordinate and an offset, with an orthonormal basis (N, rank) of its columns."""
+    """The regressor A (N, b + 1) of one coordinate and an offset, and an orthonormal basis (N, rank) of its columns."""
 
     def __init__(self, Y: Array) -> None:
-        A = np.column_stack([Y, np.ones(len(Y))])
+        self.A = A = np.column_stack([Y, np.ones(len(Y))])
         lengths = np.linalg.norm(A, axis=0)
         scale = np.where(lengths > 0, lengths, 1.0)
         sizes, V = np.linalg.eigh((A / scale).T @ (A / scale))

@@ -18,6 +18,7 @@ MOVES = 1e-3  # rad/s or m/s: the fit of a joint that spans less says nothing of
 FACTOR = 20.0  # between the measured and the expected forces
 LIKE = 0.5  # of the variance of the forces, less friction, that the expected forces explain
 UNEXPLAINED = 0.25  # of the variance of a force: half of its size
+APART, TIMES = 0.1, 9.0  # of the variance of a force that one set of parameters leaves, and times what its own leave
 
 
 def delay_findings(
@@ -122,3 +123,27 @@ def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterato
             text = f"the model leaves {percent:.3g} % of it, whatever its parameters are"
             fix = "check the column; couplings of gears (drives.coupling); friction and loads that the model has not"
             yield LogFinding("unexplained", f"{source}: force of {name!r}", text, fix, percent)
+
+
+def together_findings(model: ForceModel, motion: Motion, left: Array, source: str) -> Iterator[LogFinding]:
+    """Yield the force that one set of parameters leaves far more of than its own, which leave the part ``left`` (n,).
+
+    Example:
+        >>> robot, rng = torsor.library.planar_chain(2), np.random.default_rng(0)
+        >>> q, v, a = rng.normal(size=(3, 400, 2))
+        >>> tau = robot.inverse_dynamics(q, v, a) * [1.0, -1.0]
+        >>> found = together_findings(ForceModel(robot), Motion(q, v, a, tau), np.full(2, 1e-6), "log")
+        >>> [each.kind for each in found]
+        ['together']
+    """
+    fit = model.of(motion.q, motion.v, motion.a)
+    common = fit.together(motion.tau)
+    worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > APART)))
+    if common[worst] > max(APART, TIMES * left[worst]):
+        name = model.robot.coordinate_names[worst]
+        text = (
+            f"one set of parameters for all joints leaves {100 * math.sqrt(common[worst]):.3g} % of the force of "
+            f"{name!r}, and parameters for it alone {100 * math.sqrt(left[worst]):.3g} %"
+        )
+        fix = "check zeros of several joints, the direction of gravity, units of forces, and the geometry of the robot"
+        yield LogFinding("together", source, text, fix, float(common[worst]))

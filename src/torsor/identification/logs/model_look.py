@@ -15,6 +15,7 @@ from torsor.identification.logs.model_checks import (
     delay_findings,
     scale_findings,
     sign_findings,
+    together_findings,
     unexplained_findings,
 )
 from torsor.identification.logs.preparing import Prepared
@@ -68,6 +69,8 @@ def model_look(robot: Robot, prepared: Prepared, source: str) -> ModelLook:
     fitted = model.fit(q, v, a, tau)
     changes = np.ptp(tau, axis=0) > 0
     findings += unexplained_findings(model, np.where(changes, fitted.left, 0.0), source)
+    if not findings:
+        findings += together_findings(model, Motion(q, v, a, tau), fitted.left, source)
     Y, known = model.regressor(q, v, a)
     made = known + np.einsum("njb,jb->nj", Y, fitted.x[:, :-1]) + fitted.x[:, -1]
     made[np.abs(v) < STILL * np.abs(v).max(axis=0)] = np.nan  # there the fit does not know the sign of the friction

@@ -1,0 +1,100 @@
+"""What is not measured, not known or not possible is said, and never a number that looks right."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError
+from torsor.cli.main import main
+from torsor.human.measured import identify_segments
+from torsor.identification import Measurements, output_error
+
+ARM = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
+T = np.arange(1000) * 4e-3
+W = np.array([5.0, 7.0])
+MOTION = np.sin(W * T[:, None]), W * np.cos(W * T[:, None]), -(W**2) * np.sin(W * T[:, None])
+TAU = ARM.inverse_dynamics(*MOTION) + 0.05 * np.random.default_rng(0).normal(size=(1000, 2))
+DATA = Measurements(*MOTION, TAU, times=T)
+
+
+def test_forces_that_were_not_measured_are_predicted_with_the_given_parameters() -> None:
+    robot, rng = torsor.library.six_axis_arm(), np.random.default_rng(1)
+    state = rng.normal(size=(3, 300, 6))
+    tau = robot.inverse_dynamics(*state)
+    data = Measurements.of(robot, *state, tau, measured=robot.coordinate_names[2:])
+    for physical in (False, True):
+        found = torsor.identify(robot, data, physical=physical)
+        assert (
+            np.abs(found.predict(*state) - tau).max() < (1e-3 if physical else 1e-9) * np.abs(tau).max()
+        )  # the prior is a weight
+        assert np.isnan(found.relative_residuals[:2]).all() and not np.isnan(found.relative_residuals[2:]).any()
+    np.testing.assert_allclose(found.robot.inverse_dynamics(*state), found.predict(*state), rtol=0, atol=1e-8)
+
+
+def test_drives_of_a_free_base_are_zero_and_get_no_laws() -> None:
+    robot, rng = torsor.library.quadruped(), np.random.default_rng(0)
+    q = robot.integrate(robot.neutral(), rng.normal(size=(30, 18)))
+    v, a = rng.normal(size=(2, 30, 18))
+    tau = np.full((30, 18), np.nan)
+    tau[:, 6:] = 1.0
+    assert not Measurements.of(robot, q, v, a, tau, measured=robot.coordinate_names[6:]).tau[:, :6].any()
+    with pytest.raises(
+        ModelError, match=r"forces of drives on the free base; allowed: zero; fix: .* external wrenches"
+    ):
+        Measurements.of(robot, q, v, a, np.ones((30, 18)))
+
+
+def test_a_held_out_part_is_some_of_the_samples() -> None:
+    for part in (1e-5, 0.99999):
+        with pytest.raises(ModelError, match=r"held_out is .*allowed: some, and not all"):
+            torsor.identify(ARM, DATA, held_out=part)
+
+
+def test_output_error_forgets_what_was_held_out_and_refuses_a_bandwidth() -> None:
+    found = output_error(torsor.identify(ARM, DATA, held_out=0.2), T, MOTION[0], TAU)
+    assert found.unseen is None and found.method == "output error"
+    with pytest.raises(ModelError, match=r"output error of another model.*no bandwidth"):
+        output_error(torsor.identify(ARM, DATA, bandwidth=20.0), T, MOTION[0], TAU)
+
+
+def test_settings_have_patterns_as_they_are_given() -> None:
+    assert torsor.identify(ARM, DATA, among="link2.*").settings["among"] == ["link2.*"]
+
+
+def test_a_covariance_that_is_singular_to_rounding_is_no_mistake_of_the_program() -> None:
+    from torsor.identification.covariance import root_of
+
+    assert np.isfinite(root_of(np.array([[1.0, 1.0 + 1e-15], [1.0 + 1e-15, 1.0]]))).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: torsor.identify(ARM, DATA, couplings=[("m", 1)]), "couplings is"),
+        (lambda: identify_segments([]), "no gait; allowed: one"),
+        (lambda: torsor.identify(ARM, DATA).save_report("x.html", 5), "validated is 5"),
+        (lambda: torsor.identify(ARM, DATA).save_report("x.pdf"), "ends with .html"),
+        (lambda: torsor.identify(ARM, DATA, friction=["auto", "offset"]), "allowed: 'auto' alone"),
+    ],
+)
+def test_mistakes_are_named(call, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        call()
+
+
+def test_the_command_never_writes_over_what_it_reads(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    ARM.save("arm.toml")
+    heads = "time,q joint1,q joint2,tau joint1,tau joint2"
+    np.savetxt("log.csv", np.column_stack([T, MOTION[0], TAU]), delimiter=",", header=heads, comments="")
+    before = Path("log.csv").read_bytes()
+    for options in (["--json", "log.csv"], ["-o", "arm.toml"], ["--json", "arm.toml"]):
+        assert main(["identify", "arm.toml", "log.csv", *options]) == 1
+        assert "it is also read" in capsys.readouterr().err
+    assert main(["identify", "arm.toml", "log.csv", "-o", "o.toml", "--json", "o.toml"]) == 1
+    assert Path("log.csv").read_bytes() == before
+    torsor.library.four_bar().save("bars.toml")
+    assert main(["identify", "bars.toml", "log.csv", "-o", "bars.urdf"]) == 1
+    assert "which URDF cannot express" in capsys.readouterr().err
