@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from torsor.cli.states import states_of
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.clearance import Clearance
 from torsor.identification.excitation.criteria import CRITERIA, criterion_of
+from torsor.identification.logs.look_tables import _identifiable
 from torsor.results.documents import schema_of
 
 CHAIN = torsor.library.planar_chain(2)
@@ -186,7 +188,92 @@ def test_the_command_draws_the_motion(tmp_path: Path) -> None:
     assert (tmp_path / "motion.png").stat().st_size > 10_000
 
 
+def expected(data: Measurements | list[Measurements], **given: object) -> dict[str, list[float | None]]:
+    motion = excite(CHAIN, PERIOD, 3, measured=data, iterations=0, **LIMITS, **given)
+    return motion.settings["expected"] | {"noise": motion.settings["noise"]}
+
+
+def test_wrenches_of_the_environment_are_no_noise() -> None:
+    data, rng = measured(task()), np.random.default_rng(2)
+    push = 50 * rng.normal(size=(len(T), 1, 6)) * [[[0.0], [1.0]]]
+    tau = CHAIN.inverse_dynamics(data.q, data.v, data.a, push) + NOISE * rng.normal(size=(len(T), 2))
+    pushed = Measurements(data.q, data.v, data.a, tau, times=T, external=push)
+    np.testing.assert_allclose(expected(pushed)["noise"], NOISE, rtol=0.1)
+
+
+@pytest.mark.parametrize("kind", ["identified", "measurements"])
+def test_a_force_that_was_not_measured_is_left_out(kind: str) -> None:
+    q, v, a = task()(T)
+    tau = CHAIN.inverse_dynamics(q, v, a) + NOISE * np.random.default_rng(3).normal(size=(len(T), 2))
+    data = Measurements.of(CHAIN, q, v, a, tau, measured=["joint1"], times=T)
+    known = torsor.identify(CHAIN, data) if kind == "identified" else data
+    motion = excite(CHAIN, PERIOD, 3, measured=known, iterations=3, **LIMITS)
+    base, found = CHAIN.base_parameters(measured=["joint1"]), json.loads(json.dumps(motion.settings))
+    rows = [CHAIN.regressor(*each(T))[:, 0, base.columns] / NOISE[0] for each in (task(), motion)]
+    after = np.sqrt(np.diagonal(np.linalg.inv(sum(each.T @ each for each in rows))))
+    assert found["noise"] == [pytest.approx(NOISE[0], rel=0.1), None]
+    assert found["expected"]["parameters"] == list(base.names)
+    np.testing.assert_allclose(found["expected"]["after"], after, rtol=0.15)
+    both = expected([data, measured(task())])
+    np.testing.assert_allclose(both["noise"], NOISE, rtol=0.1)
+
+
+def test_weights_are_relative() -> None:
+    data, rng = measured(task()), np.random.default_rng(4)
+    spread = rng.choice([1.0, 10.0], size=(len(T), 2))
+    tau = CHAIN.inverse_dynamics(data.q, data.v, data.a) + NOISE * spread * rng.normal(size=(len(T), 2))
+    found = [
+        expected(Measurements(data.q, data.v, data.a, tau, weights=factor / spread, times=T))["before"]
+        for factor in (1.0, 1e3)
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+    alike = torsor.identify(CHAIN, Measurements(data.q, data.v, data.a, tau, weights=1 / spread, times=T), still=0.0)
+    np.testing.assert_allclose(found[0], alike.deviations, rtol=0.4)
+
+
+def test_the_report_starts_with_the_criterion_that_was_optimised() -> None:
+    motion = excite(CHAIN, PERIOD, 3, criterion="determinant", iterations=10, **LIMITS)
+    reached, start = motion.settings["reached"]
+    assert reached < start
+    line = next(each for each in motion.report().splitlines() if "criterion" in each)
+    assert f"determinant: {reached:.4g} (initial guess: {start:.4g}; less is better)" in line
+    assert motion.report().index("criterion") < motion.report().index("condition number")
+
+
+def test_a_first_look_names_the_command() -> None:
+    q, v, a = task()(T)
+    still = (q * [1, 0], v * [1, 0], a * [1, 0])
+    said = Measurements(*still, CHAIN.inverse_dynamics(*still), times=T).check(CHAIN).report()
+    assert "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite) finds a motion" in said
+    shown = SimpleNamespace(names=["m"], condition=1.0, forces=9, percents=[200.0], graded=lambda: ([], [], [0]))
+    for robot, named in ((CHAIN, True), (torsor.library.quadruped(), False)):
+        assert ("torsor excite" in _identifiable(SimpleNamespace(robot=robot, excited=shown))[-1]) == named
+
+
+def of_another(change: str) -> object:
+    if change == "result":
+        other = torsor.library.two_link()
+        q, v, a = np.random.default_rng(0).normal(size=(3, 200, 2))
+        return torsor.identify(other, (q, v, a, other.inverse_dynamics(q, v, a)))
+    return torsor.simulate(torsor.library.planar_chain(2, length=0.7), duration=0.1)
+
+
+CLOSED = "closed loops: excite has no motions for them; fix: choose motions of the drives yourself"
 REFUSED = [
+    (lambda: excite(CHAIN, measured=of_another("result"), **LIMITS), f"measured is of 'two_link', .* {CHAIN.name!r}"),
+    (lambda: excite(CHAIN, measured=of_another("length"), **LIMITS), "measured is of 'planar_chain"),
+    (lambda: task().save("motion.csv", rate=1e12), "motion.csv: rate is 1e.12 Hz, .* fix: lower the rate to"),
+    (lambda: task().save_points("motion.json", rate=1e12), "allowed: 10000000 samples or fewer"),
+    *(
+        (lambda noise=noise: excite(CHAIN, noise=noise, **LIMITS), "noise is .*; allowed: 1e-12 to 1e.12 N m or N")
+        for noise in (1e-300, np.inf, [1.0, 1e300])
+    ),
+    (lambda: excite(CHAIN, 1e-300, **LIMITS), "period is 1e-300; allowed: a finite number, 0.001 or more and 1e.06"),
+    (lambda: excite(CHAIN, measured=measured(task()), rate=1e300, **LIMITS), "rate is 1e.300; allowed"),
+    (lambda: excite(CHAIN, 1e6, **LIMITS), "none of 30 random motions shows all parameters"),
+    (lambda: excite(torsor.library.four_bar()), CLOSED),
+    (lambda: excite(torsor.library.delta()), CLOSED),
+    (lambda: excite(CHAIN), r"give lower= and upper= \(--lower and --upper of torsor excite\)"),
     (lambda: excite(CHAIN, measured=[3], **LIMITS), "measured has 3; allowed: results of identify"),
     (lambda: excite(CHAIN, pairs=[("link1", "link2")], **LIMITS), "pairs without a clearance; fix: give clearance"),
     (lambda: excite(CHAIN, clearance=0.1, **LIMITS), "no link has a collision shape"),

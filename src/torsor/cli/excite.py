@@ -14,7 +14,9 @@ from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import DONE, EXCITED
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.criteria import CRITERIA
+from torsor.identification.excitation.excite import check_excitable
 from torsor.identification.excitation.points import SUFFIXES as POINTS
+from torsor.identification.excitation.points import check_rate
 from torsor.startup import STOPPED
 
 LIMITS = {
@@ -66,7 +68,11 @@ def _run(arguments: Namespace, console: Console) -> int:
     check_plot(arguments.plot)
     outputs = (arguments.output, arguments.points, arguments.plot, arguments.json)
     check_apart(outputs, [arguments.robot, arguments.map, *arguments.measured])
+    for each in (arguments.output, arguments.points):
+        if each is not None and each.suffix.lower() != ".npz":
+            check_rate(arguments.rate, arguments.period, each.name)
     robot = as_robot(given_robot(arguments))
+    check_excitable(robot)
     logs = [Measurements.load(each, robot, arguments.map, cutoff=arguments.cutoff) for each in arguments.measured]
     given: dict[str, Any] = {name: _number_or_list(getattr(arguments, name)) for name in (*LIMITS, "noise")}
     motion = excite(

@@ -155,6 +155,10 @@ class Design:
         rows = self._rows(coefficients)
         return np.asarray(rows.T @ rows / self.samples)
 
+    def reached(self, coefficients: Array) -> float:
+        """Return the exponential of the criterion of a motion: less is better."""
+        return float(np.exp(criterion_of(self.criterion, self.information(coefficients) + self.known, self.sizes)[0]))
+
     def condition(self, coefficients: Array) -> float:
         """Return the condition number of the base regressor along a motion, its rows divided by the noise.
 

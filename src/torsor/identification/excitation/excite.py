@@ -8,18 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, one_of, positive, whole_number
+from torsor.checks import frozen_array, number, one_of, positive, whole_number
 from torsor.collision.pairs import Pairs
 from torsor.errors import ModelError, describe, shortened
+from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.excitation.clearance import MARGIN, Clearance
 from torsor.identification.excitation.criteria import CRITERIA, sizes_of
 from torsor.identification.excitation.descent import Descent
 from torsor.identification.excitation.design import FINE, Design, Limits
 from torsor.identification.excitation.fourier import Excitation
-from torsor.identification.excitation.information import Known, deviations_of, known_of
+from torsor.identification.excitation.information import Known, Measured, deviations_of, known_of, samples_of
 from torsor.identification.excitation.series import Series
 from torsor.identification.measurements import Measurements
 from torsor.identification.result import Identified
+from torsor.parallel import ParallelRobot
 from torsor.results.documents import plain
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
@@ -31,6 +33,9 @@ CANDIDATES = 30  # random motions, the best of which is the initial guess
 SCALES = (1.0, 0.5, 0.2)  # of each of them: smaller motions may need less force
 SMALLER = (*SCALES, 0.1, 0.05, 0.02)  # where shapes must stay apart
 POSTURES = 100  # random middles of a motion that are tried until shapes are apart
+PERIODS = (1e-3, 1e6)  # s, from the shortest to the longest
+RATES = (1e-3, 1e9)  # Hz, from the least to the greatest
+NOISES = (1e-12, 1e12)  # N m and N, from the least to the greatest
 FINER = 8  # times as many instants for the last check as for the search
 
 
@@ -66,8 +71,9 @@ def excite(
     ``measured`` is what is known already: results of ``identify``, ``Measurements`` or trajectories. Their information
     on the parameters, weighted by their noise, is added to that of the new motion, which so aims at what is still
     uncertain. It is taken to be measured at ``rate`` (Hz) and with ``noise``, the standard deviation of the forces
-    (N m and N), a number or (n,): by default as the last of ``measured`` and as their residuals. ``settings`` of the
-    result has the ``expected`` deviations before and after the new motion, for white noise.
+    (N m and N), a number or (n,): by default as the last of ``measured`` and as their residuals. Forces that none
+    of them measured are then left out of the new motion too. ``settings`` of the result has the ``expected`` deviations
+    before and after the new motion, for white noise, and the criterion ``reached`` by it and by the initial guess.
 
     ``criterion`` is "condition", the condition number of the regressor of the base parameters, "determinant", that of
     their covariance, or "uncertainty", the largest deviation relative to the value in the given robot (or to a tenth of
@@ -88,26 +94,25 @@ def excite(
         >>> all(after < before for after, before in zip(expected["after"], expected["before"]))
         True
     """
-    if not isinstance(robot, Robot):
-        raise ModelError(describe(f"excite for {robot!r}", allowed="a torsor.Robot"))
+    check_excitable(robot)
     where = f"{robot.name}: excite"
-    _check_robot(robot, where)
     measured = None if isinstance(measured, list | tuple) and not measured else measured
     usual = "condition" if measured is None else "determinant"
     criterion = usual if criterion is None else one_of(criterion, CRITERIA, where, "criterion")
     harmonics = whole_number(harmonics, where, "harmonics", least=2 if rest else 1)
-    series = Series(positive(period, where, "period"), harmonics, rest)
+    series = Series(_within(period, PERIODS, where, "period"), harmonics, rest)
     seed = whole_number(seed, where, "seed", least=0)
     iterations = whole_number(iterations, where, "iterations", least=0)
     given = {"lower": lower, "upper": upper, "velocity": velocity, "acceleration": acceleration, "effort": effort}
     limits = _limits(robot, given, where)
+    sigma = None if noise is None else _noise(noise, robot.nv, where)
     robot = robot.to(dtype="float64")
-    base = robot.base_parameters(among=among)
+    earlier = [] if measured is None else samples_of(robot, measured)
+    base = robot.base_parameters(among=among, measured=_measured(robot, earlier, sigma))
     if not len(base):
         raise ModelError(describe("no motion excites any of the parameters", where=where))
-    sigma = None if noise is None else _sizes(noise, robot.nv, where, "noise")
-    known = _known(robot, base, measured, sigma)
-    count = positive(known.rate if rate is None else rate, where, "rate") * series.period
+    known = _known(robot, base, earlier, sigma)
+    count = (known.rate if rate is None else _within(rate, RATES, where, "rate")) * series.period
     samples = max(8 * harmonics + 1, -(-3 * len(base) // max(robot.nv, 1)))
     sizes = sizes_of(tuple(robot.parameter_names[k] for k in base.columns), base.values)
     apart = _clearance(robot, clearance, pairs, where)
@@ -125,15 +130,24 @@ def excite(
         after = deviations_of(known.information + count * design.information(last))
         settings |= {"rate": count / series.period}
         settings["expected"] = {"parameters": base.names, "before": deviations_of(known.information), "after": after}
+    settings["reached"] = [design.reached(last), design.reached(first)]
     conditions = design.condition(last), design.condition(first)
     return Excitation(robot, series.period, last, *conditions, status, plain(settings))
 
 
-def _known(robot: Robot, base: BaseParameters, measured: Any, noise: Array | None) -> Known:
+def _known(robot: Robot, base: BaseParameters, samples: Sequence[Measured], noise: Array | None) -> Known:
     """Return what is known from earlier measurements: nothing without them."""
-    if measured is None:
+    if not samples:
         return Known(np.zeros((len(base),) * 2), np.ones(robot.nv) if noise is None else noise, 1.0)
-    return known_of(robot, base, measured, noise)
+    return known_of(robot, base, samples, noise)
+
+
+def _measured(robot: Robot, samples: Sequence[Measured], noise: Array | None) -> list[str] | None:
+    """Return the coordinates whose forces are measured in the new motion; None for all of them."""
+    if not samples or noise is not None:
+        return None
+    flags = np.any([each.measured for each in samples], axis=0)
+    return None if flags.all() else [name for name, own in zip(robot.coordinate_names, flags, strict=True) if own]
 
 
 def _clearance(robot: Robot, least: float | None, pairs: Pairs, where: str) -> Clearance | None:
@@ -142,13 +156,40 @@ def _clearance(robot: Robot, least: float | None, pairs: Pairs, where: str) -> C
     return None if least is None else Clearance.of(robot, least, pairs, where)
 
 
-def _check_robot(robot: Robot, where: str) -> None:
+def check_excitable(robot: Any) -> None:
+    """Raise ModelError if ``excite`` has no motions for a robot.
+
+    Example:
+        >>> check_excitable(torsor.library.four_bar())
+        Traceback (most recent call last):
+        torsor.errors.ModelError: four_bar: excite: closed loops: excite has no motions for them; fix: choose motions \
+of the drives yourself, and look at them with first_look
+    """
+    if not isinstance(robot, Robot | ParallelRobot):
+        raise ModelError(describe(f"excite for {robot!r}", allowed="a torsor.Robot"))
+    where = f"{robot.name}: excite"
+    if isinstance(robot, ParallelRobot | ClosedRobot) or robot.loops:
+        fix = "choose motions of the drives yourself, and look at them with first_look"
+        raise ModelError(describe("closed loops: excite has no motions for them", where=where, fix=fix))
     if robot.nq != robot.nv:
         fix = "fix the base, or choose another motion yourself"
         raise ModelError(describe("positions are quaternions", where=where, allowed="robots with nq = nv", fix=fix))
     if robot.elastic:
         found = f"joint {robot.elastic[0].name!r} is elastic: the motion of its motor cannot be prescribed"
         raise ModelError(describe(found, where=where, fix="without_motor(...), for the arm with stiff joints"))
+
+
+def _within(value: float, ends: tuple[float, float], where: str, name: str) -> float:
+    return number(positive(value, where, name), where, name, least=ends[0], most=ends[1])
+
+
+def _noise(value: ArrayLike, n: int, where: str) -> Array:
+    """Return the noise (n,) from one number or n of them."""
+    noise, (least, most) = _sizes(value, n, where, "noise"), NOISES
+    if not ((noise >= least) & (noise <= most)).all():
+        found = f"noise is {shortened(np.asarray(value, dtype=float))}"
+        raise ModelError(describe(found, where=where, allowed=f"{least:g} to {most:g} N m or N"))
+    return noise
 
 
 def _sizes(value: ArrayLike, n: int, where: str, name: str) -> Array:
@@ -171,7 +212,7 @@ def _limits(robot: Robot, given: Mapping[str, ArrayLike | None], where: str) -> 
     for k, name in enumerate(robot.coordinate_names):
         low, high = ends[0][k], ends[1][k]
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            fix = "give lower= and upper=, the range of its motion"
+            fix = "give lower= and upper= (--lower and --upper of torsor excite), the range of its motion"
             found = f"coordinate {name!r} has the range {low} to {high}"
             raise ModelError(describe(found, where=where, allowed="a finite range", fix=fix))
     return Limits(*ends, *(_sizes(values[name], n, where, name) for name in ("velocity", "acceleration", "effort")))
@@ -194,6 +235,10 @@ def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
             if cost < least:
                 best, least = design.variables(D), cost
     if best is None:
+        if design.clearance is None and not np.isfinite(design.limits.effort).any():
+            found = f"none of {CANDIDATES} random motions shows all parameters next to the others"
+            fix = "another period, limits that allow more motion, noise of similar size, or fewer unknowns: among="
+            raise ModelError(describe(found, where=where, fix=fix))
         fix = "widen the limits (of effort first: gravity alone may exceed them), or take a longer period"
         if design.clearance is not None:
             fix = "lower the clearance, or give lower and upper where shapes are apart; " + fix

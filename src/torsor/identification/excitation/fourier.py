@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import positive
 from torsor.errors import ModelError, describe
 from torsor.files import check_array
-from torsor.identification.excitation.points import instants, write_points
+from torsor.identification.excitation.points import check_rate, instants, write_points
 from torsor.identification.excitation.series import features
 from torsor.mechanism.units import FORCES, units
 from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
@@ -189,7 +188,7 @@ class Excitation(Result):
             raise ModelError(
                 describe(found, where=path.name, allowed=".csv", fix="points for a controller: save_points")
             )
-        write_table(path, self._table(instants(self.period, positive(rate, path.name, "rate"))))
+        write_table(path, self._table(instants(self.period, check_rate(rate, self.period, path.name))))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
         """Write one period as points for a controller, ``rate`` (Hz) a second: .json or .yaml.
@@ -205,7 +204,7 @@ class Excitation(Result):
             ...     json.loads(Path(folder, "sway.json").read_text())["points"][1]["positions"]
             [1.0]
         """
-        times = instants(self.period, positive(rate, Path(path).name, "rate"))
+        times = instants(self.period, check_rate(rate, self.period, Path(path).name))
         write_points(Path(path), self.robot.coordinate_names, times, self(times))
 
     @classmethod
@@ -271,15 +270,22 @@ class Excitation(Result):
             "coefficients": plain(self.coefficients),
         }
 
+    def _reached(self) -> dict[str, str]:
+        """Return what was optimised, with the value that it reached unless that is the condition number."""
+        name, reached = self.settings.get("criterion"), self.settings.get("reached")
+        if name is None:
+            return {}
+        if name == "condition" or reached is None or None in reached:
+            return {"criterion": str(name)}
+        return {"criterion": f"{name}: {reached[0]:.4g} (initial guess: {reached[1]:.4g}; less is better)"}
+
     def _summary(self) -> Summary:
-        facts = {
+        facts = self._reached() | {
             "period": f"{self.period:g} s",
             "harmonics": str(self.harmonics),
             "condition number": f"{self.condition:.4g} (initial guess: {self.start_condition:.4g})",
             "status": self.status,
         }
-        if "criterion" in self.settings:
-            facts["criterion"] = str(self.settings["criterion"])
         if self.settings.get("distance") is not None:
             facts["least distance of shapes"] = f"{self.settings['distance']:.4g} m"
         ends = [np.abs(each).max(axis=0) for each in self(np.linspace(0.0, self.period, DRAWN))[1:]]

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe
+from torsor.identification.bases import environment_forces
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.result import Identified
@@ -40,27 +41,91 @@ class Known(NamedTuple):
     rate: float
 
 
-def known_of(robot: Robot, base: BaseParameters, measured: Any, noise: Array | None) -> Known:
-    """Return what earlier measurements tell: an ``Identified``, ``Measurements``, a ``Trajectory``, or several of them.
+class Measured(NamedTuple):
+    """Samples of a robot: all that is ``acting`` (N, n), with wrenches, its ``weights``, and ``residuals`` if known.
 
-    With a ``noise`` (n,), it replaces the estimated ones.
+    Example:
+        >>> data = Measurements(*np.zeros((4, 9, 2)))
+        >>> Measured(data, data.tau, np.ones((9, 2)) * [1, 0], None).measured.tolist()
+        [True, False]
+    """
+
+    data: Measurements
+    acting: Array
+    weights: Array
+    residuals: Array | None
+
+    @property
+    def measured(self) -> Flags:
+        """Which forces (n,) were measured."""
+        return np.asarray((self.weights > 0).any(axis=0))
+
+
+def known_of(robot: Robot, base: BaseParameters, samples: Sequence[Measured], noise: Array | None) -> Known:
+    """Return what earlier measurements tell, from their ``samples_of``; a ``noise`` (n,) replaces the estimated ones.
+
+    The noise of a coordinate that none of them measured is infinite.
 
     Example:
         >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
         >>> q, v, a = rng.normal(size=(3, 400, 1))
         >>> data = Measurements(q, v, a, robot.inverse_dynamics(q, v, a) + 0.1 * rng.normal(size=(400, 1)))
-        >>> base = robot.base_parameters()
-        >>> found, alike = known_of(robot, base, data, None), torsor.identify(robot, data)
+        >>> found = known_of(robot, robot.base_parameters(), samples_of(robot, data), None)
+        >>> alike = torsor.identify(robot, data)
         >>> bool(np.allclose(np.linalg.inv(found.information), alike.covariance, rtol=0.1, atol=1e-6))
         True
     """
-    total, squares, count, rate = np.zeros((len(base),) * 2), np.zeros(robot.nv), 0, RATE
-    for each in _several(measured):
-        data, own = _samples(robot, base, each, noise)
-        total += _information(robot, base, data, own)
-        squares, count = squares + len(data) * own**2, count + len(data)
-        rate = _rate(data)
-    return Known(total, np.sqrt(squares / count), rate)
+    total, squares, count = np.zeros((len(base),) * 2), np.zeros(robot.nv), np.zeros(robot.nv)
+    for each in samples:
+        own = _noise(robot, base, each) if noise is None else noise
+        total += _information(robot, base, each, own)
+        squares += len(each.data) * np.where(each.measured, own, 0.0) ** 2
+        count += len(each.data) * each.measured
+    mean = np.sqrt(np.divide(squares, count, out=np.full(robot.nv, np.inf), where=count > 0))
+    return Known(total, mean if noise is None else noise, _rate(samples[-1].data))
+
+
+def samples_of(robot: Robot, measured: Any) -> list[Measured]:
+    """Return the samples of an ``Identified``, ``Measurements``, a ``Trajectory``, or of several of them.
+
+    Example:
+        >>> robot = torsor.library.planar_chain(1)
+        >>> data = Measurements(*np.ones((4, 9, 1)), weights=np.full((9, 1), 7.0))
+        >>> samples_of(robot, data)[0].weights[0].tolist()
+        [1.0]
+    """
+    return [_samples(robot, each) for each in (measured if isinstance(measured, list | tuple) else [measured])]
+
+
+def _samples(robot: Robot, given: Any) -> Measured:
+    if not isinstance(given, Identified | Measurements | Trajectory):
+        allowed = "results of identify, Measurements or trajectories"
+        raise ModelError(describe(f"measured has {given!r:.60}", where=f"{robot.name}: excite", allowed=allowed))
+    if not isinstance(given, Measurements):
+        _check_same(robot, given.prior if isinstance(given, Identified) else given.robot)
+    data = measurements_of(robot, given.measurements if isinstance(given, Identified) else given)
+    weights = np.ones_like(data.tau) if data.weights is None else data.weights
+    # Weights are relative: those of a coordinate have the mean square 1 where they are positive.
+    largest = np.maximum(weights.max(axis=0), 1e-300)
+    weights = weights / largest
+    squares = (weights**2).sum(axis=0) / np.maximum((weights > 0).sum(axis=0), 1)
+    weights = weights / np.sqrt(np.where(squares > 0, squares, 1.0))
+    residuals = given.residuals if isinstance(given, Identified) else None
+    acting = data.tau + environment_forces(robot, data.q, data.external)
+    return Measured(data, acting, weights, residuals)
+
+
+def _check_same(robot: Robot, other: Robot) -> None:
+    """Raise ModelError if measurements are of a robot with other parameters, geometry or gravity."""
+    same = robot.parameter_names == other.parameter_names and (robot.nq, robot.nv) == (other.nq, other.nv)
+    if same:
+        q, a = np.random.default_rng(0).normal(size=(2, 3, robot.nv))
+        own, others = (each.to(dtype="float64").regressor(q, 0 * a, a) for each in (robot, other))
+        same = np.allclose(own, others, rtol=1e-6, atol=1e-6 * np.abs(own).max(initial=0.0))
+    if not same:
+        found = f"measured is of {other.name!r}, which has other links, geometry or gravity than {robot.name!r}"
+        fix = "give the robot that was measured, or measurements of this one"
+        raise ModelError(describe(found, where=f"{robot.name}: excite", fix=fix))
 
 
 def _rate(data: Measurements) -> float:
@@ -70,39 +135,32 @@ def _rate(data: Measurements) -> float:
     return 1 / float(np.median(steps)) if steps.size else RATE
 
 
-def _several(measured: Any) -> Sequence[Any]:
-    return list(measured) if isinstance(measured, list | tuple) else [measured]
-
-
-def _samples(robot: Robot, base: BaseParameters, given: Any, noise: Array | None) -> tuple[Measurements, Array]:
-    """Return the samples and the noise (n,) of their forces."""
-    model = ForceModel(robot)
-    if isinstance(given, Identified):
-        data, own = measurements_of(robot, given.measurements), given.rms
-        some = data.part(slice(None, None, model.step(len(data))))
-    elif isinstance(given, Measurements | Trajectory):
-        data = measurements_of(robot, given)
-        some = data.part(slice(None, None, model.step(len(data))))
-        used = None if some.weights is None else some.weights > 0
-        left = model.fit(some.q, some.v, some.a, some.tau, used).left
-        own = np.sqrt(left) * np.std(data.tau, axis=0)
+def _noise(robot: Robot, base: BaseParameters, given: Measured) -> Array:
+    """Return the noise (n,) of the forces: of weighted residuals, and infinite where nothing was measured."""
+    model, data = ForceModel(robot), given.data
+    some = slice(None, None, model.step(len(data)))
+    q, v, a, tau = data.q[some], data.v[some], data.a[some], given.acting[some]
+    if given.residuals is not None:
+        squares = ((given.weights * given.residuals) ** 2).sum(axis=0)
+        own = np.sqrt(squares / np.maximum((given.weights > 0).sum(axis=0), 1))
     else:
-        allowed = "results of identify, Measurements or trajectories"
-        raise ModelError(describe(f"measured has {given!r:.60}", where=f"{robot.name}: excite", allowed=allowed))
+        fit = model.of(q, v, a, given.weights[some] > 0)
+        free = fit.chosen.sum(axis=0) - [row.basis.shape[1] for row in fit.rows]
+        squares = ((given.weights[some] * fit.residuals(tau)) ** 2).sum(axis=0)
+        own = np.where(free > 1, np.sqrt(squares / np.maximum(free, 1)), np.std(tau, axis=0))
     # Forces of all parameters, which may add up to nothing: the measured ones are zero in a free fall.
-    parts = np.abs(robot.regressor(some.q, some.v, some.a)[..., base.columns] * base.values).sum(axis=-1)
-    size = np.sqrt(np.mean(parts**2 + some.tau**2, axis=0))
+    parts = np.abs(robot.regressor(q, v, a)[..., base.columns] * base.values).sum(axis=-1)
+    size = np.sqrt(np.mean(parts**2 + tau**2, axis=0))
     least = LEAST_NOISE * np.maximum(size, 1e-3 * max(float(size.max(initial=0.0)), 1e-9))
-    return data, np.maximum(own, least) if noise is None else noise
+    return np.where(given.measured, np.maximum(own, least), np.inf)
 
 
-def _information(robot: Robot, base: BaseParameters, data: Measurements, noise: Array) -> Array:
-    total = np.zeros((len(base),) * 2)
-    weights = np.ones_like(data.tau) if data.weights is None else data.weights
+def _information(robot: Robot, base: BaseParameters, given: Measured, noise: Array) -> Array:
+    total, data = np.zeros((len(base),) * 2), given.data
     for k in range(0, len(data), CHUNK):
         own = slice(k, k + CHUNK)
         Y = robot.regressor(data.q[own], data.v[own], data.a[own])[..., base.columns]
-        rows = (Y * (weights[own] / noise)[..., None]).reshape(-1, len(base))
+        rows = (Y * (given.weights[own] / noise)[..., None]).reshape(-1, len(base))
         total += rows.T @ rows
     return total
 

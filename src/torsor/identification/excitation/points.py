@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.checks import positive
 from torsor.errors import ModelError, describe
 from torsor.files import replacing
 
 SUFFIXES = (".json", ".yaml", ".yml")
 NANO = 1_000_000_000
+MOST = 10_000_000  # instants of a file
 
 
 def instants(duration: float, rate: float) -> Array:
@@ -24,6 +26,23 @@ def instants(duration: float, rate: float) -> Array:
     whole = int(np.floor(duration * rate * (1 + 1e-12)))
     times = np.arange(whole + 1) / rate
     return np.append(times, duration) if times[-1] < duration * (1 - 1e-9) else times
+
+
+def check_rate(rate: float, duration: float, where: str) -> float:
+    """Return a rate (Hz) that gives no more instants than a file can have.
+
+    Example:
+        >>> check_rate(1e12, 2.0, "motion.csv")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: motion.csv: rate is 1e+12 Hz, which gives 2e+12 samples; allowed: 10000000 samples \
+or fewer; fix: lower the rate to 5e+06 Hz or less
+    """
+    rate = positive(rate, where, "rate")
+    if rate * duration > MOST:
+        found = f"rate is {rate:g} Hz, which gives {rate * duration:g} samples"
+        fix = f"lower the rate to {MOST / duration:g} Hz or less"
+        raise ModelError(describe(found, where=where, allowed=f"{MOST} samples or fewer", fix=fix))
+    return rate
 
 
 def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[Array, Array, Array]) -> None:

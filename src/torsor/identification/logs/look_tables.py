@@ -99,8 +99,9 @@ def _identifiable(look: Look) -> list[str]:
             order = sorted(own, key=lambda k: -shown.percents[k])
             names = [f"{shown.names[k].split(' ')[0]} ({_percent(float(shown.percents[k]))})" for k in order[:LONGEST]]
             lines.append("    " + ", ".join(names) + (f", and {len(own) - LONGEST} more" if len(own) > LONGEST else ""))
-    if none and not isinstance(look.robot, ClosedRobot):
-        lines.append("torsor.identification.excite(robot) finds a motion that shows more.")
+    if none and not isinstance(look.robot, ClosedRobot) and look.robot.nq == look.robot.nv:
+        how = "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite)"
+        lines.append(f"{how} finds a motion that shows more.")
     return lines
 
 
