@@ -9,8 +9,10 @@ from robot.closed_loops.mechanisms import closed_chain
 from torsor import ModelError
 from torsor.cli.main import main
 from torsor.identification import Measurements, first_look
-from torsor.identification.closed_robot import closed_robot
+from torsor.identification.closed_robot import _at_home, closed_robot
+from torsor.identification.measurements import measurements_of
 from torsor.library import five_bar, four_bar, palletiser, slider_crank
+from torsor.parallel.inertial import start_of
 
 
 def linkage() -> torsor.Robot:
@@ -117,6 +119,64 @@ def test_positions_of_all_joints_choose_the_assembly_mode() -> None:
     assert named.rms.max() < 1e-9
     mistaken = torsor.identify(LINKAGE, (crank, v, a, tau))  # the mode that is found without a posture is another
     assert mistaken.relative_residuals[0] > 0.1
+
+
+OTHER = LINKAGE.assemble([1.0], [1.0, -2.35, -2.4])  # the other mode of the linkage
+
+
+def other_mode(count: int = 300) -> tuple[Swing, np.ndarray]:
+    """A motion of the crank in the other mode, and the positions of all joints."""
+    made = swing(LINKAGE.with_posture("home", OTHER), count=count)
+    return made, closed_robot(LINKAGE, OTHER)._positions(made.q)
+
+
+def test_the_robot_that_is_found_keeps_the_mode() -> None:
+    made, q = other_mode()
+    drives = closed_robot(LINKAGE, q[0])
+    again = drives.with_parameters(LINKAGE.parameters()).given
+    assert np.allclose(closed_robot(again).inverse_dynamics(*made.motion), made.tau)
+    own = closed_robot(LINKAGE, LINKAGE.assemble([0.3])).with_parameters(LINKAGE.parameters()).given
+    assert "home" not in own.postures  # the mode is that of the robot itself
+
+
+def test_the_parallel_robot_that_is_found_keeps_the_mode() -> None:
+    robot = torsor.library.three_rrr()
+    at = robot.as_robot().assemble(np.array([0.1, 0.0, -0.1]) + start_of(robot)[[3, 5, 7]], start_of(robot))
+    moved = _at_home(robot, at)
+    assert np.allclose(start_of(moved), at)
+
+
+def test_passive_columns_of_a_log_are_compared_with_the_closed_loops(tmp_path) -> None:
+    made, q = other_mode()
+    heads = ["time", *(f"q {name} [deg]" for name in LINKAGE.coordinate_names), "tau crank_joint"]
+    table = np.column_stack([made.t, np.degrees(q), made.tau])
+    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=",".join(heads), comments="")
+    with pytest.raises(ModelError, match=r"sample 0 \(t = 0 s\): 'rocker_joint' .*another mode, robot.with_posture"):
+        Measurements.load(tmp_path / "log.csv", LINKAGE, cutoff=20.0)
+    assert first_look(LINKAGE, tmp_path / "log.csv", cutoff=20.0).kinds == ("closure",)
+    assert len(Measurements.load(tmp_path / "log.csv", LINKAGE.with_posture("home", OTHER), cutoff=20.0)) > 100
+
+
+def test_columns_of_all_coordinates() -> None:
+    made = swing(LINKAGE, count=30)
+    drives = closed_robot(LINKAGE)
+    q, v, a = drives.whole(*made.motion)
+    with pytest.raises(ModelError, match=r"q has shape \(30, 3\); allowed: .*take q\[..., \[0\]\]"):
+        drives.regressor(q, v, a)
+    data = Measurements(q, v, a, drives.spread(made.tau), temperature=np.tile([20.0, 30.0, 40.0], (30, 1)))
+    assert measurements_of(drives, data).temperature.ravel().tolist() == [20.0] * 30
+    q[[7, 9], 1] += [0.3, 0.6]
+    with pytest.raises(ModelError, match=r"sample 7 \(t = 0.07 s\): 'coupler_joint' is 0.3 rad"):
+        drives.check_closure(made.q, q, made.t)
+    q[:, 1] += 2 * np.pi
+    with pytest.raises(ModelError, match=r"is 0.3 rad"):
+        drives.check_closure(made.q, q, None)
+
+
+@pytest.mark.parametrize("q", [np.full((5, 3), "a"), np.full((5, 3), None), [[1], [2, 3]]])
+def test_positions_that_are_no_numbers_are_refused(q) -> None:
+    with pytest.raises(ModelError, match=r"q is .*; allowed: real numbers"):
+        torsor.identify(LINKAGE, (q, *np.zeros((3, 5, 1))))
 
 
 def test_a_simulated_motion_has_forces_of_all_coordinates() -> None:

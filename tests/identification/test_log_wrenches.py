@@ -1,11 +1,17 @@
 """Logs of a walking robot: force plates, sensors at the feet, and a base without drives, with positions alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import torsor
 from torsor.errors import ModelError
 from torsor.identification import LogMap, Measurements, first_look
+from torsor.identification.closed_robot import measured_robot
+from torsor.identification.logs.log import of_arrays
+from torsor.identification.logs.preparing import prepare
+from torsor.identification.logs.wrenches import external_of, wrench_columns
 
 PLATE = np.array([0.4, -0.2, 0.0])
 JOINTS = 12
@@ -79,7 +85,7 @@ def test_a_log_without_torques_shows_the_links(robot, log):
     ("wrenches", "words"),
     [
         ({"paw": {"force": ["A", "B", "C"], "moment": ["D", "E", "F"]}}, "paw"),
-        ({"fl_foot": {"force": ["A", "B", "C"]}}, "no columns of the moment"),
+        ({"fl_foot": {"moment": ["A", "B", "C"]}}, "no columns of the force"),
         ({"fl_foot": {"force": ["A", "B"], "moment": ["D", "E", "F"]}}, "three heads"),
         ({"fl_foot": {"force": ["A", "B", "C"], "moment": ["A", "E", "F"]}}, "twice"),
         ({"fl_foot": {"force": ["A", "B", "C"], "moment": ["D", "E", "F"], "frame": "x"}}, "unknown key"),
@@ -91,6 +97,39 @@ def test_a_log_without_torques_shows_the_links(robot, log):
 def test_mistakes_in_the_table_of_wrenches_are_named(robot, log, wrenches, words):
     with pytest.raises(ModelError, match=words):
         Measurements.load(log, robot, _map(wrenches=wrenches))
+
+
+def test_a_sensor_of_three_axes_has_no_moment(robot):
+    sensors = {"fl_foot": {"force": [3, 4, 5]}, "hr_foot": {"moment": [6, 7, 8], "force": [9, 10, 11]}}
+    given = LogMap({}, wrenches=sensors)
+    assert wrench_columns(given, robot) == [3, 4, 5, 6, 7, 8, 9, 10, 11]
+    q, values = robot.neutral()[None], np.arange(1.0, 10.0)[None]
+    expected = robot.wrench_at(q, "fl_foot", np.zeros((1, 3)), values[:, :3], axes="local")
+    expected = expected + robot.wrench_at(q, "hr_foot", values[:, 3:6], values[:, 6:], axes="local")
+    assert np.allclose(external_of(robot, q, values, given), expected)
+
+
+def test_units_of_wrenches_are_scales(robot, log):
+    with pytest.raises(ModelError, match=r"'wrenches', which are in N and N m; fix: .* scale"):
+        Measurements.load(log, robot, _map(units={"wrenches": "N"}))
+
+
+def test_wrenches_of_closed_loops_are_given_as_arrays():
+    given = LogMap({}, wrenches={"crank": {"force": [1, 2, 3]}})
+    with pytest.raises(ModelError, match=r"a log of a robot with closed loops; fix: .*external"):
+        wrench_columns(given, measured_robot(torsor.library.four_bar()))
+
+
+def test_logs_without_wrenches_have_none_beside_others_that_do():
+    arm, t = torsor.library.two_link(), np.arange(50) * 1e-2
+    q = np.sin(np.outer(t, [1.0, 2.0]))
+    plain = of_arrays("plain", t, q, q, q, q, arm)
+    pushed = replace(plain, external=np.ones((50, 2, 6)))
+    found = prepare(arm, [plain, pushed], LogMap({})).samples.external
+    assert found.shape == (100, 2, 6) and not found[:50].any() and found[50:].all()
+    warm = replace(plain, source="warm", temperature=np.full((50, 1), 30.0))
+    with pytest.raises(ModelError, match="plain: no temperatures, which other logs have"):
+        prepare(arm, [warm, plain], LogMap({}))
 
 
 def test_a_delay_is_not_estimated_without_the_forces(robot, log):

@@ -15,14 +15,15 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.arrays import Array, real_numbers
 from torsor.errors import ModelError, describe, listing
-from torsor.identification.closing import Closing
+from torsor.identification.closing import Closing, UnclosedError, sample_at
 from torsor.mechanism import Link
+from torsor.mechanism.units import units as units_of
 from torsor.parallel import ParallelRobot
 from torsor.parallel.inertial import carriers, spinning, start_of, with_parameters
 from torsor.robot.closed_loops.constrained import written
-from torsor.robot.closed_loops.regressor import closed_base_parameters, start_posture
+from torsor.robot.closed_loops.regressor import HOME, closed_base_parameters, start_posture
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.kernels import Out
 from torsor.robot.robot import Robot
@@ -100,6 +101,11 @@ class ClosedRobot(Robot):
     def _positions(self, q: ArrayLike) -> Array:
         assert self.closing is not None
         drives = np.asarray(q, dtype=float)
+        if drives.shape[-1:] != (self.nq,):
+            places = self.mechanism.closure.active_positions
+            allowed = f"(..., {self.nq}): those of the drives, {listing(self.coordinate_names)}"
+            fix = f"from those of all coordinates, take q[..., {places}], and likewise v and a"
+            raise ModelError(describe(f"q has shape {drives.shape}", where=self.name, allowed=allowed, fix=fix))
         found = self.closing.positions(drives.reshape(-1, self.nq))
         return found.reshape(*drives.shape[:-1], found.shape[-1])
 
@@ -113,11 +119,43 @@ class ClosedRobot(Robot):
         return self.mechanism.parameters()
 
     def with_parameters(self, parameters: ArrayLike) -> Self:
-        """Return the drives of the robot with other parameters (p,)."""
+        """Return the drives of the robot with other parameters (p,).
+
+        Where the loops are not closed in the mode of the robot itself, that mode is the new home.
+        """
         assert self.closing is not None
         whole = self.mechanism.with_parameters(parameters)
-        given = with_parameters(self.given, whole) if isinstance(self.given, ParallelRobot) else whole
+        if isinstance(self.given, ParallelRobot):
+            made = with_parameters(self.given, whole)
+            given: Robot | ParallelRobot = made if self._own_mode else _at_home(made, self._first)
+        else:
+            given = whole = whole if self._own_mode else whole.with_posture(HOME, self._first)
         return replace(self, given=given, closing=Closing(whole, self.closing.start))
+
+    @cached_property
+    def _first(self) -> Array:
+        """The closed posture (nq,) at ``start``."""
+        assert self.closing is not None
+        start = self.closing.start
+        return self.mechanism.assemble(start[self.mechanism.closure.active_positions], start)
+
+    @cached_property
+    def _own_mode(self) -> bool:
+        """Whether the robot, without measured positions of its passive joints, is closed in the same mode."""
+        assert self.given is not None
+        drives = self._first[None, self.mechanism.closure.active_positions]
+        try:
+            own = Closing(self.mechanism, _start(self.given, self.mechanism)).positions(drives)
+        except UnclosedError:
+            return False
+        return bool(self._apart(own, self._first[None]).max() <= SENSED)
+
+    def _apart(self, q: Array, other: Array) -> Array:
+        """Return how far (N, nv) positions (N, nq) are from others, rad or sizes; whole turns do not count."""
+        apart = self.mechanism.difference(q, other)
+        turns = np.array(units_of(self.mechanism)[1]) == "rad"
+        apart[:, turns] -= 2 * np.pi * np.round(apart[:, turns] / (2 * np.pi))
+        return np.abs(apart / self.mechanism.closure.scales[2])
 
     def base_parameters(
         self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
@@ -150,28 +188,38 @@ class ClosedRobot(Robot):
         return values[..., places]
 
     def of_drives(self, data: Any) -> dict[str, Any]:
-        """Return q, v, a, tau and weights of the drives, from ``Measurements`` of them or of all coordinates."""
+        """Return what ``Measurements`` of the drives have, from those of them or of all coordinates."""
         columns: dict[str, Any] = {
             name: self.drive_columns(name, getattr(data, name)) for name in ("q", "v", "a", "tau")
         }
         weights = data.weights if data.weights is None else self.drive_columns("weights", data.weights)
-        return {**columns, "weights": weights}
+        warm = data.temperature
+        if warm is not None and warm.ndim == 2:
+            warm = self.drive_columns("temperature", warm)
+        return {**columns, "weights": weights, "temperature": warm}
 
     def check_closure(self, q: Array, measured: Array, times: Array | None) -> None:
         """Raise ModelError for a sample of the drives q (N, n) that cannot be closed, with its number and time.
 
-        Where all positions are ``measured`` (N, nq), those of passive joints must agree with the closed loops.
+        Where all positions are ``measured`` (N, nq), those of passive joints must agree with the closed loops: the
+        first sample where they do not is named.
         """
         assert self.closing is not None
         found = self.closing.positions(q, times)
         if measured.shape != found.shape:
             return
-        apart = np.abs(self.mechanism.difference(found, measured) / self.mechanism.closure.scales[2])
-        k, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
-        if apart[k, j] > SENSED:
-            what = f"sample {k}: {self.mechanism.coordinate_names[j]!r} is {apart[k, j]:.3g} rad or sizes of the "
+        apart = self._apart(found, measured)
+        beyond = np.flatnonzero((apart > SENSED).any(axis=1))
+        if beyond.size:
+            k = int(beyond[0])
+            j = int(np.argmax(apart[k]))
+            what = f"{self.mechanism.coordinate_names[j]!r} is {apart[k, j]:.3g} rad or sizes of the mechanism from"
+            what = f"{sample_at(k, times)}: {what} where the closed loops have it"
             fix = "check zero, sign and unit of its column, and the geometry of the robot"
-            raise ModelError(describe(f"{what}mechanism from where the closed loops have it", where=self.name, fix=fix))
+            if k == 0 and isinstance(self.given, Robot):
+                posture = f"robot.with_posture({HOME!r}, {measured[k].round(6).tolist()})"
+                fix = f"{fix}; if it is assembled in another mode, {posture}"
+            raise UnclosedError(describe(what, where=self.name, fix=fix), k)
 
 
 def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -> ClosedRobot:
@@ -197,7 +245,7 @@ def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -
         fix = "their forces are not unique: leave out some, robot.with_active([...])"
         raise ModelError(describe(found, where=where, fix=fix))
     if start is None:
-        start = start_of(robot) if isinstance(robot, ParallelRobot) else start_posture(closure)
+        start = _start(robot, whole)
     joints = [
         replace(whole.joint(name), parent="base", child=f"{name}/drive", coordinate="", spring=None, motor=None)
         for name in whole.active
@@ -205,6 +253,19 @@ def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -
     links = [Link(joint.child) for joint in joints]
     closing = Closing(whole, np.array(start, dtype=float))
     return ClosedRobot(where, Link("base"), tuple(links), tuple(joints), given=robot, closing=closing)
+
+
+def _start(robot: Robot | ParallelRobot, mechanism: Robot) -> Array:
+    """Return the posture (nq,) from which the loops of a robot are closed where no other is given."""
+    return start_of(robot) if isinstance(robot, ParallelRobot) else start_posture(mechanism.closure)
+
+
+def _at_home(robot: ParallelRobot, q: Array) -> ParallelRobot:
+    """Return a parallel robot whose home is q (nq,): pose of the platform, then the legs."""
+    ends = np.cumsum([len(robot.home), *(leg.robot.nq for leg in robot.legs)])
+    pose, *parts = np.split(q, ends[:-1])
+    legs = tuple(replace(leg, home=part) for leg, part in zip(robot.legs, parts, strict=True))
+    return replace(robot, home=pose, legs=legs)
 
 
 def measured_robot(robot: Any, data: Any = None) -> Any:
@@ -224,10 +285,11 @@ def measured_robot(robot: Any, data: Any = None) -> Any:
         return robot
     made = closed_robot(robot)
     q = data[0] if isinstance(data, (tuple, list)) and len(data) == 4 else getattr(data, "q", None)
-    if q is not None and np.ndim(q) >= 2 and np.shape(q)[-1] == made.mechanism.nq and np.isfinite(q).all():
-        first = np.asarray(q, dtype=float).reshape(-1, made.mechanism.nq)[0]
-        return closed_robot(robot, first)
-    return made
+    found = None if q is None else real_numbers(q)  # others are refused by Measurements
+    if found is None or found.ndim < 2 or found.shape[-1] != made.mechanism.nq or not np.isfinite(found).all():
+        return made
+    every = found.astype(float).reshape(-1, made.mechanism.nq)
+    return closed_robot(robot, every[0]) if len(every) else made
 
 
 def drives_of(robot: Robot, what: str, values: Array) -> Array:

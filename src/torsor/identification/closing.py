@@ -27,6 +27,16 @@ class UnclosedError(ModelError):
         self.sample = sample
 
 
+def sample_at(sample: int, times: Array | None) -> str:
+    """Return the words for a sample, with its time if ``times`` (N,) are known.
+
+    Example:
+        >>> sample_at(1, np.array([0.0, 0.1])), sample_at(1, None)
+        ('sample 1 (t = 0.1 s)', 'sample 1')
+    """
+    return f"sample {sample}" if times is None else f"sample {sample} (t = {times[sample]:.6g} s)"
+
+
 @dataclass(eq=False)
 class Closing:
     """The assembly of a ``mechanism`` along motions of its drives, in the mode of the posture ``start`` (nq,).
@@ -111,6 +121,6 @@ class Closing:
 
     def _error(self, why: str, sample: int, times: Array | None) -> UnclosedError:
         what, _, fix = why.partition("; fix: ")
-        at = f"sample {sample}" if times is None else f"sample {sample} (t = {times[sample]:.6g} s)"
         start = "check zeros, units and signs of the drives, and the posture 'home' from which the loops are closed"
-        return UnclosedError(describe(f"{at}: {what}", where=self.mechanism.name, fix=fix or start), sample)
+        found = f"{sample_at(sample, times)}: {what}"
+        return UnclosedError(describe(found, where=self.mechanism.name, fix=fix or start), sample)

@@ -139,6 +139,9 @@ def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Robot | Non
     for name, unit in ({} if units is None else table(units, where, "units")).items():
         if name not in wanted:
             raise ModelError(describe(f"a unit of {name!r}, which has no columns", where=where))
+        if name not in UNITS:
+            fix = f"leave the unit out, and give factors of other units: scale = {{{name} = ...}}"
+            raise ModelError(describe(f"a unit of {name!r}, which are in N and N m", where=where, fix=fix))
         each = list(unit) if isinstance(unit, list | tuple) else [unit] * len(wanted[name])
         bad = [one for one in each if not isinstance(one, str) or one not in UNITS[name]]
         if bad or len(each) != len(wanted[name]):

@@ -14,14 +14,14 @@ from torsor.arrays import Array, Flags
 from torsor.checks import is_whole, number, real_array, table
 from torsor.errors import ModelError, describe
 from torsor.identification.bases import environment_forces, free_coordinates
-from torsor.identification.closed_robot import drives_of
+from torsor.identification.closed_robot import ClosedRobot, drives_of
 from torsor.identification.logs.gears import Gears, saturation_of
 from torsor.identification.logs.log_map import LogMap
 from torsor.identification.logs.wrenches import NAME as WRENCHES
 from torsor.identification.logs.wrenches import driven_forces, external_of, wrench_columns
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-from torsor.simulation.log_tables import Head, read_columns
+from torsor.simulation.log_tables import Head, heads_of, read_columns
 from torsor.simulation.logs import QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
 
 SIGNALS = ("q", "v", "a", "tau")
@@ -40,8 +40,9 @@ class Log:
     ``measured`` has the columns of q and tau in SI units before the drives, ``heads`` their names, ``saturated`` (N, n)
     marks forces at the saturation of the map, and those that were not measured; ``lines`` (N,) are those of the file,
     ``temperature`` (N, 1) or (N, n) is that of the drives, if it was measured. With wrenches of the environment,
-    ``external`` (N, L, 6), tau is all that acts: tau + J^T w. In a log that was read to be looked at, numbers may be
-    NaN and times may go back.
+    ``external`` (N, L, 6), tau is all that acts: tau + J^T w. Of a robot with closed loops, whose q are those of its
+    drives, ``whole`` (N, nq) are the positions of all joints, if the log has them. In a log that was read to be looked
+    at, numbers may be NaN and times may go back.
     """
 
     source: str
@@ -56,6 +57,7 @@ class Log:
     saturated: Flags
     temperature: Array | None = None
     external: Array | None = None
+    whole: Array | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -67,7 +69,7 @@ class Log:
     def kept(self, rows: Flags) -> Log:
         """Return the log with some of its rows."""
         arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("times", "q", "tau", "saturated")}
-        names = ("v", "a", "temperature", "external")
+        names = ("v", "a", "temperature", "external", "whole")
         arrays |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in names}
         lines = self.lines[rows] if self.lines.size else self.lines
         return replace(self, **arrays, lines=lines, measured={k: x[rows] for k, x in self.measured.items()})
@@ -153,6 +155,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         saturated,
         on_main.get("temperature"),
     )
+    log = replace(log, whole=_whole(path, robot, given, log.q))
     if WRENCHES not in on_main:
         return log
     external = external_of(robot, log.q, on_main[WRENCHES], given)
@@ -173,7 +176,8 @@ def of_trajectory(motion: Trajectory, source: str, robot: Robot) -> Log:
         raise ModelError(describe(found, where=source, allowed="one motion", fix="select one: trajectory[0]"))
     q, tau, v, a = (drives_of(robot, name, getattr(motion, name)) for name in ("q", "tau", "v", "a"))
     tau = tau + environment_forces(robot, q, motion.external)
-    return replace(of_arrays(source, motion.times, q, tau, v, a, robot), external=motion.external)
+    whole = motion.q if isinstance(robot, ClosedRobot) and motion.q.shape != q.shape else None
+    return replace(of_arrays(source, motion.times, q, tau, v, a, robot), external=motion.external, whole=whole)
 
 
 def of_arrays(source: str, times: Array, q: Array, tau: Array, v: Array | None, a: Array | None, robot: Robot) -> Log:
@@ -181,6 +185,22 @@ def of_arrays(source: str, times: Array, q: Array, tau: Array, v: Array | None, 
     heads = {"q": list(robot.position_names), "tau": list(robot.coordinate_names)}
     none = np.empty(0, dtype=np.intp)
     return Log(source, times, q, tau, v, a, none, {"q": q, "tau": tau}, heads, np.zeros(tau.shape, dtype=bool))
+
+
+def _whole(path: Path, robot: Robot, given: LogMap, q: Array) -> Array | None:
+    """Return the positions (N, nq) of all joints of a closed robot, if all have columns 'q NAME [unit]'.
+
+    Those of the drives must be q (N, n): where a map has changed them, the others are not known to be joints' in SI.
+    """
+    if not isinstance(robot, ClosedRobot) or given.files:
+        return None
+    heads = {head.partition(" [")[0].removeprefix("held "): head for head in heads_of(path, given.delimiter)}
+    own = [heads[name] for each in robot.mechanism.position_names if (name := f"q {each}") in heads]
+    if len(own) < robot.mechanism.nq:
+        return None
+    units = np.array([UNITS["q"].get(head.partition(" [")[2].rstrip("]"), 1.0) for head in own])
+    found = np.asarray(read_columns(path, {"q": own}, given.delimiter, missing=True).values["q"] * units)
+    return found if np.allclose(found[:, robot.mechanism.closure.active_positions], q, equal_nan=True) else None
 
 
 class _Base(NamedTuple):

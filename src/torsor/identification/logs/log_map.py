@@ -41,8 +41,8 @@ class LogMap:
     (``missing="skip"``). Forces of at least ``saturation`` (n,), as the log has them in SI units, get the weight 0.
 
     ``wrenches`` {link or frame: {"force": 3 columns, "moment": 3 columns, "axes": "local" or "world", "origin": [x, y,
-    z]}} are measured wrenches of the environment, N and N m. The columns of tau of a free base may be left out, or all
-    of tau.
+    z]}} are measured wrenches of the environment, N and N m; without "moment" (sensors of three axes) it is zero about
+    the place, or the origin. The columns of tau of a free base may be left out, or all of tau.
 
     Example:
         >>> LogMap({"time": "t", "q": ["j1", "j2"], "tau": ["i1", "i2"]}, units={"time": "ms"}).delay

@@ -10,6 +10,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import by_name
 from torsor.errors import ModelError, describe
+from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.logs import cutoffs
 from torsor.identification.logs.delays import estimate
 from torsor.identification.logs.force_model import ForceModel
@@ -74,6 +75,9 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     source = logs[0].source
     if len({(each.v is None, each.a is None) for each in logs}) > 1:
         raise ModelError(describe("some logs have velocities and some have not", where=source))
+    _check_temperatures(logs)
+    for log in logs:
+        _check_passive(robot, log)
     segments = [each for log in logs for each in segments_of(robot, log, given, notes)]
     if not segments:
         found = f"no run of {SHORTEST} samples without a gap"
@@ -92,7 +96,8 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     q, v, a, tau, weights, times = (
         np.concatenate([np.asarray(getattr(each, name)) for each in kept]) for name in Samples._fields[:6]
     )
-    more = (_joined([getattr(each, name) for each in kept]) for name in ("temperature", "external"))
+    warm = [each.temperature for each in kept if each.temperature is not None]
+    more = np.concatenate(warm) if warm else None, _wrenches(kept)
     whole = Samples(q, v, a, tau, None if (weights == 1).all() else weights, times, *more)
     return Prepared(whole, tuple(segments), cutoff, delay, tuple(notes))
 
@@ -177,7 +182,24 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
     return Samples(q[kept], v[kept], a[kept], tau[kept], np.where(full > 0, 0.0, 1.0)[kept], times[kept], *more)
 
 
-def _joined(parts: Sequence[Array | None]) -> Array | None:
-    """Return the samples of all segments, or None where there are none."""
-    found = [each for each in parts if each is not None]
-    return np.concatenate(found) if found else None
+def _wrenches(parts: Sequence[Samples]) -> Array | None:
+    """Return the wrenches (N, L, 6) of all segments, zero in those without any; None where none has any."""
+    shape = next((each.external.shape[1:] for each in parts if each.external is not None), None)
+    if shape is None:
+        return None
+    return np.concatenate([np.zeros((len(x.q), *shape)) if x.external is None else x.external for x in parts])
+
+
+def _check_temperatures(logs: Sequence[Log]) -> None:
+    """Raise ModelError for a log without temperatures beside others that have them."""
+    without = [log.source for log in logs if log.temperature is None]
+    if 0 < len(without) < len(logs):
+        fix = "add its temperatures, or leave out those of all logs"
+        raise ModelError(describe("no temperatures, which other logs have", where=without[0], fix=fix))
+
+
+def _check_passive(robot: Robot, log: Log) -> None:
+    """Raise ModelError where measured positions of passive joints are not where the closed loops have them."""
+    if log.whole is not None and isinstance(robot, ClosedRobot):
+        rows = log.complete & np.isfinite(log.whole).all(axis=1)
+        robot.check_closure(log.q[rows], log.whole[rows], log.times[rows])

@@ -6,7 +6,8 @@
     axes = "local"                  those of the link or frame; or "world": those of the robot's base
     origin = [0.3, 0.1, 0.0]        of a plate, m in base axes: moments are about it
 
-Moments are about the place, or about the origin of the plate.
+Moments are about the place, or about the origin of the plate. Without ``moment``, as of sensors with three axes, they
+are zero there. Units of other columns are factors: ``scale = {wrenches = ...}``.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from torsor.arrays import Array, Flags
 from torsor.checks import frozen_array, one_of, rows, table
 from torsor.errors import ModelError, describe
 from torsor.identification.bases import free_coordinates
+from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.logs.log_map import LogMap
 from torsor.robot.robot import Robot
 from torsor.simulation.log_tables import Head
@@ -34,13 +36,16 @@ def wrench_columns(given: LogMap, robot: Robot) -> list[Head]:
         >>> wrench_columns(LogMap({}, wrenches={"fl_foot": plate}), torsor.library.quadruped())
         ['mx', 'my', 'mz', 8, 9, 10]
     """
+    if isinstance(robot, ClosedRobot):
+        fix = "give them as arrays (N, L, 6) of all links: Measurements(q, v, a, tau, external=...)"
+        raise ModelError(describe("wrenches in a log of a robot with closed loops", where=given.source, fix=fix))
     found: list[Head] = []
     for place, own in _tables(given).items():
         robot.place(place)
-        for part in ("moment", "force"):
-            where = f"{given.source}: wrenches: {place}"
-            if part not in own:
-                raise ModelError(describe(f"no columns of the {part}", where=where, fix=f"{part} = [x, y, z]"))
+        where = f"{given.source}: wrenches: {place}"
+        if "force" not in own:
+            raise ModelError(describe("no columns of the force", where=where, fix="force = [x, y, z]"))
+        for part in _parts(own):
             heads = rows(own[part], where, part, "three columns")
             if len(heads) != 3 or any(isinstance(each, bool) or not isinstance(each, (str, int)) for each in heads):
                 raise ModelError(describe(f"{part} is {heads!r}", where=where, allowed="three heads, or numbers"))
@@ -48,6 +53,11 @@ def wrench_columns(given: LogMap, robot: Robot) -> list[Head]:
     if len(set(found)) < len(found):
         raise ModelError(describe("a column is named twice", where=f"{given.source}: wrenches"))
     return found
+
+
+def _parts(own: Mapping[str, Any]) -> list[str]:
+    """Return which parts of a wrench have columns, in their order."""
+    return [part for part in ("moment", "force") if part in own]
 
 
 def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
@@ -62,7 +72,7 @@ def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
 
 
 def external_of(robot: Robot, q: Array, values: Array, given: LogMap) -> Array:
-    """Return wrenches (N, L, 6) as in ``inverse_dynamics``, of columns (N, 6 k) in SI units at positions q (N, nq).
+    """Return wrenches (N, L, 6) as in ``inverse_dynamics``, of columns (N, k) in SI units at positions q (N, nq).
 
     Rows without a number are NaN.
 
@@ -77,10 +87,14 @@ def external_of(robot: Robot, q: Array, values: Array, given: LogMap) -> Array:
     whole = np.isfinite(q).all(axis=1) & np.isfinite(values).all(axis=1)
     external = np.full((len(q), len(robot.links), 6), np.nan)
     external[whole] = 0.0
-    for k, (place, own) in enumerate(_tables(given).items()):
+    at = 0
+    for place, own in _tables(given).items():
         where = f"{given.source}: wrenches: {place}"
         axes = one_of(own.get("axes", "local"), ("local", "world"), where, "axes")
-        moment, force = values[whole, 6 * k : 6 * k + 3], values[whole, 6 * k + 3 : 6 * k + 6]
+        moment = np.zeros((np.count_nonzero(whole), 3))
+        if "moment" in own:
+            moment, at = values[whole, at : at + 3], at + 3
+        force, at = values[whole, at : at + 3], at + 3
         if "origin" in own:
             if axes != "world":
                 found = "the origin of a plate, and axes of the link"
