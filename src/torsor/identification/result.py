@@ -221,8 +221,10 @@ class Identified(Result, Viewable):
             external = wrenches_of(self.prior, q, external)
         loads = None if external is None else np.asarray(external, dtype=float)
         model = Model(self.prior, self.base, q, v, a, external=loads)
-        plain = self.parameters is None
-        found = np.asarray(model.known + model.Y @ self.values) if plain else model.changed(self.parameters)
+        if self.parameters is None:
+            found = np.asarray(model.known + model.Y @ self.values)
+        else:
+            found = model.changed(self.parameters)
         if self.drives is None:
             return found
         load = model.load(self.values)
@@ -376,11 +378,11 @@ class Identified(Result, Viewable):
     @property
     def method(self) -> str:
         """How the parameters were identified, in words."""
-        estimator = self.settings.get("estimator", "weighted least squares")
+        estimator = str(self.settings.get("estimator", "weighted least squares"))
         if self.settings.get("instruments"):
             estimator = "instrumental variables"
         if self.parameters is None:
-            return str(estimator)
+            return estimator
         return "physically consistent" + f", {estimator}" * (estimator != "weighted least squares")
 
     def _archive(self) -> Archive:
