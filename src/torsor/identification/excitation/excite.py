@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, number, one_of, positive, whole_number
+from torsor.checks import frozen_array, number, one_of, positive, several, whole_number
 from torsor.collision.pairs import Pairs
 from torsor.errors import ModelError, describe, shortened
 from torsor.identification.closed_robot import ClosedRobot
@@ -122,7 +122,7 @@ def excite(
     x, status = _descend(design, start, iterations, progress)
     first, last = (_scaled_into_limits(design, design.coefficients(each), where) for each in (start, x))
     settings = {name: getattr(limits, name).tolist() for name in given} | {"criterion": criterion, "rest": rest}
-    settings |= {"noise": known.noise.tolist(), "among": list(among), "iterations": iterations, "seed": seed}
+    settings |= {"noise": known.noise.tolist(), "among": list(several(among)), "iterations": iterations, "seed": seed}
     if apart is not None:
         nearest = apart.distances(series.sampled(FINE * harmonics * FINER)[0] @ last).min()
         settings |= {"clearance": apart.least, "distance": float(nearest)}
