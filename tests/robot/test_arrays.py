@@ -28,8 +28,8 @@ METHODS = [
 
 @pytest.fixture(scope="module")
 def robot() -> torsor.Robot:
-    """Return a tree with every type of joint, so that nq differs from nv, and results depend on each coordinate."""
-    return torsor.library.random_tree(8, seed=4)
+    """Return a tree with a ball joint, so that nq differs from nv; results depend on each coordinate."""
+    return torsor.library.random_tree(5, seed=4, types=("revolute", "prismatic", "spherical", "helical"))
 
 
 def sizes(robot: torsor.Robot, name: str) -> dict[str, int]:
@@ -229,12 +229,12 @@ def test_a_zero_quaternion_gives_nan() -> None:
     assert np.isnan(made.gravity_force(np.zeros(4))).all()
 
 
-@pytest.mark.parametrize("place", ["nowhere", "", None, 8, -9, 1.0, True, ("link1",), ["link1"], b"link1"])
+@pytest.mark.parametrize("place", ["nowhere", "", None, 5, -6, 1.0, True, ("link1",), ["link1"], b"link1"])
 @pytest.mark.parametrize("name", PLACED)
 def test_an_unknown_place_is_an_error_that_lists_the_known_ones(robot: torsor.Robot, name: str, place: object) -> None:
     values = state(robot, name)
     getattr(robot, name)(*values, 1)  # what was computed before must not change the answer
-    with pytest.raises(ModelError, match=r"^random_tree_8_4: "):
+    with pytest.raises(ModelError, match=r"^random_tree_5_4: "):
         getattr(robot, name)(*values, place)
 
 
