@@ -1,6 +1,7 @@
 """Errors and warnings. Each message says where the problem is, what was found, what is allowed, and the fix."""
 
 import functools
+import math
 import re
 import sys
 import warnings
@@ -19,6 +20,36 @@ LONGEST = 16  # numbers that a message shows in full: those of a pose
 
 class ModelError(ValueError):
     """Invalid input: a description that is no mechanism, an unknown name, or an array of the wrong shape."""
+
+
+class MotionError(RuntimeError):
+    """An infeasible problem; ``result`` is the motion whose largest violation is least (None if nothing was solved).
+
+    ``conflict`` has the names of the constraints that contradict each other; ``violation`` is the least amount by which
+    all bounds would have to be relaxed, relative to their sizes.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0)]
+        >>> limits = motion.Velocities(upper=0.5, name="slow")
+        >>> phase = motion.Phase(1.0, points=6)
+        >>> problem = motion.MotionProblem(torsor.library.planar_chain(1), phase, motion.Effort(), [*ends, limits])
+        >>> try:
+        ...     problem.solve()
+        ... except MotionError as error:
+        ...     print(error.conflict)
+        ('slow',)
+    """
+
+    result: Any = None
+    conflict: tuple[str, ...] = ()
+    violation: float = math.nan
+
+
+class SimulationError(RuntimeError):
+    """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` until then, None without any sample."""
+
+    trajectory: Any = None
 
 
 class ModelWarning(UserWarning):

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.cli.main import COMMANDS, main
+from torsor.cli.commands import COMMANDS
+from torsor.cli.main import main
 from torsor.results import schema_of
 
 from ..results.schemas import faults
@@ -40,14 +41,14 @@ def test_every_command_has_json_and_refuses_a_place_before_it_starts(
         "ik": "two_link --target link2 0.5 0 0",
         "equations": "two_link mass_matrix",
     } | dict.fromkeys(("reproduce", "bench", "cache", "doctor", "demo", "examples"), "")
-    for command in COMMANDS:
-        given = [command.name, *needed.get(command.name, "two_link").split()]
+    for name in COMMANDS:
+        given = [name, *needed.get(name, "two_link").split()]
         for place, words in (
             ("no/x.json", "its folder does not exist"),
             ("", "it is a folder"),
             ("a\0", "a null char"),
         ):
-            assert main([*given, "--json", place]) == 1, command.name
+            assert main([*given, "--json", place]) == 1, name
             assert words in capsys.readouterr().err
 
 

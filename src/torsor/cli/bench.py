@@ -18,4 +18,4 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 _EXAMPLES = ("torsor bench", "torsor bench --json bench.json")
-BENCH = Command("bench", "compare the speed of Torsor with other libraries", _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -30,4 +30,4 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 _EXAMPLES = ("torsor cache", "torsor cache --clear")
-CACHE = Command("cache", "show or clear the compiled kernels on disk", _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 @dataclass(frozen=True)
 class Command:
-    """One command: ``torsor NAME ...``.
+    """One command: ``torsor NAME ...``, the object ``COMMAND`` of the file ``NAME.py``.
 
     ``add_arguments`` declares its options. ``run`` does the work and prints to the console; it raises a ``ModelError``
     (or ``MotionError``, ``SimulationError``, ``OSError``) for a mistake of the user, and returns None when it
@@ -17,13 +17,11 @@ class Command:
     with another meaning, and their words in ``--help``, which also shows ``examples``: whole command lines.
 
     Example:
-        >>> hello = Command("hello", "print a greeting", lambda parser: None, lambda _, console: console.print("hello"))
+        >>> hello = Command(lambda parser: None, lambda _, console: console.print("hello"))
         >>> hello.run(Namespace(), Console())
         hello
     """
 
-    name: str
-    summary: str
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace, Console], int | None]
     statuses: Mapping[int, str] = field(default_factory=dict)

@@ -44,5 +44,4 @@ _EXAMPLES = (
     "torsor completion zsh > ~/.zfunc/_torsor",
     "torsor completion fish | source",
 )
-_SUMMARY = "print a script that completes commands and options in a shell"
-COMPLETION = Command("completion", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -23,4 +23,4 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 _EXAMPLES = ("torsor count stanford", "torsor count two_link --json -")
-COUNT = Command("count", "count the operations of a robot's algorithms", _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -42,5 +42,4 @@ def _run(arguments: Namespace, console: Console) -> None:
         write_json(arguments, console, about | {"times": s[:, 0] * duration, **states, "plot": arguments.output})
 
 
-_SUMMARY = "show tables of an industrial arm on a move, and save a plot"
-DEMO = Command("demo", _SUMMARY, _add_arguments, _run, examples=("torsor demo --output demo.png",))
+COMMAND = Command(_add_arguments, _run, examples=("torsor demo --output demo.png",))

@@ -199,6 +199,5 @@ def _checked(check: Callable[[], float]) -> tuple[str, float]:
     return fault, time.perf_counter() - start
 
 
-_SUMMARY = "show versions, processor, cache and extras, and test the installation in a few seconds"
 _EXAMPLES = ("torsor doctor", "torsor doctor --json -")
-DOCTOR = Command("doctor", _SUMMARY, _add_arguments, _run, DOCTORED, _EXAMPLES)
+COMMAND = Command(_add_arguments, _run, DOCTORED, _EXAMPLES)

@@ -124,10 +124,9 @@ def _labels(robot: Robot, name: str, axis: str | int) -> tuple[str, ...]:
     return known.get(axis) or tuple(map(str, range(1, size(robot, axis) + 1)))
 
 
-_SUMMARY = "compute forces, accelerations, matrices, reactions, energies ... at a state or over a table of states"
 _EXAMPLES = (
     "torsor dynamics stanford --q 0 0.5 0.3 0 0.5 0",
     "torsor dynamics two_link mass_matrix joint_wrenches --q 0.3 -1.2 --v 1 0 --json -",
     "torsor dynamics two_link jacobian:link2",
 )
-DYNAMICS = Command("dynamics", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -63,6 +63,4 @@ _EXAMPLES = (
     "torsor equations scara jacobian:tool --axes aligned",
     "torsor equations stanford gravity_force --form sympy -o gravity.py",
 )
-EQUATIONS = Command(
-    "equations", "print an algorithm of a robot as LaTeX or SymPy", _add_arguments, _run, examples=_EXAMPLES
-)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -64,6 +64,5 @@ def _run(arguments: Namespace, console: Console) -> None:
     write_json(arguments, console, {"folder": folder_of_examples(), "examples": list(titles), "titles": titles})
 
 
-_SUMMARY = "list the examples and tutorials that come with Torsor, or copy them to a folder"
 _EXAMPLES = ("torsor examples", "torsor examples tutorials")
-EXAMPLES = Command("examples", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -120,10 +120,9 @@ def _expected(motion: Excitation) -> Table:
     return table
 
 
-_SUMMARY = "find a motion within limits that shows the parameters of a robot, for torsor identify"
 _EXAMPLES = (
     "torsor excite robot.urdf -o motion.csv --plot motion.png",
     "torsor excite robot.urdf --measured log.csv --map map.toml --period 20 --points motion.yaml",
     "torsor excite robot.urdf --clearance 0.05 --acceleration 5 --rate 500 -o motion.csv",
 )
-EXCITE = Command("excite", _SUMMARY, _add_arguments, _run, statuses=EXCITED, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, statuses=EXCITED, examples=_EXAMPLES)

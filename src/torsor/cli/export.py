@@ -45,9 +45,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     write_json(arguments, console, {"robot": robot.name, "files": [str(path) for path in paths]})
 
 
-_SUMMARY = "write a robot's algorithms as C source or as a JavaScript module"
 _EXAMPLES = (
     "torsor export stanford c_code --names inverse_dynamics mass_matrix",
     "torsor export two_link page --to js --names poses",
 )
-EXPORT = Command("export", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -167,10 +167,4 @@ _EXAMPLES = (
     "torsor info robot.urdf --base floating --json -",
     "torsor info walk.trc",
 )
-INFO = Command(
-    "info",
-    "show the links, joints and frames of a robot, or what a recording of a person holds",
-    _add_arguments,
-    _run,
-    examples=_EXAMPLES,
-)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

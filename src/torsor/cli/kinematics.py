@@ -98,9 +98,8 @@ def _table(title: str, heads: list[str], found: list[Quantity], places: list[str
     return table
 
 
-_SUMMARY = "show where links and frames are: position, roll, pitch and yaw; with --v also their twists in own axes"
 _EXAMPLES = (
     "torsor kinematics stanford --q 0 0.5 0.3 0 0.5 0",
     "torsor kinematics two_link link2 --q 0.3 -1.2 --v 1 0 --json -",
 )
-KINEMATICS = Command("kinematics", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -13,57 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 
 import torsor
-from torsor.cli.bench import BENCH
-from torsor.cli.cache import CACHE
 from torsor.cli.command import Command
-from torsor.cli.completion import COMPLETION
+from torsor.cli.commands import COMMANDS, command
 from torsor.cli.console import PlainConsole
-from torsor.cli.count import COUNT
-from torsor.cli.demo import DEMO
-from torsor.cli.doctor import DOCTOR
-from torsor.cli.dynamics import DYNAMICS
-from torsor.cli.equations import EQUATIONS
-from torsor.cli.examples import EXAMPLES
-from torsor.cli.excite import EXCITE
-from torsor.cli.export import EXPORT
-from torsor.cli.identify import IDENTIFY
-from torsor.cli.info import INFO
-from torsor.cli.inverse_kinematics import INVERSE_KINEMATICS
-from torsor.cli.kinematics import KINEMATICS
-from torsor.cli.measure import MEASURE
 from torsor.cli.outputs import check_output
-from torsor.cli.predict import PREDICT
-from torsor.cli.reproduce import REPRODUCE
-from torsor.cli.simulate import SIMULATE
 from torsor.cli.statuses import ALL, ARGUMENTS, DONE, INTERNAL, status_of_error, statuses_help
-from torsor.cli.sweep import SWEEP
-from torsor.cli.view import VIEW
-from torsor.cli.warm import WARM
-from torsor.errors import ModelError, ModelWarning
-from torsor.motion import MotionError
+from torsor.errors import ModelError, ModelWarning, MotionError, SimulationError
 from torsor.results.documents import STANDARD_OUTPUT
-from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
-
-COMMANDS: tuple[Command, ...] = (
-    *(
-        INFO,
-        DYNAMICS,
-        KINEMATICS,
-        INVERSE_KINEMATICS,
-        COUNT,
-        EQUATIONS,
-        SIMULATE,
-        PREDICT,
-        MEASURE,
-        SWEEP,
-        EXCITE,
-        IDENTIFY,
-        REPRODUCE,
-        EXPORT,
-    ),
-    *(VIEW, BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
-)
 
 # Advice that has no option, or one of another name: by the words of the library, those of the command line.
 IN_PYTHON = {
@@ -85,8 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         >>> main(["info", "no_such_robot"])
         1
     """
-    parser = _parser()
-    if not (sys.argv[1:] if argv is None else argv):  # a newcomer: the list of the commands tells more than an error
+    argv = sys.argv[1:] if argv is None else argv
+    parser = _parser(next((word for word in argv if not word.startswith("-")), ""))
+    if not argv:  # a newcomer: the list of the commands tells more than an error
         parser.print_help(sys.stderr)
         return ARGUMENTS
     arguments = parser.parse_args(argv)
@@ -109,7 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(wanted: str) -> argparse.ArgumentParser:
+    """Return the parser of the command line, with the options of the ``wanted`` command; completion wants them all."""
     parser = argparse.ArgumentParser(
         prog="torsor",
         description="Exact dynamics of robots, by Newton-Euler recursion.",
@@ -118,20 +77,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"torsor {torsor.__version__}")
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in COMMANDS:
+    for name, summary in COMMANDS.items():
         own = parsers.add_parser(
-            command.name,
-            help=command.summary,
-            description=command.summary,
-            epilog=_examples(command) + statuses_help(command.statuses),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
         )
-        own._negative_number_matcher = NEGATIVE_NUMBER
-        command.add_arguments(own)
-        own.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        flags = {action.dest: action.option_strings[-1] for action in own._actions if action.option_strings}
-        own.set_defaults(run=command.run, flags=flags, parser=parser)
+        if wanted in (name, "completion"):
+            _add_command(own, command(name))
+            own.set_defaults(parser=parser)
     return parser
+
+
+def _add_command(parser: argparse.ArgumentParser, own: Command) -> None:
+    parser.epilog = _examples(own) + statuses_help(own.statuses)
+    parser._negative_number_matcher = NEGATIVE_NUMBER
+    own.add_arguments(parser)
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    flags = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
+    parser.set_defaults(run=own.run, flags=flags)
 
 
 def _examples(command: Command) -> str:

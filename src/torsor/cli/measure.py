@@ -145,10 +145,4 @@ _EXAMPLES = (
     "torsor measure walk.c3d --mass 62 --sex female --standing static.c3d --report walk.html",
     "torsor measure walk.trc forces.mot --model subject.osim --mot angles.mot",
 )
-MEASURE = Command(
-    "measure",
-    "joint angles, moments and powers of a recorded person, from markers and ground forces",
-    _add_arguments,
-    _run,
-    examples=_EXAMPLES,
-)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

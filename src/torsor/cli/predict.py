@@ -20,9 +20,10 @@ from torsor.cli.outputs import (
 from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.measured import given_start
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
-from torsor.cli.statuses import DONE, ONLY_AT_NODES, PREDICTED, status_of_motion
+from torsor.cli.statuses import DONE, ONLY_AT_NODES, PREDICTED, UNFINISHED
 from torsor.errors import ModelError, describe, warn
 from torsor.motion import SOLVERS, MotionError, MotionResult, load_problem
+from torsor.motion.results.solution import BETWEEN
 from torsor.simulation.movie import KINDS, movie_path
 from torsor.startup import STOPPED
 
@@ -179,6 +180,26 @@ def _save(path: Path, result: MotionResult, report: Report, console: Console) ->
         )
 
 
+def status_of_motion(result: MotionResult) -> int:
+    """Return the exit status of a predicted motion.
+
+    Example:
+        >>> from torsor import motion
+        >>> problem = motion.PROBLEMS["two-link-time"]()
+        >>> status_of_motion(problem.solve()), status_of_motion(problem.solve(iterations=2, check=False))
+        (0, 4)
+    """
+    if result.status.startswith("stopped by Ctrl-C"):
+        return STOPPED
+    if not result.is_solved or not result.is_feasible:
+        return UNFINISHED
+    return ONLY_AT_NODES if result.is_only_at_nodes else DONE
+
+
+_STATUSES = PREDICTED | {
+    DONE: f"{PREDICTED[DONE]} (to {BETWEEN:g}, see {ONLY_AT_NODES})",
+    ONLY_AT_NODES: f"{PREDICTED[ONLY_AT_NODES]} by more than {BETWEEN:g} of its scale",
+}
 _EXAMPLES = (
     "torsor predict two-link-time --plot motion.png",
     "torsor predict walk --json walk.json --csv walk.csv",
@@ -190,4 +211,4 @@ _EXAMPLES = (
     "torsor predict problem.toml --save result.npz",
     "torsor predict walk --version free --guess angles.mot --guess-times 0.93 1.50",
 )
-PREDICT = Command("predict", "find an optimal motion, save or plot it", _add_arguments, _run, PREDICTED, _EXAMPLES)
+COMMAND = Command(_add_arguments, _run, _STATUSES, _EXAMPLES)

@@ -151,10 +151,9 @@ def _draw(results: "Iterable[Result]", folder: Path) -> list[Path]:
     return written
 
 
-_SUMMARY = "compare the five documents with the library"
 _EXAMPLES = (
     "torsor reproduce",
     "torsor reproduce khalil/eq-57",
     "torsor reproduce --all --quick --report out.html",
 )
-REPRODUCE = Command("reproduce", _SUMMARY, _add_arguments, _run, REPRODUCED, _EXAMPLES)
+COMMAND = Command(_add_arguments, _run, REPRODUCED, _EXAMPLES)

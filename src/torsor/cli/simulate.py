@@ -94,10 +94,9 @@ def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[floa
     return q0, v0
 
 
-_SUMMARY = "simulate a robot from an initial state, save or plot the motion"
 _EXAMPLES = (
     "torsor simulate two_link --q0 0.3 -1.2 --v0 1 0 --duration 0.1 --plot fall.png",
     "torsor simulate two_link --controller computed-torque --bandwidth 20 --target 1 1 --output reach.npz",
     "torsor simulate robot.urdf --base floating --q0 0 0 0.5 0 0 0 1 --contact hard --friction 0.4 --slope 0.2",
 )
-SIMULATE = Command("simulate", _SUMMARY, _add_arguments, _run, SIMULATED, _EXAMPLES)
+COMMAND = Command(_add_arguments, _run, SIMULATED, _EXAMPLES)

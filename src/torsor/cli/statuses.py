@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping
 
-from torsor.motion import MotionError, MotionResult
-from torsor.motion.results.solution import BETWEEN
-from torsor.simulation import SimulationError
+from torsor.errors import MotionError, SimulationError
 from torsor.startup import STOPPED
 
 DONE, MISTAKE, ARGUMENTS, NONE, UNFINISHED, ONLY_AT_NODES, INTERNAL = 0, 1, 2, 3, 4, 5, 70
@@ -27,18 +25,17 @@ SWEPT = {
     STOPPED: "stopped by Ctrl-C; what is done is kept, and --resume goes on",
 }
 PREDICTED = {
-    DONE: f"the command succeeded; the predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
+    DONE: "the command succeeded; the predicted motion is optimal, also between the nodes",
     NONE: "the motion problem is infeasible; the nearest motion is written",
     UNFINISHED: "the search ended before an optimum: at --seconds or --iterations, or without a better step",
-    ONLY_AT_NODES: "the predicted motion is optimal at the nodes only: between them it violates a constraint "
-    f"by more than {BETWEEN:g} of its scale",
+    ONLY_AT_NODES: "the predicted motion is optimal at the nodes only: between them it violates a constraint",
     STOPPED: "stopped by Ctrl-C; a motion that was found until then is written",
 }
 ALL = (
     _EVERYWHERE
     | PREDICTED
     | {
-        DONE: f"the command succeeded; a predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
+        DONE: "the command succeeded; a predicted motion is optimal, also between the nodes",
         NONE: "the motion problem is infeasible (the nearest motion is written); a simulation, an item, "
         "a case of a sweep or a check fails, a checked log is suspicious",
     }
@@ -54,22 +51,6 @@ def statuses_help(own: Mapping[int, str]) -> str:
     """
     texts = sorted((_EVERYWHERE | dict(own)).items())
     return "\n".join(["exit status:", *(f"  {status:<4} {text}" for status, text in texts), ""])
-
-
-def status_of_motion(result: MotionResult) -> int:
-    """Return the exit status of a predicted motion.
-
-    Example:
-        >>> from torsor import motion
-        >>> problem = motion.PROBLEMS["two-link-time"]()
-        >>> status_of_motion(problem.solve()), status_of_motion(problem.solve(iterations=2, check=False))
-        (0, 4)
-    """
-    if result.status.startswith("stopped by Ctrl-C"):
-        return STOPPED
-    if not result.is_solved or not result.is_feasible:
-        return UNFINISHED
-    return ONLY_AT_NODES if result.is_only_at_nodes else DONE
 
 
 def status_of_error(error: Exception) -> int:

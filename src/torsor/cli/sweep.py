@@ -62,4 +62,4 @@ def _run(arguments: Namespace, console: Console) -> int:
 
 
 _EXAMPLES = ("torsor sweep study.toml", "torsor sweep study.toml --resume --csv table.csv")
-SWEEP = Command("sweep", "compute many cases of a problem, side by side", _add_arguments, _run, SWEPT, _EXAMPLES)
+COMMAND = Command(_add_arguments, _run, SWEPT, _EXAMPLES)

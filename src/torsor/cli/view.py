@@ -93,4 +93,4 @@ _EXAMPLES = (
     "torsor view two_link --page two_link.html",
     "torsor view robot.urdf --collision",
 )
-VIEW = Command("view", "show robots and results in the browser", _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -44,6 +44,5 @@ def _run(arguments: Namespace, console: Console) -> None:
     write_json(arguments, console, {"robot": robot.name, "cache": cache.location(), "seconds": seconds})
 
 
-_SUMMARY = "compile a robot's algorithms ahead, so that no first call waits"
 _EXAMPLES = ("torsor warm two_link", "torsor warm two_link --names inverse_dynamics forward_dynamics jacobian:link2")
-WARM = Command("warm", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -21,8 +21,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from torsor.deprecation import renamed_names
+from torsor.errors import MotionError
 from torsor.motion.multistart import Multistart
-from torsor.motion.problem import MotionError, MotionMultistart, MotionProblem, MotionResult, load_problem
+from torsor.motion.problem import MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS
 from torsor.motion.results.constraints import Active, Group
 from torsor.motion.results.replay import Replay

@@ -5,12 +5,10 @@ from dataclasses import InitVar, asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from torsor.arrays import Array
 from torsor.checks import whole_number
 from torsor.deprecation import renamed_argument, warn_deprecated
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, MotionError, describe, warn
 from torsor.motion.files import read_problem
 from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import files, plot, replay, report, several
@@ -306,30 +304,6 @@ def _warn_between_nodes(result: MotionResult) -> None:
     if result.passes:
         fix = "give the phases more points or a higher degree; motors of elastic joints two degrees less (Phase.own)"
     warn(describe(f"{found}: the motion is {result.status.partition(';')[0]}", where=result.problem.name, fix=fix))
-
-
-class MotionError(RuntimeError):
-    """An infeasible problem; ``result`` is the motion whose largest violation is least (None if nothing was solved).
-
-    ``conflict`` has the names of the constraints that contradict each other; ``violation`` is the least amount by which
-    all bounds would have to be relaxed, relative to their sizes.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0)]
-        >>> limits = motion.Velocities(upper=0.5, name="slow")
-        >>> phase = motion.Phase(1.0, points=6)
-        >>> problem = motion.MotionProblem(torsor.library.planar_chain(1), phase, motion.Effort(), [*ends, limits])
-        >>> try:
-        ...     problem.solve()
-        ... except MotionError as error:
-        ...     print(error.conflict)
-        ('slow',)
-    """
-
-    result: MotionResult | None = None
-    conflict: tuple[str, ...] = ()
-    violation: float = np.nan
 
 
 def load_problem(path: str | Path) -> MotionProblem:

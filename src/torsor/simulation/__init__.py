@@ -1,12 +1,13 @@
 """Simulation: integration methods, trajectories, events."""
 
+from torsor.errors import SimulationError
 from torsor.simulation.contact import Contact
 from torsor.simulation.files import SUFFIXES
 from torsor.simulation.limits import Limits
 from torsor.simulation.methods import METHODS
 from torsor.simulation.rollout import rollout
 from torsor.simulation.rollouts import Rollout
-from torsor.simulation.samples import Crossings, SimulationError
+from torsor.simulation.samples import Crossings
 from torsor.simulation.sensitivities import Sensitivity, sensitivity, step_derivatives
 from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Trajectory

@@ -10,13 +10,12 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.compiler import AnyKernel
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import describe
+from torsor.errors import SimulationError, describe
 from torsor.simulation.dynamics import acceleration, closed, forces, imposed, position_rate, symbols
 from torsor.simulation.events import EventDetector
 from torsor.simulation.loop_projection import ClosureMonitor, project
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder, thinning
-from torsor.simulation.samples import SimulationError
 from torsor.simulation.setup import WHOLE, Setup, divergence, normalised, python_controller
 
 # This many steps must advance at least this fraction of the duration. Where a force is discontinuous, as Coulomb

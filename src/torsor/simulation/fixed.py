@@ -10,6 +10,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.compiler import AnyKernel, Kernel
 from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.errors import SimulationError
 from torsor.simulation.dynamics import closed, forces, held_inputs
 from torsor.simulation.events import EventDetector, Index, State, StateAt
 from torsor.simulation.hard import hard_step
@@ -18,7 +19,6 @@ from torsor.simulation.marching import can_march, run_marching
 from torsor.simulation.methods import STEPS
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder, thinning
-from torsor.simulation.samples import SimulationError
 from torsor.simulation.setup import FASTEST, Setup, divergence, python_controller
 
 # From this size on BLAS uses several threads even for a dot product, which is slower where the cores are busy.

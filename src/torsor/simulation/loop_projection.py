@@ -13,14 +13,13 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import ModelError, describe, listing
+from torsor.errors import ModelError, SimulationError, describe, listing
 from torsor.robot.closed_loops.closure import OPEN
 from torsor.robot.closed_loops.ground import off_ground, sliding
 from torsor.robot.closed_loops.inputs import SINGULAR
 from torsor.robot.closed_loops.multipliers import POOR
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
-from torsor.simulation.samples import SimulationError
 
 Index = tuple[int, ...]
 Kernel = Callable[..., tuple[Array, Array, Array]]

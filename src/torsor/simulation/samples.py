@@ -1,4 +1,4 @@
-"""The samples of a motion: plain data that trajectories, files and figures share; and the error of a simulation."""
+"""The samples of a motion: plain data that trajectories, files and figures share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,12 +9,6 @@ from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.robot.robot import Robot
-
-
-class SimulationError(RuntimeError):
-    """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` until then, None without any sample."""
-
-    trajectory: Any = None
 
 
 class Crossings(NamedTuple):

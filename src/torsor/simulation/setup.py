@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import arrays, common_shape, number, one_of, positive, several
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, SimulationError, describe
 from torsor.mechanism import Wheel
 from torsor.robot.robot import Robot
 from torsor.simulation.compliant import added_contact
@@ -24,7 +24,6 @@ from torsor.simulation.limits import Limits, check_limits
 from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.methods import METHODS
 from torsor.simulation.prescribed import Prescribed
-from torsor.simulation.samples import SimulationError
 from torsor.simulation.sources import Law, Source, words
 from torsor.simulation.trajectory import forward_dynamics
 

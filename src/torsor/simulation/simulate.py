@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.errors import ModelError, describe, missing
+from torsor.errors import ModelError, SimulationError, describe, missing
 from torsor.robot.robot import Robot
 from torsor.simulation.adaptive import run_adaptive, sample_times
 from torsor.simulation.contact import Contact
@@ -19,7 +19,6 @@ from torsor.simulation.limits import Limits
 from torsor.simulation.overload import warn_of_overloads
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder
-from torsor.simulation.samples import SimulationError
 from torsor.simulation.setup import Settings, Setup, check_mass_matrix
 from torsor.simulation.trajectory import Trajectory
 

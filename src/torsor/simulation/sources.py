@@ -9,9 +9,8 @@ import numpy as np
 
 from torsor.arrays import Array, Shape
 from torsor.checks import arrays
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, SimulationError, describe
 from torsor.robot.robot import Robot
-from torsor.simulation.samples import SimulationError
 
 Law = Callable[[float, Array, Array], Array]
 

@@ -95,10 +95,9 @@ def _target(robot: str, place: str, *given: str) -> tuple[str, Any]:
     return place, numbers if len(numbers) == 3 else make_pose(from_rpy(numbers[3:]), numbers[:3])
 
 
-_SUMMARY = "find a posture with links or frames at given positions or poses, or all postures of a six-axis arm"
 _EXAMPLES = (
     "torsor ik six_axis_arm --target link6 0.5 0.2 0.6",
     "torsor ik ur5 --target ee_link 0.4 0.2 0.4 0 1.5 0 --all",
     "torsor ik panda.urdf --target panda_hand 0.4 0.2 0.4 --clearance 0.02 --allowed panda.srdf",
 )
-INVERSE_KINEMATICS = Command("ik", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -1,0 +1,41 @@
+"""The commands by name, with what ``torsor --help`` says of each; a command's file is imported when it is asked for."""
+
+from importlib import import_module
+
+from torsor.cli.command import Command
+
+COMMANDS = {
+    "info": "show the links, joints and frames of a robot, or what a recording of a person holds",
+    "dynamics": "compute forces, accelerations, matrices, reactions, energies ... at a state or over a table of states",
+    "kinematics": "show where links and frames are: position, roll, pitch, yaw; with --v also their twists in own axes",
+    "ik": "find a posture with links or frames at given positions or poses, or all postures of a six-axis arm",
+    "count": "count the operations of a robot's algorithms",
+    "equations": "print an algorithm of a robot as LaTeX or SymPy",
+    "simulate": "simulate a robot from an initial state, save or plot the motion",
+    "predict": "find an optimal motion, save or plot it",
+    "measure": "joint angles, moments and powers of a recorded person, from markers and ground forces",
+    "sweep": "compute many cases of a problem, side by side",
+    "excite": "find a motion within limits that shows the parameters of a robot, for torsor identify",
+    "identify": "identify masses, inertias and friction of a robot from recorded motions and forces",
+    "reproduce": "compare the five documents with the library",
+    "export": "write a robot's algorithms as C source or as a JavaScript module",
+    "view": "show robots and results in the browser",
+    "bench": "compare the speed of Torsor with other libraries",
+    "cache": "show or clear the compiled kernels on disk",
+    "warm": "compile a robot's algorithms ahead, so that no first call waits",
+    "doctor": "show versions, processor, cache and extras, and test the installation in a few seconds",
+    "demo": "show tables of an industrial arm on a move, and save a plot",
+    "examples": "list the examples and tutorials that come with Torsor, or copy them to a folder",
+    "completion": "print a script that completes commands and options in a shell",
+}
+
+
+def command(name: str) -> Command:
+    """Return a command, from its file ``torsor/cli/NAME.py``.
+
+    Example:
+        >>> command("count").examples[0]
+        'torsor count stanford'
+    """
+    found: Command = import_module(f"torsor.cli.{name}").COMMAND
+    return found
