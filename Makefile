@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Python makes the bytecode of what it imports, a small part of all that is installed.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 # Bytecode on disk saves a second at each start of Python, of which the tests have many.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -12,19 +14,19 @@ unexport PYTHONDONTWRITEBYTECODE
 $(VENV)/.demo: pyproject.toml
 	@echo "Installing into $(VENV): the first time only, half a minute to some minutes"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot]"
+	$(INSTALL) ".[plot]"
 	touch $@
 
 $(READY): pyproject.toml
 	@echo "Installing into $(VENV): the first time only, half a minute to some minutes"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(INSTALL) ".[dev]"
 	touch $@
 
 $(VENV)/.view: pyproject.toml
 	@echo "Installing into $(VENV): the first time only, half a minute to some minutes"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[view]"
+	$(INSTALL) ".[view]"
 	touch $@
 
 # A robot that moves, in the browser; for others: make view VIEW="robot.urdf"
@@ -52,7 +54,7 @@ check: $(READY)
 
 # The documentation site, in build/site; a broken link or reference ends the build.
 docs: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	$(INSTALL) ".[docs]"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 bench: $(READY)
