@@ -44,6 +44,21 @@ def test_drives_of_a_free_base_are_zero_and_get_no_laws() -> None:
         Measurements.of(robot, q, v, a, np.ones((30, 18)))
 
 
+def test_runs_side_by_side_are_the_samples_of_all_runs() -> None:
+    robot, rng = torsor.library.quadruped(), np.random.default_rng(0)
+    q = robot.integrate(robot.neutral(), rng.normal(size=(2, 5, 18)))
+    v, a, tau = *rng.normal(size=(2, 2, 5, 18)), rng.normal(size=(2, 5, 12))
+    wrenches = rng.normal(size=(2, 5, 6))
+    made = Measurements.of(robot, q, v, a, tau, external={"fl_foot": wrenches}, times=np.arange(10).reshape(2, 5))
+    flat = [x.reshape(10, -1) for x in (q, v, a, tau)]
+    other = Measurements.of(robot, *flat, external={"fl_foot": wrenches.reshape(10, 6)})
+    assert made.times.tolist() == list(range(10))
+    for name in ("q", "v", "a", "tau", "external"):
+        assert (getattr(made, name) == getattr(other, name)).all()
+    batch = made.external.reshape(2, 5, *made.external.shape[1:])
+    assert (Measurements.of(robot, q, v, a, tau, external=batch).external == made.external).all()
+
+
 def test_a_held_out_part_is_some_of_the_samples() -> None:
     for part in (1e-5, 0.99999):
         with pytest.raises(ModelError, match=r"held_out is .*allowed: some, and not all"):
@@ -71,6 +86,12 @@ def test_a_covariance_that_is_singular_to_rounding_is_no_mistake_of_the_program(
     ("call", "message"),
     [
         (lambda: torsor.identify(ARM, DATA, couplings=[("m", 1)]), "couplings is"),
+        (lambda: torsor.identify(ARM, DATA, physical="no"), "physical is 'no'; allowed: True or False"),
+        (lambda: Measurements(*MOTION, TAU, times=np.where(T < 1, T, np.nan)), "the time of sample 250 is nan.*fix: "),
+        (lambda: Measurements.load("no.csv", ARM), "no.csv: no such file; allowed: a log: a table"),
+        (lambda: Measurements.load("no.csv", ARM, {"q": [0, 1], "tau": [2, 3]}, rate=1.0), "no.csv: no such file"),
+        (lambda: Measurements.load("no.npz", ARM), "no.npz: no such file"),
+        (lambda: Measurements.load("no.csv", ARM, "no.toml"), "no.toml: no such file; allowed: the map of a log"),
         (lambda: identify_segments([]), "no gait; allowed: one"),
         (lambda: torsor.identify(ARM, DATA).save_report("x.html", 5), "validated is 5"),
         (lambda: torsor.identify(ARM, DATA).save_report("x.pdf"), "ends with .html"),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import number, one_of, positive, several, table
+from torsor.checks import flag, number, one_of, positive, several, table
 from torsor.errors import ModelError, describe
 from torsor.identification.bases import free_coordinates
 from torsor.identification.choice import CRITERIA
@@ -104,6 +104,7 @@ def identify(
     if not isinstance(robot, Robot):
         raise ModelError(describe(f"identify for {robot!r}", allowed="a torsor.Robot"))
     where = robot.name
+    physical = flag(physical, where, "physical")
     regularisation = positive(regularisation, where, "regularisation")
     still = number(still, where, "still", least=0.0, below=1.0)
     mass = None if mass is None else positive(mass, where, "mass")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torsor.arrays import Array, Flags
 from torsor.checks import is_whole, number, real_array, table
 from torsor.errors import ModelError, describe
+from torsor.files import check_file
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import ClosedRobot, drives_of
 from torsor.identification.logs.gears import Gears, saturation_of
@@ -21,7 +22,7 @@ from torsor.identification.logs.wrenches import NAME as WRENCHES
 from torsor.identification.logs.wrenches import driven_forces, external_of, wrench_columns
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-from torsor.simulation.log_tables import Head, heads_of, read_columns
+from torsor.simulation.log_tables import LOGS, Head, heads_of, read_columns
 from torsor.simulation.logs import QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
 
 SIGNALS = ("q", "v", "a", "tau")
@@ -97,6 +98,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":
+        check_file(path, LOGS)
         return of_trajectory(Trajectory.load(path), path.name, robot)
     where = str(path)
     columns, clocks = _columns_and_clocks(given, robot, where)
@@ -273,6 +275,9 @@ def _read_file(
     missing: bool,
 ) -> dict[str, _Base]:
     """Add the signals of a file to those found, and return their times."""
+    named = [name for name in names if name in table(given.files, given.source, "files")]
+    fix = f"correct files = {{{named[0]} = ...}} of {given.source}" if named else ""
+    check_file(file, LOGS, fix)
     heads = {clocks[name] for name in names if not isinstance(clocks[name], float)}
     owners: dict[Head, str] = {}
     for name in names:
