@@ -10,6 +10,7 @@ from torsor import ModelError
 from torsor.cli.main import main
 from torsor.human.measured import identify_segments
 from torsor.identification import Measurements, output_error
+from torsor.identification.unphysical import explained
 
 ARM = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
 T = np.arange(1000) * 4e-3
@@ -70,6 +71,22 @@ def test_output_error_forgets_what_was_held_out_and_refuses_a_bandwidth() -> Non
     assert found.unseen is None and found.method == "output error"
     with pytest.raises(ModelError, match=r"output error of another model.*no bandwidth"):
         output_error(torsor.identify(ARM, DATA, bandwidth=20.0), T, MOTION[0], TAU)
+
+
+def test_forces_of_the_wrong_sign_are_named_where_no_parameters_are_physical() -> None:
+    with pytest.raises(
+        ModelError, match=r"Likely causes: force of 'joint1': .*inertia -.*both are positive.*fix: .*-1"
+    ):
+        torsor.identify(ARM, (*MOTION, TAU * [-1, 1]), physical=True)
+
+
+def test_a_total_mass_that_the_forces_contradict_is_named() -> None:
+    error = explained(ARM, DATA, 0.7, ARM.parameters)
+    assert "no physical parameters of the total mass 0.7 kg, but some of 2 kg; fix: correct mass" in str(error)
+    with pytest.warns(
+        torsor.ModelWarning, match=r"physical parameters leave .*fix: correct or leave out mass, 0\.7 kg"
+    ):
+        torsor.identify(ARM, DATA, physical=True, mass=0.7)
 
 
 def test_settings_have_patterns_as_they_are_given() -> None:

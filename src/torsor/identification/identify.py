@@ -20,11 +20,12 @@ from torsor.identification.extension import Wanted, extended
 from torsor.identification.least_squares import Fit
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model, equations_of
-from torsor.identification.physical import Estimate, Prior, nearest_physical
+from torsor.identification.physical import Estimate, Prior, UnphysicalError, nearest_physical
 from torsor.identification.result import Identified
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.simulated_instruments import simulated
 from torsor.identification.terms import WARM, asked_of, directions_of, warmth_of
+from torsor.identification.unphysical import check_distance, explained
 from torsor.parallel import ParallelRobot
 from torsor.results.documents import plain
 from torsor.robot.robot import Robot
@@ -148,8 +149,14 @@ def identify(
     if physical:
         given = Prior(robot.parameters(), base.columns, base.unknown, bodies_of(robot))
         near = _estimate(found, base.matrix, equations.tau)
-        parameters = nearest_physical(near, given, regularisation, where, mass)
+        try:
+            parameters = nearest_physical(near, given, regularisation, where, mass)
+        except UnphysicalError:
+            raise explained(robot, used, mass, lambda: nearest_physical(near, given, regularisation, where)) from None
         values, own = _moved(found, base.matrix @ parameters)
+        used_forces = equations.weights > 0
+        residuals = ((equations.tau - whole.Y @ x) * used_forces for x in (found.values, np.append(values, own)))
+        check_distance(robot, equations.tau * used_forces, *residuals, mass)
     shown = replace(through.measurements(replace(used, weights=None)), weights=equations.weights)
     predicted = through(model.known) + whole.Y @ np.concatenate([values, own])
     b = len(base)
