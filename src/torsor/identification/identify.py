@@ -155,8 +155,8 @@ def identify(
             raise explained(robot, used, mass, lambda: nearest_physical(near, given, regularisation, where)) from None
         values, own = _moved(found, base.matrix @ parameters)
         used_forces = equations.weights > 0
-        residuals = ((equations.tau - whole.Y @ x) * used_forces for x in (found.values, np.append(values, own)))
-        check_distance(robot, equations.tau * used_forces, *residuals, mass)
+        free, bound = ((equations.tau - whole.Y @ x) * used_forces for x in (found.values, np.append(values, own)))
+        check_distance(robot, equations.tau * used_forces, free, bound, mass)
     shown = replace(through.measurements(replace(used, weights=None)), weights=equations.weights)
     predicted = through(model.known) + whole.Y @ np.concatenate([values, own])
     b = len(base)

@@ -74,15 +74,18 @@ def _signals(look: Look) -> Table:
     ):
         table.add_column(head, justify="left" if head == "coordinate" else "right")
     for each in look.signals:
-        numbers = [f"{value:.4g}" for value in each[1:6]]
+        numbers = ["-" if math.isnan(value) else f"{value:.4g}" for value in each[1:6]]
         step = f"{each.step:.3g}" if each.step else "-"
         left = "-" if math.isnan(each.left) else f"{each.left:.3g}"
-        table.add_row(escape(each.name), *numbers, step, f"{each.noise:.2g}", left)
+        noise = "-" if math.isnan(each.noise) else f"{each.noise:.2g}"
+        table.add_row(escape(each.name), *numbers, step, noise, left)
     return table
 
 
 def _identifiable(look: Look) -> list[str]:
     shown = look.excited
+    if shown is None and not look.findings:
+        return ["What can be identified is not computed here: some forces were not measured. torsor identify says it."]
     if shown is None:
         return ["What can be identified is computed when the mistakes above are corrected."]
     good, weak, none = shown.graded()
