@@ -41,6 +41,15 @@ def reversed_second(x):
     return changed(x, ALL, 1, lambda y: -y)
 
 
+def test_a_zero_that_is_wrong_by_any_angle_is_the_only_finding() -> None:
+    made, rng = truth(ARM, rate=125.0), np.random.default_rng(0)
+    tau = made.tau + 1e-3 * made.tau.std(axis=0) * rng.normal(size=made.tau.shape)
+    look = first_look(ARM, (made.t, made.q + [0.0, 1.0, 0.0], tau), cutoff=20.0)
+    assert look.kinds == ("offset",) and "'joint2'" in look.findings[0].place
+    assert float(look.findings[0].fix.split()[1]) == pytest.approx(-1.0, abs=0.02)
+    assert max(each.left for each in look.signals) < 0.2
+
+
 ALL = slice(None)
 MISTAKES = {
     "degrees": (lambda t, q, tau: (t, np.degrees(q), tau), "log", None),

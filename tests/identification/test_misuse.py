@@ -10,6 +10,8 @@ from torsor import ModelError
 from torsor.cli.main import main
 from torsor.human.measured import identify_segments
 from torsor.identification import Measurements, output_error
+from torsor.identification.closed_robot import is_excitable
+from torsor.identification.excitation.excite import check_excitable
 from torsor.identification.unphysical import explained
 
 ARM = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
@@ -58,6 +60,18 @@ def test_runs_side_by_side_are_the_samples_of_all_runs() -> None:
         assert (getattr(made, name) == getattr(other, name)).all()
     batch = made.external.reshape(2, 5, *made.external.shape[1:])
     assert (Measurements.of(robot, q, v, a, tau, external=batch).external == made.external).all()
+
+
+def test_excite_is_advised_for_the_robots_that_it_takes() -> None:
+    elastic = torsor.library.two_link().with_motor("joint1", ratio=50.0, inertia=1e-4, stiffness=1e3)
+    for robot in (ARM, elastic, torsor.library.quadruped(), torsor.library.four_bar()):
+        try:
+            check_excitable(robot)
+        except ModelError:
+            assert not is_excitable(robot)
+        else:
+            assert is_excitable(robot)
+    assert elastic.elastic
 
 
 def test_a_held_out_part_is_some_of_the_samples() -> None:

@@ -128,7 +128,7 @@ def identify(
     settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
     settings |= {"instruments": instruments if isinstance(instruments, str) else instruments is not None}
     robot = robot.to(dtype="float64")
-    base = robot.base_parameters(among=among, measured=_measured(robot, samples))
+    base = robot.base_parameters(among=among, measured=samples.measured(robot))
     if not len(base):
         raise ModelError(describe("no motion excites any of the parameters", where=where))
     warmth, mean = warmth_of(temperature, samples.tau.shape, None, where)
@@ -179,13 +179,6 @@ def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measur
         found = f"held_out is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
         raise ModelError(describe(found, where="measurements", allowed="some, and not all", fix="change held_out"))
     return samples.part(slice(0, count)), samples.part(slice(count, len(samples)))
-
-
-def _measured(robot: Robot, samples: Measurements) -> list[str] | None:
-    """Return the coordinates whose forces were measured; None for all of them."""
-    if samples.weights is None or samples.weights.any(axis=0).all():
-        return None
-    return [name for name, own in zip(robot.coordinate_names, samples.weights.T, strict=True) if own.any()]
 
 
 def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Model:

@@ -212,6 +212,20 @@ class Measurements:
         tau = found.tau - environment_forces(robot, found.q, found.external)
         return cls(**found._replace(tau=tau)._asdict(), notes=(*prepared.notes, *notes_of(robot)))
 
+    def measured(self, robot: Robot) -> list[str]:
+        """Return the coordinates of a robot whose forces are known, for ``robot.base_parameters(measured=...)``.
+
+        Example:
+            >>> robot = torsor.library.quadruped()
+            >>> q, rest = np.tile(robot.neutral(), (9, 1)), np.zeros((9, 18))
+            >>> data = Measurements.of(robot, q, rest, rest, rest, measured=["fl_knee"])
+            >>> data.measured(robot)[5:], len(robot.base_parameters(measured=data.measured(robot)))
+            (['root/vz', 'fl_knee'], 97)
+        """
+        if self.weights is None:
+            return list(robot.coordinate_names)
+        return [name for name, own in zip(robot.coordinate_names, self.weights.T, strict=True) if own.any()]
+
     def check(self, robot: Robot | ParallelRobot) -> FirstLook:
         """Return a first look at the samples: what is suspicious in them, and what can be identified from them.
 

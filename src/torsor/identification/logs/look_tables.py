@@ -9,7 +9,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.identification.closed_robot import ClosedRobot
+from torsor.identification.closed_robot import is_excitable
 from torsor.identification.logs.look import Look
 from torsor.results.documents import header, plain, robot_facts
 from torsor.summary import as_text
@@ -102,7 +102,7 @@ def _identifiable(look: Look) -> list[str]:
             order = sorted(own, key=lambda k: -shown.percents[k])
             names = [f"{shown.names[k].split(' ')[0]} ({_percent(float(shown.percents[k]))})" for k in order[:LONGEST]]
             lines.append("    " + ", ".join(names) + (f", and {len(own) - LONGEST} more" if len(own) > LONGEST else ""))
-    if none and not isinstance(look.robot, ClosedRobot) and look.robot.nq == look.robot.nv:
+    if none and is_excitable(look.robot):
         how = "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite)"
         lines.append(f"{how} finds a motion that shows more.")
     return lines
