@@ -62,6 +62,19 @@ def test_runs_side_by_side_are_the_samples_of_all_runs() -> None:
     assert (Measurements.of(robot, q, v, a, tau, external=batch).external == made.external).all()
 
 
+def test_identified_rotor_inertias_move_a_robot_alike_after_a_urdf(tmp_path: Path) -> None:
+    arm, rng = torsor.library.ur5(), np.random.default_rng(0)
+    rotors = np.array([name.endswith("rotor_inertia") for name in arm.parameter_names])
+    real = arm.with_parameters(np.where(rotors, rng.uniform(0.1, 0.5, size=len(rotors)), arm.parameters()))
+    real.save(tmp_path / "real.urdf")
+    again = torsor.load(tmp_path / "real.urdf")
+    assert all(joint.motor is not None and not joint.rotor_inertia.any() for joint in again.joints)
+    q, v, a = rng.normal(size=(3, 20, 6))
+    tau = real.inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(again.inverse_dynamics(q, v, a), tau, rtol=1e-10, atol=1e-10 * np.abs(tau).max())
+    np.testing.assert_allclose(again.forward_dynamics(q, v, tau), a, rtol=1e-8, atol=1e-8)
+
+
 def test_excite_is_advised_for_the_robots_that_it_takes() -> None:
     elastic = torsor.library.two_link().with_motor("joint1", ratio=50.0, inertia=1e-4, stiffness=1e3)
     for robot in (ARM, elastic, torsor.library.quadruped(), torsor.library.four_bar()):

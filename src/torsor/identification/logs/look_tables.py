@@ -15,18 +15,19 @@ from torsor.results.documents import header, plain, robot_facts
 from torsor.summary import as_text
 
 LONGEST = 8  # names of parameters in a line
+HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", "noise of q", "left by the model %")
 
 
 def text_of(look: Look) -> str:
     """Return findings, signals and what can be identified as text."""
-    parts = [f"{', '.join(log.source for log in look.logs)} for {look.robot.name}: {_length(look)}"]
+    parts = [f"{', '.join(log.source for log in look.logs)} for {look.robot.name}: {length_of(look)}"]
     parts += [f"- {note}" for note in look.notes]
     parts += ["", f"{len(look.findings)} suspicious:" if look.findings else "Nothing suspicious."]
     parts += [f"! {each.kind}: {each}" for each in look.findings]
     tables = (
         "\n".join(line.rstrip() for line in as_text(_signals(look), width=118).splitlines()) if look.signals else ""
     )
-    return "\n".join([*parts, "", *([tables, ""] if tables else []), *_identifiable(look)])
+    return "\n".join([*parts, "", *([tables, ""] if tables else []), *identifiable(look)])
 
 
 def document(look: Look) -> dict[str, Any]:
@@ -52,7 +53,8 @@ def document(look: Look) -> dict[str, Any]:
     }
 
 
-def _length(look: Look) -> str:
+def length_of(look: Look) -> str:
+    """Return the samples and seconds of all logs, in words."""
     count = sum(len(log) for log in look.logs)
     times = [log.times[np.isfinite(log.times)] for log in look.logs]
     seconds = sum(float(t[-1] - t[0]) for t in times if t.size)
@@ -61,28 +63,27 @@ def _length(look: Look) -> str:
 
 def _signals(look: Look) -> Table:
     table = Table(title="Signals (SI units)", title_justify="left", title_style="bold", header_style="bold")
-    for head in (
-        "coordinate",
-        "q from",
-        "to",
-        "|v|",
-        "|a|",
-        "|force|",
-        "encoder step",
-        "noise of q",
-        "left by the model %",
-    ):
+    for head in HEADS:
         table.add_column(head, justify="left" if head == "coordinate" else "right")
+    for name, *cells in signal_rows(look):
+        table.add_row(escape(name), *cells)
+    return table
+
+
+def signal_rows(look: Look) -> list[list[str]]:
+    """Return the signals as rows of text, with the columns ``HEADS``."""
+    found = []
     for each in look.signals:
         numbers = ["-" if math.isnan(value) else f"{value:.4g}" for value in each[1:6]]
         step = f"{each.step:.3g}" if each.step else "-"
         left = "-" if math.isnan(each.left) else f"{each.left:.3g}"
         noise = "-" if math.isnan(each.noise) else f"{each.noise:.2g}"
-        table.add_row(escape(each.name), *numbers, step, noise, left)
-    return table
+        found.append([each.name, *numbers, step, noise, left])
+    return found
 
 
-def _identifiable(look: Look) -> list[str]:
+def identifiable(look: Look) -> list[str]:
+    """Return lines of text: what can be identified from the logs, and what not."""
     shown = look.excited
     if shown is None and not look.findings:
         return ["What can be identified is not computed here: some forces were not measured. torsor identify says it."]
