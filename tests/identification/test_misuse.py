@@ -75,6 +75,13 @@ def test_identified_rotor_inertias_move_a_robot_alike_after_a_urdf(tmp_path: Pat
     np.testing.assert_allclose(again.forward_dynamics(q, v, tau), a, rtol=1e-8, atol=1e-8)
 
 
+def test_simulated_instruments_say_where_no_controller_holds_the_estimate() -> None:
+    noise = Measurements(*MOTION, np.random.default_rng(1).normal(size=TAU.shape), times=T)
+    with pytest.warns(torsor.ModelWarning) as caught:
+        torsor.identify(ARM, noise, instruments="simulation")
+    assert "does not follow the measured motion: instruments are filtered positions alone" in str(caught[0].message)
+
+
 def test_excite_is_advised_for_the_robots_that_it_takes() -> None:
     elastic = torsor.library.two_link().with_motor("joint1", ratio=50.0, inertia=1e-4, stiffness=1e3)
     for robot in (ARM, elastic, torsor.library.quadruped(), torsor.library.four_bar()):
