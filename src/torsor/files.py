@@ -65,6 +65,24 @@ def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
     return content
 
 
+def check_file(path: Path, allowed: str, fix: str = "") -> None:
+    """Raise ModelError where a path is no file; ``allowed`` says which files are meant.
+
+    Example:
+        >>> check_file(Path("no/such/log.csv"), "a log: .csv")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: no/such/log.csv: no such file; allowed: a log: .csv
+    """
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except (OSError, ValueError):  # no file can have such a name
+        is_file = is_folder = False
+    if not is_file:
+        raise ModelError(
+            describe("a folder" if is_folder else "no such file", where=str(path), allowed=allowed, fix=fix)
+        )
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary path that replaces ``path`` when the block ends; after an error the old file is unchanged.

@@ -58,6 +58,7 @@ def test_a_recording_gives_tables_figures_and_files(tmp_path: Path, capsys: pyte
     content = json.loads(Path(outputs["json"]).read_text())
     # The walk was predicted with the masses of the tables: nothing else is found.
     assert all(abs(each["mass"] / each["tables"] - 1) < 0.15 for each in content["segments"].values())
+    assert content["caveat"].startswith("Intervals are those of random noise") and "upper arms" in shown.out
     assert content["findings"] == [] and len(content["curves"]["time [s]"]) == 181
     assert "<iframe" in (tmp_path / "out.html").read_text() and (tmp_path / "out.png").stat().st_size > 20_000
 

@@ -8,6 +8,7 @@ from torsor.dynamics import inertial, parameter_basis
 from torsor.errors import ModelError
 from torsor.human.measured import MarkerSet, MeasuredDynamics, MeasuredGait, MeasuredMotion, identify_segments
 from torsor.human.measured.inverse_dynamics import residual_wrench
+from torsor.human.measured.segments import CAVEAT, Segments
 
 RATE, SECONDS = 50, 8.0
 
@@ -99,6 +100,13 @@ def test_forces_of_a_body_of_the_tables_keep_it_within_its_deviations(body):
     errors = [(value - given) / deviation for given, value, deviation in found.masses.values()]
     assert np.sqrt(np.mean(np.square(errors))) < 0.8
     assert abs(found.mass("right_thigh")[0] / body.links[8].mass - 1) < 1e-2
+
+
+def test_masses_with_intervals_say_which_errors_the_intervals_do_not_know(body):
+    columns = np.arange(550)
+    own = body.parameters(), columns, 1e-4 * np.eye(550), (1.0, 1.0), (1.0, 1.0), (9, 0), np.ones(6), 1.0
+    assert str(Segments(body, body, *own)).splitlines()[-1] == CAVEAT
+    assert "errors that repeat: noise of accelerations" in CAVEAT and "upper arms" in CAVEAT
 
 
 def test_mistakes_are_named(body):

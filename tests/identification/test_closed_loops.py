@@ -87,6 +87,18 @@ def test_forces_of_drives_alone_predict_those_of_another_motion(make) -> None:
     assert np.allclose(found.values, found.base.matrix @ real.parameters(), rtol=1e-6, atol=1e-6)
 
 
+def test_columns_of_all_joints_predict_the_forces_that_those_of_the_drives_predict() -> None:
+    seen = swing(LINKAGE)
+    found = torsor.identify(LINKAGE, seen.data)
+    q, v, a = (x[:50] for x in seen.motion)
+    at = LINKAGE.assemble(q)
+    every = at, *LINKAGE.constrained_accelerations(at, v, a)
+    assert every[0].shape == every[1].shape == (50, 3)
+    np.testing.assert_allclose(found.predict(*every), found.predict(q, v, a), rtol=1e-10)
+    with pytest.raises(ModelError, match="from where the closed loops have it"):
+        found.predict(at + np.array([0.0, 0.5, 0.0]), *every[1:])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["revolute", "spherical", "universal", "prismatic"])
 def test_a_random_closed_chain_is_identified_from_its_drives(kind: str) -> None:

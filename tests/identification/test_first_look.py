@@ -1,6 +1,7 @@
 """A first look finds each kind of mistake in a log, says the number and the fix, and finds nothing in clean logs."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,6 +12,7 @@ from identification.made_logs import noisy, truth
 from torsor.cli.main import main
 from torsor.errors import ModelError
 from torsor.identification import LogMap, Measurements, first_look
+from torsor.view.report import write_look_report
 
 ARM = torsor.library.planar_chain(3)
 
@@ -39,6 +41,15 @@ def swapped(x):
 
 def reversed_second(x):
     return changed(x, ALL, 1, lambda y: -y)
+
+
+def test_a_zero_that_is_wrong_by_any_angle_is_the_only_finding() -> None:
+    made, rng = truth(ARM, rate=125.0), np.random.default_rng(0)
+    tau = made.tau + 1e-3 * made.tau.std(axis=0) * rng.normal(size=made.tau.shape)
+    look = first_look(ARM, (made.t, made.q + np.array([0.0, 1.0, 0.0]), tau), cutoff=20.0)
+    assert look.kinds == ("offset",) and "'joint2'" in look.findings[0].place
+    assert float(look.findings[0].fix.split()[1]) == pytest.approx(-1.0, abs=0.02)
+    assert max(each.left for each in look.signals) < 0.2
 
 
 ALL = slice(None)
@@ -193,6 +204,23 @@ def test_the_command_draws_what_it_checks(tmp_path):
     assert main(["identify", *names[:2], "--check", "--report", names[2], "--plot", names[3]]) == 3
     text = (tmp_path / "look.html").read_text()
     assert "data:image/png" in text and "! constant" in text and (tmp_path / "look.png").stat().st_size > 20_000
+
+
+def test_the_report_of_a_look_has_tables_of_html_and_escapes_names(tmp_path):
+    robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
+    q = np.sin(2 * np.pi * t)[:, None]
+    look = first_look(replace(robot, name="<b>arm"), (t, q, 0 * q), cutoff=20.0)
+    text = write_look_report(tmp_path / "look.html", look).read_text()
+    assert "<th>left by the model %</th>" in text and "<td>joint1</td>" in text and "<td>constant</td>" in text
+    assert "<pre" not in text and "<b>arm" not in text and "&lt;b&gt;arm" in text
+
+
+def test_samples_that_the_filter_leaves_out_are_counted():
+    t = np.arange(1000) * 2e-3
+    q = np.sin(2 * np.pi * t)[:, None]
+    look = first_look(torsor.library.planar_chain(1), (t, q, q), cutoff=20.0)
+    assert look.prepared is not None and len(look.prepared.samples.q) == 950
+    assert "50 of 1000 samples are within 1 / cutoff = 0.05 s of an end" in " ".join(look.notes)
 
 
 def test_the_command_identifies_with_a_map(tmp_path, capsys):

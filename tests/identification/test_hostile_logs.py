@@ -165,6 +165,7 @@ MAPS = {
     "infinite delay": ({"delay": np.inf}, "delay is inf; allowed: finite numbers"),
     "delimiter of a line end": ({"delimiter": "\n"}, "delimiter is '.n'; allowed: one character"),
     "file of a number": ({"files": {"tau": 5}}, "the file of 'tau' is 5; allowed: its name"),
+    "file that is not there": ({"files": {"tau": "no.csv"}}, r"no\.csv: no such file; .*fix: correct files = .tau"),
     "file of no name": ({"files": {"tau": "a\0b"}}, "allowed: its name"),
 }
 
@@ -184,6 +185,8 @@ def test_mistakes_of_a_map_are_named(tmp_path, case):
         ("map.json", '{"columns": null}', "columns is None"),
         ("map.json", "[" * 100_000, "not valid JSON"),
         ("map.toml", "rate = 1\nrate = 2", "not valid TOML: Cannot overwrite a value"),
+        ("map.yaml", "rate: 1\nrate: 2", "line 2: the key 'rate' is in line 1 already"),
+        ("map.yaml", "columns: {q: [0], q: [1]}", "line 1: the key 'q' is in line 1 already"),
         ("map.yaml", "!!python/object/apply:os.system ['true']", "not valid YAML"),
         ("map.yaml", "? [1, 2]\n: 3", "not valid YAML"),
     ],

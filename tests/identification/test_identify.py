@@ -286,7 +286,10 @@ REFUSED = [
     (lambda: Measurements.from_positions(np.arange(40), TAU, TAU[:, :1], cutoff=0.2), "velocities have shape"),
     (lambda: torsor.identify(ROBOT, (*STATE, 1e200 * TAU)), r"forces .* reach .*e\+20\d; fix: check the units"),
     (lambda: torsor.identify(ROBOT, (STATE[0], 1e200 * STATE[1], STATE[2], TAU)), "forces .* reach (nan|inf)"),
-    (lambda: torsor.identify(ROBOT, (*STATE, 1e12 * TAU), physical=True), "found no physical .*check the units of tau"),
+    (
+        lambda: torsor.identify(ROBOT, (*STATE, 1e12 * TAU), physical=True),
+        "found no physical .*1e.12 times what the given parameters.*check unit",
+    ),
     (lambda: torsor.identify(ROBOT, (*STATE, TAU + 0j)), "tau is array.*; allowed: real numbers"),
     (lambda: Measurements(*STATE, TAU, weights="all"), "weights is 'all'; allowed: real numbers"),
     (lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=None), "cutoff .* is None"),

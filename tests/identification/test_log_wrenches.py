@@ -9,8 +9,9 @@ import torsor
 from torsor.errors import ModelError
 from torsor.identification import LogMap, Measurements, first_look
 from torsor.identification.closed_robot import measured_robot
-from torsor.identification.logs.log import of_arrays
+from torsor.identification.logs.log import of_arrays, read
 from torsor.identification.logs.preparing import prepare
+from torsor.identification.logs.signal_checks import signal_findings
 from torsor.identification.logs.wrenches import external_of, wrench_columns
 
 PLATE = np.array([0.4, -0.2, 0.0])
@@ -69,7 +70,18 @@ def test_a_plate_and_a_sensor_give_the_parameters_of_a_walking_robot(robot, log)
     found = torsor.identify(robot, data, physical=True)
     M = robot.mass_matrix(robot.neutral())
     assert np.abs(found.robot.mass_matrix(robot.neutral()) - M).max() < 2e-3 * np.abs(M).max()
-    assert first_look(robot, log, _map()).kinds == ()
+    look = first_look(robot, log, _map())
+    assert look.kinds == ("limit",)  # one leg carries all
+    assert [each.name for each in look.signals] == list(robot.coordinate_names)
+    assert np.isnan(look.signals[0].least) and look.signals[6].left < 0.01
+    assert "of the drives alone, the model leaves 0.00" in look.notes[-1]
+
+
+def test_limits_of_drives_are_compared_with_their_own_forces_and_not_with_all_that_acts(robot, log):
+    found = signal_findings(robot, read(log, robot, _map(), look=True))
+    largest = np.abs(np.loadtxt(log, delimiter=",", skiprows=1)[:, 20:32]).max(axis=0)
+    above = [(name, x / 25) for name, x in zip(robot.coordinate_names[6:], largest, strict=True) if x > 1.05 * 25]
+    assert [(each.place.split("'")[1], pytest.approx(each.value)) for each in found] == above and len(above) == 2
 
 
 def test_a_log_without_torques_shows_the_links(robot, log):

@@ -10,6 +10,9 @@ from torsor import ModelError
 from torsor.cli.main import main
 from torsor.human.measured import identify_segments
 from torsor.identification import Measurements, output_error
+from torsor.identification.closed_robot import is_excitable
+from torsor.identification.excitation.excite import check_excitable
+from torsor.identification.unphysical import explained
 
 ARM = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
 T = np.arange(1000) * 4e-3
@@ -44,6 +47,53 @@ def test_drives_of_a_free_base_are_zero_and_get_no_laws() -> None:
         Measurements.of(robot, q, v, a, np.ones((30, 18)))
 
 
+def test_runs_side_by_side_are_the_samples_of_all_runs() -> None:
+    robot, rng = torsor.library.quadruped(), np.random.default_rng(0)
+    q = robot.integrate(robot.neutral(), rng.normal(size=(2, 5, 18)))
+    v, a, tau = *rng.normal(size=(2, 2, 5, 18)), rng.normal(size=(2, 5, 12))
+    wrenches = rng.normal(size=(2, 5, 6))
+    made = Measurements.of(robot, q, v, a, tau, external={"fl_foot": wrenches}, times=np.arange(10).reshape(2, 5))
+    flat = [x.reshape(10, -1) for x in (q, v, a, tau)]
+    other = Measurements.of(robot, *flat, external={"fl_foot": wrenches.reshape(10, 6)})
+    assert made.times.tolist() == list(range(10))
+    for name in ("q", "v", "a", "tau", "external"):
+        assert (getattr(made, name) == getattr(other, name)).all()
+    batch = made.external.reshape(2, 5, *made.external.shape[1:])
+    assert (Measurements.of(robot, q, v, a, tau, external=batch).external == made.external).all()
+
+
+def test_identified_rotor_inertias_move_a_robot_alike_after_a_urdf(tmp_path: Path) -> None:
+    arm, rng = torsor.library.ur5(), np.random.default_rng(0)
+    rotors = np.array([name.endswith("rotor_inertia") for name in arm.parameter_names])
+    real = arm.with_parameters(np.where(rotors, rng.uniform(0.1, 0.5, size=len(rotors)), arm.parameters()))
+    real.save(tmp_path / "real.urdf")
+    again = torsor.load(tmp_path / "real.urdf")
+    assert all(joint.motor is not None and not joint.rotor_inertia.any() for joint in again.joints)
+    q, v, a = rng.normal(size=(3, 20, 6))
+    tau = real.inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(again.inverse_dynamics(q, v, a), tau, rtol=1e-10, atol=1e-10 * np.abs(tau).max())
+    np.testing.assert_allclose(again.forward_dynamics(q, v, tau), a, rtol=1e-8, atol=1e-8)
+
+
+def test_simulated_instruments_say_where_no_controller_holds_the_estimate() -> None:
+    noise = Measurements(*MOTION, np.random.default_rng(1).normal(size=TAU.shape), times=T)
+    with pytest.warns(torsor.ModelWarning) as caught:
+        torsor.identify(ARM, noise, instruments="simulation")
+    assert "does not follow the measured motion: instruments are filtered positions alone" in str(caught[0].message)
+
+
+def test_excite_is_advised_for_the_robots_that_it_takes() -> None:
+    elastic = torsor.library.two_link().with_motor("joint1", ratio=50.0, inertia=1e-4, stiffness=1e3)
+    for robot in (ARM, elastic, torsor.library.quadruped(), torsor.library.four_bar()):
+        try:
+            check_excitable(robot)
+        except ModelError:
+            assert not is_excitable(robot)
+        else:
+            assert is_excitable(robot)
+    assert elastic.elastic
+
+
 def test_a_held_out_part_is_some_of_the_samples() -> None:
     for part in (1e-5, 0.99999):
         with pytest.raises(ModelError, match=r"held_out is .*allowed: some, and not all"):
@@ -55,6 +105,22 @@ def test_output_error_forgets_what_was_held_out_and_refuses_a_bandwidth() -> Non
     assert found.unseen is None and found.method == "output error"
     with pytest.raises(ModelError, match=r"output error of another model.*no bandwidth"):
         output_error(torsor.identify(ARM, DATA, bandwidth=20.0), T, MOTION[0], TAU)
+
+
+def test_forces_of_the_wrong_sign_are_named_where_no_parameters_are_physical() -> None:
+    with pytest.raises(
+        ModelError, match=r"Likely causes: force of 'joint1': .*inertia -.*both are positive.*fix: .*-1"
+    ):
+        torsor.identify(ARM, (*MOTION, TAU * [-1, 1]), physical=True)
+
+
+def test_a_total_mass_that_the_forces_contradict_is_named() -> None:
+    error = explained(ARM, DATA, 0.7, ARM.parameters)
+    assert "no physical parameters of the total mass 0.7 kg, but some of 2 kg; fix: correct mass" in str(error)
+    with pytest.warns(
+        torsor.ModelWarning, match=r"physical parameters leave .*fix: correct or leave out mass, 0\.7 kg"
+    ):
+        torsor.identify(ARM, DATA, physical=True, mass=0.7)
 
 
 def test_settings_have_patterns_as_they_are_given() -> None:
@@ -71,6 +137,12 @@ def test_a_covariance_that_is_singular_to_rounding_is_no_mistake_of_the_program(
     ("call", "message"),
     [
         (lambda: torsor.identify(ARM, DATA, couplings=[("m", 1)]), "couplings is"),
+        (lambda: torsor.identify(ARM, DATA, physical="no"), "physical is 'no'; allowed: True or False"),
+        (lambda: Measurements(*MOTION, TAU, times=np.where(T < 1, T, np.nan)), "the time of sample 250 is nan.*fix: "),
+        (lambda: Measurements.load("no.csv", ARM), "no.csv: no such file; allowed: a log: a table"),
+        (lambda: Measurements.load("no.csv", ARM, {"q": [0, 1], "tau": [2, 3]}, rate=1.0), "no.csv: no such file"),
+        (lambda: Measurements.load("no.npz", ARM), "no.npz: no such file"),
+        (lambda: Measurements.load("no.csv", ARM, "no.toml"), "no.toml: no such file; allowed: the map of a log"),
         (lambda: identify_segments([]), "no gait; allowed: one"),
         (lambda: torsor.identify(ARM, DATA).save_report("x.html", 5), "validated is 5"),
         (lambda: torsor.identify(ARM, DATA).save_report("x.pdf"), "ends with .html"),

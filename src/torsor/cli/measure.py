@@ -81,7 +81,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         console.print(table)
     found = identify_segments(gait) if arguments.segments else None
     if found is not None:
-        console.print(str(found), highlight=False)
+        console.print(str(found), markup=False, highlight=False, soft_wrap=True)
     write_json(arguments, console, _as_dict(gait, found))
     for path in (arguments.csv, arguments.mot):
         if path is not None:
@@ -126,6 +126,8 @@ def _unit(arguments: Namespace, name: Any) -> str | None:
 
 def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
     """Return facts, findings, curves and segments as plain values; heads of the curves have their units."""
+    from torsor.human.measured.segments import CAVEAT  # other commands do not need it
+
     keys = ("tables", "mass", "deviation")  # kg
     masses = {} if segments is None else {n: dict(zip(keys, m, strict=True)) for n, m in segments.masses.items()}
     residual = None if segments is None else {"before": segments.before, "after": segments.after}  # N, N m
@@ -136,6 +138,7 @@ def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
         "findings": [each._asdict() for each in gait.findings],
         "segments": plain(masses),
         "residual": plain(residual),
+        "caveat": None if segments is None else CAVEAT,
         "curves": {each.head: plain(each.values) for each in gait.columns()},
     }
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe, missing
+from torsor.errors import ModelError, describe
 from torsor.formats.urdf import read_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Joint, Link, Loop, Mechanism
@@ -26,6 +26,7 @@ from torsor.mechanism.edit import fix
 from torsor.mechanism.edit_joints import with_joint_type
 from torsor.mechanism.edit_loops import with_active, with_joint_ends
 from torsor.mechanism.names import claim_name
+from torsor.yaml_text import parse_yaml
 
 LARGEST_FILE = 100_000  # bytes; a pair takes some fifty, and the largest known file has some thirty pairs
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
@@ -70,44 +71,18 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
 
 def _content(path: Path) -> dict[str, Any]:
     """Return the table in a file, or raise ModelError."""
-    try:
-        import yaml
-    except ImportError:
-        found = "YAML is read by the package PyYAML, which is not installed"
-        raise missing(found, "yaml", where=path.name) from None
     if path.stat().st_size > LARGEST_FILE:
         raise ModelError(describe("the file is too large", where=path.name, allowed=f"{LARGEST_FILE // 10**3} kB"))
-    kind = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # libyaml reads ten times faster
     try:
-        loader = kind(path.read_text(encoding="utf-8"))
-        node = loader.get_single_node()
-        _check_keys(node, path.name)  # before merge keys (<<) add theirs, which the keys of the table itself override
-        data = None if node is None else loader.construct_document(node)
-    except ModelError:  # of a key that is given twice
-        raise
-    except (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError) as error:  # of odd scalars
-        raise ModelError(describe(f"not valid YAML: {' '.join(str(error).split())}", where=path.name)) from None
+        data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
+    except UnicodeDecodeError as error:
+        raise ModelError(describe(f"not valid YAML: {error}", where=path.name)) from None
     if not isinstance(data, dict):
         raise ModelError(describe("no table of closures", where=path.name, allowed=", ".join(_KEYS)))
     unknown = [key for key in data if key not in _KEYS]
     if unknown:
         raise ModelError(describe(f"unknown key {unknown[0]!r}", where=path.name, allowed=", ".join(_KEYS)))
     return data
-
-
-def _check_keys(node: Any, where: str) -> None:
-    """Raise ModelError for a key that a table has twice: YAML's readers would take the last one."""
-    lines: dict[Any, int] = {}
-    for key, _ in node.value if type(node).__name__ == "MappingNode" else ():
-        line = key.start_mark.line + 1
-        if key.value in lines:
-            found, allowed = (
-                f"line {line}: the key {key.value!r} is in line {lines[key.value]} already",
-                "each key once",
-            )
-            raise ModelError(describe(found, where=where, allowed=allowed))
-        if isinstance(key.value, str):
-            lines[key.value] = line
 
 
 def _urdf(path: Path) -> Path:

@@ -61,12 +61,19 @@ def wrenches_of(robot: Robot, q: Array, external: ArrayLike | Mapping[str, Array
     """
     where = f"{robot.name}: external"
     if not isinstance(external, Mapping):
-        return _checked(real_array(external, robot.name, "external"), (len(q), bodies_of(robot), 6), where)
+        given = _flat(real_array(external, robot.name, "external"), 2)
+        return _checked(given, (len(q), bodies_of(robot), 6), where)
     found = np.zeros((len(q), len(robot.links), 6))
     for place, each in external.items():
-        own = _checked(real_array(each, where, f"wrench of {place!r}"), (len(q), 6), f"{where} of {place!r}")
+        given = _flat(real_array(each, where, f"wrench of {place!r}"), 1)
+        own = _checked(given, (len(q), 6), f"{where} of {place!r}")
         found += robot.wrench_at(q, place, moment=own[:, :3], force=own[:, 3:], axes="local")
     return found
+
+
+def _flat(values: Array, core: int) -> Array:
+    """Return values (..., *core axes) with their leading axes as one, that of the samples."""
+    return values.reshape(-1, *values.shape[-core:]) if values.ndim > core + 1 and values.size else values
 
 
 def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
@@ -122,7 +129,7 @@ def forces_of(robot: Robot, count: int, tau: ArrayLike | None, measured: list[in
 
 
 def _forces(robot: Robot, count: int, tau: Any, base: list[int]) -> Array:
-    given = real_array(tau, robot.name, "tau")
+    given = _flat(real_array(tau, robot.name, "tau"), 1)
     driven = np.setdiff1d(np.arange(robot.nv), base)
     if given.shape == (count, robot.nv):
         return given

@@ -297,6 +297,35 @@ def drives_of(robot: Robot, what: str, values: Array) -> Array:
     return robot.drive_columns(what, values) if isinstance(robot, ClosedRobot) else values
 
 
+def driven_motion(robot: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+    """Return q, v, a (..., n) of the drives of a closed robot, from those of them or of all coordinates.
+
+    Positions of passive joints must agree with the closed loops. The motion of a tree is itself.
+
+    Example:
+        >>> bars = closed_robot(torsor.library.four_bar())
+        >>> q = bars.mechanism.assemble([0.5])
+        >>> [x.tolist() for x in driven_motion(bars, q, np.ones(3), np.zeros(1))]
+        [[0.5], [1.0], [0.0]]
+    """
+    if not isinstance(robot, ClosedRobot):
+        return q, v, a
+    own = robot.drive_columns("q", q), robot.drive_columns("v", v), robot.drive_columns("a", a)
+    if q.shape != own[0].shape:
+        robot.check_closure(own[0].reshape(-1, robot.nq), q.reshape(-1, q.shape[-1]), None)
+    return own
+
+
+def is_excitable(robot: Robot) -> bool:
+    """Return whether ``excite`` has motions for a robot: one with plain coordinates, stiff joints and no loops.
+
+    Example:
+        >>> is_excitable(torsor.library.ur5()), is_excitable(torsor.library.quadruped())
+        (True, False)
+    """
+    return not isinstance(robot, ClosedRobot) and not robot.loops and robot.nq == robot.nv and not robot.elastic
+
+
 def notes_of(robot: Robot) -> tuple[str, ...]:
     """Return what is to be said of the log of a robot: of a closed one, where its passive joints come from."""
     return (robot.note,) if isinstance(robot, ClosedRobot) else ()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import number, one_of, positive, several, table
+from torsor.checks import flag, number, one_of, positive, several, table
 from torsor.errors import ModelError, describe
 from torsor.identification.bases import free_coordinates
 from torsor.identification.choice import CRITERIA
@@ -20,11 +20,12 @@ from torsor.identification.extension import Wanted, extended
 from torsor.identification.least_squares import Fit
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model, equations_of
-from torsor.identification.physical import Estimate, Prior, nearest_physical
+from torsor.identification.physical import Estimate, Prior, UnphysicalError, nearest_physical
 from torsor.identification.result import Identified
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.simulated_instruments import simulated
 from torsor.identification.terms import WARM, asked_of, directions_of, warmth_of
+from torsor.identification.unphysical import check_distance, explained
 from torsor.parallel import ParallelRobot
 from torsor.results.documents import plain
 from torsor.robot.robot import Robot
@@ -104,6 +105,7 @@ def identify(
     if not isinstance(robot, Robot):
         raise ModelError(describe(f"identify for {robot!r}", allowed="a torsor.Robot"))
     where = robot.name
+    physical = flag(physical, where, "physical")
     regularisation = positive(regularisation, where, "regularisation")
     still = number(still, where, "still", least=0.0, below=1.0)
     mass = None if mass is None else positive(mass, where, "mass")
@@ -126,7 +128,7 @@ def identify(
     settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
     settings |= {"instruments": instruments if isinstance(instruments, str) else instruments is not None}
     robot = robot.to(dtype="float64")
-    base = robot.base_parameters(among=among, measured=_measured(robot, samples))
+    base = robot.base_parameters(among=among, measured=samples.measured(robot))
     if not len(base):
         raise ModelError(describe("no motion excites any of the parameters", where=where))
     warmth, mean = warmth_of(temperature, samples.tau.shape, None, where)
@@ -147,8 +149,14 @@ def identify(
     if physical:
         given = Prior(robot.parameters(), base.columns, base.unknown, bodies_of(robot))
         near = _estimate(found, base.matrix, equations.tau)
-        parameters = nearest_physical(near, given, regularisation, where, mass)
+        try:
+            parameters = nearest_physical(near, given, regularisation, where, mass)
+        except UnphysicalError:
+            raise explained(robot, used, mass, lambda: nearest_physical(near, given, regularisation, where)) from None
         values, own = _moved(found, base.matrix @ parameters)
+        used_forces = equations.weights > 0
+        free, bound = ((equations.tau - whole.Y @ x) * used_forces for x in (found.values, np.append(values, own)))
+        check_distance(robot, equations.tau * used_forces, free, bound, mass)
     shown = replace(through.measurements(replace(used, weights=None)), weights=equations.weights)
     predicted = through(model.known) + whole.Y @ np.concatenate([values, own])
     b = len(base)
@@ -171,13 +179,6 @@ def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measur
         found = f"held_out is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
         raise ModelError(describe(found, where="measurements", allowed="some, and not all", fix="change held_out"))
     return samples.part(slice(0, count)), samples.part(slice(count, len(samples)))
-
-
-def _measured(robot: Robot, samples: Measurements) -> list[str] | None:
-    """Return the coordinates whose forces were measured; None for all of them."""
-    if samples.weights is None or samples.weights.any(axis=0).all():
-        return None
-    return [name for name, own in zip(robot.coordinate_names, samples.weights.T, strict=True) if own.any()]
 
 
 def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Model:

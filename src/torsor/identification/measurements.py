@@ -85,6 +85,11 @@ class Measurements:
             if len(times) != len(self):
                 allowed = f"one for each of {len(self)} samples"
                 raise ModelError(describe(f"{len(times)} times", where="measurements", allowed=allowed))
+            if not np.isfinite(times).all():
+                k = int(np.argmin(np.isfinite(times)))
+                fix = "remove these samples, or leave out times"
+                found = f"the time of sample {k} is {times[k]}"
+                raise ModelError(describe(found, where="measurements", allowed="finite numbers, in s", fix=fix))
             object.__setattr__(self, "times", times)
         if self.temperature is not None:
             object.__setattr__(self, "temperature", _temperature(self.temperature, *self.tau.shape))
@@ -124,7 +129,8 @@ class Measurements:
         force (N) at its origin, in its axes. ``measured`` names the coordinates whose forces ``tau`` (N, nv) has;
         numbers of the others do not matter and may be NaN. The six coordinates of a free base have no drive: their
         forces are zero, are always known, and may be left out of tau (N, nv - 6). Without tau nothing else is known:
-        enough for all inertial parameters of the links (Ayusawa, Venture and Nakamura 2014).
+        enough for all inertial parameters of the links (Ayusawa, Venture and Nakamura 2014). Leading axes of all
+        arrays, such as runs, are flattened into samples.
 
         Example:
             >>> robot, rng = torsor.library.quadruped(), np.random.default_rng(0)
@@ -205,6 +211,20 @@ class Measurements:
         found = prepared.samples
         tau = found.tau - environment_forces(robot, found.q, found.external)
         return cls(**found._replace(tau=tau)._asdict(), notes=(*prepared.notes, *notes_of(robot)))
+
+    def measured(self, robot: Robot) -> list[str]:
+        """Return the coordinates of a robot whose forces are known, for ``robot.base_parameters(measured=...)``.
+
+        Example:
+            >>> robot = torsor.library.quadruped()
+            >>> q, rest = np.tile(robot.neutral(), (9, 1)), np.zeros((9, 18))
+            >>> data = Measurements.of(robot, q, rest, rest, rest, measured=["fl_knee"])
+            >>> data.measured(robot)[5:], len(robot.base_parameters(measured=data.measured(robot)))
+            (['root/vz', 'fl_knee'], 97)
+        """
+        if self.weights is None:
+            return list(robot.coordinate_names)
+        return [name for name, own in zip(robot.coordinate_names, self.weights.T, strict=True) if own.any()]
 
     def check(self, robot: Robot | ParallelRobot) -> FirstLook:
         """Return a first look at the samples: what is suspicious in them, and what can be identified from them.

@@ -26,6 +26,11 @@ NEAR = 0.1  # the same for the larger gammas of the continuation
 SHRINK = 1.5  # factor between two gammas of the continuation: from 2 on, a full Newton step leaves the domain
 EXACT = 1e-5  # relative deviation of a total mass that is known
 DEFINITE = 1e-6  # least eigenvalue of the pseudo-inertia of a prior, relative to the largest, that is accepted
+FOUND = "Newton's method found no physical parameters"
+
+
+class UnphysicalError(ModelError):
+    """No physical parameters are near an estimate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +189,7 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
         if left < NEAR * gamma:  # rounding prevents more
             return pi
     fix = "check the units of tau, raise regularisation, or give a robot closer to the measured one"
-    found = "Newton's method found no physical parameters"
-    raise ModelError(describe(found, where=name, fix=fix))
+    raise UnphysicalError(describe(FOUND, where=name, fix=fix))
 
 
 def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches: Array) -> float:

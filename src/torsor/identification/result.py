@@ -14,12 +14,12 @@ from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe, warn
 from torsor.identification import contents, files
 from torsor.identification.bases import environment_forces, free_coordinates, wrenches_of
-from torsor.identification.closed_robot import ClosedRobot
+from torsor.identification.closed_robot import ClosedRobot, driven_motion
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
 from torsor.identification.plot import plot
-from torsor.identification.tables import drive_table, parameter_table, residual_table
+from torsor.identification.tables import drive_table, others_note, parameter_table, residual_table
 from torsor.identification.unidentified import HALF_INTERVAL, Unidentified, unidentified
 from torsor.results.archive import Archive, reading_archive
 from torsor.results.result import Result
@@ -216,7 +216,7 @@ class Identified(Result, Viewable):
             >>> bool(np.allclose(found.predict([0, 1], [1, 1], [0, 0]), robot.inverse_dynamics([0, 1], [1, 1], [0, 0])))
             True
         """
-        q, v, a = (np.asarray(each, dtype=float) for each in (q, v, a))
+        q, v, a = driven_motion(self.prior, *(np.asarray(each, dtype=float) for each in (q, v, a)))
         if isinstance(external, Mapping):
             external = wrenches_of(self.prior, q, external)
         loads = None if external is None else np.asarray(external, dtype=float)
@@ -295,6 +295,7 @@ class Identified(Result, Viewable):
         unseen = None if self.held_out is None else self.held_out[measured].tolist()
         tables.append(residual_table(len(self.measurements), residuals, self.unexplained, unseen))
         notes = ["no law of friction beyond Coulomb and viscous was chosen"] if chosen else []
+        notes += [] if self.drives is None or not others_note(self.drives) else [others_note(self.drives)]
         if self.undetermined:
             notes.append(
                 f"! deviation above {UNDETERMINED:g} % of the value: it is zero, or the measurements do not show it"

@@ -9,6 +9,7 @@ from rich.table import Table
 from torsor.identification.drives import Drives
 
 MARK = " !"
+CLOSEST = 3  # laws that were not chosen, which the report names
 
 
 def parameter_table(title: str, rows: Iterable[tuple[str, float, float, float, float]], marked: Sequence[str]) -> Table:
@@ -26,11 +27,8 @@ def parameter_table(title: str, rows: Iterable[tuple[str, float, float, float, f
 
 
 def drive_table(drives: Drives) -> Table:
-    """Return the table of the terms of drives, with what the choice says of each law that was tried.
-
-    The last column is the rise of the criterion without a law that was chosen, or with one that was not.
-    """
-    head = f"rise of {drives.criterion.upper()} otherwise"
+    """Return the table of the terms of drives; the last column is the rise of the criterion without the law."""
+    head = f"rise of {drives.criterion.upper()} without it"
     columns = ("identified", "deviation", "%", "shape", head)
     table = _table("Drives: friction beyond Coulomb and viscous, offsets, coupled motors", "term (SI units)", *columns)
     for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
@@ -39,11 +37,29 @@ def drive_table(drives: Drives) -> Table:
         shape = f"{term.shape:.3g}" if term.shape else ""
         row = (short(value), f"{deviation:.2g}", percent, shape, "" if worth is None else f"{worth:.3g}")
         table.add_row(escape(term.name), *row)
-    for drive, laws in drives.changes.items():
-        for law, worth in laws.items():
-            if law not in drives.chosen(drive):
-                table.add_row(escape(f"{drive}.{law}"), "not chosen", "", "", "", f"{worth:.3g}")
     return table
+
+
+def others_note(drives: Drives) -> str:
+    """Return how many laws were tried and not chosen, and which of them came closest; "" for none.
+
+    Example:
+        >>> others_note(Drives((), np.empty(0), np.empty((0, 0)), {"arm": {"cubic": 7.0, "load": 2.5}}))
+        '2 laws were not chosen; closest: arm.load (BIC would rise by 2.5), arm.cubic (7); all: JSON and HTML report'
+    """
+    rises = {
+        f"{drive}.{law}": rise
+        for drive, laws in drives.changes.items()
+        for law, rise in laws.items()
+        if law not in drives.chosen(drive)
+    }
+    if not rises:
+        return ""
+    first, *more = sorted(rises, key=lambda name: rises[name])[:CLOSEST]
+    closest = f"{first} ({drives.criterion.upper()} would rise by {rises[first]:.3g})"
+    closest += "".join(f", {name} ({rises[name]:.3g})" for name in more)
+    count = f"{len(rises)} laws were" if len(rises) > 1 else "1 law was"
+    return f"{count} not chosen; closest: {closest}; all: JSON and HTML report"
 
 
 def residual_table(

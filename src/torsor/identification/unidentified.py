@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.identification.closed_robot import ClosedRobot, whole
+from torsor.identification.closed_robot import is_excitable, whole
 from torsor.identification.excitation.criteria import sizes_of
 from torsor.mechanism.units import force_units
 from torsor.robot.robot import Robot
@@ -82,7 +82,7 @@ def _weak(found: Any, k: int, sizes: Array, unit: str) -> Unidentified | None:
     ends = f"95 % interval {_interval(value, deviation)} {unit}"
     if deviation > sizes[k]:
         text = f"its deviation, {deviation:.2g} {unit}, exceeds its likely size, {sizes[k]:.2g} {unit} ({ends}): "
-        hint = "another motion may show it" if isinstance(found.prior, ClosedRobot) else "torsor excite finds a motion"
+        hint = "torsor excite finds a motion" if is_excitable(found.prior) else "another motion may show it"
         return Unidentified(name, "not shown", text + hint)
     return Unidentified(name, "below noise", f"zero, or too small for the noise of the forces ({ends})")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from torsor.errors import ModelError, describe, warn
+from torsor.files import check_file
 from torsor.recordings.axes import OPENSIM
 from torsor.recordings.c3d_files import read_c3d, write_c3d
 from torsor.recordings.csv_files import read_csv, write_csv
@@ -46,7 +47,7 @@ def load(
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    _check_file(path)
+    check_file(path, f"a file: {KINDS}")
     if suffix != ".csv" and (columns is not None or rate is not None):
         raise ModelError(describe("columns or rate is given", where=path.name, allowed="for .csv files alone"))
     if suffix == ".trc":
@@ -92,13 +93,3 @@ def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: 
         allowed = "Markers as .trc or .c3d; GroundForces or a MotionTable as .mot, .sto or .csv, without a unit"
         found = f"{type(data).__name__} as {suffix!r}" + ("" if unit is None else f" with the unit {unit!r}")
         raise ModelError(describe(found, where=path.name, allowed=allowed))
-
-
-def _check_file(path: Path) -> None:
-    try:
-        is_file, is_folder = path.is_file(), path.is_dir()
-    except (OSError, ValueError):  # no file can have such a name
-        is_file = is_folder = False
-    if not is_file:
-        found = "a folder" if is_folder else "no such file"
-        raise ModelError(describe(found, where=str(path), allowed=f"a file: {KINDS}"))

@@ -14,6 +14,7 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing
 from torsor.files import read_limited
 
+LOGS = "a log: a table as text (.csv), or a saved trajectory (.npz)"
 LARGEST_LOG = 1_000_000_000  # bytes
 MISSING = {"", "nan", "na", "n/a", "#n/a", "null", "none", "-nan", "+nan"}  # cells without a number, in small letters
 INFINITE = {sign + word for sign in ("", "+", "-") for word in ("inf", "infinity")}

@@ -1,21 +1,21 @@
 """The report of an identification: one HTML file that opens offline. Every name in it is escaped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from torsor.checks import instance_of
-from torsor.errors import ModelError, describe, printable
+from torsor.errors import ModelError, describe
 from torsor.identification import Identified
 from torsor.identification.closed_robot import whole
 from torsor.identification.result import UNDETERMINED, UNEXPLAINED
 from torsor.identification.tables import percent_text, short
 from torsor.identification.unidentified import HALF_INTERVAL, KINDS, unit_of
 from torsor.mechanism.units import force_units
+from torsor.view.html_tables import html_table, html_text
 from torsor.view.page import page
 from torsor.view.report import image, write
 
@@ -32,7 +32,6 @@ LAWS = {
     "viscous_temperature": "x · (T − T̄) s",
     "coulomb_temperature": "x · (T − T̄) sign(s)",
 }
-Row = Sequence[str]
 
 
 def write_identification_report(path: str | Path, found: Identified, validated: Identified | None = None) -> Path:
@@ -52,7 +51,7 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
     if Path(path).suffix.lower() != ".html":
         raise ModelError(describe(f"the name is {str(path)!r}", where="report", allowed="a file that ends with .html"))
     name = f"{found.prior.name}: identified parameters"
-    parts = [f"<h1>{_text(name)}</h1>", _lead(found, validated), *_remarks(found, validated)]
+    parts = [f"<h1>{html_text(name)}</h1>", _lead(found, validated), *_remarks(found, validated)]
     parts += ["<h2>Prediction of the forces</h2>", _prediction(found, validated), image(found.plot())]
     if validated is not None:
         parts += ["<p>The other motion, which was not used:</p>", image(validated.plot())]
@@ -86,7 +85,7 @@ def _lead(found: Identified, validated: Identified | None) -> str:
     duration = _duration(found)
     text = f"{len(found)} base parameters from {len(found.measurements)} samples{duration}, {found.method}. "
     text += f"Residuals in the {what}, by coordinate: {percents} %."
-    return f"<p>{_text(text)}</p>"
+    return f"<p>{html_text(text)}</p>"
 
 
 def _duration(found: Identified) -> str:
@@ -114,7 +113,7 @@ def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
 
 
 def _remark(text: str) -> str:
-    return f'<p class="remark">{_text(text)}</p>'
+    return f'<p class="remark">{html_text(text)}</p>'
 
 
 def _prediction(found: Identified, validated: Identified | None) -> str:
@@ -130,11 +129,11 @@ def _prediction(found: Identified, validated: Identified | None) -> str:
     worst = max(1e-9, *(_finite(shown.relative_residuals).max(initial=0.0) for _, shown in present))
     rows = []
     for j, name in enumerate(found.prior.coordinate_names):
-        cells = [_text(name), *(f"{shown.rms[j]:.4g} {units[name]}" for _, shown in present)]
+        cells = [html_text(name), *(f"{shown.rms[j]:.4g} {units[name]}" for _, shown in present)]
         cells += [_bar(float(shown.relative_residuals[j]), worst) for _, shown in present]
         rows.append([*cells, f"{found.r_squared[j]:.5f}"])
     note = "Root mean squares of measured less predicted forces. R² is that of the samples that were used."
-    return _table(head, rows) + f'<p class="note">{note}</p>'
+    return html_table(head, rows) + f'<p class="note">{note}</p>'
 
 
 def _finite(values: Any) -> Any:
@@ -154,7 +153,7 @@ def _parameters(found: Identified) -> str:
     for name, column, given, value, deviation, (low, high) in zip(*columns, strict=True):
         weak = name in found.undetermined
         percent = f"{percent_text(100 * deviation / abs(value))} %" if value else ""
-        cells = [_text(name), unit_of(whole(found.prior), names[column]), short(given), short(value)]
+        cells = [html_text(name), unit_of(whole(found.prior), names[column]), short(given), short(value)]
         cells += [f"{low:.4g} to {high:.4g}", f"{deviation:.2g}", percent + (" !" if weak else "")]
         rows.append(cells)
     head = ["parameter", "unit", "as given", "identified", "95 % interval", "deviation", "of the value"]
@@ -163,7 +162,7 @@ def _parameters(found: Identified) -> str:
     if found.lag:
         correlated = f" Residuals are correlated over {found.lag} samples, which the deviations take into account."
     note = f"Intervals are ± {HALF_INTERVAL:g} standard deviations of least squares, without errors of the model."
-    return _table(head, rows, marked) + f'<p class="note">{note}{correlated}</p>'
+    return html_table(head, rows, marked) + f'<p class="note">{note}{correlated}</p>'
 
 
 def _drives(found: Identified) -> str:
@@ -172,19 +171,19 @@ def _drives(found: Identified) -> str:
     rows, others = [], []
     for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
         half, worth = HALF_INTERVAL * deviation, drives.changes.get(term.drive, {}).get(term.law)
-        cells = [_text(term.drive), _text(term.law), LAWS[term.law], short(value)]
+        cells = [html_text(term.drive), html_text(term.law), LAWS[term.law], short(value)]
         cells += [f"{value - half:.4g} to {value + half:.4g}", f"{term.shape:.3g}" if term.shape else ""]
         rows.append([*cells, "" if worth is None else f"{worth:.3g}"])
     for drive, laws in drives.changes.items():
         for law, worth in laws.items():
             if law not in drives.chosen(drive):
-                others.append([_text(drive), _text(law), LAWS[law], f"{worth:.3g}"])
+                others.append([html_text(drive), html_text(law), LAWS[law], f"{worth:.3g}"])
     name = drives.criterion.upper()
     head = ["drive", "law", "force", "x (SI)", "95 % interval", "n or s₀", f"rise of {name} without it"]
-    text = _table(head, rows) if rows else "<p>No law beyond Coulomb and viscous friction was chosen.</p>"
+    text = html_table(head, rows) if rows else "<p>No law beyond Coulomb and viscous friction was chosen.</p>"
     text += '<p class="note">s is the rate of the drive, f the force that it transmits, T the temperature.</p>'
     if others:
-        table = _table(["drive", "law", "force", f"rise of {name} with it"], others)
+        table = html_table(["drive", "law", "force", f"rise of {name} with it"], others)
         text += f"<details><summary>{len(others)} laws that were not chosen</summary>{table}</details>"
     return text
 
@@ -198,9 +197,11 @@ def _unidentified(found: Identified) -> Iterable[str]:
         whys = {each.why for each in own}
         if len(whys) == 1:
             names = ", ".join(each.parameter for each in own)
-            body = f"<p>{_text(names)}: {_text(whys.pop())}.</p>"
+            body = f"<p>{html_text(names)}: {html_text(whys.pop())}.</p>"
         else:
-            body = _table(["parameter", "why"], [[_text(each.parameter), _text(each.why)] for each in own], words=True)
+            body = html_table(
+                ["parameter", "why"], [[html_text(each.parameter), html_text(each.why)] for each in own], words=True
+            )
         yield f"<h3>{title} ({len(own)})</h3>{body}"
     if not found.unidentified:
         yield "<p>All parameters were identified.</p>"
@@ -215,42 +216,26 @@ def _masses(found: Identified) -> str:
     for given, own in zip(before.links, after.links, strict=True):
         change = f"{100 * (own.mass / given.mass - 1):+.1f} %" if given.mass > 0 else ""
         centres = [", ".join(f"{x:.4f}" for x in np.asarray(each.com) + 0.0) for each in (given, own)]
-        rows.append([_text(own.name), f"{given.mass:.4g}", f"{own.mass:.4g}", change, *centres])
+        rows.append([html_text(own.name), f"{given.mass:.4g}", f"{own.mass:.4g}", change, *centres])
     total = [f"{sum(link.mass for link in robot.links):.4g}" for robot in (before, after)]
     rows.append(["all moving links", *total, "", "", ""])
     head = ["link", "mass as given, kg", "identified, kg", "change", "centre of mass as given, m", "identified, m"]
     note = "Masses and centres that the measurements do not determine are those nearest to the given robot."
-    return _table(head, rows) + f'<p class="note">{note}</p>'
+    return html_table(head, rows) + f'<p class="note">{note}</p>'
 
 
 def _notes(found: Identified) -> str:
-    notes = [f"<li>{_text(each)}</li>" for each in found.measurements.notes]
+    notes = [f"<li>{html_text(each)}</li>" for each in found.measurements.notes]
     return f"<ul>{''.join(notes)}</ul>" if notes else ""
 
 
 def _settings(found: Identified) -> str:
-    rows = [[_text(name), _text(_words(value))] for name, value in found.settings.items()]
+    rows = [[html_text(name), html_text(_words(value))] for name, value in found.settings.items()]
     rows.append(["condition number of the weighted regressor", f"{found.condition:.4g}"])
-    return _table(["setting", "value"], rows, words=True)
+    return html_table(["setting", "value"], rows, words=True)
 
 
 def _words(value: Any) -> str:
     if value is None or value == [] or value == {}:
         return "none"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _table(head: Row, rows: Sequence[Row], marked: Sequence[bool] = (), words: bool = False) -> str:
-    """Return a table of numbers, or of ``words``; cells are HTML, in which names were escaped."""
-    marks = marked or [False] * len(rows)
-    lines = ["".join(f"<th>{_text(each)}</th>" for each in head)]
-    classes = [""] + [' class="marked"' if each else "" for each in marks]
-    lines += ["".join(f"<td>{each}</td>" for each in row) for row in rows]
-    body = "".join(f"<tr{own}>{line}</tr>" for own, line in zip(classes, lines, strict=True))
-    kind = ' class="words"' if words else ""
-    return f'<div class="wide"><table{kind}>{body}</table></div>'
-
-
-def _text(text: str) -> str:
-    """Return text of a file or of a user as HTML, without control characters."""
-    return escape(printable(text).replace("\n", " "))

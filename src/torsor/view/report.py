@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console, RenderableType
-from rich.text import Text
 
 from torsor.arrays import Array
 from torsor.checks import instance_of
 from torsor.files import replacing
 from torsor.identification import FirstLook, Identified
+from torsor.identification.logs.look_tables import HEADS, identifiable, length_of, signal_rows
 from torsor.motion import MotionResult
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.view.bearings import bearing_loads, bearing_table
+from torsor.view.html_tables import html_table, html_text
 from torsor.view.page import page
 from torsor.view.scene import home, timeline
 from torsor.view.tables import drive_table, joint_table, link_table, motion_table
@@ -133,7 +134,20 @@ def write_look_report(path: str | Path, look: FirstLook) -> Path:
     """
     instance_of(look, FirstLook, "report", "look", allowed="a result of torsor.identification.first_look")
     name = f"First look: {', '.join(log.source for log in look.logs)}"
-    return write(Path(path), name, [f"<h1>{escape(name)}</h1>", _table(Text(look.report())), image(look.plot())])
+    parts = [
+        f"<h1>{html_text(name)}</h1>",
+        f"<p>{html_text(look.robot.name)}: {length_of(look)}</p>",
+        _list(look.notes),
+    ]
+    parts += [f"<h2>{len(look.findings)} suspicious</h2>" if look.findings else "<p>Nothing suspicious.</p>"]
+    if look.findings:
+        rows = [[html_text(x) for x in (each.kind, each.place, each.found, each.fix)] for each in look.findings]
+        parts.append(html_table(["kind", "where", "found", "fix"], rows, words=True))
+    if look.signals:
+        rows = [[html_text(cell) for cell in row] for row in signal_rows(look)]
+        parts += ["<h2>Signals (SI units)</h2>", html_table(HEADS, rows)]
+    parts += ["<h2>What can be identified</h2>", _list(line.lstrip("- ") for line in identifiable(look))]
+    return write(Path(path), name, [*parts, image(look.plot())])
 
 
 def write(target: Path, name: str, parts: Iterable[str]) -> Path:
@@ -146,6 +160,10 @@ def write(target: Path, name: str, parts: Iterable[str]) -> Path:
     with replacing(target) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
     return target
+
+
+def _list(lines: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{html_text(each)}</li>' for each in lines)}</ul>"
 
 
 def _title(what: Any) -> str:

@@ -36,6 +36,10 @@ WHERE = "segments"
 CHUNK = 200  # frames at a time
 EDGE = 1 / CUTOFF  # s at both ends of a recording, where accelerations are poor
 ITERATIONS = 6  # of noise and estimate
+CAVEAT = (
+    "Intervals are those of random noise. They do not know of errors that repeat: noise of accelerations makes "
+    "segments with few markers look lighter and their neighbours heavier, upper arms most of all; skin moves on bones."
+)
 ALIKE = 1e-3  # relative difference of left and right, where they are symmetric
 UNITS = np.array(parameter_basis())
 
@@ -94,7 +98,7 @@ class Segments:
             f"residual of {where}, RMS: {self.before[0]:.1f} N and {self.before[1]:.1f} N m before, "
             f"{self.after[0]:.1f} N and {self.after[1]:.1f} N m after"
         )
-        return "\n".join(lines)
+        return "\n".join([*lines, CAVEAT])
 
 
 def identify_segments(

@@ -13,7 +13,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import several
 from torsor.errors import ModelError, describe
-from torsor.identification.bases import environment_forces
+from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import drives_of, measured_robot, notes_of
 from torsor.identification.closing import UnclosedError
 from torsor.identification.logs import cutoffs
@@ -108,7 +108,7 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
     return replace(
         whole,
         findings=(*findings, *found.findings),
-        notes=(*prepared.notes, *notes_of(robot), *_encoders(robot, clean)),
+        notes=(*prepared.notes, *notes_of(robot), *_encoders(robot, clean), *_acting(robot, prepared, found.rest)),
         signals=_signals(robot, clean, prepared, found.left),
         prepared=prepared,
         excited=found.excited,
@@ -129,6 +129,23 @@ def _encoders(robot: Robot, logs: Sequence[Log]) -> Iterator[str]:
     shown = [f"{name} {step:.3g}" for name, step in steps.items() if step]
     if shown:
         yield f"positions come in steps (rad, m): {', '.join(shown)}"
+
+
+def _acting(robot: Robot, prepared: Prepared, rest: Array | None) -> Iterator[str]:
+    """Yield what percents of forces mean where wrenches of the environment act beside the drives."""
+    samples = prepared.samples
+    if samples.external is None or not samples.external.any():
+        return
+    text = "forces are all that acts along a coordinate: those of the drives, and of the measured wrenches"
+    drives = np.sqrt(np.mean((samples.tau - environment_forces(robot, samples.q, samples.external)) ** 2, axis=0))
+    drives[free_coordinates(robot)] = 0.0
+    percents = (
+        np.zeros(robot.nv) if rest is None else np.divide(100 * rest, drives, np.zeros(robot.nv), where=drives > 0)
+    )
+    if percents.any():
+        k = int(np.argmax(percents))
+        text += f"; of the drives alone, the model leaves {percents[k]:.3g} % at most, of {robot.coordinate_names[k]!r}"
+    yield text
 
 
 def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tuple[list[Log], LogMap]:
@@ -154,22 +171,32 @@ def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tu
 
 
 def _of_measurements(data: Any, robot: Robot) -> Log:
-    """Return measurements as a log: forces are all that acts, those without a weight were not measured."""
+    """Return measurements as a log: forces without a weight were not measured."""
     q, tau, v, a = (drives_of(robot, name, getattr(data, name)) for name in ("q", "tau", "v", "a"))
-    tau = tau + environment_forces(robot, q, data.external)
-    log = of_arrays("measurements", data.times, q, tau, v, a, robot)
+    log = of_arrays("measurements", data.times, q, tau, v, a, robot, data.external)
     return log if data.weights is None else replace(log, saturated=drives_of(robot, "weights", data.weights) == 0)
 
 
 def _signals(robot: Robot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:
-    samples, found = prepared.samples, []
-    if robot.nq != robot.nv:
-        return ()
+    samples, found, places = prepared.samples, [], _places(robot)
     noise = cutoffs.choose([(each.q, each.step) for each in prepared.segments]).noise
     for j, name in enumerate(robot.coordinate_names):
-        q = np.concatenate([log.q[:, j] for log in logs])
+        at = places[j]
         v, a, tau = (float(np.abs(x[:, j]).max()) for x in (samples.v, samples.a, samples.tau))
         percent = 100 * math.sqrt(left[j]) if np.isfinite(left[j]) else math.nan
-        ends = float(q.min()), float(q.max())
-        found.append(Signal(name, *ends, v, a, tau, quantum(q), float(noise[j]), percent))
+        own = (math.nan, math.nan), 0.0, math.nan  # of a coordinate without a position of its own
+        if at is not None:
+            q = np.concatenate([log.q[:, at] for log in logs])
+            own = (float(q.min()), float(q.max())), quantum(q), float(noise[at])
+        ends, step, deviation = own
+        found.append(Signal(name, *ends, v, a, tau, step, deviation, percent))
     return tuple(found)
+
+
+def _places(robot: Robot) -> list[int | None]:
+    """Return for each coordinate (nv) the index of its position; None where a quaternion has several."""
+    found: list[int | None] = [None] * robot.nv
+    for joint, at in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.nq == joint.nv:
+            found[at.v] = range(at.q.start, at.q.stop)
+    return found

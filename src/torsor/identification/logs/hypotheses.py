@@ -23,17 +23,24 @@ ROUNDS = 3  # mistakes that are looked for, one after the other
 TOTAL, SINGLE = 1.5, 2.5  # least fall of the sum of log(variance left), and of the variance left of one coordinate
 ALIKE = 0.1  # of the mean of log(variance left): hypotheses that differ by less explain the forces alike
 MANY = 10  # coordinates: of more, only neighbours may be swapped, and no offsets are tried
+REFINEMENTS = 4  # of an offset: each tries nine, the last ones in steps of pi/1024
+EXACT = 0.02  # rad: an offset that is nearer to a multiple of pi/2 is this multiple
 FLOOR = 1e-9  # of the variance: what is left below it is rounding
 
 
 class Hypothesis(NamedTuple):
-    """A change of the columns, its kind, and what it means for the map."""
+    """A change of the columns, its kind, and what it means for the map.
+
+    ``shift`` (rad) is that of the ``coordinate``, for an offset.
+    """
 
     kind: str
     place: str
     words: str
     fix: str
     apply: Callable[[Motion], Motion]
+    coordinate: int = 0
+    shift: float = 0.0
 
 
 def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[list[LogFinding], Motion]:
@@ -55,6 +62,8 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
         if best is None:
             break
         before, after, chosen = best
+        if chosen.kind == "offset":
+            after, chosen = _refined(model, now, after, chosen)
         worst = int(np.argmax(before / after))
         name = model.robot.coordinate_names[worst]
         text = (
@@ -99,6 +108,34 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
     return before, after, chosen
 
 
+def _refined(model: ForceModel, now: Motion, after: Array, chosen: Hypothesis) -> tuple[Array, Hypothesis]:
+    """Return what is left (n,) with the zero near an offset that explains the forces best, and this hypothesis.
+
+    Zeros that are wrong by other angles than multiples of pi/2 are so corrected as a whole: what is left of them would
+    look like other mistakes, such as a delay.
+    """
+    changes = np.ptp(now.tau, axis=0) > 0
+
+    def left(shift: float) -> Array:
+        try:
+            return np.maximum(model.fit(*_shifted(chosen.coordinate, shift)(now)).left, FLOOR)
+        except UnclosedError:
+            return np.full(len(after), 1.0)
+
+    def score(shift: float) -> float:
+        return float(np.log(left(shift))[changes].sum())
+
+    best, step = chosen.shift, math.pi / 16
+    for _ in range(REFINEMENTS):
+        near = best + step * np.arange(-4, 5)
+        best, step = float(near[int(np.argmin([score(float(each)) for each in near]))]), step / 4
+    if abs(best - chosen.shift) < EXACT or score(best) > float(np.log(after)[changes].sum()) - TOTAL:
+        return after, chosen
+    text, fix = f"is its zero elsewhere, by about {best:.3g} rad?", f"add {best:.3g} to drives.offsets"
+    apply = _shifted(chosen.coordinate, best)
+    return left(best), chosen._replace(words=text, fix=fix, apply=apply, shift=best)
+
+
 def hypotheses(robot: Robot) -> Iterator[Hypothesis]:
     """Yield the changes of columns that are tried for a robot.
 
@@ -132,9 +169,8 @@ def hypotheses(robot: Robot) -> Iterator[Hypothesis]:
         if n <= MANY and np.resize(angles, n)[j]:
             for offset, words in ((math.pi / 2, "pi/2"), (-math.pi / 2, "-pi/2"), (math.pi, "pi")):
                 text = f"is its zero elsewhere, by {words} rad?"
-                yield Hypothesis(
-                    "offset", f"q of {name!r}", text, f"add {words} to drives.offsets", _shifted(j, offset)
-                )
+                fix = f"add {words} to drives.offsets"
+                yield Hypothesis("offset", f"q of {name!r}", text, fix, _shifted(j, offset), j, offset)
 
 
 def _scaled(factor: Array) -> Callable[[Motion], Motion]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torsor.arrays import Array, Flags
 from torsor.checks import is_whole, number, real_array, table
 from torsor.errors import ModelError, describe
+from torsor.files import check_file
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import ClosedRobot, drives_of
 from torsor.identification.logs.gears import Gears, saturation_of
@@ -21,7 +22,7 @@ from torsor.identification.logs.wrenches import NAME as WRENCHES
 from torsor.identification.logs.wrenches import driven_forces, external_of, wrench_columns
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-from torsor.simulation.log_tables import Head, heads_of, read_columns
+from torsor.simulation.log_tables import LOGS, Head, heads_of, read_columns
 from torsor.simulation.logs import QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
 
 SIGNALS = ("q", "v", "a", "tau")
@@ -37,7 +38,7 @@ FASTEST = 1e9  # Hz
 class Log:
     """One run: ``times`` (N,) in s, ``q``, ``v``, ``a``, ``tau`` (N, n) of the joints, v and a None where missing.
 
-    ``measured`` has the columns of q and tau in SI units before the drives, ``heads`` their names, ``saturated`` (N, n)
+    ``measured`` has the columns of q and tau in SI units before the gears, ``heads`` their names, ``saturated`` (N, n)
     marks forces at the saturation of the map, and those that were not measured; ``lines`` (N,) are those of the file,
     ``temperature`` (N, 1) or (N, n) is that of the drives, if it was measured. With wrenches of the environment,
     ``external`` (N, L, 6), tau is all that acts: tau + J^T w. Of a robot with closed loops, whose q are those of its
@@ -97,6 +98,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":
+        check_file(path, LOGS)
         return of_trajectory(Trajectory.load(path), path.name, robot)
     where = str(path)
     columns, clocks = _columns_and_clocks(given, robot, where)
@@ -160,7 +162,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
         return log
     external = external_of(robot, log.q, on_main[WRENCHES], given)
     tau = log.tau + environment_forces(robot, log.q, external)
-    return replace(log, tau=tau, external=external, measured={**measured, "tau": tau})
+    return replace(log, tau=tau, external=external)
 
 
 def of_trajectory(motion: Trajectory, source: str, robot: Robot) -> Log:
@@ -175,16 +177,25 @@ def of_trajectory(motion: Trajectory, source: str, robot: Robot) -> Log:
         found = f"positions have shape {motion.q.shape}"
         raise ModelError(describe(found, where=source, allowed="one motion", fix="select one: trajectory[0]"))
     q, tau, v, a = (drives_of(robot, name, getattr(motion, name)) for name in ("q", "tau", "v", "a"))
-    tau = tau + environment_forces(robot, q, motion.external)
     whole = motion.q if isinstance(robot, ClosedRobot) and motion.q.shape != q.shape else None
-    return replace(of_arrays(source, motion.times, q, tau, v, a, robot), external=motion.external, whole=whole)
+    return replace(of_arrays(source, motion.times, q, tau, v, a, robot, motion.external), whole=whole)
 
 
-def of_arrays(source: str, times: Array, q: Array, tau: Array, v: Array | None, a: Array | None, robot: Robot) -> Log:
-    """Return a log of arrays in SI units and of the joints."""
+def of_arrays(
+    source: str,
+    times: Array,
+    q: Array,
+    tau: Array,
+    v: Array | None,
+    a: Array | None,
+    robot: Robot,
+    external: Array | None = None,
+) -> Log:
+    """Return a log of arrays in SI units and of the joints; tau are the forces of the drives."""
     heads = {"q": list(robot.position_names), "tau": list(robot.coordinate_names)}
     none = np.empty(0, dtype=np.intp)
-    return Log(source, times, q, tau, v, a, none, {"q": q, "tau": tau}, heads, np.zeros(tau.shape, dtype=bool))
+    saturated, acting = np.zeros(tau.shape, dtype=bool), tau + environment_forces(robot, q, external)
+    return Log(source, times, q, acting, v, a, none, {"q": q, "tau": tau}, heads, saturated, external=external)
 
 
 def _whole(path: Path, robot: Robot, given: LogMap, q: Array) -> Array | None:
@@ -273,6 +284,9 @@ def _read_file(
     missing: bool,
 ) -> dict[str, _Base]:
     """Add the signals of a file to those found, and return their times."""
+    named = [name for name in names if name in table(given.files, given.source, "files")]
+    fix = f"correct files = {{{named[0]} = ...}} of {given.source}" if named else ""
+    check_file(file, LOGS, fix)
     heads = {clocks[name] for name in names if not isinstance(clocks[name], float)}
     owners: dict[Head, str] = {}
     for name in names:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from torsor.checks import one_of, positive, table, whole_number
-from torsor.errors import ModelError, describe, missing
-from torsor.files import read_limited
+from torsor.errors import ModelError, describe
+from torsor.files import check_file, read_limited
 from torsor.identification.logs.gears import Gears
 from torsor.robot.robot import Robot
+from torsor.yaml_text import parse_yaml
 
 LARGEST_MAP = 1_000_000  # bytes
 ESTIMATED = "estimate"
@@ -138,6 +139,7 @@ def _content(file: Path) -> dict[str, Any]:
     reader = readers.get(file.suffix.lower())
     if reader is None:
         raise ModelError(describe(f"the suffix is {file.suffix!r}", where=file.name, allowed=", ".join(readers)))
+    check_file(file, f"the map of a log: {', '.join(readers)}")
     try:
         text = read_limited(file, LARGEST_MAP).decode("utf-8-sig")
         data = reader(text, file.name)
@@ -170,12 +172,4 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _yaml(text: str, where: str) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        found = "YAML is read by the package PyYAML, which is not installed"
-        raise missing(found, "yaml", where=where, instead="write the map as .toml") from None
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise ModelError(describe(f"not valid YAML: {' '.join(str(error).split())}", where=where)) from None
+    return parse_yaml(text, where, instead="write the map as .toml")

@@ -17,7 +17,9 @@ from torsor.robot.robot import Robot
 class Signal(NamedTuple):
     """One coordinate of a log: spans of q, largest v, a and force, the step and the noise of the encoder, SI units.
 
-    ``left`` is the part of the force (%, as root mean square) that the model leaves, whatever its parameters are.
+    ``force`` is all that acts, with measured wrenches of the environment; ``left`` is the part of it (%, as root mean
+    square, less its mean) that the model leaves, whatever its parameters are. Spans, step and noise of a coordinate
+    without a position of its own, as of a quaternion, are NaN.
     """
 
     name: str

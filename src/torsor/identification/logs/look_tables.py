@@ -9,24 +9,25 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.identification.closed_robot import ClosedRobot
+from torsor.identification.closed_robot import is_excitable
 from torsor.identification.logs.look import Look
 from torsor.results.documents import header, plain, robot_facts
 from torsor.summary import as_text
 
 LONGEST = 8  # names of parameters in a line
+HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", "noise of q", "left by the model %")
 
 
 def text_of(look: Look) -> str:
     """Return findings, signals and what can be identified as text."""
-    parts = [f"{', '.join(log.source for log in look.logs)} for {look.robot.name}: {_length(look)}"]
+    parts = [f"{', '.join(log.source for log in look.logs)} for {look.robot.name}: {length_of(look)}"]
     parts += [f"- {note}" for note in look.notes]
     parts += ["", f"{len(look.findings)} suspicious:" if look.findings else "Nothing suspicious."]
     parts += [f"! {each.kind}: {each}" for each in look.findings]
     tables = (
         "\n".join(line.rstrip() for line in as_text(_signals(look), width=118).splitlines()) if look.signals else ""
     )
-    return "\n".join([*parts, "", *([tables, ""] if tables else []), *_identifiable(look)])
+    return "\n".join([*parts, "", *([tables, ""] if tables else []), *identifiable(look)])
 
 
 def document(look: Look) -> dict[str, Any]:
@@ -52,7 +53,8 @@ def document(look: Look) -> dict[str, Any]:
     }
 
 
-def _length(look: Look) -> str:
+def length_of(look: Look) -> str:
+    """Return the samples and seconds of all logs, in words."""
     count = sum(len(log) for log in look.logs)
     times = [log.times[np.isfinite(log.times)] for log in look.logs]
     seconds = sum(float(t[-1] - t[0]) for t in times if t.size)
@@ -61,28 +63,30 @@ def _length(look: Look) -> str:
 
 def _signals(look: Look) -> Table:
     table = Table(title="Signals (SI units)", title_justify="left", title_style="bold", header_style="bold")
-    for head in (
-        "coordinate",
-        "q from",
-        "to",
-        "|v|",
-        "|a|",
-        "|force|",
-        "encoder step",
-        "noise of q",
-        "left by the model %",
-    ):
+    for head in HEADS:
         table.add_column(head, justify="left" if head == "coordinate" else "right")
-    for each in look.signals:
-        numbers = [f"{value:.4g}" for value in each[1:6]]
-        step = f"{each.step:.3g}" if each.step else "-"
-        left = "-" if math.isnan(each.left) else f"{each.left:.3g}"
-        table.add_row(escape(each.name), *numbers, step, f"{each.noise:.2g}", left)
+    for name, *cells in signal_rows(look):
+        table.add_row(escape(name), *cells)
     return table
 
 
-def _identifiable(look: Look) -> list[str]:
+def signal_rows(look: Look) -> list[list[str]]:
+    """Return the signals as rows of text, with the columns ``HEADS``."""
+    found = []
+    for each in look.signals:
+        numbers = ["-" if math.isnan(value) else f"{value:.4g}" for value in each[1:6]]
+        step = f"{each.step:.3g}" if each.step else "-"
+        left = "-" if math.isnan(each.left) else f"{each.left:.3g}"
+        noise = "-" if math.isnan(each.noise) else f"{each.noise:.2g}"
+        found.append([each.name, *numbers, step, noise, left])
+    return found
+
+
+def identifiable(look: Look) -> list[str]:
+    """Return lines of text: what can be identified from the logs, and what not."""
     shown = look.excited
+    if shown is None and not look.findings:
+        return ["What can be identified is not computed here: some forces were not measured. torsor identify says it."]
     if shown is None:
         return ["What can be identified is computed when the mistakes above are corrected."]
     good, weak, none = shown.graded()
@@ -99,7 +103,7 @@ def _identifiable(look: Look) -> list[str]:
             order = sorted(own, key=lambda k: -shown.percents[k])
             names = [f"{shown.names[k].split(' ')[0]} ({_percent(float(shown.percents[k]))})" for k in order[:LONGEST]]
             lines.append("    " + ", ".join(names) + (f", and {len(own) - LONGEST} more" if len(own) > LONGEST else ""))
-    if none and not isinstance(look.robot, ClosedRobot) and look.robot.nq == look.robot.nv:
+    if none and is_excitable(look.robot):
         how = "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite)"
         lines.append(f"{how} finds a motion that shows more.")
     return lines

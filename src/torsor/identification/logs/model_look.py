@@ -28,7 +28,8 @@ MOST = 5000  # samples from which deviations are computed; more count by their n
 class ModelLook(NamedTuple):
     """``findings`` by the model, the part of the force (n,) that is ``left``, the ``delay``, ``excited`` parameters.
 
-    ``fit`` (T, 1 + n) are times and forces of the model with the best parameters, NaN near rest.
+    ``fit`` (T, 1 + n) are times and forces of the model with the best parameters, NaN near rest, and ``rest`` (n,) is
+    the root mean square of what it leaves, N m or N.
     """
 
     findings: list[LogFinding]
@@ -36,6 +37,7 @@ class ModelLook(NamedTuple):
     delay: Delay | None = None
     excited: Excited | None = None
     fit: Array | None = None
+    rest: Array | None = None
 
 
 def model_look(robot: Robot, prepared: Prepared, source: str) -> ModelLook:
@@ -78,7 +80,8 @@ def model_look(robot: Robot, prepared: Prepared, source: str) -> ModelLook:
     some = samples.every(every)
     shown = excited(model, some, model.fit(some.q, some.v, some.a, some.tau))
     shown = shown._replace(deviations=shown.deviations / math.sqrt(every), forces=shown.forces * every)
-    return ModelLook(findings, fitted.left, delay, shown, np.column_stack([times[::step], made]))
+    rest = np.sqrt(np.nanmean((tau - made) ** 2, axis=0))
+    return ModelLook(findings, fitted.left, delay, shown, np.column_stack([times[::step], made]), rest)
 
 
 def _longest(prepared: Prepared) -> tuple[Array, Motion]:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from torsor.errors import ModelError, describe, listing
+from torsor.files import check_file
 from torsor.identification.logs.log_map import LogMap
 from torsor.mechanism.units import FORCES
 from torsor.mechanism.units import units as units_of
 from torsor.robot.robot import Robot
-from torsor.simulation.log_tables import heads_of
+from torsor.simulation.log_tables import LOGS, heads_of
 from torsor.simulation.logs import UNITS
 
 _HEAD = re.compile(r"(?:held )?(time|temperature|\S+ .*?)(?: \[([^]]*)\])?")
@@ -30,6 +31,7 @@ def own_map(path: Path, robot: Robot) -> LogMap:
         ...     own_map(file, torsor.library.planar_chain(1)).units
         {'time': 'ms', 'q': ['deg'], 'tau': ['N m']}
     """
+    check_file(path, LOGS)
     if path.suffix.lower() == ".npz":
         return LogMap({"q": list(robot.position_names)}, source=path.name)
     places: dict[str, tuple[str, str]] = {}

@@ -91,6 +91,11 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     if not kept:
         found = f"all samples are within 1 / cutoff = {1 / (cutoff or 1):.3g} s of an end or a gap"
         raise ModelError(describe(found, where=source, fix="measure longer, or raise the cutoff"))
+    if cutoff is not None:
+        count = sum(len(each.q) for each in segments)
+        ends = sum(min(len(each.q), 2 * _ends(each, cutoff)) for each in segments)
+        text = f"{ends} of {count} samples are within 1 / cutoff = {1 / cutoff:.3g} s of an end or a gap, where "
+        notes.append(f"{text}accelerations are poor, and left out")
     if len(kept) < len(parts):
         notes.append(f"{len(parts) - len(kept)} of {len(parts)} segments are shorter than 2 / cutoff and left out")
     q, v, a, tau, weights, times = (
@@ -168,7 +173,7 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
     """Return the samples of a segment: forces at the times of the motion, without the ends."""
     q, v, a = segment.motion(cutoff)
     times, tau, full, step = segment.times, segment.tau, segment.saturated.astype(float), segment.step
-    ends = 0 if cutoff is None else int(np.ceil(1 / (cutoff * step) - 1e-9))
+    ends = 0 if cutoff is None else _ends(segment, cutoff)
     first = last = ends
     if delay.any():
         late = int(np.ceil(np.abs(delay).max() / step - 1e-9))
@@ -180,6 +185,11 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
     kept = slice(first, max(first, len(times) - last), every)
     more = (None if x is None else x[kept] for x in (segment.temperature, segment.external))
     return Samples(q[kept], v[kept], a[kept], tau[kept], np.where(full > 0, 0.0, 1.0)[kept], times[kept], *more)
+
+
+def _ends(segment: Segment, cutoff: float) -> int:
+    """Return the samples within 1 / cutoff of each end of a segment."""
+    return int(np.ceil(1 / (cutoff * segment.step) - 1e-9))
 
 
 def _wrenches(parts: Sequence[Samples]) -> Array | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torsor.arrays import Array, Flags
+from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.logs.findings import LogFinding
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.sampling import sampling_of
@@ -169,9 +170,10 @@ def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> I
 
 
 def _forces(robot: Robot, log: Log) -> Iterator[LogFinding]:
+    base = free_coordinates(robot)
     speed = np.abs(np.gradient(log.q, axis=0)) if log.q.shape == log.tau.shape else None
     for j, name in enumerate(robot.coordinate_names):
-        if log.saturated[:, j].all():  # it was not measured
+        if log.saturated[:, j].all() or j in base:  # it was not measured, or it has no drive
             continue
         x, place = log.measured["tau"][:, j], f"{log.source}: force of {name!r} (column {log.heads['tau'][j]!r})"
         span = float(np.ptp(x))
@@ -215,7 +217,7 @@ def _limits(robot: Robot, log: Log) -> Iterator[LogFinding]:
             text = f"it goes from {least:.4g} to {most:.4g} {unit}, and the limits are {low:.4g} and {high:.4g} {unit}"
             fix = "check unit, side of the gear (drives.side), offsets and order of the columns; or correct the limits"
             yield LogFinding("limit", f"{log.source}: q of {name!r}", text, fix, max(low - least, most - high))
-    largest = np.abs(log.tau).max(axis=0)
+    largest = np.abs(log.tau - environment_forces(robot, log.q, log.external)).max(axis=0)  # of the drives
     for j, (name, kind) in enumerate(zip(robot.coordinate_names, units(robot)[1], strict=True)):
         limit = float(robot.effort_limit[j])
         if math.isfinite(limit) and limit > 0 and largest[j] > BEYOND * limit:
