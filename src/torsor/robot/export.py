@@ -38,6 +38,7 @@ def export_c(
     library: str = "torsor_kernels",
     prefix: str = "",
     loops: str | None = None,
+    overwrite: bool = True,
 ) -> list[Path]:
     """Write algorithms of a robot as C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
@@ -58,7 +59,7 @@ def export_c(
     """
     named = _named(robot, names, place, loops, prefix)
     functions = {title: function for title, (_, function) in named.items()}
-    return c_source.export_c(functions, path, dtype, library, _about(robot, named))
+    return c_source.export_c(functions, path, dtype, library, _about(robot, named), overwrite)
 
 
 def export_js(
@@ -70,6 +71,7 @@ def export_js(
     library: str = "torsor_kernels",
     prefix: str = "",
     loops: str | None = None,
+    overwrite: bool = True,
 ) -> list[Path]:
     """Write algorithms of a robot as an ES module into a folder: module, TypeScript declarations, package.json.
 
@@ -86,7 +88,7 @@ def export_js(
     """
     named = _named(robot, names, place, loops, prefix)
     functions = {title: function for title, (_, function) in named.items()}
-    return js_source.export_js(functions, path, dtype, library, _about(robot, named))
+    return js_source.export_js(functions, path, dtype, library, _about(robot, named), overwrite)
 
 
 Named = dict[str, tuple[str, ca.Function]]

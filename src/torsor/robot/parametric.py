@@ -212,6 +212,7 @@ class Parametric(Generic[R]):
         name: str = "torsor_kernels",
         prefix: str = "",
         loops: str | None = None,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write algorithms as C99 into a folder, as ``Robot.export_c``; p is the last input of each C function.
 
@@ -225,7 +226,7 @@ class Parametric(Generic[R]):
             ...     [line for line in header.read_text().splitlines() if "mass_matrix(" in line]
             ['void mass_matrix(const double q[2], const double p[1], double out[4]);']
         """
-        return export_c(self, path, names, dtype, place, name, prefix, loops)
+        return export_c(self, path, names, dtype, place, name, prefix, loops, overwrite)
 
     def export_js(
         self,
@@ -236,6 +237,7 @@ class Parametric(Generic[R]):
         name: str = "torsor_kernels",
         prefix: str = "",
         loops: str | None = None,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write algorithms as an ES module into a folder, as ``Robot.export_js``; p is the last input of each function.
 
@@ -248,7 +250,7 @@ class Parametric(Generic[R]):
             ...     [path.name for path in arm.export_js(folder, ["mass_matrix"], name="arm")]
             ['arm.js', 'arm.d.ts', 'package.json']
         """
-        return export_js(self, path, names, dtype, place, name, prefix, loops)
+        return export_js(self, path, names, dtype, place, name, prefix, loops, overwrite)
 
     def at(self, p: ArrayLike) -> R:
         """Return an ordinary robot with the numbers p (k,), which can be saved and edited.

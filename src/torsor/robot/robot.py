@@ -262,13 +262,15 @@ class Robot(Mechanism, Viewable):
         name: str = "torsor_kernels",
         prefix: str = "",
         loops: str | None = None,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write algorithms as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
         ``names`` are names of methods, by default the inverse dynamics (with loops, the constrained one); a method of
         one link or frame is written as "jacobian:hand". ``loops="open"`` as in ``function``. ``name`` is the name of
         the files and of the library, ``prefix`` goes before the names of the C functions: several robots in one program
-        need both. The code allocates nothing, has no state and calls libm only: it is meant for controllers.
+        need both. The code allocates nothing, has no state and calls libm only: it is meant for controllers. With
+        ``overwrite=False`` an existing file is an error; a file that Torsor did not write is never replaced.
 
         Example:
             >>> import tempfile
@@ -276,7 +278,7 @@ class Robot(Mechanism, Viewable):
             ...     [path.name for path in torsor.library.two_link().export_c(folder, ["inverse_dynamics"], name="arm")]
             ['arm.h', 'arm.c', 'CMakeLists.txt']
         """
-        return export_c(self, path, names, dtype, place, name, prefix, loops)
+        return export_c(self, path, names, dtype, place, name, prefix, loops, overwrite)
 
     def export_js(
         self,
@@ -287,6 +289,7 @@ class Robot(Mechanism, Viewable):
         name: str = "torsor_kernels",
         prefix: str = "",
         loops: str | None = None,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write algorithms as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
 
@@ -299,7 +302,7 @@ class Robot(Mechanism, Viewable):
             ...     [path.name for path in torsor.library.two_link().export_js(folder, name="arm")]
             ['arm.js', 'arm.d.ts', 'package.json']
         """
-        return export_js(self, path, names, dtype, place, name, prefix, loops)
+        return export_js(self, path, names, dtype, place, name, prefix, loops, overwrite)
 
     def function(
         self,

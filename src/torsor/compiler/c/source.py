@@ -37,14 +37,15 @@ def export_c(
     dtype: str = "float64",
     name: str = "torsor_kernels",
     about: About | None = None,
+    overwrite: bool = True,
 ) -> list[Path]:
     """Write CasADi functions as C99 into a folder: ``NAME.h``, ``NAME.c`` and ``CMakeLists.txt``; return their paths.
 
     Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, matrices row by row, with the
     name of the CasADi function or its key in a mapping, changed if it is not allowed in C. The code does not allocate
     memory, has no state and calls libm only; outputs must not overlap inputs. ``dtype`` is float64 or float32. The
-    folder is created if it does not exist; files that Torsor did not write are not replaced. ``about`` goes into the
-    comments of the header.
+    folder is created if it does not exist; files that Torsor did not write are not replaced, and with
+    ``overwrite=False`` no file is. ``about`` goes into the comments of the header.
 
     Example:
         >>> import tempfile
@@ -71,7 +72,7 @@ def export_c(
     ]
     header = _header(name, kernels, scalar, names, about or About())
     texts = {f"{name}.h": header, f"{name}.c": _source(name, kernels, scalar, names)}
-    return write_all(Path(path), texts | {"CMakeLists.txt": _CMAKE.replace("NAME", name)})
+    return write_all(Path(path), texts | {"CMakeLists.txt": _CMAKE.replace("NAME", name)}, overwrite)
 
 
 def _arguments(function: ca.Function) -> list[str]:
