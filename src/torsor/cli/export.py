@@ -24,6 +24,7 @@ _SOURCE = ("names", "dtype", "name", "prefix")
 # The method ``export_NAME`` of a robot writes a target, into the folder or the file PATH.
 _TARGETS = {
     "c": _Target("C99 for controllers", _SOURCE),
+    "cpp": _Target("the same with a header of C++17", _SOURCE),
     "js": _Target("an ES module for web pages and Node", _SOURCE),
 }
 _OPTIONS = sorted({option for target in _TARGETS.values() for option in target.options})
@@ -68,7 +69,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     write_json(arguments, console, {"robot": robot.name, "files": [str(path) for path in paths]})
 
 
-_SUMMARY = "write a robot's algorithms as C source or as a JavaScript module"
+_SUMMARY = "write a robot's algorithms as source of C, C++ or JavaScript"
 _EXAMPLES = (
     "torsor export stanford c_code --names inverse_dynamics mass_matrix",
     "torsor export two_link page --to js --names poses",

@@ -29,7 +29,7 @@ from torsor.robot.closed_loops.mobility import Mobility
 from torsor.robot.closed_loops.multipliers import active_accelerations, by_multipliers
 from torsor.robot.closed_loops.regressor import closed_base_parameters, constrained_regressor
 from torsor.robot.derivatives import Loads, Results, Sparse, derivatives, jvp, rates, sparse, vjp
-from torsor.robot.export import export_c, export_js
+from torsor.robot.export import export_c, export_cpp, export_js
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
 from torsor.robot.kernels import Out, RobotKernels
 from torsor.robot.parametric import Parametric
@@ -279,6 +279,30 @@ class Robot(Mechanism, Viewable):
             ['arm.h', 'arm.c', 'CMakeLists.txt']
         """
         return export_c(self, path, names, dtype, place, name, prefix, loops, overwrite)
+
+    def export_cpp(
+        self,
+        path: str | Path,
+        names: Sequence[str] | None = None,
+        dtype: str = "float64",
+        place: str | int | None = None,
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        loops: str | None = None,
+        overwrite: bool = True,
+    ) -> list[Path]:
+        """Write algorithms as C99 with a header of C++17 into a folder: NAME.hpp and the files of ``export_c``.
+
+        Arguments as of ``export_c``. The namespace ``name`` has a function for each algorithm, on views of fixed length
+        (arrays, ``std::array``, ``std::span``, vectors of Eigen); ``name::robot`` has names, units, limits, gravity.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     [path.name for path in torsor.library.two_link().export_cpp(folder, name="arm")]
+            ['arm.hpp', 'arm.h', 'arm.c', 'CMakeLists.txt']
+        """
+        return export_cpp(self, path, names, dtype, place, name, prefix, loops, overwrite)
 
     def export_js(
         self,

@@ -55,6 +55,17 @@ def export_c(
         ...     [line for line in files[0].read_text().splitlines() if line.startswith("void")]
         ['void norm(const double x[2], double length[1]);']
     """
+    texts, _ = c_texts(functions, dtype, name, about or About())
+    return write_all(Path(path), texts, overwrite)
+
+
+def c_texts(
+    functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, more: str = ""
+) -> tuple[dict[str, str], list[SourceKernel]]:
+    """Return the files that ``export_c`` writes, by name, and the functions in them.
+
+    ``more`` is another header, which the CMake file installs beside that of C.
+    """
     if dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _TARGETS:
@@ -70,9 +81,9 @@ def export_c(
         SourceKernel(names.new(title), title, each, scalar, _arguments(each), PIECE)
         for title, each in ((title, in_scalars(title, each, C_RULES)) for title, each in with_names(functions))
     ]
-    header = _header(name, kernels, scalar, names, about or About())
-    texts = {f"{name}.h": header, f"{name}.c": _source(name, kernels, scalar, names)}
-    return write_all(Path(path), texts | {"CMakeLists.txt": _CMAKE.replace("NAME", name)}, overwrite)
+    header = _header(name, kernels, scalar, names, about)
+    cmake = _CMAKE.replace("HEADERS", ";".join([f"{name}.h", *filter(None, [more])])).replace("NAME", name)
+    return {f"{name}.h": header, f"{name}.c": _source(name, kernels, scalar, names), "CMakeLists.txt": cmake}, kernels
 
 
 def _arguments(function: ca.Function) -> list[str]:
@@ -156,7 +167,7 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 add_library(NAME STATIC NAME.c)
 set_target_properties(NAME PROPERTIES
-  C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON PUBLIC_HEADER NAME.h)
+  C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON PUBLIC_HEADER "HEADERS")
 target_include_directories(NAME PUBLIC
   $<BUILD_INTERFACE:${{CMAKE_CURRENT_SOURCE_DIR}}> $<INSTALL_INTERFACE:${{CMAKE_INSTALL_INCLUDEDIR}}>)
 if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang|IntelLLVM")
