@@ -26,6 +26,7 @@ _TARGETS = {
     "c": _Target("C99 for controllers", _SOURCE),
     "cpp": _Target("the same with a header of C++17", _SOURCE),
     "js": _Target("an ES module for web pages and Node", _SOURCE),
+    "ros2": _Target("a package of ROS 2 with a controller and a solver", ("name",)),
 }
 _OPTIONS = sorted({option for target in _TARGETS.values() for option in target.options})
 
@@ -38,7 +39,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     names = "algorithms (name or name:link); by default inverse dynamics, of closed mechanisms the constrained one"
     parser.add_argument("--names", nargs="+", help=names)
     parser.add_argument("--dtype", choices=DTYPES, help="type of the numbers; by default float64")
-    files = "name of the files and of the library or module; by default torsor_kernels"
+    files = "name of the files and of the library or module; by default torsor_kernels, of ros2 ROBOT_dynamics"
     parser.add_argument("--name", help=files)
     parser.add_argument("--prefix", help="prefix of the names of the functions")
     force = "replace files of an earlier export; without it an existing file is an error"
@@ -69,9 +70,10 @@ def _run(arguments: Namespace, console: Console) -> None:
     write_json(arguments, console, {"robot": robot.name, "files": [str(path) for path in paths]})
 
 
-_SUMMARY = "write a robot's algorithms as source of C, C++ or JavaScript"
+_SUMMARY = "write a robot's algorithms as source of C, C++ or JavaScript, or as a package of ROS 2"
 _EXAMPLES = (
     "torsor export stanford c_code --names inverse_dynamics mass_matrix",
     "torsor export two_link page --to js --names poses",
+    "torsor export six_axis_arm arm_dynamics --to ros2",
 )
 EXPORT = Command("export", _SUMMARY, _add_arguments, _run, examples=_EXAMPLES)

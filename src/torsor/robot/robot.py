@@ -304,6 +304,21 @@ class Robot(Mechanism, Viewable):
         """
         return export_cpp(self, path, names, dtype, place, name, prefix, loops, overwrite)
 
+    def export_ros2(self, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
+        """Write a package of ROS 2 into a folder and return the paths of its files: C++ that needs the exported C only.
+
+        It has a chainable controller of ros2_control (gravity or inverse dynamics, with PD gains) and a plugin of
+        inverse_dynamics_solver. ``name`` is that of the package, by default ``ROBOT_dynamics``. See docs/ros2.md.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     torsor.library.six_axis_arm().export_ros2(folder)[-1].name
+            'check_numbers.cpp'
+        """
+        written: list[Path] = import_module("torsor.export.ros2").export_ros2(self, path, name, overwrite)
+        return written
+
     def export_js(
         self,
         path: str | Path,

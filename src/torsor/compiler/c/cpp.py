@@ -44,10 +44,15 @@ def export_cpp(
         ...     [line for line in files[0].read_text().splitlines() if line.startswith("inline void")]
         ['inline void norm(View<const Scalar, 2> x, View<Scalar, 1> length) noexcept']
     """
-    about = about or About()
+    return write_all(Path(path), cpp_texts(functions, dtype, name, about or About(), prefix), overwrite)
+
+
+def cpp_texts(
+    functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, prefix: str
+) -> dict[str, str]:
+    """Return the files that ``export_cpp`` writes, by name."""
     texts, kernels = c_texts(functions, dtype, name, about, f"{name}.hpp")
-    header = _header(name, kernels, CScalar(dtype), about, prefix)
-    return write_all(Path(path), {f"{name}.hpp": header, **texts}, overwrite)
+    return {f"{name}.hpp": _header(name, kernels, CScalar(dtype), about, prefix), **texts}
 
 
 def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: About, prefix: str) -> str:
