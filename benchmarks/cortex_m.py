@@ -14,6 +14,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,7 +105,10 @@ class Instruction(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the table, of one function: bytes, stack in bytes, instructions and cycles (most), relative error."""
+    """A row of the table: bytes of code and stack; of the slowest call instructions, cycles, and cycles without libm.
+
+    The error is the largest one, relative to the largest force.
+    """
 
     name: str
     code: int
@@ -120,7 +124,7 @@ def run(*command: str | Path) -> str:
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise RuntimeError(f"{command[0]}: {done.stdout}{done.stderr}")
-    return done.stdout
+    return done.stdout or done.stderr  # QEMU writes what the program says to standard error
 
 
 def built(folder: Path, robot: torsor.Robot, states: np.ndarray) -> Path:
@@ -131,9 +135,21 @@ def built(folder: Path, robot: torsor.Robot, states: np.ndarray) -> Path:
     for name, text in (("states.h", declared), ("main.c", PROGRAM), ("memory.ld", MEMORY)):
         (folder / name).write_text(text)
     run("arm-none-eabi-gcc", *CORE, *FLAGS, "-c", folder / "arm.c", "-o", folder / "arm.o")
-    link = ["-nostartfiles", "-Wl,--gc-sections", "-ffreestanding", "-T", folder / "memory.ld"]
+    link: list[str | Path] = ["-nostartfiles", "-Wl,--gc-sections", "-ffreestanding", "-T", folder / "memory.ld"]
     sources = [folder / "main.c", folder / "arm.o"]
-    run("arm-none-eabi-gcc", *CORE, "-std=gnu99", "-O1", *link, *sources, "-lm", "-lc", "-lgcc", "-o", folder / "program")
+    run(
+        "arm-none-eabi-gcc",
+        *CORE,
+        "-std=gnu99",
+        "-O1",
+        *link,
+        *sources,
+        "-lm",
+        "-lc",
+        "-lgcc",
+        "-o",
+        folder / "program",
+    )
     return folder / "program"
 
 
@@ -169,8 +185,7 @@ def cycles_of(instruction: Instruction, after: Instruction, is_branched: bool) -
     name, operands, _ = instruction
     count = registers(operands)
     if ARITHMETIC.match(name):
-        result = re.escape(operands.split(",")[0])
-        used = re.search(rf"\b{result}\b", after.operands.partition(",")[2]) is not None
+        used = re.search(rf"\b{operands.split(',')[0]}\b", after.operands) is not None
         own = 14 if name.startswith(("vdiv", "vsqrt")) else 3 if re.match(r"v(n?ml[as]|fn?m[as])", name) else 1
         return own + used
     if re.match(r"(v?push|v?pop|v?ldm|v?stm)", name):
@@ -184,32 +199,30 @@ def cycles_of(instruction: Instruction, after: Instruction, is_branched: bool) -
     return 1 + (REFILL if is_branched else 0)
 
 
-def calls(trace: Path, entry: int, end: int) -> Iterator[list[int]]:
-    """Yield the addresses that were executed from each entry of a function until the program is back where it left."""
-    addresses = (int(line.split("/")[1], 16) for line in trace.read_text().splitlines() if line.startswith("Trace"))
-    current: list[int] | None = None
-    for address in addresses:
-        if current is None and address == entry:
-            current = []
-        if current is not None:
+def calls(trace: Path, entry: int, caller: range) -> Iterator[list[int]]:
+    """Yield the addresses that were executed from each entry of a function until the program is back in its caller."""
+    current: list[int] = []
+    for line in trace.read_text().splitlines():
+        address = int(line.split("/")[1], 16) if line.startswith("Trace") else -1
+        if current or address == entry:
             current.append(address)
-            if address == end:
-                yield current
-                current = None
+        if current and address in caller:
+            yield current
+            current = []
 
 
 def spent(path: list[int], code: dict[int, Instruction], within: Iterable[int]) -> int:
     """Return the cycles of those executed instructions whose addresses are ``within``."""
     total, inside = 0, set(within)
-    for address, after in zip(path, path[1:], strict=False):
+    for address, after in pairwise(path):
         if address in inside:
             each = code[address]
             total += cycles_of(each, code[after], after != address + each.length)
     return total
 
 
-def measured() -> list[Row]:
-    """Return the table; a wrong number, an allocation or a double-precision operation raises an error."""
+def measured() -> tuple[list[Row], int]:
+    """Return the table and the bytes of sinf and cosf; memory that is allocated or double precision is an error."""
     robot, rng = torsor.library.ur5(), np.random.default_rng(0)
     scale = np.repeat([np.pi, 2.0, 5.0], 6)  # rad, rad/s, rad/s^2
     states = (rng.uniform(-1.0, 1.0, (STATES, 18)) * scale).astype(np.float32)
@@ -223,29 +236,40 @@ def measured() -> list[Row]:
         if heavy:
             raise RuntimeError(f"the program has {heavy}: double precision, or memory that is allocated")
         machine = ["-machine", "mps2-an386", "-nographic", "-semihosting-config", "enable=on,target=native"]
-        traced = ["-singlestep", "-d", "exec,nochain", "-D", trace]
+        traced: list[str | Path] = ["-singlestep", "-d", "exec,nochain", "-D", trace]
         told = run("qemu-system-arm", *machine, *traced, "-kernel", program)
         lines = [[int(each, 16) for each in line.split()] for line in told.splitlines() if line.strip()]
         data = run("arm-none-eabi-size", folder / "arm.o").splitlines()[1].split()
         if data[1:3] != ["0", "0"]:
             raise RuntimeError(f"the exported code has static data: {data}")
-        rows, back = list[Row](), 0
+        rows = list[Row]()
         for number, (title, truth) in enumerate(wanted.items()):
             own = lines[number * STATES : (number + 1) * STATES]
             found = np.array([line[1:] for line in own], dtype=np.uint32).view(np.float32).astype(float)
             error = float(np.max(np.abs(found - truth)) / np.max(np.abs(truth)))
-            entry, length = symbols[title]
-            back = next(address for address in range(entry + length - 2, entry, -2) if address in code)
-            paths = list(calls(trace, entry, _return_of(code, entry, length)))
+            (entry, length), (start, size) = symbols[title], symbols[f"call_{title}"]
+            paths = list(calls(trace, entry, range(start, start + size)))
             worst = max(paths, key=lambda path: spent(path, code, path))
-            inside = range(entry, entry + length)
-            instructions = max(map(len, paths))
-            stack = max(line[0] for line in own)
-            rows.append(Row(title, length, stack, instructions, spent(worst, code, worst), spent(worst, code, inside), error))
+            cycles, inside = spent(worst, code, worst), spent(worst, code, range(entry, entry + length))
+            rows.append(Row(title, length, max(line[0] for line in own), len(worst) - 1, cycles, inside, error))
         libm = sum(length for each, (_, length) in symbols.items() if re.search(r"sinf|cosf|rem_pio2|two_over", each))
-    print(f"sinf and cosf of newlib: {libm} bytes of code, shared by both")
-    return rows
+    return rows, libm
+
+
+def main() -> None:
+    """Print the table of docs/howto/microcontroller.md."""
+    rows, libm = measured()
+    print("| function | code | stack | instructions | cycles | of these in sinf, cosf | most calls a second | error |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, code, stack, instructions, cycles, own, error in rows:
+        figures = f"{instructions} | {cycles} | {cycles - own} | {CLOCK / cycles / 1e3:.0f} kHz | {error:.0e}"
+        print(f"| `{name}` | {code} bytes | {stack} bytes | {figures} |")
+    both, most = sum(row.cycles for row in rows), CLOCK / WANTED
+    print(f"sinf and cosf of newlib: {libm} bytes of code, shared. Static memory: none.")
+    print(f"Both at {WANTED / 1e3:.0f} kHz take {both} of {most:.0f} cycles ({100 * both / most:.0f} %).")
+    if any(row.error > 1e-5 for row in rows):
+        raise SystemExit("a result is further from float64 than float32 explains")
 
 
 if __name__ == "__main__":
-    measured()
+    main()

@@ -98,6 +98,17 @@ def test_arrays_of_another_length_do_not_compile(exported: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_program_of_the_documentation_prints_what_is_written_there(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "export_cpp.md").read_text()
+    names = ["inverse_dynamics", "gravity_force", "mass_matrix", "jacobian:ee_link"]
+    torsor.library.ur5().export_cpp(tmp_path, names, name="ur5", prefix="ur5_")
+    (tmp_path / "main.cpp").write_text(page.split("```cpp\n")[1].split("```")[0])
+    run("gcc", "-std=c99", *STRICT, "-c", tmp_path / "ur5.c", "-o", tmp_path / "ur5.o")
+    run("g++", "-std=c++17", *STRICT, tmp_path / "main.cpp", tmp_path / "ur5.o", "-lm", "-o", tmp_path / "main")
+    assert f"it prints `{run(tmp_path / 'main').strip()}`" in page
+
+
+@pytest.mark.slow
 def test_a_span_of_cpp_20_is_taken(exported: Path) -> None:
     source = exported / "span.cpp"
     source.write_text(

@@ -99,7 +99,9 @@ NAMES = [
 ATTRIBUTES = [
     "to",
     "export_c",
+    "export_cpp",
     "export_js",
+    "export_ros2",
     "nq",
     "nv",
     "links",
