@@ -133,7 +133,7 @@ def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
         # A compiler that inlined the pieces would take as long as for one long function.
         kept = "static __attribute__((noinline))"
         parts.append(f"#ifdef __GNUC__\n#define TORSOR_PIECE {kept}\n#else\n#define TORSOR_PIECE static\n#endif\n")
-    parts += [HELPERS[code](scalar) for code in sorted(codes & HELPERS.keys())]
+    parts += filter(None, dict.fromkeys(HELPERS[code](scalar) for code in sorted(codes & HELPERS.keys())))
     return "\n".join([*parts, *definitions])
 
 
