@@ -58,6 +58,12 @@ def test_export_replaces_files_with_force_only(capsys: pytest.CaptureFixture[str
         getattr(torsor.library.two_link(), f"export_{to}")(tmp_path, overwrite=False)
 
 
+def test_export_says_which_targets_and_options_there_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["export", "three_rrr", str(tmp_path), "--to", "cpp"]) == 1
+    assert "--to cpp of this kind of robot; allowed: c, js" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_cache_is_shown_and_cleared(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

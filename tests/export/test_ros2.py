@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
+from importlib.metadata import files
 from pathlib import Path
 
 import numpy as np
@@ -253,6 +254,7 @@ def test_cmake_builds_the_package_against_stand_ins_and_it_tests_itself(package:
         text = f"add_library({target} INTERFACE IMPORTED)\ntarget_include_directories({target} INTERFACE {STUB})\n"
         (tmp_path / f"{name}Config.cmake").write_text(text if target else "")
     macros = "function(pluginlib_export_plugin_description_file)\nendfunction()\nmacro(ament_package)\nendmacro()\n"
+    macros += "macro(ament_export_targets name)\ninstall(EXPORT ${name} DESTINATION share)\nendmacro()\n"
     (tmp_path / "ament_cmakeConfig.cmake").write_text(f"{macros}option(BUILD_TESTING on ON)\n")
     solver = tmp_path / "inverse_dynamics_solverConfig.cmake"
     solver.write_text(f"set(inverse_dynamics_solver_INCLUDE_DIRS {STUB})\n")
@@ -260,7 +262,41 @@ def test_cmake_builds_the_package_against_stand_ins_and_it_tests_itself(package:
     run("cmake", "--build", tmp_path / "build")
     assert "100% tests passed" in run("ctest", "--test-dir", tmp_path / "build")
     run("cmake", "--install", tmp_path / "build", "--prefix", tmp_path / "there")
-    assert (tmp_path / "there" / "share" / NAME / "config" / "controllers.yaml").exists()
+    for file in (f"share/{NAME}/config/controllers.yaml", f"include/{NAME}/{NAME}/{NAME}_kernels.hpp", "lib"):
+        assert (tmp_path / "there" / file).exists()
+
+
+DESCRIBED = """
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include "PACKAGE/description.hpp"
+int main(int, char **argv)
+{
+    std::ifstream file(argv[1]);
+    std::cout << PACKAGE::description_fault({std::istreambuf_iterator<char>(file), {}}, {});
+}
+"""
+
+
+@needs_gcc
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ur5_robot.urdf", "solo12.urdf", "tree"])
+def test_the_description_that_a_robot_was_read_from_is_that_of_its_package(name: str, tmp_path: Path) -> None:
+    if name == "tree":  # branches, revolute and prismatic joints
+        robot = torsor.library.random_tree(7, 2, ("revolute", "prismatic"), branching=0.6, extras=False).with_gravity(
+            [0, 0, -9.81]
+        )
+        path = tmp_path / "robot.urdf"
+        robot.save(path)
+    else:
+        listed = files("example-robot-data") or []
+        path = next(Path(str(each.locate())) for each in listed if each.name == name)
+        robot = torsor.load(path, strict=False)
+    robot.export_ros2(tmp_path, name="arm")
+    (tmp_path / "main.cpp").write_text(DESCRIBED.replace("PACKAGE", "arm"))
+    run("g++", "-std=c++17", *STRICT, f"-I{tmp_path / 'include'}", tmp_path / "main.cpp", "-o", tmp_path / "main")
+    assert run(tmp_path / "main", path) == ""
 
 
 def test_the_ros_layer_is_a_page_for_each_class(package: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import casadi as ca
 
 from torsor.compiler.c.rules import CScalar, c_names
-from torsor.compiler.c.source import c_texts
+from torsor.compiler.c.source import c_texts, remarks
 from torsor.compiler.source.about import MARK, About, comment
 from torsor.compiler.source.files import write_all
 from torsor.compiler.source.kernel import ArrayArgument, SourceKernel
@@ -73,14 +73,9 @@ def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: Abou
 
 def _function(kernel: SourceKernel, name: str, about: About) -> str:
     """Return the function of views, and that which returns an array."""
-    lines = [f"{kernel.title}. Operations: {kernel.counts}."]
-    lines += [about.results[kernel.title]] if kernel.title in about.results else []
-    for each in kernel.arrays:
-        meaning = f": {about.arguments[each.title]}" if each.title in about.arguments else ""
-        lines.append(f"  {each.name}, {each.size[0]} x {each.size[1]}, {'out' if each.output else 'in'}{meaning}")
     head = ", ".join(_view(each) for each in kernel.arrays)
     passed = ", ".join(f"{each.name}.data()" for each in kernel.arrays)
-    text = f"{comment(*lines)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
+    text = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
     if len(kernel.outputs) != 1 or not kernel.outputs[0].length:
         return text
     (output,), array = kernel.outputs, f"std::array<Scalar, {kernel.outputs[0].length}>"

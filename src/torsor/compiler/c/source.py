@@ -104,21 +104,28 @@ def _head(kernel: SourceKernel, scalar: CScalar, qualifier: str = "") -> str:
     return f"void {kernel.name}({', '.join(_declared(each, scalar, qualifier) for each in kernel.arrays) or 'void'})"
 
 
+def remarks(kernel: SourceKernel, about: About) -> str:
+    """Return the comment before a function: what it returns, and what its arguments are."""
+    lines = [f"{kernel.title}. Operations: {kernel.counts}."]
+    lines += [about.results[kernel.title]] if kernel.title in about.results else []
+    for each in kernel.arrays:
+        way, title = "out" if each.output else "in", "" if each.title == each.name else f": {each.title}"
+        meaning = f": {about.arguments[each.title]}" if each.title in about.arguments else ""
+        lines.append(f"  {each.name}, {each.size[0]} x {each.size[1]}, {way}{title}{meaning}")
+    return comment(*lines)
+
+
 def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Names, about: About) -> str:
     guard = f"{name.upper()}_H"
     what = f"{MARK}. Matrices lie row by row. Outputs must not overlap inputs. Nothing is allocated or kept."
     top = comment(what, *about.lines)
     parts = [f'{top}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n']
     for kernel in kernels:
-        lines, sizes = [f"{kernel.title}. Operations: {kernel.counts}."], []
-        lines += [about.results[kernel.title]] if kernel.title in about.results else []
-        for each in kernel.arrays:
-            way, title = "out" if each.output else "in", "" if each.title == each.name else f": {each.title}"
-            meaning = f": {about.arguments[each.title]}" if each.title in about.arguments else ""
-            lines.append(f"  {each.name}, {each.size[0]} x {each.size[1]}, {way}{title}{meaning}")
-            sizes.append(f"    {names.new(f'{kernel.name}_{each.name}_SIZE'.upper())} = {each.length}")
+        sizes = [
+            f"    {names.new(f'{kernel.name}_{each.name}_SIZE'.upper())} = {each.length}" for each in kernel.arrays
+        ]
         enum = "enum {\n" + ",\n".join(sizes) + "\n};\n" if sizes else ""
-        parts.append(f"{comment(*lines)}{_head(kernel, scalar)};\n{enum}")
+        parts.append(f"{remarks(kernel, about)}{_head(kernel, scalar)};\n{enum}")
     return "\n".join([*parts, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"])
 
 
