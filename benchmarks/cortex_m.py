@@ -3,11 +3,11 @@
     python benchmarks/cortex_m.py
 
 needs gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm, as Debian has them. The exported C is compiled for
-the core, linked with newlib, and run by QEMU (machine mps2-an386) for random states. The stack is
-painted before a call, and what the call overwrote is its need. QEMU counts instructions, not cycles: it writes the
-address of each executed instruction, and the cycles are those of the tables of the Cortex-M4 Technical Reference Manual
-(3.3.1 and 7.2.3) for these instructions, with memory that does not wait. P, the refill of the pipeline after a branch,
-is 1 to 3 there; here it is 3. A result of the floating-point unit that the next instruction uses costs one cycle more.
+the core, linked with newlib, and run by QEMU (machine mps2-an386) for random states. The stack is painted before a
+call, and what the call overwrote is its need. QEMU counts instructions, not cycles: it writes the address of each
+executed instruction, and the cycles are those of the tables of the Cortex-M4 Technical Reference Manual (3.3.1 and
+7.2.3) for these instructions, with memory that does not wait. P, the refill of the pipeline after a branch, is 1 to 3
+there; here it is 3. A result of the floating-point unit that the next instruction uses costs one cycle more.
 """
 
 import re
@@ -137,20 +137,9 @@ def built(folder: Path, robot: torsor.Robot, states: np.ndarray) -> Path:
     run("arm-none-eabi-gcc", *CORE, *FLAGS, "-c", folder / "arm.c", "-o", folder / "arm.o")
     link: list[str | Path] = ["-nostartfiles", "-Wl,--gc-sections", "-ffreestanding", "-T", folder / "memory.ld"]
     sources = [folder / "main.c", folder / "arm.o"]
-    run(
-        "arm-none-eabi-gcc",
-        *CORE,
-        "-std=gnu99",
-        "-O1",
-        *link,
-        *sources,
-        "-lm",
-        "-lc",
-        "-lgcc",
-        "-o",
-        folder / "program",
-    )
-    return folder / "program"
+    program = folder / "program"
+    run("arm-none-eabi-gcc", *CORE, "-std=gnu99", "-O1", *link, *sources, "-lm", "-lc", "-lgcc", "-o", program)
+    return program
 
 
 def disassembled(program: Path) -> dict[int, Instruction]:

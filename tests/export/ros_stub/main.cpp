@@ -62,7 +62,8 @@ int main(int argc, char **argv)
     using namespace controller_interface;
     std::ifstream file(argv[1]);
     const std::string description{std::istreambuf_iterator<char>(file), {}};
-    const Numbers kp = read(count), kd = read(count), q = read(count), v = read(count), wanted = read(4 * count), a = read(count);
+    const Numbers kp = read(count), kd = read(count), q = read(count), v = read(count), wanted = read(4 * count);
+    const Numbers a = read(count);
 
     auto controller = factory<ChainableControllerInterface>();
     controller->description = description;
@@ -92,6 +93,8 @@ int main(int argc, char **argv)
     std::printf("names %s %s %s\n", controller->state_interfaces_[count].get_name().c_str(),
                 controller->command_interfaces_[0].get_name().c_str(), references.back().get_name().c_str());
     print("tau", tau);
+    controller->on_deactivate({});
+    print("after", tau);
 
     auto solver = factory<inverse_dynamics_solver::InverseDynamicsSolver>();
     try {

@@ -48,7 +48,8 @@ protected:
     template <class T>
     auto auto_declare(const std::string &name, const T &value)
     {
-        return node->has_parameter(name) ? node->get_parameter(name).get_value<T>() : node->declare_parameter<T>(name, value);
+        if (node->has_parameter(name)) return node->get_parameter(name).get_value<T>();
+        return node->declare_parameter<T>(name, value);
     }
     virtual std::vector<hardware_interface::CommandInterface> on_export_reference_interfaces() = 0;
     virtual return_type update_reference_from_subscribers(const rclcpp::Time &, const rclcpp::Duration &) = 0;

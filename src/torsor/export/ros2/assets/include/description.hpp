@@ -111,8 +111,8 @@ inline std::string description_fault(const std::string &urdf, const std::vector<
         const auto found = std::find_if(joints.begin(), joints.end(), named);
         if (found == joints.end() || is_held(*found)) return where + "it has no moving joint '" + name + "'";
         const bool slides = std::string(robot::coordinate_units[k]) == "m";
-        const bool fits = slides ? found->type == "prismatic" : found->type == "revolute" || found->type == "continuous";
-        if (!fits) {
+        const bool turns = found->type == "revolute" || found->type == "continuous";
+        if (slides ? found->type != "prismatic" : !turns) {
             return where + "its joint '" + name + "' is " + found->type + ", in the model it is " +
                    (slides ? "prismatic" : "revolute");
         }
@@ -124,10 +124,12 @@ inline std::string description_fault(const std::string &urdf, const std::vector<
             if (!is_held(*above)) before = above->name;
             link = above->parent;
         }
-        const std::string wanted = robot::parents[k] < 0 ? "" : robot::coordinates[static_cast<std::size_t>(robot::parents[k])];
+        const int parent = robot::parents[k];
+        const std::string wanted = parent < 0 ? "" : robot::coordinates[static_cast<std::size_t>(parent)];
         if (before != wanted) {
             const auto shown = [](const std::string &joint) { return joint.empty() ? "the base" : "'" + joint + "'"; };
-            return where + "its joint '" + name + "' is moved by " + shown(before) + ", in the model by " + shown(wanted);
+            return where + "its joint '" + name + "' is moved by " + shown(before) + ", in the model by " +
+                   shown(wanted);
         }
     }
     return "";

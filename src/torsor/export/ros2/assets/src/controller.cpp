@@ -63,7 +63,10 @@ public:
         return CallbackReturn::SUCCESS;
     }
 
-    CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override { return CallbackReturn::SUCCESS; }
+    CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
+    {
+        return written(Vector{}) ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;  // no old force stays
+    }
 
 protected:
     std::vector<hardware_interface::CommandInterface> on_export_reference_interfaces() override
@@ -101,12 +104,19 @@ protected:
             reference.effort[k] = reference_interfaces_[3 * joint_count + k];
         }
         if (!compensate(settings_, q, v, reference, tau)) return return_type::ERROR;
-        bool is_written = true;
-        for (std::size_t k = 0; k < joint_count; ++k) is_written = command_interfaces_[k].set_value(tau[k]) && is_written;
-        return is_written ? return_type::OK : return_type::ERROR;
+        return written(tau) ? return_type::OK : return_type::ERROR;
     }
 
 private:
+    bool written(const Vector &tau)
+    {
+        bool is_written = true;
+        for (std::size_t k = 0; k < joint_count; ++k) {
+            is_written = command_interfaces_[k].set_value(tau[k]) && is_written;
+        }
+        return is_written;
+    }
+
     static std::vector<std::string> names(std::initializer_list<const char *> kinds)
     {
         std::vector<std::string> found;

@@ -29,7 +29,9 @@ public:
         }
         std::vector<std::string> ignored;
         const std::string prefix = param_namespace.empty() ? "" : param_namespace + ".";
-        if (parameters && parameters->get_parameter(prefix + "ignored_joints", found)) ignored = found.as_string_array();
+        if (parameters && parameters->get_parameter(prefix + "ignored_joints", found)) {
+            ignored = found.as_string_array();
+        }
         const std::string fault = description_fault(description, ignored);
         if (!fault.empty()) throw inverse_dynamics_solver::InvalidParameterValueException(fault);
         is_initialized_ = true;
@@ -40,7 +42,9 @@ public:
         const Matrix M = model::mass_matrix(view(q));
         Eigen::MatrixXd out(size, size);
         for (Index row = 0; row < size; ++row) {
-            for (Index column = 0; column < size; ++column) out(row, column) = M[static_cast<std::size_t>(row * size + column)];
+            for (Index column = 0; column < size; ++column) {
+                out(row, column) = M[static_cast<std::size_t>(row * size + column)];
+            }
         }
         return out;
     }
@@ -61,7 +65,8 @@ public:
     }
 
     /* Without friction, as the interface defines it: M(q) a + C(q, v) v + g(q), here in one recursion. */
-    Eigen::VectorXd getTorques(const Eigen::VectorXd &q, const Eigen::VectorXd &v, const Eigen::VectorXd &a) const override
+    Eigen::VectorXd getTorques(const Eigen::VectorXd &q, const Eigen::VectorXd &v,
+                               const Eigen::VectorXd &a) const override
     {
         return vector(model::rigid_inverse_dynamics(view(q), view(v), view(a)));
     }
