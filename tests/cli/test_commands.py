@@ -41,6 +41,29 @@ def test_export_writes_c(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert "no algorithm 'dance'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("to", ["c", "js"])
+def test_export_replaces_files_with_force_only(capsys: pytest.CaptureFixture[str], tmp_path: Path, to: str) -> None:
+    command, first = ["export", "two_link", str(tmp_path), "--to", to], []
+    assert main(command) == 0
+    for file in sorted(tmp_path.iterdir()):
+        first.append(file.read_bytes())
+        file.write_bytes(first[-1] + b"\n")
+    assert main([*command, "--names", "mass_matrix"]) == 1
+    shown = capsys.readouterr().err
+    assert f"{tmp_path}/torsor_kernels." in shown and "--force" in shown
+    assert [file.read_bytes() for file in sorted(tmp_path.iterdir())] == [each + b"\n" for each in first]
+    assert main([*command, "--force"]) == 0
+    assert [file.read_bytes() for file in sorted(tmp_path.iterdir())] == first
+    with pytest.raises(ValueError, match="is there already"):
+        getattr(torsor.library.two_link(), f"export_{to}")(tmp_path, overwrite=False)
+
+
+def test_export_says_which_targets_and_options_there_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["export", "three_rrr", str(tmp_path), "--to", "cpp"]) == 1
+    assert "--to cpp of this kind of robot; allowed: c, js" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_cache_is_shown_and_cleared(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

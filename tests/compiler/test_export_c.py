@@ -132,6 +132,22 @@ def test_every_operation_in_float(every: ca.Function, tmp_path: Path) -> None:
             assert np.all(same(ours, theirs) | close), (name, x, y, ours, theirs)
 
 
+@needs_gcc
+def test_sines_of_single_precision_are_within_a_unit_and_a_half_of_the_last_place(tmp_path: Path) -> None:
+    x = ca.SX.sym("x", 50)
+    function = ca.Function("sines", [x], [ca.sin(x), ca.cos(x)])
+    export_c([function], tmp_path, dtype="float32")
+    call, rng = caller(library(tmp_path), "sines", function, "float32"), np.random.default_rng(0)
+    turns = np.arange(-100, 100) * np.pi / 4  # where a sine or a cosine is near 0, and where both are as large
+    for angles in np.concatenate([rng.uniform(-999, 999, 500), turns, rng.normal(size=500)]).reshape(-1, 50):
+        angles = angles.astype(np.float32)
+        sine, cosine = (each.ravel() for each in call(angles))
+        for ours, truth in ((sine, np.sin(angles.astype(float))), (cosine, np.cos(angles.astype(float)))):
+            np.testing.assert_allclose(ours, truth, rtol=0, atol=1.5 * 2.0**-24)
+        np.testing.assert_array_equal(call(-angles)[0].ravel(), -sine)
+        np.testing.assert_array_equal(call(-angles)[1].ravel(), cosine)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_numbers_read_back_to_the_last_bit(dtype: str) -> None:
     rng = np.random.default_rng(1)

@@ -24,6 +24,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 COMPILING = [
     "collision",
     "robot",
+    "export",
     "autodiff",
     "parallel",
     "simulation",
@@ -55,6 +56,7 @@ LAYERS = [
     "dynamics",
     "collision",
     "robot",
+    "export",
     "results",
     "flexible",
     "autodiff",
@@ -97,7 +99,9 @@ NAMES = [
 ATTRIBUTES = [
     "to",
     "export_c",
+    "export_cpp",
     "export_js",
+    "export_ros2",
     "nq",
     "nv",
     "links",

@@ -1,7 +1,8 @@
-"""``torsor export``: the algorithms of a robot as C source or as a JavaScript module."""
+"""``torsor export``: the algorithms of a robot as source of other languages, and as models of other systems."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -9,32 +10,56 @@ from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, print_paths, write_json
 from torsor.cli.robots import add_robot, given_robot
 from torsor.compiler import DTYPES
-from torsor.errors import ModelError
+from torsor.errors import ModelError, describe
 
-# Targets, each with what --help says of it; the method ``export_NAME`` of a robot writes it.
-_TARGETS = {"c": "C99 for controllers", "js": "an ES module for web pages and Node"}
+
+class _Target(NamedTuple):
+    """A target: what --help says of it, and the options of this command that it takes."""
+
+    what: str
+    options: tuple[str, ...]
+
+
+_SOURCE = ("names", "dtype", "name", "prefix")
+# The method ``export_NAME`` of a robot writes a target, into the folder or the file PATH.
+_TARGETS = {
+    "c": _Target("C99 for controllers", _SOURCE),
+    "cpp": _Target("the same with a header of C++17", _SOURCE),
+    "js": _Target("an ES module for web pages and Node", _SOURCE),
+    "ros2": _Target("a package of ROS 2 with a controller and a solver", ("name",)),
+}
+_OPTIONS = sorted({option for target in _TARGETS.values() for option in target.options})
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="folder of the written files")
-    listed = "; ".join(f"{name}: {what}" for name, what in _TARGETS.items())
-    parser.add_argument("--to", choices=_TARGETS, default="c", help=f"language ({listed}); by default c")
+    parser.add_argument("path", metavar="PATH", type=Path, help="folder of the written files")
+    listed = "; ".join(f"{name}: {target.what}" for name, target in _TARGETS.items())
+    parser.add_argument("--to", choices=_TARGETS, default="c", help=f"what is written ({listed}); by default c")
     names = "algorithms (name or name:link); by default inverse dynamics, of closed mechanisms the constrained one"
-    parser.add_argument("--names", nargs="+", default=None, help=names)
-    parser.add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
-    parser.add_argument("--name", default="torsor_kernels", help="name of the files and of the library or module")
-    parser.add_argument("--prefix", default="", help="prefix of the names of the functions")
+    parser.add_argument("--names", nargs="+", help=names)
+    parser.add_argument("--dtype", choices=DTYPES, help="type of the numbers; by default float64")
+    files = "name of the files and of the library or module; by default torsor_kernels, of ros2 ROBOT_dynamics"
+    parser.add_argument("--name", help=files)
+    parser.add_argument("--prefix", help="prefix of the names of the functions")
+    force = "replace files of an earlier export; without it an existing file is an error"
+    parser.add_argument("--force", action="store_true", help=force)
     add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
     robot = given_robot(arguments)
-    settings = {"dtype": arguments.dtype, "name": arguments.name, "prefix": arguments.prefix}
-    if arguments.names is not None:
-        settings["names"] = arguments.names
+    given = {option: value for option in _OPTIONS if (value := getattr(arguments, option)) is not None}
+    taken = _TARGETS[arguments.to].options
+    for option in given:
+        if option not in taken:
+            found, allowed = f"--{option} with --to {arguments.to}", ", ".join(f"--{each}" for each in taken)
+            raise ModelError(describe(found, where=robot.name, allowed=allowed or "no options", fix="leave it out"))
+    if (export := getattr(robot, f"export_{arguments.to}", None)) is None:
+        allowed = ", ".join(each for each in _TARGETS if hasattr(robot, f"export_{each}"))
+        raise ModelError(describe(f"--to {arguments.to} of this kind of robot", where=robot.name, allowed=allowed))
     try:
-        paths = getattr(robot, f"export_{arguments.to}")(arguments.folder, **settings)
+        paths = export(arguments.path, **given, overwrite=arguments.force)
     except ValueError as error:
         # The compiler does not know ModelError. Its messages about a wrong name or folder say what is allowed or the
         # fix; a ValueError without either is an internal error.
@@ -48,5 +73,6 @@ def _run(arguments: Namespace, console: Console) -> None:
 _EXAMPLES = (
     "torsor export stanford c_code --names inverse_dynamics mass_matrix",
     "torsor export two_link page --to js --names poses",
+    "torsor export six_axis_arm arm_dynamics --to ros2",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -1,6 +1,7 @@
 """CasADi functions compiled to machine code and called as NumPy gufuncs. This package knows nothing of robots."""
 
 from torsor.compiler import cache
+from torsor.compiler.c.cpp import export_cpp
 from torsor.compiler.c.source import export_c
 from torsor.compiler.cache import Signature, StoredKernel, keep, recall
 from torsor.compiler.count import OperationCount, count_operations
@@ -31,6 +32,7 @@ __all__ = [
     "count_operations",
     "dtype_name",
     "export_c",
+    "export_cpp",
     "export_js",
     "keep",
     "read_program",

@@ -108,6 +108,7 @@ class Controller:
         name: str = "torsor_controller",
         prefix: str = "",
         period: float | None = None,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write the law as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
@@ -123,7 +124,7 @@ class Controller:
             ['void gravity_compensation(const double t[1], const double q[2], const double v[2], double tau[2]);']
         """
         function = self.function if period is None else self.sampled(period)
-        return export_c({f"{prefix}{function.name()}": function}, path, dtype, name)
+        return export_c({f"{prefix}{function.name()}": function}, path, dtype, name, overwrite=overwrite)
 
 
 def traced(

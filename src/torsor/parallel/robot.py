@@ -301,6 +301,7 @@ class ParallelRobot(Assembled, Viewable):
         name: str = "torsor_kernels",
         prefix: str = "",
         positions: bool = False,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write methods as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
@@ -316,7 +317,7 @@ class ParallelRobot(Assembled, Viewable):
             ...     [line for line in header.read_text().splitlines() if line.startswith("void")]
             ['void mass_matrix(const double pose[7], double out[36]);']
         """
-        return c_source.export_c(*self._exported(names, positions, prefix, path, dtype, name))
+        return c_source.export_c(*self._exported(names, positions, prefix, path, dtype, name), overwrite)
 
     def export_js(
         self,
@@ -326,6 +327,7 @@ class ParallelRobot(Assembled, Viewable):
         name: str = "torsor_kernels",
         prefix: str = "",
         positions: bool = False,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write methods as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
 
@@ -338,7 +340,7 @@ class ParallelRobot(Assembled, Viewable):
             ...     [line for line in module.read_text().splitlines() if "function massMatrix(" in line]
             ['export function massMatrix(pose, out) {']
         """
-        return js_source.export_js(*self._exported(names, positions, prefix, path, dtype, name))
+        return js_source.export_js(*self._exported(names, positions, prefix, path, dtype, name), overwrite)
 
     def _exported(
         self, names: Sequence[str], positions: bool, prefix: str, path: str | Path, dtype: str, name: str

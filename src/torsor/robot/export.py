@@ -1,4 +1,4 @@
-"""A robot's algorithms as source: C99 for controllers that have no Python, JavaScript for web pages."""
+"""A robot's algorithms as source: C99 and C++ for controllers that have no Python, JavaScript for web pages."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import casadi as ca
 
+from torsor.compiler.c import cpp as cpp_source
 from torsor.compiler.c import source as c_source
 from torsor.compiler.js import source as js_source
 from torsor.compiler.source.about import About
@@ -38,6 +39,7 @@ def export_c(
     library: str = "torsor_kernels",
     prefix: str = "",
     loops: str | None = None,
+    overwrite: bool = True,
 ) -> list[Path]:
     """Write algorithms of a robot as C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
@@ -58,7 +60,35 @@ def export_c(
     """
     named = _named(robot, names, place, loops, prefix)
     functions = {title: function for title, (_, function) in named.items()}
-    return c_source.export_c(functions, path, dtype, library, _about(robot, named))
+    return c_source.export_c(functions, path, dtype, library, _about(robot, named), overwrite)
+
+
+def export_cpp(
+    robot: _Robot,
+    path: str | Path,
+    names: Sequence[str] | None = None,
+    dtype: str = "float64",
+    place: str | int | None = None,
+    library: str = "torsor_kernels",
+    prefix: str = "",
+    loops: str | None = None,
+    overwrite: bool = True,
+) -> list[Path]:
+    """Write algorithms of a robot as C99 with a header of C++17 into a folder: NAME.hpp and the files of ``export_c``.
+
+    Arguments as of ``export_c``. The functions of the header are in the namespace ``library``, without ``prefix``, and
+    take views of fixed length; names, units, limits and gravity are constants in the namespace ``library::robot``.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     header, *_ = export_cpp(torsor.library.two_link(), folder, ["gravity_force"])
+        ...     [line for line in header.read_text().splitlines() if "gravity_force(View" in line][0]
+        'inline void gravity_force(View<const Scalar, 2> q, View<Scalar, 2> out) noexcept'
+    """
+    named = _named(robot, names, place, loops, prefix)
+    functions = {title: function for title, (_, function) in named.items()}
+    return cpp_source.export_cpp(functions, path, dtype, library, _about(robot, named), overwrite, prefix)
 
 
 def export_js(
@@ -70,6 +100,7 @@ def export_js(
     library: str = "torsor_kernels",
     prefix: str = "",
     loops: str | None = None,
+    overwrite: bool = True,
 ) -> list[Path]:
     """Write algorithms of a robot as an ES module into a folder: module, TypeScript declarations, package.json.
 
@@ -86,7 +117,7 @@ def export_js(
     """
     named = _named(robot, names, place, loops, prefix)
     functions = {title: function for title, (_, function) in named.items()}
-    return js_source.export_js(functions, path, dtype, library, _about(robot, named))
+    return js_source.export_js(functions, path, dtype, library, _about(robot, named), overwrite)
 
 
 Named = dict[str, tuple[str, ca.Function]]

@@ -25,7 +25,7 @@ from torsor.robot.closed_loops.constrained import weights_of
 from torsor.robot.closed_loops.inputs import check_inputs
 from torsor.robot.closed_loops.multipliers import by_multipliers
 from torsor.robot.derivatives import Loads, Sparse, check_count, jvp, sparse, vjp
-from torsor.robot.export import export_c, export_js
+from torsor.robot.export import export_c, export_cpp, export_js
 from torsor.robot.kernels import Out
 
 R = TypeVar("R", bound=Mechanism)
@@ -89,10 +89,8 @@ class Parametric(Generic[R]):
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in ALGORITHMS:
-            own = (
-                "names, paths, values, at, function, operation_count, export_c, export_js, derivatives, jvp, vjp, robot"
-            )
-            allowed = f"{own}, and the robot's algorithms"
+            own = "names, paths, values, at, function, operation_count, derivatives, jvp, vjp, robot"
+            allowed = f"{own}, export_c, export_cpp, export_js, and the robot's algorithms"
             raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
 
         def method(*values: ArrayLike, out: Out = None, **options: Any) -> Any:
@@ -212,6 +210,7 @@ class Parametric(Generic[R]):
         name: str = "torsor_kernels",
         prefix: str = "",
         loops: str | None = None,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write algorithms as C99 into a folder, as ``Robot.export_c``; p is the last input of each C function.
 
@@ -225,7 +224,29 @@ class Parametric(Generic[R]):
             ...     [line for line in header.read_text().splitlines() if "mass_matrix(" in line]
             ['void mass_matrix(const double q[2], const double p[1], double out[4]);']
         """
-        return export_c(self, path, names, dtype, place, name, prefix, loops)
+        return export_c(self, path, names, dtype, place, name, prefix, loops, overwrite)
+
+    def export_cpp(
+        self,
+        path: str | Path,
+        names: Sequence[str] | None = None,
+        dtype: str = "float64",
+        place: str | int | None = None,
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        loops: str | None = None,
+        overwrite: bool = True,
+    ) -> list[Path]:
+        """Write algorithms as C99 with a header of C++17, as ``Robot.export_cpp``; p is the last input of a function.
+
+        Example:
+            >>> import tempfile
+            >>> arm = torsor.library.two_link().parametric(["links.link2.mass"])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     [path.name for path in arm.export_cpp(folder, ["mass_matrix"], name="arm")]
+            ['arm.hpp', 'arm.h', 'arm.c', 'CMakeLists.txt']
+        """
+        return export_cpp(self, path, names, dtype, place, name, prefix, loops, overwrite)
 
     def export_js(
         self,
@@ -236,6 +257,7 @@ class Parametric(Generic[R]):
         name: str = "torsor_kernels",
         prefix: str = "",
         loops: str | None = None,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write algorithms as an ES module into a folder, as ``Robot.export_js``; p is the last input of each function.
 
@@ -248,7 +270,7 @@ class Parametric(Generic[R]):
             ...     [path.name for path in arm.export_js(folder, ["mass_matrix"], name="arm")]
             ['arm.js', 'arm.d.ts', 'package.json']
         """
-        return export_js(self, path, names, dtype, place, name, prefix, loops)
+        return export_js(self, path, names, dtype, place, name, prefix, loops, overwrite)
 
     def at(self, p: ArrayLike) -> R:
         """Return an ordinary robot with the numbers p (k,), which can be saved and edited.

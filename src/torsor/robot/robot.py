@@ -29,7 +29,7 @@ from torsor.robot.closed_loops.mobility import Mobility
 from torsor.robot.closed_loops.multipliers import active_accelerations, by_multipliers
 from torsor.robot.closed_loops.regressor import closed_base_parameters, constrained_regressor
 from torsor.robot.derivatives import Loads, Results, Sparse, derivatives, jvp, rates, sparse, vjp
-from torsor.robot.export import export_c, export_js
+from torsor.robot.export import export_c, export_cpp, export_js
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
 from torsor.robot.kernels import Out, RobotKernels
 from torsor.robot.parametric import Parametric
@@ -262,13 +262,15 @@ class Robot(Mechanism, Viewable):
         name: str = "torsor_kernels",
         prefix: str = "",
         loops: str | None = None,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write algorithms as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
         ``names`` are names of methods, by default the inverse dynamics (with loops, the constrained one); a method of
         one link or frame is written as "jacobian:hand". ``loops="open"`` as in ``function``. ``name`` is the name of
         the files and of the library, ``prefix`` goes before the names of the C functions: several robots in one program
-        need both. The code allocates nothing, has no state and calls libm only: it is meant for controllers.
+        need both. The code allocates nothing, has no state and calls libm only: it is meant for controllers. With
+        ``overwrite=False`` an existing file is an error; a file that Torsor did not write is never replaced.
 
         Example:
             >>> import tempfile
@@ -276,7 +278,46 @@ class Robot(Mechanism, Viewable):
             ...     [path.name for path in torsor.library.two_link().export_c(folder, ["inverse_dynamics"], name="arm")]
             ['arm.h', 'arm.c', 'CMakeLists.txt']
         """
-        return export_c(self, path, names, dtype, place, name, prefix, loops)
+        return export_c(self, path, names, dtype, place, name, prefix, loops, overwrite)
+
+    def export_cpp(
+        self,
+        path: str | Path,
+        names: Sequence[str] | None = None,
+        dtype: str = "float64",
+        place: str | int | None = None,
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        loops: str | None = None,
+        overwrite: bool = True,
+    ) -> list[Path]:
+        """Write algorithms as C99 with a header of C++17 into a folder: NAME.hpp and the files of ``export_c``.
+
+        Arguments as of ``export_c``. The namespace ``name`` has a function for each algorithm, on views of fixed length
+        (arrays, ``std::array``, ``std::span``, vectors of Eigen); ``name::robot`` has names, units, limits, gravity.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     [path.name for path in torsor.library.two_link().export_cpp(folder, name="arm")]
+            ['arm.hpp', 'arm.h', 'arm.c', 'CMakeLists.txt']
+        """
+        return export_cpp(self, path, names, dtype, place, name, prefix, loops, overwrite)
+
+    def export_ros2(self, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
+        """Write a package of ROS 2 into a folder and return the paths of its files: C++ that needs the exported C only.
+
+        It has a chainable controller of ros2_control (gravity or inverse dynamics, with PD gains) and a plugin of
+        inverse_dynamics_solver. ``name`` is that of the package, by default ``ROBOT_dynamics``. See docs/ros2.md.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     torsor.library.six_axis_arm().export_ros2(folder)[-1].name
+            'check_numbers.cpp'
+        """
+        written: list[Path] = import_module("torsor.export.ros2").export_ros2(self, path, name, overwrite)
+        return written
 
     def export_js(
         self,
@@ -287,6 +328,7 @@ class Robot(Mechanism, Viewable):
         name: str = "torsor_kernels",
         prefix: str = "",
         loops: str | None = None,
+        overwrite: bool = True,
     ) -> list[Path]:
         """Write algorithms as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
 
@@ -299,7 +341,7 @@ class Robot(Mechanism, Viewable):
             ...     [path.name for path in torsor.library.two_link().export_js(folder, name="arm")]
             ['arm.js', 'arm.d.ts', 'package.json']
         """
-        return export_js(self, path, names, dtype, place, name, prefix, loops)
+        return export_js(self, path, names, dtype, place, name, prefix, loops, overwrite)
 
     def function(
         self,

@@ -12,6 +12,7 @@ from decimal import Decimal
 import casadi as ca
 import numpy as np
 
+from torsor.compiler.c.sines import sine_function
 from torsor.compiler.source import erfinv
 from torsor.compiler.source.names import Names, words
 
@@ -128,8 +129,8 @@ C_RULES: dict[int, Rule] = {
     ca.OP_EXPM1: _library("expm1"),
     ca.OP_LOG: _library("log"),
     ca.OP_LOG1P: _library("log1p"),
-    ca.OP_SIN: _library("sin"),
-    ca.OP_COS: _library("cos"),
+    ca.OP_SIN: lambda t, a: t.call("sin", a) if t.double else f"torsor_sine({a}, 0)",
+    ca.OP_COS: lambda t, a: t.call("cos", a) if t.double else f"torsor_sine({a}, 1)",
     ca.OP_TAN: _library("tan"),
     ca.OP_ASIN: _library("asin"),
     ca.OP_ACOS: _library("acos"),
@@ -177,8 +178,12 @@ static {real} torsor_erfinv({real} x)
 """
 
 
-HELPERS: dict[int, Callable[[CScalar], str]] = {ca.OP_ERFINV: _erfinv}
-"""The C functions that libm does not have, by the operation that calls them."""
+def _sine(t: CScalar) -> str:
+    return "" if t.double else sine_function(t.literal)
+
+
+HELPERS: dict[int, Callable[[CScalar], str]] = {ca.OP_ERFINV: _erfinv, ca.OP_SIN: _sine, ca.OP_COS: _sine}
+"""The C functions that libm does not have, or has slower ones for, by the operation that calls them."""
 
 
 # Reserved names: keywords of C and C++, and names of the C library, of compilers and of the exported source.
@@ -203,7 +208,7 @@ errno exit ffs free gets index isalnum isalpha isblank iscntrl isdigit isgraph i
 isupper isxdigit labs ldiv llabs malloc memchr memcmp memcpy memmove memset printf putchar puts raise rand
 realloc remove rename rindex scanf signal snprintf sprintf sscanf strcat strchr strcmp strcpy strlen strstr
 system time tolower toupper unix linux vprintf fpclassify isfinite isgreater isinf isless isnan isnormal
-isunordered signbit signgam EOF NULL NAN INFINITY HUGE_VAL I s torsor_erfinv TORSOR_PIECE
+isunordered signbit signgam EOF NULL NAN INFINITY HUGE_VAL I s torsor_erfinv torsor_sine TORSOR_PIECE
 """
 KEYWORDS = frozenset(_KEYWORDS.split())
 _RESERVED = {*KEYWORDS, *_WORDS.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l"))}

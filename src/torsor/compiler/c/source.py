@@ -37,14 +37,15 @@ def export_c(
     dtype: str = "float64",
     name: str = "torsor_kernels",
     about: About | None = None,
+    overwrite: bool = True,
 ) -> list[Path]:
     """Write CasADi functions as C99 into a folder: ``NAME.h``, ``NAME.c`` and ``CMakeLists.txt``; return their paths.
 
     Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, matrices row by row, with the
     name of the CasADi function or its key in a mapping, changed if it is not allowed in C. The code does not allocate
     memory, has no state and calls libm only; outputs must not overlap inputs. ``dtype`` is float64 or float32. The
-    folder is created if it does not exist; files that Torsor did not write are not replaced. ``about`` goes into the
-    comments of the header.
+    folder is created if it does not exist; files that Torsor did not write are not replaced, and with
+    ``overwrite=False`` no file is. ``about`` goes into the comments of the header.
 
     Example:
         >>> import tempfile
@@ -53,6 +54,17 @@ def export_c(
         ...     files = export_c([ca.Function("norm", [x], [ca.norm_2(x)], ["x"], ["length"])], folder)
         ...     [line for line in files[0].read_text().splitlines() if line.startswith("void")]
         ['void norm(const double x[2], double length[1]);']
+    """
+    texts, _ = c_texts(functions, dtype, name, about or About())
+    return write_all(Path(path), texts, overwrite)
+
+
+def c_texts(
+    functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, more: str = ""
+) -> tuple[dict[str, str], list[SourceKernel]]:
+    """Return the files that ``export_c`` writes, by name, and the functions in them.
+
+    ``more`` is another header, which the CMake file installs beside that of C.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
@@ -69,9 +81,9 @@ def export_c(
         SourceKernel(names.new(title), title, each, scalar, _arguments(each), PIECE)
         for title, each in ((title, in_scalars(title, each, C_RULES)) for title, each in with_names(functions))
     ]
-    header = _header(name, kernels, scalar, names, about or About())
-    texts = {f"{name}.h": header, f"{name}.c": _source(name, kernels, scalar, names)}
-    return write_all(Path(path), texts | {"CMakeLists.txt": _CMAKE.replace("NAME", name)})
+    header = _header(name, kernels, scalar, names, about)
+    cmake = _CMAKE.replace("HEADERS", ";".join([f"{name}.h", *filter(None, [more])])).replace("NAME", name)
+    return {f"{name}.h": header, f"{name}.c": _source(name, kernels, scalar, names), "CMakeLists.txt": cmake}, kernels
 
 
 def _arguments(function: ca.Function) -> list[str]:
@@ -92,21 +104,28 @@ def _head(kernel: SourceKernel, scalar: CScalar, qualifier: str = "") -> str:
     return f"void {kernel.name}({', '.join(_declared(each, scalar, qualifier) for each in kernel.arrays) or 'void'})"
 
 
+def remarks(kernel: SourceKernel, about: About) -> str:
+    """Return the comment before a function: what it returns, and what its arguments are."""
+    lines = [f"{kernel.title}. Operations: {kernel.counts}."]
+    lines += [about.results[kernel.title]] if kernel.title in about.results else []
+    for each in kernel.arrays:
+        way, title = "out" if each.output else "in", "" if each.title == each.name else f": {each.title}"
+        meaning = f": {about.arguments[each.title]}" if each.title in about.arguments else ""
+        lines.append(f"  {each.name}, {each.size[0]} x {each.size[1]}, {way}{title}{meaning}")
+    return comment(*lines)
+
+
 def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Names, about: About) -> str:
     guard = f"{name.upper()}_H"
     what = f"{MARK}. Matrices lie row by row. Outputs must not overlap inputs. Nothing is allocated or kept."
     top = comment(what, *about.lines)
     parts = [f'{top}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n']
     for kernel in kernels:
-        lines, sizes = [f"{kernel.title}. Operations: {kernel.counts}."], []
-        lines += [about.results[kernel.title]] if kernel.title in about.results else []
-        for each in kernel.arrays:
-            way, title = "out" if each.output else "in", "" if each.title == each.name else f": {each.title}"
-            meaning = f": {about.arguments[each.title]}" if each.title in about.arguments else ""
-            lines.append(f"  {each.name}, {each.size[0]} x {each.size[1]}, {way}{title}{meaning}")
-            sizes.append(f"    {names.new(f'{kernel.name}_{each.name}_SIZE'.upper())} = {each.length}")
+        sizes = [
+            f"    {names.new(f'{kernel.name}_{each.name}_SIZE'.upper())} = {each.length}" for each in kernel.arrays
+        ]
         enum = "enum {\n" + ",\n".join(sizes) + "\n};\n" if sizes else ""
-        parts.append(f"{comment(*lines)}{_head(kernel, scalar)};\n{enum}")
+        parts.append(f"{remarks(kernel, about)}{_head(kernel, scalar)};\n{enum}")
     return "\n".join([*parts, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"])
 
 
@@ -121,7 +140,7 @@ def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
         # A compiler that inlined the pieces would take as long as for one long function.
         kept = "static __attribute__((noinline))"
         parts.append(f"#ifdef __GNUC__\n#define TORSOR_PIECE {kept}\n#else\n#define TORSOR_PIECE static\n#endif\n")
-    parts += [HELPERS[code](scalar) for code in sorted(codes & HELPERS.keys())]
+    parts += filter(None, dict.fromkeys(HELPERS[code](scalar) for code in sorted(codes & HELPERS.keys())))
     return "\n".join([*parts, *definitions])
 
 
@@ -155,7 +174,7 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 add_library(NAME STATIC NAME.c)
 set_target_properties(NAME PROPERTIES
-  C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON PUBLIC_HEADER NAME.h)
+  C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON PUBLIC_HEADER "HEADERS")
 target_include_directories(NAME PUBLIC
   $<BUILD_INTERFACE:${{CMAKE_CURRENT_SOURCE_DIR}}> $<INSTALL_INTERFACE:${{CMAKE_INSTALL_INCLUDEDIR}}>)
 if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang|IntelLLVM")

@@ -35,6 +35,7 @@ def export_js(
     dtype: str = "float64",
     name: str = "torsor_kernels",
     about: About | None = None,
+    overwrite: bool = True,
 ) -> list[Path]:
     """Write CasADi functions as an ES module into a folder: ``NAME.js``, ``NAME.d.ts`` and ``package.json``.
 
@@ -42,7 +43,8 @@ def export_js(
     takes and returns ``Float64Array``, or ``Float32Array`` for the ``dtype`` float32, matrices row by row; arrays of
     numbers are copied. Several outputs are an object with one array for each. ``out`` may be left out. The module also
     exports ``functions``, a list of names and sizes, and, if ``about`` has facts, those as ``robot``. The folder is
-    created if it does not exist; files that Torsor did not write are not replaced. Returns the paths.
+    created if it does not exist; files that Torsor did not write are not replaced, and with
+    ``overwrite=False`` no file is. Returns the paths.
 
     Example:
         >>> import tempfile
@@ -64,7 +66,7 @@ def export_js(
         names.taken.add(f"{own}Rows")
         kernels.append(SourceKernel(own, title, function, scalar, _arguments(function), PIECE))
     texts = {f"{name}.js": _module(kernels, scalar, about), f"{name}.d.ts": declarations(kernels, scalar, about)}
-    return write_all(Path(path), texts | {"package.json": _package(name)})
+    return write_all(Path(path), texts | {"package.json": _package(name)}, overwrite)
 
 
 def _arguments(function: ca.Function) -> list[str]:

@@ -1,0 +1,1 @@
+"""Robots as packages of other systems, made of the exported C: each in a folder of its own, loaded when it is used."""

@@ -1,0 +1,141 @@
+"""A robot as a package of ROS 2: the exported C behind a plugin of inverse_dynamics_solver and a controller.
+
+The files of the package are those of the folder ``assets`` beside this file, with names filled in where @package@ and
+so on are written, and the C and C++ that ``compiler/c`` writes. All numbers of the robot are in the latter.
+"""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from torsor.compiler.c.cpp import cpp_texts
+from torsor.compiler.c.rules import c_names
+from torsor.compiler.source.about import plain
+from torsor.compiler.source.files import write_all
+from torsor.errors import ModelError, describe
+from torsor.mechanism import Joint
+from torsor.robot import Robot
+from torsor.robot.about import about_robot, version
+
+_FILES = {  # of the folder ``assets``, by their names in the package of ROS
+    "package.xml": "package.xml",
+    "CMakeLists.txt": "CMakeLists.txt",
+    "README.md": "README.md",
+    "controller.xml": "controller.xml",
+    "solver.xml": "solver.xml",
+    "config/controllers.yaml": "config/controllers.yaml",
+    "include/PACKAGE/compensator.hpp": "include/compensator.hpp",
+    "include/PACKAGE/description.hpp": "include/description.hpp",
+    "src/controller.cpp": "src/controller.cpp",
+    "src/solver.cpp": "src/solver.cpp",
+    "test/check_numbers.cpp": "test/check_numbers.cpp",
+}
+_CORIOLIS = "Forces C(q, v) v (nv) of the velocities, without gravity and friction"
+_RIGID = "Forces M(q) a + C(q, v) v + g(q) (nv), without friction"
+
+
+def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
+    """Write a package of ROS 2 (ament_cmake, Jazzy) for a robot into a folder and return the paths of its files.
+
+    The package needs nothing but the C that is in it, and ROS: ``NAME/CompensationController`` is a chainable
+    controller of ros2_control that compensates gravity or all forces of a reference motion, with PD gains, and
+    ``NAME/Solver`` has the interface of the package inverse_dynamics_solver. Both compare the robot description with
+    the joints of the robot when they start. ``name`` is that of the package, by default ``ROBOT_dynamics``.
+
+    The robot stands on a fixed base, and its joints are revolute or prismatic; it has no loops, springs, elastic joints
+    or joints that follow others.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     files = export_ros2(torsor.library.six_axis_arm(), folder)
+        ...     [file.name for file in files if file.suffix == ".xml"]
+        ['package.xml', 'controller.xml', 'solver.xml']
+    """
+    _check(robot)
+    name = package_name(robot.name) if name is None else name
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z](_?[a-z0-9]+)*", name) or c_names().new(name) != name:
+        allowed = "lower-case letters, digits and single _, a letter first, no word of C or C++"
+        raise ModelError(describe(f"name is {name!r}", where=robot.name, allowed=allowed))
+    texts, kernels = {}, f"{name}_kernels"
+    for title, text in _kernel_texts(robot, name).items():
+        if title != "CMakeLists.txt":
+            texts["src/" + title if title == f"{kernels}.c" else f"include/{name}/{title}"] = text
+    blanks, folder = _blanks(robot, name), files("torsor.export.ros2") / "assets"
+    for title, asset in _FILES.items():
+        text = folder.joinpath(asset).read_text(encoding="ascii").replace("\r\n", "\n")
+        texts[title.replace("PACKAGE", name)] = re.sub("@([a-z]+)@", lambda found: blanks[found[1]], text)
+    return write_all(Path(path), texts, overwrite)
+
+
+def package_name(robot: str) -> str:
+    """Return the name of the package of a robot: lower-case letters, digits and single underscores.
+
+    Example:
+        >>> package_name("UR5e (left)"), package_name("3-link")
+        ('ur5e_left_dynamics', 'robot_3_link_dynamics')
+    """
+    own = "_".join(re.findall("[a-z0-9]+", robot.lower()))
+    return f"{own if re.match('[a-z]', own) else f'robot_{own}'.strip('_')}_dynamics"
+
+
+def _check(robot: Robot) -> None:
+    """Raise ModelError for what ros2_control does not know: only joints with one coordinate, driven directly."""
+
+    def fault(joint: Joint) -> str:
+        if joint.type not in ("revolute", "prismatic"):
+            return f"it is {joint.type}"
+        if joint.follows or (joint.ratio, joint.offset) != (1.0, 0.0):
+            return "it follows another joint, or has a ratio or an offset"
+        return "it has a spring" if joint.spring or (joint.motor and joint.motor.is_elastic) else ""
+
+    if robot.loops:
+        found, fix = "the robot has closed loops", "export_c and export_cpp write its constrained dynamics"
+        raise ModelError(describe(found, where=robot.name, allowed="trees", fix=fix))
+    for joint in robot.joints:
+        if found := fault(joint):
+            allowed = "revolute and prismatic joints on a fixed base, without springs, each with its own coordinate"
+            where = f"{robot.name}: joint {joint.name!r}"
+            raise ModelError(describe(found, where=where, allowed=allowed, fix="robot.fix holds a joint still"))
+    if not robot.nv:
+        raise ModelError(describe("no joint moves", where=robot.name, allowed="one or more"))
+
+
+def _kernel_texts(robot: Robot, name: str) -> dict[str, str]:
+    """Return the C and C++ of the functions that controller and solver call."""
+    rigid = robot.without_friction()
+    functions = {
+        "inverse_dynamics": robot.function("inverse_dynamics"),
+        "rigid_inverse_dynamics": rigid.function("inverse_dynamics"),
+        "mass_matrix": robot.function("mass_matrix"),
+        "coriolis_force": rigid.with_gravity([0.0, 0.0, 0.0]).function("bias_force"),
+        "gravity_force": robot.function("gravity_force"),
+        "friction_force": robot.function("friction_force"),
+    }
+    prefix = f"{name}_"
+    about = about_robot(robot, [(prefix + title, title) for title in functions])
+    more = {f"{prefix}coriolis_force": _CORIOLIS, f"{prefix}rigid_inverse_dynamics": _RIGID}
+    about = about._replace(results={**about.results, **more})
+    named = {prefix + title: function for title, function in functions.items()}
+    return cpp_texts(named, "float64", f"{name}_kernels", about, prefix)
+
+
+def _blanks(robot: Robot, name: str) -> dict[str, str]:
+    """Return what is filled into the files: names, and a state with its forces, by which the package tests itself."""
+    rng = np.random.default_rng(0)
+    q, v, a = rng.uniform(-1.0, 1.0, (3, robot.nv))
+    tau = np.array(robot.function("inverse_dynamics")(q, v, a)).ravel()
+    number = re.match(r"\d+\.\d+\.\d+", version())
+    return {
+        "package": name,
+        "guard": name.upper(),
+        "robot": re.sub(r"[<>]|--+", "_", plain(robot.name)),
+        "version": version(),
+        "number": number[0] if number else "0.0.0",
+        "joints": ", ".join(map(plain, robot.coordinate_names)),
+        "gravity": ", ".join(f"{each:g}" for each in robot.gravity),
+        "zeros": ", ".join(["0.0"] * robot.nv),
+        **{key: ", ".join(map(repr, each.tolist())) for key, each in (("q", q), ("v", v), ("a", a), ("tau", tau))},
+    }

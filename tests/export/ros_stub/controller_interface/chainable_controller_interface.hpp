@@ -1,0 +1,60 @@
+// A stand-in for controller_interface: the interface of a chainable controller with the signatures of Jazzy.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hardware_interface/types/hardware_interface_type_values.hpp"
+#include "rclcpp/rclcpp.hpp"
+
+namespace controller_interface {
+enum class CallbackReturn { SUCCESS, FAILURE, ERROR };
+enum class return_type { OK, ERROR };
+enum class interface_configuration_type { ALL, INDIVIDUAL, NONE };
+
+struct InterfaceConfiguration {
+    interface_configuration_type type;
+    std::vector<std::string> names = {};
+};
+
+class ChainableControllerInterface {
+public:
+    virtual ~ChainableControllerInterface() = default;
+    virtual InterfaceConfiguration command_interface_configuration() const = 0;
+    virtual InterfaceConfiguration state_interface_configuration() const = 0;
+    virtual CallbackReturn on_init() = 0;
+    virtual CallbackReturn on_configure(const rclcpp_lifecycle::State &) { return CallbackReturn::SUCCESS; }
+    virtual CallbackReturn on_activate(const rclcpp_lifecycle::State &) { return CallbackReturn::SUCCESS; }
+    virtual CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) { return CallbackReturn::SUCCESS; }
+
+    return_type update(const rclcpp::Time &time, const rclcpp::Duration &period)
+    {
+        const return_type found = update_reference_from_subscribers(time, period);
+        return found == return_type::OK ? update_and_write_commands(time, period) : found;
+    }
+    std::vector<hardware_interface::CommandInterface> export_reference_interfaces()
+    {
+        return on_export_reference_interfaces();
+    }
+    std::shared_ptr<rclcpp_lifecycle::LifecycleNode> get_node() const { return node; }
+    const std::string &get_robot_description() const { return description; }
+
+    std::shared_ptr<rclcpp_lifecycle::LifecycleNode> node = std::make_shared<rclcpp_lifecycle::LifecycleNode>();
+    std::string description;
+    std::vector<hardware_interface::LoanedCommandInterface> command_interfaces_;
+    std::vector<hardware_interface::LoanedStateInterface> state_interfaces_;
+
+protected:
+    template <class T>
+    auto auto_declare(const std::string &name, const T &value)
+    {
+        if (node->has_parameter(name)) return node->get_parameter(name).get_value<T>();
+        return node->declare_parameter<T>(name, value);
+    }
+    virtual std::vector<hardware_interface::CommandInterface> on_export_reference_interfaces() = 0;
+    virtual return_type update_reference_from_subscribers(const rclcpp::Time &, const rclcpp::Duration &) = 0;
+    virtual return_type update_and_write_commands(const rclcpp::Time &, const rclcpp::Duration &) = 0;
+
+    std::vector<double> reference_interfaces_;
+};
+}  // namespace controller_interface
