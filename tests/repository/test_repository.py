@@ -47,6 +47,7 @@ LAYERS = [
     "summary",
     "faults",
     "files",
+    "yaml_text",
     "spatial",
     "mechanism",
     "formats",
