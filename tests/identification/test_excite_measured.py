@@ -14,7 +14,7 @@ from torsor.cli.states import states_of
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.clearance import Clearance
 from torsor.identification.excitation.criteria import CRITERIA, criterion_of
-from torsor.identification.logs.look_tables import _identifiable
+from torsor.identification.logs.look_tables import identifiable
 from torsor.results.documents import schema_of
 
 CHAIN = torsor.library.planar_chain(2)
@@ -247,7 +247,7 @@ def test_a_first_look_names_the_command() -> None:
     assert "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite) finds a motion" in said
     shown = SimpleNamespace(names=["m"], condition=1.0, forces=9, percents=[200.0], graded=lambda: ([], [], [0]))
     for robot, named in ((CHAIN, True), (torsor.library.quadruped(), False)):
-        assert ("torsor excite" in _identifiable(SimpleNamespace(robot=robot, excited=shown))[-1]) == named
+        assert ("torsor excite" in identifiable(SimpleNamespace(robot=robot, excited=shown))[-1]) == named
 
 
 def of_another(change: str) -> object:

@@ -48,6 +48,7 @@ LAYERS = [
     "summary",
     "faults",
     "files",
+    "yaml_text",
     "spatial",
     "mechanism",
     "formats",
