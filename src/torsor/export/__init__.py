@@ -1,0 +1,1 @@
+"""A robot as a model of other systems: one package for each of them."""
