@@ -11,7 +11,7 @@ from pathlib import Path
 from torsor.errors import ModelError, describe
 
 _COMPILERS = ("cc", "gcc", "clang")
-_OPTIONS = ("-std=c99", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden")
+_OPTIONS = ("-std=c99", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden")
 _SYSTEMS = {"linux": ("linux", ".so"), "darwin": ("darwin", ".dylib"), "win32": ("windows", ".dll")}
 _MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 _SHOWN = 600  # characters of what the compiler says that an error shows
