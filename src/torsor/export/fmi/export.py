@@ -76,7 +76,7 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     # The token is a hash of everything else: what differs has another.
     blank = model_description(model, identifier, "", fmi, sources)
     token = _token(blank, *texts.values())
-    texts = with_token(texts, model, identifier, token)
+    texts = with_token(texts, model, identifier, token, fmi)
     members = {"modelDescription.xml": model_description(model, identifier, token, fmi, sources)}
     members["documentation/index.html"] = page(model, about)
     members |= {f"sources/{name}": text for name, text in texts.items()}

@@ -15,17 +15,22 @@ _INTERFACES = {2: ("fmi2.h", "fmi2.c"), 3: ("fmi3.h", "fmi3.c", "fmi3_absent.c")
 
 def source_files(model: Model, identifier: str, token: str, fmi: int, about: About) -> dict[str, str]:
     """Return the text of each file by its name."""
-    texts = {"robot.h": _header(model, identifier, token), "robot.c": _numbers(model)}
+    texts = {"robot.h": _header(model, identifier, token, fmi), "robot.c": _numbers(model)}
     texts |= {name: _asset(name) for name in ("model.h", "model.c", *_INTERFACES[fmi])}
-    functions = {f"{identifier}_{name}": function for name, function in model.functions.items()}
+    functions = {f"{identifier}_{name}": model.functions[name] for name in _kernels(model, fmi)}
     with tempfile.TemporaryDirectory() as folder:
         header, source, _ = export_c(functions, folder, name=KERNELS, about=about)
         return texts | {path.name: path.read_text(encoding="ascii") for path in (header, source)}
 
 
-def with_token(texts: dict[str, str], model: Model, identifier: str, token: str) -> dict[str, str]:
+def with_token(texts: dict[str, str], model: Model, identifier: str, token: str, fmi: int) -> dict[str, str]:
     """Return the files with another token, which is in one of them."""
-    return texts | {"robot.h": _header(model, identifier, token)}
+    return texts | {"robot.h": _header(model, identifier, token, fmi)}
+
+
+def _kernels(model: Model, fmi: int) -> list[str]:
+    """Return the names of the functions; FMI 2 has no adjoint derivatives."""
+    return [name for name in model.functions if name != "adjoint" or fmi > 2]
 
 
 def _asset(name: str) -> str:
@@ -33,7 +38,7 @@ def _asset(name: str) -> str:
     return comment(f"{MARK}.") + text
 
 
-def _header(model: Model, identifier: str, token: str) -> str:
+def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
     """Return robot.h: the order of the variables, and the names of the functions."""
     states = model.robot.nq + model.robot.nv if not model.settings.inverse else 0
     places = {
@@ -50,7 +55,7 @@ def _header(model: Model, identifier: str, token: str) -> str:
         places["ROBOT_STEP"] = [each.name for each in model.variables].index(STEP)
     lines = [f"#define {name} {number}" for name, number in places.items()]
     lines += [f'#define ROBOT_TOKEN "{token}"', f"#define ROBOT_PREFIX {identifier}_"]
-    tables = ("names", "start", "least", *model.functions)
+    tables = ("names", "start", "least", *_kernels(model, fmi))
     lines += [f"#define robot_{name} {identifier}_{name}" for name in tables]
     declared = ("const char *const robot_names", "const double robot_start", "const double robot_least")
     lines += ["", *(f"extern {each}[ROBOT_VARIABLES];" for each in declared)]

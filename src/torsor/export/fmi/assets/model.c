@@ -325,6 +325,7 @@ int model_tangent(Model *model, const uint32_t unknowns[], size_t unknown_count,
     return MODEL_OK;
 }
 
+#ifdef robot_adjoint
 int model_adjoint(Model *model, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
                   size_t known_count, const double seed[], double result[])
 {
@@ -342,6 +343,7 @@ int model_adjoint(Model *model, const uint32_t unknowns[], size_t unknown_count,
     }
     return MODEL_OK;
 }
+#endif
 
 int model_restore(Model *model, const ModelState *state)
 {

@@ -79,8 +79,8 @@ int model_nominals(Model *model, double nominals[], size_t count);
 /* Move from the time point on by a length (s) with constant inputs. */
 int model_step(Model *model, double point, double length);
 
-/* The derivative of unknowns along a change (seed) of knowns, and its transpose: gradients by the knowns of the sum of
- * unknowns times their weights (seed). */
+/* The derivative of unknowns along a change (seed) of knowns, and, with FMI 3, its transpose: gradients by the knowns of
+ * the sum of unknowns times their weights (seed). */
 int model_tangent(Model *model, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
                   size_t known_count, const double seed[], double result[]);
 int model_adjoint(Model *model, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
