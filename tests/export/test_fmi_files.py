@@ -16,9 +16,9 @@ from torsor.mechanism import Joint, Link
 
 ARM = torsor.library.two_link()
 ODD = torsor.build(
-    [Link("pa lm", 1.0, inertia=0.1 * np.eye(3)), Link("finger<1>", 1.0, inertia=0.1 * np.eye(3))],
+    '../"odd" <robot>\t& more',
+    [Link("base"), Link("pa lm", 1.0, inertia=0.1 * np.eye(3)), Link("finger<1>", 1.0, inertia=0.1 * np.eye(3))],
     [Joint("it's \"a\\b\" & c", "revolute", "base", "pa lm"), Joint("Größe/λ", "prismatic", "pa lm", "finger<1>")],
-    name='../"odd" <robot>\t& more',
 )
 
 
@@ -29,7 +29,7 @@ def member(path: Path, name: str) -> str:
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("inverse", [False, True])
-@pytest.mark.parametrize("robot", [ARM, ODD, torsor.library.stanford()], ids=["arm", "odd", "stanford"])
+@pytest.mark.parametrize("robot", [ARM, ODD], ids=["arm", "odd"])
 def test_fmpy_finds_no_problem(robot: torsor.Robot, inverse: bool, version: int, tmp_path: Path) -> None:
     validation = pytest.importorskip("fmpy.validation", reason="FMPy is not installed: pip install fmpy")
     names = ["joint_wrenches", f"pose:{robot.link_names[0]}", "center_of_mass", "potential_energy"]
@@ -44,13 +44,13 @@ def test_units_of_parameters_follow_the_joint(tmp_path: Path) -> None:
     root = ET.fromstring(member(path, "modelDescription.xml"))
     units = {each.get("name"): each.get("unit") for each in root.iter("Float64")}
     assert [units[name] for name in paths[:3]] == ["N.s/m", "N.m.s/rad", "kg"]
-    assert units["links.0.inertia.xx"] == "kg.m2" and units["q.joint3"] == "m" and units["tau.joint3"] == "N"
+    assert units["links.'0'.inertia.xx"] == "kg.m2" and units["q.joint3"] == "m" and units["tau.joint3"] == "N"
 
 
 def test_equal_robots_make_equal_files_and_others_another_token(tmp_path: Path) -> None:
     one, two = (ARM.export_fmi(tmp_path / f"{k}.fmu", binary=False)[0] for k in range(2))
     assert one.read_bytes() == two.read_bytes()
-    (other,) = ARM.with_gravity((0, 0, 0)).export_fmi(tmp_path / "other.fmu", binary=False)
+    (other,) = ARM.with_gravity((0, 1, 0)).export_fmi(tmp_path / "other.fmu", binary=False)
     tokens = [ET.fromstring(member(each, "modelDescription.xml")).get("instantiationToken") for each in (one, other)]
     assert None not in tokens and tokens[0] != tokens[1]
     assert tokens[0] in member(one, "sources/robot.h")
