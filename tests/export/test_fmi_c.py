@@ -48,6 +48,7 @@ def test_inverse_dynamics_compile_without_a_warning(version: int, tmp_path: Path
     run("gcc", *STRICT, "-fsyntax-only", *sources(tmp_path, version, inverse=True))
 
 
+@pytest.mark.slow
 def test_two_fmus_link_into_one_program(tmp_path: Path) -> None:
     main, objects = "int puts(const char *);\n", []
     for name in ("one", "two"):

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 import torsor
-
-pytest.importorskip("fmpy", reason="FMPy is not installed: pip install fmpy")
 from fmus import Unit, coordinates
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="a C compiler is not installed")
 
 ARM = torsor.library.two_link()
 MASS = "links.link2.mass"
-q, v, tau, WRENCH = np.array([[0.4, -0.9], [0.3, 1.1], [1.5, -0.4]]).tolist() + [[0.0, 0.0, 0.3, 1.0, -2.0, 0.5]]
+q, v, tau = [0.4, -0.9], [0.3, 1.1], [1.5, -0.4]
+WRENCH = [0.0, 0.0, 0.3, 1.0, -2.0, 0.5]
 EXTERNAL = np.array([[0.0] * 6, WRENCH])
 SIX = ("mx", "my", "mz", "fx", "fy", "fz")
 STATE = coordinates("q", ARM.position_names, q) | coordinates("v", ARM.coordinate_names, v)

@@ -18,7 +18,7 @@ ARM = torsor.library.two_link()
 ODD = torsor.build(
     '../"odd" <robot>\t& more',
     [Link("base"), Link("pa lm", 1.0, inertia=0.1 * np.eye(3)), Link("finger<1>", 1.0, inertia=0.1 * np.eye(3))],
-    [Joint("it's \"a\\b\" & c", "revolute", "base", "pa lm"), Joint("Größe/λ", "prismatic", "pa lm", "finger<1>")],
+    [Joint('it\'s "a\\b" & c', "revolute", "base", "pa lm"), Joint("Größe/λ", "prismatic", "pa lm", "finger<1>")],
 )
 
 

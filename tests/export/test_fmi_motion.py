@@ -1,4 +1,4 @@
-"""The motion of an FMU is that of ``torsor.simulate``, its rates those of the robot, in both versions of the standard."""
+"""The motion of an FMU is that of ``torsor.simulate``, its rates those of the robot, for FMI 2 and 3."""
 
 import shutil
 from collections.abc import Iterator
@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
-
-pytest.importorskip("fmpy", reason="FMPy is not installed: pip install fmpy")
-import fmpy
-from fmus import Unit, coordinates
+from fmus import Unit, coordinates, fmpy
 from robots import robot_file
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="a C compiler is not installed")
@@ -21,7 +18,9 @@ Q0, V0, TAU = [0.4, -0.9], [0.3, 1.1], [1.5, -0.4]
 START = coordinates("q", ARM.position_names, Q0) | coordinates("v", ARM.coordinate_names, V0)
 FORCES = coordinates("tau", ARM.coordinate_names, TAU)
 ROD = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0.1, 0), inertia=np.diag([0.02, 0.09, 0.1]))
-AFLOAT = torsor.from_dh([ROD], base="floating").with_payload("base", 5.0, com=(0.1, 0.0, 0.2), inertia=np.diag([0.3, 0.2, 0.4]))
+AFLOAT = torsor.from_dh([ROD], base="floating").with_payload(
+    "base", 5.0, com=(0.1, 0.0, 0.2), inertia=np.diag([0.3, 0.2, 0.4])
+)
 
 
 @pytest.fixture(scope="module", params=[2, 3])
@@ -108,13 +107,9 @@ def test_instances_are_independent_and_reset_to_the_start(arm: Path, units: list
 
 def test_a_saved_state_brings_the_motion_back(arm: Path, units: list[Unit]) -> None:
     units.append(unit := Unit(arm, START | FORCES))
-    save, restore, free, pack, unpack = (
-        (unit.fmu.getFMUState, unit.fmu.setFMUState, unit.fmu.freeFMUState, unit.fmu.serializeFMUState)
-        + (unit.fmu.deserializeFMUState,)
-        if unit.three
-        else (unit.fmu.getFMUstate, unit.fmu.setFMUstate, unit.fmu.freeFMUstate, unit.fmu.serializeFMUstate)
-        + (unit.fmu.deSerializeFMUstate,)
-    )
+    own = ["getFMUstate", "setFMUstate", "freeFMUstate", "serializeFMUstate", "deSerializeFMUstate"]
+    names = [name.replace("Ust", "USt").replace("deS", "des") for name in own] if unit.three else own
+    save, restore, free, pack, unpack = (getattr(unit.fmu, name) for name in names)
     unit.step(0.0, 0.01)
     saved = save()
     unit.step(0.01, 0.02)

@@ -145,7 +145,7 @@ int main(void)
     CHECK(fmi3SetContinuousStates(m, values, ROBOT_NQ + ROBOT_NV) == fmi3OK);
     CHECK(fmi3SetContinuousStates(m, values, 1) == fmi3Error);
     CHECK(fmi3GetContinuousStateDerivatives(m, again, ROBOT_NQ + ROBOT_NV) == fmi3OK && again[0] == values[ROBOT_NQ]);
-    values[0] = (double)INFINITY;
+    values[1] = (double)INFINITY;
     CHECK(fmi3SetContinuousStates(m, values, ROBOT_NQ + ROBOT_NV) == fmi3OK);
     CHECK(fmi3GetContinuousStateDerivatives(m, again, ROBOT_NQ + ROBOT_NV) == fmi3Discard);
     CHECK(fmi3DoStep(m, 0.0, 0.1, true, no, no + 1, no + 2, &last) == fmi3Error);

@@ -53,14 +53,13 @@ def model_description(model: Model, identifier: str, token: str, fmi: int, sourc
 def _interfaces(fmi: int) -> dict[str, dict[str, str]]:
     """Return the attributes of both interfaces: what an importer may ask for."""
     if fmi == 2:
-        able = ("canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative")
-        own = {"ModelExchange": "completedIntegratorStepNotNeeded"}
+        able = ["canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"]
+        exchange = ["completedIntegratorStepNotNeeded"]
     else:
-        able = ("canGetAndSetFMUState", "canSerializeFMUState", "providesDirectionalDerivatives")
-        able, own = (*able, "providesAdjointDerivatives"), {}
-    own["CoSimulation"] = "canHandleVariableCommunicationStepSize"
-    yes = dict.fromkeys(able, "true")
-    return {kind: yes | ({own[kind]: "true"} if kind in own else {}) for kind in ("ModelExchange", "CoSimulation")}
+        able = ["canGetAndSetFMUState", "canSerializeFMUState", "providesDirectionalDerivatives"]
+        able, exchange = [*able, "providesAdjointDerivatives"], []
+    names = {"ModelExchange": able + exchange, "CoSimulation": [*able, "canHandleVariableCommunicationStepSize"]}
+    return {kind: dict.fromkeys(own, "true") for kind, own in names.items()}
 
 
 def _add_variable(parent: ET.Element, each: Variable, reference: int, fmi: int) -> None:
@@ -109,8 +108,7 @@ def build_description(identifier: str, sources: Iterable[str]) -> str:
     """Return sources/buildDescription.xml of FMI 3: how the C files become a library."""
     root = ET.Element("fmiBuildDescription", fmiVersion="3.0")
     configuration = ET.SubElement(root, "BuildConfiguration", modelIdentifier=identifier)
-    options = "-ffp-contract=off"
-    files = ET.SubElement(configuration, "SourceFileSet", language="C99", compiler="gcc", compilerOptions=options)
+    files = ET.SubElement(configuration, "SourceFileSet", language="C99")
     for name in sources:
         ET.SubElement(files, "SourceFile", name=name)
     ET.SubElement(configuration, "Library", name="m", external="true", description="the C library of mathematics")

@@ -97,7 +97,9 @@ def _token(*texts: str) -> str:
 
 def _checked_path(path: str | Path, overwrite: bool) -> Path:
     """Return the path of a file that can be written; raise ModelError otherwise."""
-    file = Path(instance_of(path, (str, Path), "export_fmi", "path", allowed="a path"))
+    if not isinstance(path, (str, Path)):
+        raise ModelError(describe(f"path is {path!r}", where="export_fmi", allowed=f"the path of a {_SUFFIX} file"))
+    file = Path(path)
     where = str(file).replace("\0", "\\0")
     if file.suffix.lower() != _SUFFIX:
         fix = f"{where}{_SUFFIX}" if not file.suffix else str(Path(where).with_suffix(_SUFFIX))

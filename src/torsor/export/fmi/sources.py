@@ -2,7 +2,6 @@
 
 import tempfile
 from importlib.resources import files
-from pathlib import Path
 
 from torsor.compiler.c.rules import CScalar
 from torsor.compiler.c.source import export_c
@@ -69,7 +68,9 @@ def _numbers(model: Model) -> str:
     columns = {
         "const char *const robot_names": [_string(each.name) for each in model.variables],
         "const double robot_start": [real(each.start or 0.0) for each in model.variables],
-        "const double robot_least": ["-HUGE_VAL" if each.least is None else real(each.least) for each in model.variables],
+        "const double robot_least": [
+            "-HUGE_VAL" if each.least is None else real(each.least) for each in model.variables
+        ],
     }
     tables = [f"{name}[ROBOT_VARIABLES] = {{\n    " + ",\n    ".join(each) + "};\n" for name, each in columns.items()]
     what = comment(f"{MARK}. Names, values at the start and least values of the variables, by value reference.")

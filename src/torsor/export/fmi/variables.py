@@ -44,12 +44,12 @@ class Variable:
 
 
 def structured(*parts: str) -> str:
-    """Return a name with levels; parts that are no identifiers are in quotes.
+    r"""Return a name with levels; parts that are no identifiers are in quotes.
 
     A control character becomes its number in braces.
 
     Example:
-        >>> structured("q", "base", "qx"), structured("tau", "left-hip"), structured("q", "a\\tb")
+        >>> structured("q", "base", "qx"), structured("tau", "left-hip"), structured("q", "a\tb")
         ('q.base.qx', "tau.'left-hip'", "q.'a{9}b'")
     """
     return ".".join(part if _PLAIN.fullmatch(part) else _quoted(part) for part in parts if part)

@@ -28,13 +28,13 @@ static fmi2Status done(Component *c, int status)
 }
 
 /* Begin a function: the instance, if there is one and the function is allowed in its mode. */
-#define ENTER(modes, function)                              \
-    Component *c = instance;                                \
-    if (!c) {                                               \
-        return fmi2Error;                                   \
-    }                                                       \
-    if (model_mode(&c->model, modes, function)) {           \
-        return done(c, MODEL_ERROR);                        \
+#define ENTER(modes, function)                    \
+    Component *c = instance;                      \
+    if (!c) {                                     \
+        return fmi2Error;                         \
+    }                                             \
+    if (model_mode(&c->model, modes, function)) { \
+        return done(c, MODEL_ERROR);              \
     }
 
 /* End a function that no importer has a reason to call: the model description says so. */
@@ -158,20 +158,20 @@ FMI2(fmi2Status, fmi2SetReal,
 }
 
 /* Variables of other types: there is none. */
-#define NO_VARIABLES(Type)                                                                                          \
-    FMI2(fmi2Status, fmi2Get##Type,                                                                                 \
-         (fmi2Component instance, const fmi2ValueReference references[], size_t count, fmi2##Type values[]))        \
-    {                                                                                                               \
-        (void)references;                                                                                           \
-        (void)values;                                                                                               \
-        return count ? unsupported(instance, "fmi2Get" #Type ": there is no variable of this type") : fmi2OK;       \
-    }                                                                                                               \
-    FMI2(fmi2Status, fmi2Set##Type,                                                                                 \
-         (fmi2Component instance, const fmi2ValueReference references[], size_t count, const fmi2##Type values[]))  \
-    {                                                                                                               \
-        (void)references;                                                                                           \
-        (void)values;                                                                                               \
-        return count ? unsupported(instance, "fmi2Set" #Type ": there is no variable of this type") : fmi2OK;       \
+#define NO_VARIABLES(Type)                                                                                         \
+    FMI2(fmi2Status, fmi2Get##Type,                                                                                \
+         (fmi2Component instance, const fmi2ValueReference references[], size_t count, fmi2##Type values[]))       \
+    {                                                                                                              \
+        (void)references;                                                                                          \
+        (void)values;                                                                                              \
+        return count ? unsupported(instance, "fmi2Get" #Type ": there is no variable of this type") : fmi2OK;      \
+    }                                                                                                              \
+    FMI2(fmi2Status, fmi2Set##Type,                                                                                \
+         (fmi2Component instance, const fmi2ValueReference references[], size_t count, const fmi2##Type values[])) \
+    {                                                                                                              \
+        (void)references;                                                                                          \
+        (void)values;                                                                                              \
+        return count ? unsupported(instance, "fmi2Set" #Type ": there is no variable of this type") : fmi2OK;      \
     }
 
 NO_VARIABLES(Integer)

@@ -70,8 +70,8 @@ typedef struct {
 #endif
 
 /* A function of the standard: declared, as compilers want it, and then defined. */
-#define FMI2(result, name, arguments)                                  \
-    FMI2_Export result FMI2_NAMED(FMI2_PREFIX, name) arguments;        \
+#define FMI2(result, name, arguments)                           \
+    FMI2_Export result FMI2_NAMED(FMI2_PREFIX, name) arguments; \
     FMI2_Export result FMI2_NAMED(FMI2_PREFIX, name) arguments
 
 #endif

@@ -30,13 +30,13 @@ static fmi3Status done(Component *c, int status)
 }
 
 /* Begin a function: the instance, if there is one and the function is allowed in its mode. */
-#define ENTER(modes, name)                                  \
-    Component *c = instance;                                \
-    if (!c) {                                               \
-        return fmi3Error;                                   \
-    }                                                       \
-    if (model_mode(&c->model, modes, name)) {               \
-        return done(c, MODEL_ERROR);                        \
+#define ENTER(modes, name)                    \
+    Component *c = instance;                  \
+    if (!c) {                                 \
+        return fmi3Error;                     \
+    }                                         \
+    if (model_mode(&c->model, modes, name)) { \
+        return done(c, MODEL_ERROR);          \
     }
 
 fmi3Status fmi3_refused(fmi3Instance instance, const char *message)

@@ -76,8 +76,8 @@ typedef void (*fmi3UnlockPreemptionCallback)(void);
 #endif
 
 /* A function of the standard: declared, as compilers want it, and then defined. */
-#define FMI3(result, name, arguments)                                  \
-    FMI3_Export result FMI3_NAMED(FMI3_PREFIX, name) arguments;        \
+#define FMI3(result, name, arguments)                           \
+    FMI3_Export result FMI3_NAMED(FMI3_PREFIX, name) arguments; \
     FMI3_Export result FMI3_NAMED(FMI3_PREFIX, name) arguments
 
 /* Log a message, and return the status of an error. */

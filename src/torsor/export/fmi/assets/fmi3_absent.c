@@ -3,24 +3,24 @@
 #include "fmi3.h"
 
 /* Variables of other types: there is none. */
-#define NO_VARIABLES(Type)                                                                                         \
-    FMI3(fmi3Status, fmi3Get##Type,                                                                                \
-         (fmi3Instance instance, const fmi3ValueReference references[], size_t count, fmi3##Type values[],        \
-          size_t value_count))                                                                                     \
-    {                                                                                                              \
-        (void)references;                                                                                          \
-        (void)values;                                                                                              \
-        (void)value_count;                                                                                         \
-        return count ? fmi3_refused(instance, "fmi3Get" #Type ": there is no variable of this type") : fmi3OK;      \
-    }                                                                                                              \
-    FMI3(fmi3Status, fmi3Set##Type,                                                                                \
-         (fmi3Instance instance, const fmi3ValueReference references[], size_t count, const fmi3##Type values[],  \
-          size_t value_count))                                                                                     \
-    {                                                                                                              \
-        (void)references;                                                                                          \
-        (void)values;                                                                                              \
-        (void)value_count;                                                                                         \
-        return count ? fmi3_refused(instance, "fmi3Set" #Type ": there is no variable of this type") : fmi3OK;      \
+#define NO_VARIABLES(Type)                                                                                       \
+    FMI3(fmi3Status, fmi3Get##Type,                                                                              \
+         (fmi3Instance instance, const fmi3ValueReference references[], size_t count, fmi3##Type values[],       \
+          size_t value_count))                                                                                   \
+    {                                                                                                            \
+        (void)references;                                                                                        \
+        (void)values;                                                                                            \
+        (void)value_count;                                                                                       \
+        return count ? fmi3_refused(instance, "fmi3Get" #Type ": there is no variable of this type") : fmi3OK;   \
+    }                                                                                                            \
+    FMI3(fmi3Status, fmi3Set##Type,                                                                              \
+         (fmi3Instance instance, const fmi3ValueReference references[], size_t count, const fmi3##Type values[], \
+          size_t value_count))                                                                                   \
+    {                                                                                                            \
+        (void)references;                                                                                        \
+        (void)values;                                                                                            \
+        (void)value_count;                                                                                       \
+        return count ? fmi3_refused(instance, "fmi3Set" #Type ": there is no variable of this type") : fmi3OK;   \
     }
 
 NO_VARIABLES(Float32)
@@ -58,20 +58,20 @@ FMI3(fmi3Status, fmi3SetBinary,
 }
 
 /* Functions of clocks, which take value references and arrays. */
-#define NO_CLOCKS(name, ...)                                                                                         \
-    FMI3(fmi3Status, name, (fmi3Instance instance, const fmi3ValueReference references[], size_t count, __VA_ARGS__)) \
-    {                                                                                                                \
-        (void)references;                                                                                            \
-        (void)first;                                                                                                 \
-        return count ? fmi3_refused(instance, #name ": there are no clocks") : fmi3OK;                                \
+#define NO_CLOCKS(name, one)                                                                                  \
+    FMI3(fmi3Status, name, (fmi3Instance instance, const fmi3ValueReference references[], size_t count, one)) \
+    {                                                                                                         \
+        (void)references;                                                                                     \
+        (void)first;                                                                                          \
+        return count ? fmi3_refused(instance, #name ": there are no clocks") : fmi3OK;                        \
     }
-#define NO_CLOCKS_2(name, one, two)                                                                                  \
-    FMI3(fmi3Status, name, (fmi3Instance instance, const fmi3ValueReference references[], size_t count, one, two))   \
-    {                                                                                                                \
-        (void)references;                                                                                            \
-        (void)first;                                                                                                 \
-        (void)second;                                                                                                \
-        return count ? fmi3_refused(instance, #name ": there are no clocks") : fmi3OK;                                \
+#define NO_CLOCKS_2(name, one, two)                                                                                \
+    FMI3(fmi3Status, name, (fmi3Instance instance, const fmi3ValueReference references[], size_t count, one, two)) \
+    {                                                                                                              \
+        (void)references;                                                                                          \
+        (void)first;                                                                                               \
+        (void)second;                                                                                              \
+        return count ? fmi3_refused(instance, #name ": there are no clocks") : fmi3OK;                             \
     }
 
 NO_CLOCKS(fmi3GetClock, fmi3Clock first[])

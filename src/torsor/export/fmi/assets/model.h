@@ -1,4 +1,4 @@
-/* One instance of a robot: its variables, its mode, and what can be done with it. No FMI here; fmi2.c and fmi3.c call it.
+/* One instance of a robot: its variables, its mode, and what can be done with it. fmi2.c and fmi3.c call it.
  *
  * All variables are in one array, by value reference:
  *
@@ -79,8 +79,8 @@ int model_nominals(Model *model, double nominals[], size_t count);
 /* Move from the time point on by a length (s) with constant inputs. */
 int model_step(Model *model, double point, double length);
 
-/* The derivative of unknowns along a change (seed) of knowns, and, with FMI 3, its transpose: gradients by the knowns of
- * the sum of unknowns times their weights (seed). */
+/* The derivative of unknowns along a change (seed) of knowns, and, with FMI 3, its transpose: gradients by the knowns
+ * of the sum of unknowns times their weights (seed). */
 int model_tangent(Model *model, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
                   size_t known_count, const double seed[], double result[]);
 int model_adjoint(Model *model, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
