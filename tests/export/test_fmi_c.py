@@ -51,13 +51,13 @@ def test_inverse_dynamics_compile_without_a_warning(version: int, tmp_path: Path
 @pytest.mark.slow
 def test_two_fmus_link_into_one_program(tmp_path: Path) -> None:
     main, objects = "int puts(const char *);\n", []
-    for name in ("one", "two"):
+    for name in ("one", "model"):  # the second is the name of a file of the sources
         (folder := tmp_path / name).mkdir()
         for file in sources(folder, 3, replace(ARM, name=name)):
             objects.append(folder / f"{file.stem}.o")
             run("gcc", *STRICT, f"-DFMI3_FUNCTION_PREFIX={name}_", "-c", file, "-o", objects[-1])
         main += f"const char *{name}_fmi3GetVersion(void);\n"
-    main += "int main(void) { return puts(one_fmi3GetVersion()) < 0 || puts(two_fmi3GetVersion()) < 0; }\n"
+    main += "int main(void) { return puts(one_fmi3GetVersion()) < 0 || puts(model_fmi3GetVersion()) < 0; }\n"
     (tmp_path / "main.c").write_text(main)
     run("gcc", tmp_path / "main.c", *objects, "-o", tmp_path / "both", "-lm")
     assert run(tmp_path / "both") == "3.0\n3.0\n"

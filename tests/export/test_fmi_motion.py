@@ -201,3 +201,18 @@ def test_a_second_of_a_real_arm_is_simulate(version: int, tmp_path: Path) -> Non
     expected = torsor.simulate(robot, q0, duration=1.0, controller=tau)
     got = np.stack([found[name] for name in names], axis=1)
     np.testing.assert_allclose(got, expected.q[::10], rtol=0, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
+@pytest.mark.parametrize("version", [2, 3])
+def test_importers_compile_the_sources(version: int, tmp_path: Path) -> None:
+    from fmpy.build import build_platform_binary
+
+    (path,) = ARM.export_fmi(tmp_path / "arm.fmu", version=version, binary=False)
+    folder = fmpy.extract(str(path), str(tmp_path / "extracted"))
+    (build := tmp_path / "build").mkdir()
+    build_platform_binary(folder, build)
+    found = fmpy.simulate_fmu(folder, fmi_type="CoSimulation", start_values=START | FORCES, stop_time=0.1)
+    expected = torsor.simulate(ARM, Q0, V0, 0.1, controller=TAU)
+    np.testing.assert_allclose(found["q.joint1"], expected.q[:, 0], rtol=0, atol=1e-12)

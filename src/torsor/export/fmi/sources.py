@@ -16,7 +16,7 @@ def source_files(model: Model, identifier: str, token: str, fmi: int, about: Abo
     """Return the text of each file by its name."""
     texts = {"robot.h": _header(model, identifier, token, fmi), "robot.c": _numbers(model)}
     texts |= {name: _asset(name) for name in ("model.h", "model.c", *_INTERFACES[fmi])}
-    functions = {f"{identifier}_{name}": model.functions[name] for name in _kernels(model, fmi)}
+    functions = {f"{identifier}_robot_{name}": model.functions[name] for name in _kernels(model, fmi)}
     with tempfile.TemporaryDirectory() as folder:
         header, source, _ = export_c(functions, folder, name=KERNELS, about=about)
         return texts | {path.name: path.read_text(encoding="ascii") for path in (header, source)}
@@ -55,7 +55,7 @@ def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
     lines = [f"#define {name} {number}" for name, number in places.items()]
     lines += [f'#define ROBOT_TOKEN "{token}"', f"#define ROBOT_PREFIX {identifier}_"]
     tables = ("names", "start", "least", *_kernels(model, fmi))
-    lines += [f"#define robot_{name} {identifier}_{name}" for name in tables]
+    lines += [f"#define robot_{name} {identifier}_robot_{name}" for name in tables]
     declared = ("const char *const robot_names", "const double robot_start", "const double robot_least")
     lines += ["", *(f"extern {each}[ROBOT_VARIABLES];" for each in declared)]
     what = comment(f"{MARK}. Value references where each kind of variable begins (model.h), and names for the linker.")

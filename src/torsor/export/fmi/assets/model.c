@@ -67,7 +67,7 @@ int model_initialised(Model *model)
 }
 
 /* Fail where a result is not finite; integrators may then try a shorter step. */
-static int finite(Model *model, size_t first, size_t end)
+static int all_finite(Model *model, size_t first, size_t end)
 {
     size_t i;
     for (i = first; i < end; i++) {
@@ -87,14 +87,14 @@ static int evaluate(Model *model, int wanted)
 #if ROBOT_NV
     if (model->state.known < KNOWN_RATES) {
         robot_rates(values + ROBOT_X, values + ROBOT_Z);
-        status = finite(model, ROBOT_Z, ROBOT_OUTPUTS);
+        status = all_finite(model, ROBOT_Z, ROBOT_OUTPUTS);
         model->state.known = status ? KNOWN_NOTHING : KNOWN_RATES;
     }
 #endif
 #if ROBOT_OUTPUTS < ROBOT_VARIABLES
     if (!status && wanted == KNOWN_ALL && model->state.known < KNOWN_ALL) {
         robot_outputs(values + ROBOT_X, values + ROBOT_Z, values + ROBOT_OUTPUTS);
-        status = finite(model, ROBOT_OUTPUTS, ROBOT_VARIABLES);
+        status = all_finite(model, ROBOT_OUTPUTS, ROBOT_VARIABLES);
         model->state.known = status ? model->state.known : KNOWN_ALL;
     }
 #endif
