@@ -92,7 +92,7 @@ def test_all_sources_are_listed(version: int, tmp_path: Path) -> None:
         ({"q0": [[0.0, 0.0]]}, "allowed: one state"),
         ({"v0": [0.0, np.inf]}, "v0"),
         ({"step": 0.0}, "step is 0.0"),
-        ({"step": 1e-12}, "1e-09 s or more"),
+        ({"step": 1e-12}, "1e-09 or more"),
     ],
 )
 def test_wrong_arguments_are_named(options: dict[str, Any], words: str, tmp_path: Path, monkeypatch: Any) -> None:

@@ -5,7 +5,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 
 from torsor.compiler.source.about import About
-from torsor.export.fmi.model import STEP, Model
+from torsor.export.fmi.interface import STEP
+from torsor.export.fmi.model import Model
 from torsor.export.fmi.units import used
 from torsor.export.fmi.variables import Variable, is_structured
 from torsor.robot.about import version

@@ -14,7 +14,8 @@ from torsor.compiler.source.names import words
 from torsor.errors import ModelError, describe
 from torsor.export.fmi.building import build_library, library_path
 from torsor.export.fmi.description import build_description, model_description, page
-from torsor.export.fmi.model import Model, Settings
+from torsor.export.fmi.model import Model
+from torsor.export.fmi.settings import Settings
 from torsor.export.fmi.sources import source_files, with_token
 from torsor.files import replacing
 from torsor.robot.about import about_robot

@@ -6,7 +6,8 @@ from importlib.resources import files
 from torsor.compiler.c.rules import CScalar
 from torsor.compiler.c.source import export_c
 from torsor.compiler.source.about import MARK, About, comment
-from torsor.export.fmi.model import STEP, Model
+from torsor.export.fmi.interface import STEP
+from torsor.export.fmi.model import Model
 
 KERNELS = "kernels"
 _INTERFACES = {2: ("fmi2.h", "fmi2.c"), 3: ("fmi3.h", "fmi3.c", "fmi3_absent.c")}
