@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from torsor.export.fmi.variables import levels, structured
+
 fmpy = pytest.importorskip("fmpy", reason="FMPy is not installed: pip install fmpy")
 from fmpy import fmi2, fmi3  # noqa: E402
 
@@ -89,4 +91,4 @@ class Unit:
 
 def coordinates(letter: str, names: Sequence[str], values: Iterable[float]) -> dict[str, float]:
     """Values of variables "q.NAME"."""
-    return {f"{letter}.{name.replace('/', '.')}": float(value) for name, value in zip(names, values, strict=True)}
+    return {structured(letter, *levels(name)): float(value) for name, value in zip(names, values, strict=True)}

@@ -216,3 +216,30 @@ def test_importers_compile_the_sources(version: int, tmp_path: Path) -> None:
     found = fmpy.simulate_fmu(folder, fmi_type="CoSimulation", start_values=START | FORCES, stop_time=0.1)
     expected = torsor.simulate(ARM, Q0, V0, 0.1, controller=TAU)
     np.testing.assert_allclose(found["q.joint1"], expected.q[:, 0], rtol=0, atol=1e-12)
+
+
+KINDS = {
+    "elastic": torsor.library.elastic_arm(),
+    "flexible": torsor.library.flexible_arm(),
+    "flying": torsor.library.free_flying_arm(),
+    "sliding with friction and a spring": torsor.library.stanford()
+    .with_friction("joint2", coulomb=1.0, viscous=0.5, smooth=0.1)
+    .with_spring("joint3", 100.0, damping=2.0, rest=0.1),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_kinds_of_joints_and_drives_move_as_in_simulate(kind: str, tmp_path: Path, units: list[Unit]) -> None:
+    robot, rng = KINDS[kind], np.random.default_rng(0)
+    q0 = robot.integrate(robot.neutral(), 0.1 * rng.normal(size=robot.nv))
+    v0, tau = 0.1 * rng.normal(size=(2, robot.nv))
+    (path,) = robot.export_fmi(tmp_path / "robot.fmu", q0=q0, v0=v0, step=1e-4)
+    units.append(unit := Unit(path, coordinates("tau", robot.coordinate_names, tau)))
+    unit.step(0.0, 0.02)
+    unit.step(0.02, 0.03)
+    motion = torsor.simulate(robot, q0, v0, 0.05, controller=tau, step=1e-4)
+    q = unit.get(coordinates("q", robot.position_names, q0))
+    np.testing.assert_allclose(q, motion.q[-1], rtol=0, atol=1e-11)
+    v = unit.get(coordinates("v", robot.coordinate_names, v0))
+    np.testing.assert_allclose(v, motion.v[-1], rtol=0, atol=1e-9)

@@ -69,7 +69,7 @@ def _add_variable(parent: ET.Element, each: Variable, reference: int, fmi: int) 
     about |= {"initial": each.initial} if each.initial is not None else {}
     about |= {"description": _text(each.description)} if each.description else {}
     numbers = {"unit": each.unit} if each.unit else {}
-    if each.state is not None:  # FMI 2 counts variables from 1 in the order of the file
+    if each.state is not None:  # FMI 2 counts variables from 1
         numbers["derivative"] = str(each.state + (fmi == 2))
     numbers |= {"min": repr(each.least)} if each.least is not None else {}
     numbers |= {"start": repr(each.start)} if each.start is not None else {}
@@ -81,28 +81,22 @@ def _add_variable(parent: ET.Element, each: Variable, reference: int, fmi: int) 
 
 def _add_structure(parent: ET.Element, model: Model, fmi: int) -> None:
     """Add the outputs, the rates of states and the unknowns at the start, each with what it depends on."""
-    variables, z = model.variables, model.z
-    depends = dict(enumerate(model.pattern, start=z)) | {
-        k: [k] for k, each in enumerate(variables) if each.kind == "state"
-    }
+    variables, z, one = model.variables, model.z, int(fmi == 2)  # FMI 2 counts variables from 1
+    own = {k: [k] for k, each in enumerate(variables) if each.kind == "state"}
+    depends = dict(enumerate(model.pattern, start=z)) | own
+    at_work = {k: [d for d in each if variables[d].kind != "parameter"] for k, each in depends.items()}
     outputs = [k for k, each in enumerate(variables) if each.causality == "output"]
     rates = [k for k, each in enumerate(variables) if each.kind == "rate"]
-    unknown = range(z, len(variables))
-    lists = {
-        "Output": [(k, [d for d in depends[k] if variables[d].kind != "parameter"]) for k in outputs],
-        "ContinuousStateDerivative": [(k, [d for d in depends[k] if variables[d].kind != "parameter"]) for k in rates],
-        "InitialUnknown": [(k, depends[k]) for k in unknown],
-    }
-    groups = {"Output": "Outputs", "ContinuousStateDerivative": "Derivatives", "InitialUnknown": "InitialUnknowns"}
-    for name, entries in lists.items():
-        if not entries:
-            continue
-        group = ET.SubElement(parent, groups[name]) if fmi == 2 else parent
-        for reference, dependencies in entries:
-            one = fmi == 2
-            about = {"index" if one else "valueReference": str(reference + one)}
-            about["dependencies"] = " ".join(str(each + one) for each in dependencies)
-            ET.SubElement(group, "Unknown" if one else name, about)
+    for name, group, unknowns, knowns in (
+        ("Output", "Outputs", outputs, at_work),
+        ("ContinuousStateDerivative", "Derivatives", rates, at_work),
+        ("InitialUnknown", "InitialUnknowns", range(z, len(variables)), depends),
+    ):
+        place = ET.SubElement(parent, group) if one and unknowns else parent
+        for k in unknowns:
+            about = {"index" if one else "valueReference": str(k + one)}
+            about["dependencies"] = " ".join(str(each + one) for each in knowns[k])
+            ET.SubElement(place, "Unknown" if one else name, about)
 
 
 def build_description(identifier: str, sources: Iterable[str]) -> str:
