@@ -118,6 +118,9 @@ def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch:
         ARM.export_fmi(path, binary=False, overwrite=False)
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ModelError, match=r"CC names 'no-such-compiler', which is not found; .*--no-binary"):
+        ARM.export_fmi(path)
+    monkeypatch.delenv("CC")
     with pytest.raises(ModelError, match=r"no C compiler is found; .*--no-binary"):
         ARM.export_fmi(path)
     assert path.read_text() == "mine"

@@ -338,9 +338,8 @@ class Robot(Mechanism, Viewable):
             ...     torsor.library.two_link().export_fmi(path, ["pose:link2"], binary=False)[0].name
             'arm.fmu'
         """
-        options = {"version": version, "inverse": inverse, "parameters": parameters, "external": external}
-        options |= {"q0": q0, "v0": v0, "step": step, "binary": binary, "overwrite": overwrite}
-        paths: list[Path] = import_module("torsor.export.fmi").export_fmi(self, path, names, **options)
+        options = version, inverse, parameters, external, q0, v0, step, binary, overwrite
+        paths: list[Path] = import_module("torsor.export.fmi").export_fmi(self, path, names, *options)
         return paths
 
     def function(

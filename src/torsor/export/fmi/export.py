@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torsor.checks import flag, instance_of
 from torsor.compiler.source.names import words
 from torsor.errors import ModelError, describe
-from torsor.export.fmi.building import build_library, library_path
+from torsor.export.fmi.building import build_library, compiler, library_path
 from torsor.export.fmi.description import build_description, model_description, page
 from torsor.export.fmi.model import Model
 from torsor.export.fmi.settings import Settings
@@ -31,7 +31,6 @@ def export_fmi(
     robot: Robot,
     path: str | Path,
     names: Sequence[str] = (),
-    *,
     version: int = 3,
     inverse: bool = False,
     parameters: Sequence[str] | Mapping[str, Any] = (),
@@ -71,7 +70,8 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     identifier = words(model.robot.name)[:_LONGEST]
     own = {each.name: each.value for each in model.settings.free}
     about = about_robot(model.robot, (), own)
-    library = library_path(identifier, fmi, model.robot.name) if binary else ""
+    where = model.robot.name
+    library, program = (library_path(identifier, fmi, where), compiler(where)) if binary else ("", [])
     texts = source_files(model, identifier, "", fmi, about)
     sources = [name for name in texts if name.endswith(".c")]
     # The token is a hash of everything else: what differs has another.
@@ -86,7 +86,7 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     found = {name: text.encode() for name, text in members.items()}
     if binary:
         with tempfile.TemporaryDirectory() as folder:
-            found[library] = build_library(Path(folder), texts, model.robot.name)
+            found[library] = build_library(program, Path(folder), texts, where)
     return found
 
 
