@@ -1,1 +1,1 @@
-"""A robot as a model of other systems: one package for each of them."""
+"""Robots as packages of other systems, made of the exported C: each in a folder of its own, loaded when it is used."""
