@@ -28,6 +28,7 @@ COMPILING = [
     "autodiff",
     "parallel",
     "simulation",
+    "export",
     "kinematics",
     "control",
     "identification",
@@ -57,13 +58,13 @@ LAYERS = [
     "dynamics",
     "collision",
     "robot",
-    "export",
     "results",
     "flexible",
     "autodiff",
     "parallel",
     "library",
     "simulation",
+    "export",
     "kinematics",
     "control",
     "identification",
@@ -103,6 +104,7 @@ ATTRIBUTES = [
     "export_cpp",
     "export_js",
     "export_ros2",
+    "export_fmi",
     "nq",
     "nv",
     "links",
@@ -291,7 +293,7 @@ PAGES = ["README.md", *(str(each.relative_to(ROOT)) for each in sorted((ROOT / "
 
 RUN = [page for page in PAGES if "tutorials" not in page]  # those have tests of their own
 LONG = {"docs/motion.md"}
-NEEDS = {"docs/whole_body.md": "daqp"}  # optional packages of pages
+NEEDS = {"docs/whole_body.md": "daqp", "docs/fmi.md": "fmpy"}  # optional packages of pages
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in RUN])

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from torsor.cli.command import Command
+from torsor.cli.fmi_options import FLAGS, FMI_OPTIONS, add_fmi_options
 from torsor.cli.outputs import add_json, print_paths, write_json
 from torsor.cli.robots import add_robot, given_robot
 from torsor.compiler import DTYPES
@@ -27,16 +28,18 @@ _TARGETS = {
     "cpp": _Target("the same with a header of C++17", _SOURCE),
     "js": _Target("an ES module for web pages and Node", _SOURCE),
     "ros2": _Target("a package of ROS 2 with a controller and a solver", ("name",)),
+    "fmi": _Target("a functional mock-up unit, FILE.fmu, for other simulation programs", FMI_OPTIONS),
 }
 _OPTIONS = sorted({option for target in _TARGETS.values() for option in target.options})
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    parser.add_argument("path", metavar="PATH", type=Path, help="folder of the written files")
+    parser.add_argument("path", metavar="PATH", type=Path, help="folder of the written files; of fmi, the file")
     listed = "; ".join(f"{name}: {target.what}" for name, target in _TARGETS.items())
     parser.add_argument("--to", choices=_TARGETS, default="c", help=f"what is written ({listed}); by default c")
-    names = "algorithms (name or name:link); by default inverse dynamics, of closed mechanisms the constrained one"
+    names = "algorithms (name or name:link); by default inverse dynamics, of closed mechanisms the constrained one;"
+    names += " of fmi, outputs besides q, v and a, such as pose:LINK and joint_wrenches:LINK"
     parser.add_argument("--names", nargs="+", help=names)
     parser.add_argument("--dtype", choices=DTYPES, help="type of the numbers; by default float64")
     files = "name of the files and of the library or module; by default torsor_kernels, of ros2 ROBOT_dynamics"
@@ -44,6 +47,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--prefix", help="prefix of the names of the functions")
     force = "replace files of an earlier export; without it an existing file is an error"
     parser.add_argument("--force", action="store_true", help=force)
+    add_fmi_options(parser)
     add_json(parser)
 
 
@@ -53,7 +57,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     taken = _TARGETS[arguments.to].options
     for option in given:
         if option not in taken:
-            found, allowed = f"--{option} with --to {arguments.to}", ", ".join(f"--{each}" for each in taken)
+            found, allowed = f"{_flag(option)} with --to {arguments.to}", ", ".join(map(_flag, taken))
             raise ModelError(describe(found, where=robot.name, allowed=allowed or "no options", fix="leave it out"))
     if (export := getattr(robot, f"export_{arguments.to}", None)) is None:
         allowed = ", ".join(each for each in _TARGETS if hasattr(robot, f"export_{each}"))
@@ -70,9 +74,14 @@ def _run(arguments: Namespace, console: Console) -> None:
     write_json(arguments, console, {"robot": robot.name, "files": [str(path) for path in paths]})
 
 
+def _flag(option: str) -> str:
+    return f"--{FLAGS.get(option, option)}"
+
+
 _EXAMPLES = (
     "torsor export stanford c_code --names inverse_dynamics mass_matrix",
     "torsor export two_link page --to js --names poses",
     "torsor export six_axis_arm arm_dynamics --to ros2",
+    "torsor export ur5 ur5.fmu --to fmi --names pose:ee_link --parameters links.wrist_3_link.mass",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

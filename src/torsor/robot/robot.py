@@ -343,6 +343,44 @@ class Robot(Mechanism, Viewable):
         """
         return export_js(self, path, names, dtype, place, name, prefix, loops, overwrite)
 
+    def export_fmi(
+        self,
+        path: str | Path,
+        names: Sequence[str] = (),
+        version: int = 3,
+        inverse: bool = False,
+        parameters: Sequence[str] | Mapping[str, Any] = (),
+        external: Sequence[str] = (),
+        q0: ArrayLike | None = None,
+        v0: ArrayLike | None = None,
+        step: float = 1e-3,
+        binary: bool = True,
+        overwrite: bool = True,
+    ) -> list[Path]:
+        """Write the dynamics as a functional mock-up unit, for model exchange and co-simulation, and return its path.
+
+        Inputs are the forces ``tau`` (N m, N), the states q and v are outputs, as the accelerations a are; with
+        ``inverse``, q, v and a are inputs and tau the output. ``names`` are more outputs: "joint_wrenches:LINK",
+        "pose:PLACE", "velocity:PLACE", "acceleration:PLACE", "center_of_mass", "kinetic_energy", "potential_energy".
+        ``parameters`` are tunable numbers of the robot, as in ``parametric``; ``external`` are links with a wrench as
+        input. ``q0`` (nq,) and ``v0`` (nv,) are the start values, by default neutral and at rest. Co-simulation takes
+        equal steps of ``simulate``'s rk4, none longer than ``step`` (s), which is a parameter too.
+
+        ``version`` of FMI is 3 or 2. The file has the C sources and, unless ``binary`` is False, a library for this
+        machine, which needs a C compiler. Directional derivatives are exact. An existing file is an error with
+        ``overwrite=False``. Robots with loops are refused. See docs/fmi.md.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     path = folder + "/arm.fmu"
+            ...     torsor.library.two_link().export_fmi(path, ["pose:link2"], binary=False)[0].name
+            'arm.fmu'
+        """
+        options = version, inverse, parameters, external, q0, v0, step, binary, overwrite
+        paths: list[Path] = import_module("torsor.export.fmi").export_fmi(self, path, names, *options)
+        return paths
+
     def function(
         self,
         name: str,

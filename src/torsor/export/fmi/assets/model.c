@@ -1,0 +1,357 @@
+/* One instance of a robot; see model.h. Nothing is allocated, and nothing is kept outside of the instance. */
+#include "model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels.h"
+
+enum { KNOWN_NOTHING = 0, KNOWN_RATES = 1, KNOWN_ALL = 2 };
+
+#define FASTEST 3e8 /* m/s or rad/s: a motion that is faster than light has diverged */
+#define WHOLE 1e-9  /* within this, a quotient of two times is a whole number */
+#define MOST_STEPS 1e9
+
+static int failed(Model *model, int status, const char *what)
+{
+    snprintf(model->message, sizeof model->message, "%s", what);
+    return status;
+}
+
+/* Say what is wrong with a variable. */
+static int refused(Model *model, uint32_t reference, const char *what)
+{
+    if (reference < ROBOT_VARIABLES) {
+        snprintf(model->message, sizeof model->message, "%s: %s", robot_names[reference], what);
+    } else {
+        snprintf(model->message, sizeof model->message, "value reference %lu: %s", (unsigned long)reference,
+                 "there is no such variable");
+    }
+    return MODEL_ERROR;
+}
+
+void model_reset(Model *model)
+{
+    memcpy(model->state.values, robot_start, sizeof model->state.values);
+    model->state.mode = MODE_INSTANTIATED;
+    model->state.known = KNOWN_NOTHING;
+}
+
+int model_mode(Model *model, int modes, const char *name)
+{
+    if (model->state.mode & modes) {
+        return MODEL_OK;
+    }
+    snprintf(model->message, sizeof model->message, "%s is not allowed in this mode", name);
+    return MODEL_ERROR;
+}
+
+int model_initialised(Model *model)
+{
+#if ROBOT_NV
+    double *q = model->state.values + ROBOT_Q, start[ROBOT_NQ], rest[ROBOT_NV] = {0};
+    size_t i;
+    memcpy(start, q, sizeof start);
+    robot_chart(start, rest, q);
+    for (i = 0; i < ROBOT_NQ; i++) {
+        if (!isfinite(q[i])) {
+            memcpy(q, start, sizeof start);
+            return refused(model, (uint32_t)(ROBOT_Q + i), "the quaternion has length 0");
+        }
+    }
+    model->state.known = KNOWN_NOTHING;
+#endif
+    model->state.mode = model->cosimulation ? MODE_STEP : MODE_EVENT;
+    return MODEL_OK;
+}
+
+/* Fail where a result is not finite; integrators may then try a shorter step. */
+static int all_finite(Model *model, size_t first, size_t end)
+{
+    size_t i;
+    for (i = first; i < end; i++) {
+        if (!isfinite(model->state.values[i])) {
+            refused(model, (uint32_t)i, "it is not finite; check states, inputs and parameters");
+            return model->state.mode == MODE_CONTINUOUS ? MODEL_DISCARD : MODEL_ERROR;
+        }
+    }
+    return MODEL_OK;
+}
+
+/* Compute the rates, or the rates and the outputs, where they do not belong to the present x. */
+static int evaluate(Model *model, int wanted)
+{
+    double *values = model->state.values;
+    int status = MODEL_OK;
+#if ROBOT_NV
+    if (model->state.known < KNOWN_RATES) {
+        robot_rates(values + ROBOT_X, values + ROBOT_Z);
+        status = all_finite(model, ROBOT_Z, ROBOT_OUTPUTS);
+        model->state.known = status ? KNOWN_NOTHING : KNOWN_RATES;
+    }
+#endif
+#if ROBOT_OUTPUTS < ROBOT_VARIABLES
+    if (!status && wanted == KNOWN_ALL && model->state.known < KNOWN_ALL) {
+        robot_outputs(values + ROBOT_X, values + ROBOT_Z, values + ROBOT_OUTPUTS);
+        status = all_finite(model, ROBOT_OUTPUTS, ROBOT_VARIABLES);
+        model->state.known = status ? model->state.known : KNOWN_ALL;
+    }
+#endif
+    (void)wanted;
+    (void)values;
+    return status;
+}
+
+int model_get(Model *model, const uint32_t references[], size_t count, double values[])
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        int status = MODEL_OK;
+        if (references[i] >= ROBOT_VARIABLES) {
+            return refused(model, references[i], "");
+        }
+        if (references[i] >= ROBOT_Z) {
+            status = evaluate(model, references[i] < ROBOT_OUTPUTS ? KNOWN_RATES : KNOWN_ALL);
+        }
+        if (status) {
+            return status;
+        }
+        values[i] = model->state.values[references[i]];
+    }
+    return MODEL_OK;
+}
+
+/* The modes in which a variable may be set. */
+static int settable(uint32_t reference)
+{
+    if (reference == 0 || reference >= ROBOT_Z) {
+        return 0;
+    }
+    if (reference < ROBOT_INPUTS) { /* step and parameters */
+        return MODE_INSTANTIATED + MODE_INITIALISATION + MODE_EVENT + MODE_STEP;
+    }
+    if (reference < ROBOT_Q) {
+        return MODE_ALL - MODE_TERMINATED;
+    }
+    return MODE_INSTANTIATED + MODE_INITIALISATION;
+}
+
+int model_set(Model *model, const uint32_t references[], size_t count, const double values[])
+{
+    size_t i;
+    model->state.known = KNOWN_NOTHING;
+    for (i = 0; i < count; i++) {
+        uint32_t reference = references[i];
+        if (reference >= ROBOT_VARIABLES || !(settable(reference) & model->state.mode)) {
+            return refused(model, reference, "it may not be set in this mode");
+        }
+        if (!isfinite(values[i]) || values[i] < robot_least[reference]) {
+            return refused(model, reference, "the value is not finite, or below its least value");
+        }
+        model->state.values[reference] = values[i];
+    }
+    return MODEL_OK;
+}
+
+static int counted(Model *model, size_t count)
+{
+    return count == ROBOT_NQ + ROBOT_NV ? MODEL_OK : failed(model, MODEL_ERROR, "wrong number of continuous states");
+}
+
+int model_get_states(Model *model, double states[], size_t count)
+{
+    if (counted(model, count)) {
+        return MODEL_ERROR;
+    }
+    if (count) {
+        memcpy(states, model->state.values + ROBOT_Q, count * sizeof *states);
+    }
+    return MODEL_OK;
+}
+
+int model_set_states(Model *model, const double states[], size_t count)
+{
+    if (counted(model, count)) {
+        return MODEL_ERROR;
+    }
+    if (count) {
+        memcpy(model->state.values + ROBOT_Q, states, count * sizeof *states);
+    }
+    model->state.known = KNOWN_NOTHING;
+    return MODEL_OK;
+}
+
+int model_get_rates(Model *model, double rates[], size_t count)
+{
+    int status = counted(model, count);
+    if (!status) {
+        status = evaluate(model, KNOWN_RATES);
+    }
+    if (!status && count) {
+        memcpy(rates, model->state.values + ROBOT_Z, count * sizeof *rates);
+    }
+    return status;
+}
+
+int model_nominals(Model *model, double nominals[], size_t count)
+{
+    size_t i;
+    if (counted(model, count)) {
+        return MODEL_ERROR;
+    }
+    for (i = 0; i < count; i++) {
+        nominals[i] = 1.0;
+    }
+    return MODEL_OK;
+}
+
+#if ROBOT_NV
+/* One step of the classical Runge-Kutta method, in local coordinates u about the positions at its start, so that
+ * quaternions keep length 1 (Munthe-Kaas 1999). The coordinate whose speed has diverged, or -1. */
+static int advance(Model *model, double h)
+{
+    static const double fraction[4] = {0.0, 0.5, 0.5, 1.0};
+    static const double weight[4] = {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0};
+    double *x = model->state.values + ROBOT_X, *q = model->state.values + ROBOT_Q, *v = q + ROBOT_NQ;
+    double *rates = model->state.values + ROBOT_Z, *v_rate = rates + ROBOT_NQ;
+    double start[ROBOT_NQ + ROBOT_NV], u[ROBOT_NV], u_rate[ROBOT_NV] = {0}, u_sum[ROBOT_NV] = {0};
+    double v_sum[ROBOT_NV] = {0};
+    int stage, i;
+    memcpy(start, q, sizeof start);
+    for (stage = 0; stage < 4; stage++) {
+        for (i = 0; i < ROBOT_NV; i++) {
+            u[i] = stage ? fraction[stage] * h * u_rate[i] : 0.0;
+            v[i] = stage ? start[ROBOT_NQ + i] + fraction[stage] * h * v_rate[i] : start[ROBOT_NQ + i];
+        }
+        robot_chart(start, u, q);
+        robot_chart_rate(u, v, u_rate);
+        robot_rates(x, rates);
+        for (i = 0; i < ROBOT_NV; i++) {
+            u_sum[i] += weight[stage] * u_rate[i];
+            v_sum[i] += weight[stage] * v_rate[i];
+        }
+    }
+    for (i = 0; i < ROBOT_NV; i++) {
+        u[i] = h * u_sum[i];
+        v[i] = start[ROBOT_NQ + i] + h * v_sum[i];
+    }
+    robot_chart(start, u, q);
+    for (i = 0; i < ROBOT_NV; i++) {
+        if (!(fabs(v[i]) < FASTEST)) {
+            memcpy(q, start, sizeof start);
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Equal steps, none longer than the parameter "step". */
+static int moved(Model *model, double length)
+{
+    double step = model->state.values[ROBOT_STEP], count = fmax(1.0, ceil(length / step - WHOLE)), k;
+    if (!(count <= MOST_STEPS)) {
+        return refused(model, ROBOT_STEP, "it is too small for the communication step");
+    }
+    for (k = 0.0; k < count; k += 1.0) {
+        int fast = advance(model, length / count);
+        model->state.known = KNOWN_NOTHING;
+        if (fast >= 0) {
+            return refused(model, (uint32_t)(ROBOT_Q + ROBOT_NQ + fast),
+                           "the motion diverges; take a smaller parameter step, or check inputs and parameters");
+        }
+    }
+    return MODEL_OK;
+}
+#else
+static int moved(Model *model, double length)
+{
+    (void)model;
+    (void)length;
+    return MODEL_OK;
+}
+#endif
+
+int model_step(Model *model, double point, double length)
+{
+    double now = model->state.values[0];
+    if (!isfinite(point) || fabs(point - now) > WHOLE * (1.0 + fabs(now))) {
+        return failed(model, MODEL_ERROR, "the communication point is not the end of the last step");
+    }
+    if (!(length > 0.0) || !isfinite(length)) {
+        return failed(model, MODEL_ERROR, "the communication step is not a positive number");
+    }
+    if (moved(model, length)) {
+        return MODEL_ERROR;
+    }
+    model->state.values[0] = point + length;
+    return MODEL_OK;
+}
+
+/* Fail where an unknown is no state, rate or output, or a known no parameter, input or state. */
+static int checked(Model *model, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
+                   size_t known_count)
+{
+    size_t i;
+    for (i = 0; i < unknown_count; i++) {
+        if (unknowns[i] < ROBOT_Q || unknowns[i] >= ROBOT_VARIABLES) {
+            return refused(model, unknowns[i], "it has no derivatives");
+        }
+    }
+    for (i = 0; i < known_count; i++) {
+        if (knowns[i] < ROBOT_X || knowns[i] >= ROBOT_Z) {
+            return refused(model, knowns[i], "there are no derivatives by it");
+        }
+    }
+    memset(model->work, 0, sizeof model->work);
+    return MODEL_OK;
+}
+
+int model_tangent(Model *model, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
+                  size_t known_count, const double seed[], double result[])
+{
+    double *d = model->work;
+    size_t i;
+    if (checked(model, unknowns, unknown_count, knowns, known_count)) {
+        return MODEL_ERROR;
+    }
+    for (i = 0; i < known_count; i++) {
+        d[knowns[i]] += seed[i];
+    }
+    robot_tangent(model->state.values + ROBOT_X, d + ROBOT_X, d + ROBOT_Z);
+    for (i = 0; i < unknown_count; i++) {
+        result[i] = d[unknowns[i]];
+    }
+    return MODEL_OK;
+}
+
+#ifdef robot_adjoint
+int model_adjoint(Model *model, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
+                  size_t known_count, const double seed[], double result[])
+{
+    double *bar = model->work, gradient[ROBOT_Z - ROBOT_X];
+    size_t i;
+    if (checked(model, unknowns, unknown_count, knowns, known_count)) {
+        return MODEL_ERROR;
+    }
+    for (i = 0; i < unknown_count; i++) {
+        bar[unknowns[i]] += seed[i];
+    }
+    robot_adjoint(model->state.values + ROBOT_X, bar + ROBOT_Z, gradient);
+    for (i = 0; i < known_count; i++) {
+        result[i] = bar[knowns[i]] + gradient[knowns[i] - ROBOT_X]; /* a state is also an unknown: itself */
+    }
+    return MODEL_OK;
+}
+#endif
+
+int model_restore(Model *model, const ModelState *state)
+{
+    int32_t mode = state->mode, other = model->cosimulation ? MODE_EVENT + MODE_CONTINUOUS : MODE_STEP;
+    if (mode <= 0 || mode > MODE_ALL || (mode & (mode - 1)) || (mode & other) || state->known < KNOWN_NOTHING ||
+        state->known > KNOWN_ALL) {
+        return failed(model, MODEL_ERROR, "this is no saved state of such an instance");
+    }
+    model->state = *state;
+    return MODEL_OK;
+}

@@ -1,0 +1,116 @@
+"""An FMU as a file: model description, sources, library and documentation in one archive."""
+
+import hashlib
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from torsor.checks import flag, instance_of
+from torsor.compiler.source.names import words
+from torsor.errors import ModelError, describe
+from torsor.export.fmi.building import build_library, compiler, library_path
+from torsor.export.fmi.description import build_description, model_description, page
+from torsor.export.fmi.model import Model
+from torsor.export.fmi.settings import Settings
+from torsor.export.fmi.sources import source_files, with_token
+from torsor.files import replacing
+from torsor.robot.about import about_robot
+from torsor.robot.robot import Robot
+
+VERSIONS = (2, 3)
+_SUFFIX = ".fmu"
+_LONGEST = 60  # characters of the name of the library
+_DATE = (1980, 1, 1, 0, 0, 0)  # of every member: equal content makes equal files
+
+
+def export_fmi(
+    robot: Robot,
+    path: str | Path,
+    names: Sequence[str] = (),
+    version: int = 3,
+    inverse: bool = False,
+    parameters: Sequence[str] | Mapping[str, Any] = (),
+    external: Sequence[str] = (),
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
+    step: float = 1e-3,
+    binary: bool = True,
+    overwrite: bool = True,
+) -> list[Path]:
+    """Write a robot as a functional mock-up unit (.fmu) and return its path, in a list; see ``Robot.export_fmi``.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     (path,) = export_fmi(torsor.library.two_link(), folder + "/arm.fmu", binary=False)
+        ...     zipfile.ZipFile(path).namelist()[:2]
+        ['modelDescription.xml', 'documentation/index.html']
+    """
+    where = instance_of(robot, Robot, "export_fmi", "robot", allowed="a torsor.Robot").name
+    file = _checked_path(path, flag(overwrite, where, "overwrite"))
+    if type(version) is not int or version not in VERSIONS:
+        allowed = " or ".join(map(str, VERSIONS))
+        raise ModelError(describe(f"version of FMI is {version!r}", where=where, allowed=allowed))
+    flag(inverse, where, "inverse")
+    settings = Settings.of(robot, names, parameters, external, inverse, q0, v0, step)
+    members = _members(Model(robot, settings), version, flag(binary, where, "binary"))
+    with replacing(file) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            member = zipfile.ZipInfo(name, _DATE)
+            member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(member, content)
+    return [file]
+
+
+def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
+    """Return the content of each file in the FMU, by its path."""
+    identifier = words(model.robot.name)[:_LONGEST]
+    own = {each.name: each.value for each in model.settings.free}
+    about = about_robot(model.robot, (), own)
+    where = model.robot.name
+    library, program = (library_path(identifier, fmi, where), compiler(where)) if binary else ("", [])
+    texts = source_files(model, identifier, "", fmi, about)
+    sources = [name for name in texts if name.endswith(".c")]
+    # The token is a hash of everything else: what differs has another.
+    blank = model_description(model, identifier, "", fmi, sources)
+    token = _token(blank, *texts.values())
+    texts = with_token(texts, model, identifier, token, fmi)
+    members = {"modelDescription.xml": model_description(model, identifier, token, fmi, sources)}
+    members["documentation/index.html"] = page(model, about)
+    members |= {f"sources/{name}": text for name, text in texts.items()}
+    if fmi == 3:
+        members["sources/buildDescription.xml"] = build_description(identifier, sources)
+    found = {name: text.encode() for name, text in members.items()}
+    if binary:
+        with tempfile.TemporaryDirectory() as folder:
+            found[library] = build_library(program, Path(folder), texts, where)
+    return found
+
+
+def _token(*texts: str) -> str:
+    """Return a hash in the form of a GUID."""
+    digits = hashlib.sha256("\0".join(texts).encode()).hexdigest()
+    return f"{{{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}}}"
+
+
+def _checked_path(path: str | Path, overwrite: bool) -> Path:
+    """Return the path of a file that can be written; raise ModelError otherwise."""
+    if not isinstance(path, (str, Path)):
+        raise ModelError(describe(f"path is {path!r}", where="export_fmi", allowed=f"the path of a {_SUFFIX} file"))
+    file = Path(path)
+    where = str(file).replace("\0", "\\0")
+    if file.suffix.lower() != _SUFFIX:
+        fix = f"{where}{_SUFFIX}" if not file.suffix else str(Path(where).with_suffix(_SUFFIX))
+        raise ModelError(describe(f"the suffix is {file.suffix!r}", where=where, allowed=_SUFFIX, fix=fix))
+    if "\0" in str(file):
+        raise ModelError(describe("a null character in its name", where=where))
+    if file.is_dir():
+        raise ModelError(describe("it is a folder", where=where, allowed="a file"))
+    if not file.parent.is_dir():
+        raise ModelError(describe("its folder does not exist", where=where, fix="make the folder first"))
+    if file.exists() and not overwrite:
+        raise ModelError(describe("it exists", where=where, fix="another name, or overwrite=True (--force)"))
+    return file

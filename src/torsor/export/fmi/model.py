@@ -1,0 +1,128 @@
+"""The model in an FMU: a robot as functions of one vector x, whose components are variables.
+
+    x = (parameters, inputs, states)        z = (rates of the states, outputs)
+
+Of the forward dynamics, inputs are forces and wrenches, and the states q and v; the rates of q are those of its
+components, also of quaternions. The inverse dynamics has no states: q, v and a are inputs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import casadi as ca
+import numpy as np
+
+from torsor.dynamics import ALGORITHMS
+from torsor.dynamics.requests.forms import pulled, pushed
+from torsor.export.fmi.interface import STEP, variables_of
+from torsor.export.fmi.settings import Settings
+from torsor.export.fmi.variables import Variable
+from torsor.robot.robot import Robot
+from torsor.simulation.dynamics import position_rate
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A robot with settings as variables, and as functions over them."""
+
+    robot: Robot
+    settings: Settings
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables, by value reference."""
+        return variables_of(self.robot, self.settings)
+
+    def first(self, *kinds: str) -> int:
+        """Return the value reference of the first variable of these kinds, the step left out; behind all if none is."""
+        at = (k for k, each in enumerate(self.variables) if each.kind in kinds and each.name != STEP)
+        return next(at, len(self.variables))
+
+    @property
+    def x(self) -> int:
+        """The value reference where x begins."""
+        return self.first("parameter", "input")
+
+    @property
+    def z(self) -> int:
+        """The value reference where z begins."""
+        return self.first("rate", "output")
+
+    @cached_property
+    def functions(self) -> dict[str, ca.Function]:
+        """The functions in C: rates(x), outputs(x, rates), tangent(x, d_x), adjoint(x, bar_z) and the charts of q."""
+        x = ca.SX.sym("x", self.z - self.x)
+        rates, found = self._rates(x), dict[str, ca.Function]()
+        known = ca.SX.sym("rates", rates.size1())
+        outputs = self._outputs(x, known)
+        if not self.settings.inverse:
+            found |= {name: self.robot.function(name) for name in ("chart", "chart_rate")}
+            found["rates"] = _function("rates", {"x": x}, {"rates": rates})
+        if outputs.size1():
+            found["outputs"] = _function("outputs", {"x": x, "rates": known}, {"outputs": outputs})
+        z = ca.vertcat(rates, ca.substitute(outputs, known, rates))
+        tangents, changes = pushed({"x": x}, {"z": z}, {})
+        found["tangent"] = _function("tangent", {"x": x} | tangents, changes)
+        weights, gradients = pulled({"x": x}, {"z": z}, {})
+        found["adjoint"] = _function("adjoint", {"x": x} | weights, gradients)
+        return found
+
+    @cached_property
+    def pattern(self) -> list[list[int]]:
+        """For each component of z, the value references of the variables of x that it depends on."""
+        x = ca.SX.sym("x", self.z - self.x)
+        rates = self._rates(x)
+        z = ca.Function("z", [x], [ca.vertcat(rates, self._outputs(x, rates))])
+        found: list[list[int]] = [[] for _ in range(z.size1_out(0))]
+        for row, column in zip(*z.jac_sparsity(0, 0).get_triplet(), strict=True):
+            found[row].append(self.x + column)
+        return [sorted(each) for each in found]
+
+    def _given(self, x: ca.SX) -> dict[str, ca.SX]:
+        """Return the arguments of algorithms that are parts of x, by name."""
+        robot, settings = self.robot, self.settings
+        sizes = {"p": len(settings.free)}
+        if settings.inverse:
+            sizes |= {"q": robot.nq, "v": robot.nv, "a": robot.nv, "external": 6 * len(settings.external)}
+        else:
+            sizes |= {"tau": robot.nv, "external": 6 * len(settings.external), "q": robot.nq, "v": robot.nv}
+        ends = np.cumsum([0, *sizes.values()]).tolist()
+        found = {name: x[start:end] for name, (start, end) in zip(sizes, pairwise(ends), strict=True)}
+        loads = ca.SX.zeros(len(robot.links), 6)
+        for k, link in enumerate(settings.external):
+            loads[link, :] = found["external"][6 * k : 6 * k + 6].T
+        return found | {"external": loads}
+
+    def _call(self, given: Mapping[str, ca.SX], name: str, place: str | None = None) -> ca.SX:
+        """Return the result of an algorithm."""
+        robot = self.robot.parametric(self.settings.paths) if self.settings.free else self.robot
+        loaded = bool(self.settings.external) and ALGORITHMS[name].external
+        function = robot.function(name, place, external=loaded)
+        return function(*(given[each] for each in function.name_in()))
+
+    def _rates(self, x: ca.SX) -> ca.SX:
+        """Return the rates of q and v."""
+        if self.settings.inverse:
+            return ca.SX(0, 1)
+        given = self._given(x)
+        q_rate, a = position_rate(self.robot, given["q"], given["v"]), self._call(given, "forward_dynamics")
+        return ca.densify(ca.vertcat(q_rate, a))
+
+    def _outputs(self, x: ca.SX, rates: ca.SX) -> ca.SX:
+        """Return the outputs that are no states and no rates."""
+        given, parts = self._given(x), [ca.SX(0, 1)]
+        if self.settings.inverse:
+            parts.append(self._call(given, "inverse_dynamics"))
+        else:
+            given["a"] = rates[self.robot.nq :]
+        for each in self.settings.outputs:
+            place = each.place if each.quantity.at == "place" else None
+            parts.append(each.row(self.robot, self._call(given, each.name, place)))
+        return ca.densify(ca.vertcat(*parts))
+
+
+def _function(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX]) -> ca.Function:
+    results = ca.cse([ca.densify(each) for each in outputs.values()])
+    return ca.Function(name, list(inputs.values()), results, list(inputs), list(outputs))

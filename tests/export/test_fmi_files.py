@@ -1,0 +1,156 @@
+"""FMUs as files: valid by the schemas of the standard, whole, reproducible; and what is refused."""
+
+import json
+import xml.etree.ElementTree as ET
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.cli.main import main
+from torsor.errors import ModelError
+from torsor.mechanism import Joint, Link
+
+ARM = torsor.library.two_link()
+ODD = torsor.build(
+    '../"odd" <robot>\t& more',
+    [Link("base"), Link("pa lm", 1.0, inertia=0.1 * np.eye(3)), Link("finger<1>", 1.0, inertia=0.1 * np.eye(3))],
+    [Joint('it\'s "a\\b" & c', "revolute", "base", "pa lm"), Joint("Größe/λ", "prismatic", "pa lm", "finger<1>")],
+)
+
+
+def member(path: Path, name: str) -> str:
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name).decode()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("robot", [ARM, ODD], ids=["arm", "odd"])
+def test_fmpy_finds_no_problem(robot: torsor.Robot, inverse: bool, version: int, tmp_path: Path) -> None:
+    validation = pytest.importorskip("fmpy.validation", reason="FMPy is not installed: pip install fmpy")
+    names = ["joint_wrenches", f"pose:{robot.link_names[0]}", "center_of_mass", "potential_energy"]
+    more: dict[str, Any] = {"parameters": ["gravity", "links.0.mass", "joints.1.viscous"], "external": robot.link_names}
+    (path,) = robot.export_fmi(tmp_path / "a b.fmu", names, version, inverse, binary=False, **more)
+    assert validation.validate_fmu(str(path)) == []
+
+
+def test_units_of_parameters_follow_the_joint(tmp_path: Path) -> None:
+    paths = ["joints.joint3.viscous", "joints.joint2.viscous", "joints.joint3.rotor_inertia", "links.0.inertia.xx"]
+    (path,) = torsor.library.stanford().export_fmi(tmp_path / "a.fmu", parameters=paths, binary=False)
+    root = ET.fromstring(member(path, "modelDescription.xml"))
+    units = {each.get("name"): each.get("unit") for each in root.iter("Float64")}
+    assert [units[name] for name in paths[:3]] == ["N.s/m", "N.m.s/rad", "kg"]
+    assert units["links.'0'.inertia.xx"] == "kg.m2" and units["q.joint3"] == "m" and units["tau.joint3"] == "N"
+
+
+def test_equal_robots_make_equal_files_and_others_another_token(tmp_path: Path) -> None:
+    one, two = (ARM.export_fmi(tmp_path / f"{k}.fmu", binary=False)[0] for k in range(2))
+    assert one.read_bytes() == two.read_bytes()
+    (other,) = ARM.with_gravity((0, 1, 0)).export_fmi(tmp_path / "other.fmu", binary=False)
+    tokens = [ET.fromstring(member(each, "modelDescription.xml")).get("instantiationToken") for each in (one, other)]
+    assert None not in tokens and tokens[0] != tokens[1]
+    assert tokens[0] in member(one, "sources/robot.h")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_all_sources_are_listed(version: int, tmp_path: Path) -> None:
+    (path,) = ARM.export_fmi(tmp_path / "a.fmu", version=version, binary=False)
+    listing = "modelDescription.xml" if version == 2 else "sources/buildDescription.xml"
+    root = ET.fromstring(member(path, listing))
+    listed = {each.get("name") for each in root.iter("File" if version == 2 else "SourceFile")}
+    with zipfile.ZipFile(path) as archive:
+        assert listed == {Path(name).name for name in archive.namelist() if name.endswith(".c")}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"path": "no/arm.fmu"}, "its folder does not exist"),
+        ({"path": "arm.zip"}, "the suffix is '.zip'; allowed: .fmu; fix: arm.fmu"),
+        ({"path": "a\0b.fmu"}, "a null character"),
+        ({"path": 3}, "path is 3"),
+        ({"version": 1}, "version of FMI is 1; allowed: 2 or 3"),
+        ({"version": True}, "version of FMI is True"),
+        ({"version": "3.0"}, "version of FMI is '3.0'"),
+        ({"inverse": "yes"}, "inverse is 'yes'"),
+        ({"names": ["jacobian:link2"]}, "output 'jacobian:link2'; allowed: joint_wrenches:LINK"),
+        ({"names": ["pose"]}, "write 'pose:LINK'"),
+        ({"names": ["pose:nose"]}, "nose"),
+        ({"names": ["joint_wrenches:base"]}, "no moving link 'base'"),
+        ({"names": ["kinetic_energy:link1"]}, "write 'kinetic_energy'"),
+        ({"names": ["pose:link1", "pose:link1"]}, "named twice"),
+        ({"names": [3]}, "output 3"),
+        ({"parameters": ["links.link9.mass"]}, "no such link"),
+        ({"parameters": {"tau.joint1": "gravity.x"}}, "two variables are named 'tau.joint1'"),
+        ({"external": ["base"]}, "no moving link 'base'"),
+        ({"external": ["link1", "link1"]}, "twice"),
+        ({"q0": [0.0]}, "q0 has shape"),
+        ({"q0": [[0.0, 0.0]]}, "allowed: one state"),
+        ({"v0": [0.0, np.inf]}, "v0"),
+        ({"step": 0.0}, "step is 0.0"),
+        ({"step": 1e-12}, "1e-09 or more"),
+    ],
+)
+def test_wrong_arguments_are_named(options: dict[str, Any], words: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError) as error:
+        ARM.export_fmi(**({"path": "arm.fmu", "binary": False} | options))
+    assert words in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_robots_without_such_a_model_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="closed loops as an FMU"):
+        torsor.library.four_bar().export_fmi(tmp_path / "a.fmu")
+    rigid = ARM.fix("joint1").fix("joint2")
+    with pytest.raises(ModelError, match="no coordinate"):
+        rigid.export_fmi(tmp_path / "a.fmu")
+
+
+def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.fmu"
+    path.write_text("mine")
+    with pytest.raises(ModelError, match="it exists"):
+        ARM.export_fmi(path, binary=False, overwrite=False)
+    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ModelError, match=r"CC names 'no-such-compiler', which is not found; .*--no-binary"):
+        ARM.export_fmi(path)
+    monkeypatch.delenv("CC")
+    with pytest.raises(ModelError, match=r"no C compiler is found; .*--no-binary"):
+        ARM.export_fmi(path)
+    assert path.read_text() == "mine"
+    ARM.export_fmi(path, binary=False)
+    assert zipfile.is_zipfile(path) and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "broken"
+    fake.write_text("#!/bin/sh\necho 'no space left' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("CC", str(fake))
+    with pytest.raises(ModelError, match="broken fails: no space left"):
+        ARM.export_fmi(tmp_path / "a.fmu")
+
+
+def test_the_command_writes_an_fmu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "arm.fmu"
+    command = ["export", "two_link", str(path), "--to", "fmi", "--no-binary", "--q0", "0.5", "-1"]
+    more = ["--fmi-version", "2", "--names", "pose:link2", "--parameters", "links.link2.mass", "--step", "0.002"]
+    assert main([*command, *more, "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["files"] == [str(path)]
+    starts = {
+        each.get("name"): each.find("Real").get("start")  # type: ignore[union-attr]
+        for each in ET.fromstring(member(path, "modelDescription.xml")).iter("ScalarVariable")
+    }
+    assert (starts["q.joint1"], starts["q.joint2"], starts["step"]) == ("0.5", "-1.0", "0.002")
+    assert "pose.link2.x" in starts and "links.link2.mass" in starts
+    assert main(command) == 1
+    assert "--force" in capsys.readouterr().err
+    assert main([*command, "--force", "--inverse"]) == 0
+    assert main(["export", "two_link", str(tmp_path / "c"), "--no-binary"]) == 1
+    assert "--no-binary with --to c" in capsys.readouterr().err
