@@ -12,7 +12,7 @@ from torsor.errors import ModelError, describe
 from torsor.formats.sdf_frames import THE_WORLD, WORLD, relative_pose
 from torsor.formats.sdf_joints import Joints, read_joints
 from torsor.formats.sdf_links import read_link
-from torsor.formats.sdf_models import Model, read_model
+from torsor.formats.sdf_models import Model, Part, read_model
 from torsor.formats.sdf_unread import Unread
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, build
@@ -62,7 +62,8 @@ def _is_masked(model: Model) -> bool:
     return any(part.element.find(tag) is not None for part in model.links)
 
 
-def _placed(part) -> tuple[str, Array]:  # type: ignore[no-untyped-def]
+def _placed(part: Part) -> tuple[str, Array]:
+    """Return the link that a <frame> is attached to, and its pose there."""
     carrier = part.frame.carrier()
     return carrier.name, relative_pose(carrier, part.frame)
 

@@ -154,7 +154,8 @@ def relative_pose(a: SdfFrame, b: SdfFrame) -> Array:
     if b.kind != WORLD and b.base is a:
         return b.pose
     if a.kind != WORLD and a.base is b:
-        return inverse_pose(a.pose)
+        back: Array = inverse_pose(a.pose)
+        return back
     if a.kind != WORLD and b.kind != WORLD and a.base is b.base:
         return _product(inverse_pose(a.pose), b.pose)
     return _product(inverse_pose(a.in_world()), b.in_world())

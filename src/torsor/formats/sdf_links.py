@@ -60,6 +60,12 @@ class _LinkReader:
         base = self.part.scope.find(name, where_of(pose, self.source, self.owner))
         return relative_pose(self.part.frame, base) @ T
 
+    def _frame_of(self, element: Any) -> str:
+        """Return the <frame> of this link that a shape is placed in, or an empty string."""
+        pose = element.find("pose")
+        at = None if pose is None else self.part.scope.names.get((pose.get("relative_to") or "").strip())
+        return at.name if at is not None and at.kind == "frame" and at.carrier() is self.part.frame else ""
+
     def inertia(self) -> tuple[float, Array, Array]:
         """Return mass, centre of mass and inertia about it, in the axes of the link; defaults are those of SDF."""
         inertial = self.part.element.find("inertial")
@@ -100,7 +106,7 @@ class _LinkReader:
                 found = self._geometry(element, SHAPE_SIZES)
                 if found is not None:
                     mask = self._mask(element) if masked else 1
-                    yield Shape(**found, contype=mask, conaffinity=mask)
+                    yield Shape(**found, link=self._frame_of(element), contype=mask, conaffinity=mask)
             except ModelError as error:
                 refuse_or_warn(str(error) if self.strict else f"{error}; this shape is left out", self.strict)
 

@@ -40,13 +40,15 @@ class Model:
     links: list[Part] = field(default_factory=list)
     joints: list[Part] = field(default_factory=list)
     frames: list[Part] = field(default_factory=list)
-    roots: list[Any] = field(default_factory=list)  # elements whose children may be left out: models, the world, the file
+    roots: list[Any] = field(
+        default_factory=list
+    )  # elements whose children may be left out: models, the world, the file
 
 
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
-    """Return the parts of one model of a file: the ``wanted`` one, or the first (with a warning if there are several)."""
+    """Return the parts of one model of a file: the ``wanted`` one, or the first, with a warning of the others."""
     version = _version(root, path.name)
-    candidates = [(None, each) for each in root if each.tag in ("model", "include")]
+    candidates: list[tuple[Any, Any]] = [(None, each) for each in root if each.tag in ("model", "include")]
     candidates += [(world, each) for world in root.iter(WORLD) for each in world if each.tag in ("model", "include")]
     names = [each.get("name") or text_of(each, "name") or text_of(each, "uri") for _, each in candidates]
     if not candidates:
@@ -84,7 +86,8 @@ class _Collector:
 
     def read(self, world: Any, element: Any, root: Element) -> Model:
         outside = Scope(THE_WORLD, self.version, self.path.name)
-        finder, gravity = Finder(self.path), _EARTH
+        finder = Finder(self.path)
+        gravity: Array | tuple[float, ...] = _EARTH
         if world is not None:
             found = world.find("gravity")
             gravity = _GRAVITY if found is None else numbers_of(found, 3, self.path.name, "world")
@@ -108,7 +111,9 @@ class _Collector:
         if element.tag == "include":
             given, version, finder = self._included(element, around, finder)
             merged = element.get("merge", "false").strip().lower() in ("true", "1")
-            self.model.static = self.model.static or (depth == 0 and flag_of(given, "static", finder.path.name, "model"))
+            self.model.static = self.model.static or (
+                depth == 0 and flag_of(given, "static", finder.path.name, "model")
+            )
         name = text_of(element, "name") if element.tag == "include" else ""
         name = name or self._name(given, finder.path.name)
         where = where_of(element, finder.path.name, f"model {name!r}")
@@ -186,7 +191,9 @@ class _Collector:
             raise ModelError(describe(f"<include> of {uri[:200]!r}, which is not found", where=where, fix=SEARCH_FIX))
         file = _model_file(found, where) if found.is_dir() else found
         if not is_inside(file, finder.folders):
-            raise ModelError(describe(f"<include> of {uri[:200]!r}, outside of its folders", where=where, fix=SEARCH_FIX))
+            raise ModelError(
+                describe(f"<include> of {uri[:200]!r}, outside of its folders", where=where, fix=SEARCH_FIX)
+            )
         file = file.resolve()
         root = self.parsed.get(file)
         if root is None:

@@ -15,17 +15,16 @@ _READ = {
     "include": "uri name pose placement_frame static",
     "link": "pose inertial visual collision self_collide must_be_base_link enable_wind gravity kinematic",
     "inertial": "pose mass inertia density auto_inertia_params",
-    "visual": """pose geometry material cast_shadows laser_retro transparency visibility_flags meta""",
+    "visual": "pose geometry material cast_shadows laser_retro transparency visibility_flags meta",
     "collision": "pose geometry surface laser_retro max_contacts density auto_inertia_params",
-    "joint": "parent child pose axis axis2 gearbox_ratio gearbox_reference_body thread_pitch screw_thread_pitch physics",
+    "joint": """parent child pose axis axis2 gearbox_ratio gearbox_reference_body thread_pitch screw_thread_pitch
+        physics""",
     "axis": "xyz limit dynamics mimic use_parent_model_frame",
     "axis2": "xyz limit dynamics mimic use_parent_model_frame",
 }
 # What is left out and moves nothing by itself: named, but never refused.
-_HARMLESS = frozenset(
-    """sensor plugin light gripper audio audio_sink audio_source projector battery particle_emitter scene physics gui
-    atmosphere magnetic_field spherical_coordinates state population road actor""".split()
-)
+_HARMLESS = """sensor plugin light gripper audio audio_sink audio_source projector battery particle_emitter scene physics
+    gui atmosphere magnetic_field spherical_coordinates state population road actor"""
 
 
 class Unread:
@@ -55,7 +54,7 @@ class Unread:
             known = _READ[element.tag].split()
             for child in element:
                 if child.tag not in known:
-                    self.note(f"<{child.tag}>", child, child.tag in _HARMLESS)
+                    self.note(f"<{child.tag}>", child, child.tag in _HARMLESS.split())
                 elif child.tag in _READ and child.tag not in ("model", "world"):  # these are listed by themselves
                     waiting.append(child)
             for what in _switches(element):

@@ -85,7 +85,9 @@ def pose_of(element: Any, source: str, owner: str) -> Array:
     if kind not in ("euler_rpy", "quat_xyzw"):
         raise ModelError(describe(f"rotation_format is {kind!r}", where=where, allowed="euler_rpy, quat_xyzw"))
     if degrees not in FLAGS or (FLAGS[degrees] and kind == "quat_xyzw"):
-        raise ModelError(describe(f"degrees is {degrees!r}", where=where, allowed="true or false; false with quat_xyzw"))
+        raise ModelError(
+            describe(f"degrees is {degrees!r}", where=where, allowed="true or false; false with quat_xyzw")
+        )
     values = numbers_of(element, 6 if kind == "euler_rpy" else 7, source, owner)
     if not values.any():
         return IDENTITY

@@ -1,4 +1,4 @@
-"""Where ``package://`` and ``model://`` lead: folders that the caller gives, those of the environment, and the file's own."""
+"""Where ``package://`` and ``model://`` lead: folders that are given, those of the environment, and the file's own."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -36,11 +36,8 @@ def searching(folders: Sequence[str | Path]) -> Iterator[None]:
 
 def environment_folders() -> list[Path]:
     """Return the folders of packages and models that the environment lists, in the order of ``SEARCHED``."""
-    found = []
-    for name in SEARCHED:
-        for each in filter(None, os.environ.get(name, "").split(os.pathsep)):
-            found.append(Path(each, "share") if name == "AMENT_PREFIX_PATH" else Path(each))
-    return found
+    listed = ((name, each) for name in SEARCHED for each in os.environ.get(name, "").split(os.pathsep) if each)
+    return [Path(each, "share") if name == "AMENT_PREFIX_PATH" else Path(each) for name, each in listed]
 
 
 class Finder:
