@@ -261,7 +261,6 @@ REFUSED = {
         "sum", {"joint1": 1.0, "joint2": 1.0, "joint3": 1.0}
     ),
     r"joint 'pin' is elastic": one(motor=Motor("ground", 1.0, stiffness=1.0)),
-    r"a moving link is named 'world'": one(link=replace(ARM, name="world")),
     r"MuJoCo refuses it: link 'odd': no body has the principal moments": one(link=ODD),
 }
 

@@ -126,9 +126,6 @@ class _Writer:
             rigid = f"robot.without_motor({joint.name!r}).with_motor({joint.name!r}, ...)"
             fix = f"save as .toml or .urdf, or make the joint rigid: {rigid}"
             raise ModelError(describe(found, where=self.source, fix=fix))
-        if _WORLD in m.link_names:
-            found, fix = f"a moving link is named {_WORLD!r}, MuJoCo's name of the base", "give it another name"
-            raise ModelError(describe(found, where=self.source, fix=fix))
         for link in m.links:
             if link.defect and np.abs(link.inertia).max() > _LEAST:
                 raise ModelError(f"{self.source}: MuJoCo refuses it: {link.defect}")
@@ -162,7 +159,9 @@ class _Writer:
         for joint in reversed(chain.joints):  # the pose of each joint's own link in the frame of the body
             places.append(inverse_pose(pose))
             pose = joint.placement @ pose
-        body = self.bodies[link.name] = add_element(chain.parent, "body", name=link.name, **_place(pose))
+        name = unused_name(_WORLD, self.mechanism.places) if link.name == _WORLD else link.name
+        self.omissions.note(f"a moving link {_WORLD!r}, written as {name!r}", link.name, name != link.name)
+        body = self.bodies[link.name] = add_element(chain.parent, "body", name=name, **_place(pose))
         self._inertial(body, link)
         for joint, place in zip(chain.joints, reversed(places), strict=True):
             self._joint(body, joint, place)
@@ -230,7 +229,7 @@ class _Writer:
             if a not in self.bodies or b not in self.bodies:
                 self.omissions.note("allowed collisions of welded links without shapes", f"{a} and {b}")
             else:
-                names = (_WORLD if self.bodies[each] is self.world else each for each in (a, b))
+                names = (self.bodies[each].get("name", _WORLD) for each in (a, b))
                 add_element(contact, "exclude", **dict(zip(("body1", "body2"), names, strict=True)))
         if not len(contact):
             self.root.remove(contact)

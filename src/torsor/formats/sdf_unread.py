@@ -23,8 +23,8 @@ _READ = {
     "axis2": "xyz limit dynamics mimic use_parent_model_frame",
 }
 # What is left out and moves nothing by itself: named, but never refused.
-_HARMLESS = """sensor plugin light gripper audio audio_sink audio_source projector battery particle_emitter scene physics
-    gui atmosphere magnetic_field spherical_coordinates state population road actor"""
+_HARMLESS = """sensor plugin light gripper audio audio_sink audio_source projector battery particle_emitter scene
+    physics gui atmosphere magnetic_field spherical_coordinates state population road actor"""
 
 
 class Unread:

@@ -21,7 +21,7 @@ from torsor.formats.sdf_writing_loops import write_loops
 from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
 from torsor.formats.xml import add_element, numbers, xml_bytes
 from torsor.mechanism import Coupling, Joint, Link, Mechanism, Shape, Visual
-from torsor.mechanism.names import claim_name
+from torsor.mechanism.names import claim_name, unused_name
 from torsor.spatial import inverse_pose
 
 _TYPES = {
@@ -86,12 +86,14 @@ class _Writer:
         moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
         self.taken = {*m.places, *(link.name for link, _ in moving), WORLD}
         self.joint_names: dict[str, str] = {}
+        self.moved_world = unused_name(WORLD, self.taken)  # the name of a moving link whose name is that of the base
+        named = f"a moving link {WORLD!r}, written as {self.moved_world!r}"
+        self.omissions.note(named, WORLD, WORLD in m.link_names)
         self.base = self._base() if free is None else ""
         for link, joint in moving:
             on_base = joint.parent == m.base.name
-            self._link(
-                link, None if on_base and self.base in ("", WORLD) else self._name(joint.parent), joint.placement
-            )
+            parent = None if on_base and self.base in ("", WORLD) else self._name(joint.parent)
+            self._link(self._name(link.name), link, parent, joint.placement)
             if joint.name != free:
                 self._joint(joint)
         for frame in m.frames:
@@ -107,9 +109,6 @@ class _Writer:
         for joint in self.mechanism.elastic:
             found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which SDF cannot express"
             raise ModelError(describe(found, where=self.source, fix="save as .toml or .urdf"))
-        if WORLD in self.mechanism.link_names:
-            found, fix = f"a moving link is named {WORLD!r}, SDF's name of the base", "give it another name"
-            raise ModelError(describe(found, where=self.source, fix=fix))
 
     def _notes(self) -> None:
         """Note what the mechanism has and SDF does not."""
@@ -147,7 +146,9 @@ class _Writer:
 
     def _name(self, link: str) -> str:
         """Return the name that a link has in the file."""
-        return self.base if link == self.mechanism.base.name else link
+        if link == self.mechanism.base.name:
+            return self.base
+        return self.moved_world if link == WORLD else link
 
     def _base(self) -> str:
         """Add the base, welded to the world, and return its name; the world itself, if it is that and nothing more."""
@@ -155,18 +156,18 @@ class _Writer:
         if m.base.name == WORLD and not self._has_body(m.base) and all(frame.link != WORLD for frame in m.frames):
             return WORLD
         name = claim_name(f"{WORLD}/body", self.taken) if m.base.name == WORLD else m.base.name
-        self.base = name
-        self._link(replace(m.base, name=name), None, np.eye(4))
+        self._link(name, m.base, None, np.eye(4))
         weld = add_element(self.model, "joint", name=claim_name(f"{name}/fixed", self.taken), type="fixed")
         add_element(weld, "parent").text = WORLD
         add_element(weld, "child").text = name
         return name
 
-    def _link(self, link: Link, relative_to: str | None, pose: Array) -> None:
-        element = add_element(self.model, "link", name=link.name)
+    def _link(self, name: str, link: Link, relative_to: str | None, pose: Array) -> None:
+        element = add_element(self.model, "link", name=name)
         _pose(element, pose, relative_to)
-        light = "links without mass, which Gazebo does not accept"
-        self.omissions.note(light, link.name, not link.mass or not np.linalg.eigvalsh(link.inertia)[0] > 0)
+        light = "links without mass or inertia, which Gazebo does not accept"
+        self.omissions.note(light, name, not link.mass or not np.linalg.eigvalsh(link.inertia)[0] > 0)
+        self.omissions.note("inertias that no body has, which Gazebo does not accept", name, link.defect)
         inertial = add_element(element, "inertial")
         if np.any(link.com):
             add_element(inertial, "pose").text = f"{numbers(link.com)} 0 0 0"
@@ -223,7 +224,7 @@ class _Writer:
         kind = "revolute" if joint.type == "continuous" and has_position_limits(joint) else _TYPES[joint.type]
         element = add_element(self.model, "joint", name=name, type=kind)
         add_element(element, "parent").text = self._name(joint.parent)
-        add_element(element, "child").text = joint.child
+        add_element(element, "child").text = self._name(joint.child)
         if np.any(joint.point):
             add_element(element, "pose").text = f"{numbers(joint.point)} 0 0 0"
         if kind == "screw":
