@@ -60,7 +60,8 @@ def read(
         ...     read(folder + "/block.urdf").base.name
         'ground'
     """
-    file, model, arguments, folders = Path(path), "", dict(xacro or {}), list(search)
+    file, model, arguments = Path(path), "", dict(xacro or {})
+    folders = [search] if isinstance(search, (str, Path)) else list(search)
     if is_description(path):
         file, own, more = described_robot(str(path))
         arguments, folders = own | arguments, [*folders, *more]

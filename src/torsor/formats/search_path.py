@@ -23,11 +23,10 @@ def searching(folders: Sequence[str | Path]) -> Iterator[None]:
         ...     Finder(Path("arm.urdf")).find("package://formats/xml.py").name
         'xml.py'
     """
-    given = (folders,) if isinstance(folders, (str, Path)) else tuple(folders)
-    for folder in given:
+    for folder in folders:
         if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
             raise ModelError(describe(f"search has {str(folder)!r}", allowed="folders that exist"))
-    before = _GIVEN.set(tuple(Path(folder).absolute() for folder in given))
+    before = _GIVEN.set(tuple(Path(folder).absolute() for folder in folders))
     try:
         yield
     finally:
