@@ -29,13 +29,13 @@ def read_sdf(
 ) -> Mechanism:
     """Return the mechanism of a model in an SDF file; ``root`` is its root element if it is parsed already.
 
-    ``model`` names one of several models; by default the first is read. Parts of nested models are named
-    ``model::part``. A joint with two axes (universal, revolute2) becomes two joints ``name/axis`` and ``name/axis2``, a
-    link with a second parent joint closes a loop, a gearbox is a coupling, <frame>s are frames. The base is ``world``
-    where joints hold the model to the world, or where its root link is not at the origin of the world; otherwise it is
-    the root link, also where that is welded to the world. With ``base="floating"`` the root link is free, as it is in
-    Gazebo without a joint to the world. Gravity is that of the world around the model, and (0, 0, -9.81) without one. A
-    ``ModelWarning`` names what is not read.
+    ``model`` names one of several models; by default the first that is not static is read. Parts of nested models are
+    named ``model::part``. A joint with two axes (universal, revolute2) becomes two joints ``name/axis`` and
+    ``name/axis2``, a link with a second parent joint closes a loop, a gearbox is a coupling, <frame>s are frames. The
+    base is ``world`` where joints hold the model to the world, or where its root link is not at the origin of the
+    world; otherwise it is the root link, also where that is welded to the world. With ``base="floating"`` the root link
+    is free, as it is in Gazebo without a joint to the world. Gravity is that of the world around the model, and
+    (0, 0, -9.81) without one. A ``ModelWarning`` names what is not read.
     """
     root = parse_xml(path, strict) if root is None else root
     found, unread = read_model(path, root, model), Unread(path.name, strict)

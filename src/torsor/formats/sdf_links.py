@@ -70,14 +70,14 @@ class _LinkReader:
         """Return mass, centre of mass and inertia about it, in the axes of the link; defaults are those of SDF."""
         inertial = self.part.element.find("inertial")
         if inertial is None:
-            self.unread.note("links without <inertial>, which have 1 kg and 1 kg m^2 in SDF", self.part.element)
+            self.unread.note("links without <inertial>, 1 kg and 1 kg m^2", self.part.element, "assumed")
             return 1.0, np.zeros(3), np.eye(3)
         if inertial.get("auto", "false").strip().lower() in ("true", "1"):
             found, fix = "an inertia that is computed from shapes", "expand it: gz sdf --print --expand-auto-inertials"
             raise ModelError(describe(found, where=where_of(inertial, self.source, self.owner), fix=fix))
         matrix = inertial.find("inertia")
         if matrix is None or inertial.find("mass") is None:
-            self.unread.note("<inertial> without <mass> or <inertia>, which are 1 in SDF", inertial)
+            self.unread.note("<inertial> without <mass> or <inertia>, 1 kg or 1 kg m^2", inertial, "assumed")
         keys, defaults = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"), (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
         xx, yy, zz, xy, xz, yz = (
             number_of(matrix, key, default, self.source, self.owner)

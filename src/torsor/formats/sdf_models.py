@@ -46,21 +46,29 @@ class Model:
 
 
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
-    """Return the parts of one model of a file: the ``wanted`` one, or the first, with a warning of the others."""
+    """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning of the others."""
     version = _version(root, path.name)
     candidates: list[tuple[Any, Any]] = [(None, each) for each in root if each.tag in ("model", "include")]
-    candidates += [(world, each) for world in root.iter(WORLD) for each in world if each.tag in ("model", "include")]
-    names = [each.get("name") or text_of(each, "name") or text_of(each, "uri") for _, each in candidates]
+    candidates += [(world, each) for world in root.findall(WORLD) for each in world if each.tag in ("model", "include")]
+    names = [_called(each) for _, each in candidates]
     if not candidates:
         raise ModelError(describe("no model", where=path.name, allowed="<model> in <sdf> or in <world>"))
     if wanted and wanted not in names:
         raise ModelError(describe(f"no model {wanted!r}", where=path.name, allowed=listing(names, like=wanted)))
+    # A world has ground and walls, which are static, besides robots.
+    resting = [text_of(each, "static").lower() in ("true", "1") for _, each in candidates]
+    chosen = names.index(wanted) if wanted else resting.index(False) if False in resting else 0
     if len(candidates) > 1 and not wanted:
-        found = f"{len(names)} models; {names[0]!r} is read, not {listing(map(repr, names[1:]), most=6)}"
-        warn(describe(found, where=path.name, fix=f"name one: {path.name}#{names[0]}"))
-    world, element = candidates[names.index(wanted) if wanted else 0]
-    collected = _Collector(path, version)
-    return collected.read(world, element, root)
+        others = [repr(name) for k, name in enumerate(names) if k != chosen]
+        found = f"{len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
+        warn(describe(found, where=path.name, fix=f"name one: {path.name}#{names[chosen]}"))
+    return _Collector(path, version).read(*candidates[chosen], root)
+
+
+def _called(element: Any) -> str:
+    """Return the name of a <model> or <include>: of the latter without a name, the last part of its address."""
+    named = element.get("name") if element.tag == "model" else text_of(element, "name")
+    return (named or text_of(element, "uri").rstrip("/").rpartition("/")[2]).strip()
 
 
 def _version(root: Element, source: str) -> tuple[int, int]:

@@ -30,21 +30,23 @@ _HARMLESS = """sensor plugin light gripper audio audio_sink audio_source project
 class Unread:
     """What is left out, with the lines where it occurs; one warning names all of it.
 
+    Its kinds are "acting", what may act on the motion, "harmless", what does not, and "assumed", numbers that the file
+    leaves to the defaults of SDF.
+
     Example:
         >>> unread = Unread("robot.sdf", strict=False)
         >>> unread.note("<cable>", None)
-        >>> list(unread.acting)
+        >>> list(unread.found["acting"])
         ['<cable>']
     """
 
     def __init__(self, source: str, strict: bool):
         self.source, self.strict = source, strict
-        self.acting: dict[str, list[int]] = {}
-        self.harmless: dict[str, list[int]] = {}
+        self.found: dict[str, dict[str, list[int]]] = {"acting": {}, "harmless": {}, "assumed": {}}
 
-    def note(self, what: str, element: Any, harmless: bool = False) -> None:
+    def note(self, what: str, element: Any, kind: str = "acting") -> None:
         """Record something that is left out, and its line."""
-        (self.harmless if harmless else self.acting).setdefault(what, []).append(getattr(element, "line", 0))
+        self.found[kind].setdefault(what, []).append(getattr(element, "line", 0))
 
     def children(self, elements: Iterable[Any]) -> None:
         """Record all children of these elements, and of those in them, that are not read."""
@@ -54,7 +56,7 @@ class Unread:
             known = _READ[element.tag].split()
             for child in element:
                 if child.tag not in known:
-                    self.note(f"<{child.tag}>", child, child.tag in _HARMLESS.split())
+                    self.note(f"<{child.tag}>", child, "harmless" if child.tag in _HARMLESS.split() else "acting")
                 elif child.tag in _READ and child.tag not in ("model", "world"):  # these are listed by themselves
                     waiting.append(child)
             for what in _switches(element):
@@ -62,12 +64,17 @@ class Unread:
 
     def report(self) -> None:
         """Give the warning, or raise ModelError where reading is strict and something may act on the motion."""
-        if self.strict and self.acting:
-            refuse_or_warn(describe(f"not read: {_lines(self.acting)}", where=self.source), strict=True)
-        found = self.harmless if self.strict else self.acting | self.harmless
-        if found:
+        acting, harmless, assumed = (self.found[kind] for kind in ("acting", "harmless", "assumed"))
+        parts = [f"defaults of SDF for {_lines(assumed)}"] if assumed else []
+        if self.strict:
+            parts += [f"not read: {_lines(acting)}"] if acting else []
+            if parts:
+                refuse_or_warn(describe("; ".join(parts), where=self.source), strict=True)
+            parts, acting = [], {}
+        parts += [f"not read: {_lines(acting | harmless)}"] if acting or harmless else []
+        if parts:
             fix = "if they act on the motion, the robot here is not the one that the file describes"
-            warn(describe(f"not read: {_lines(found)}", where=self.source, fix="" if not self.acting else fix))
+            warn(describe("; ".join(parts), where=self.source, fix=fix if acting else ""))
 
 
 def _switches(element: Any) -> Iterator[str]:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _GRAVITY = (0.0, 0.0, -9.81)
 _AT_ORIGIN = {"0 0 0", "0.0 0.0 0.0"}  # xyz and rpy of most shapes: nothing to compute
-EXPAND = "expand it first: xacro FILE > robot.urdf"
+EXPAND = "expand it first: xacro FILE > robot.urdf, or name it FILE.xacro"
 _LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that make nothing by themselves
 
 
