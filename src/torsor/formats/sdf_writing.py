@@ -49,8 +49,9 @@ def write_sdf(mechanism: Mechanism, path: str | Path) -> None:
         >>> import tempfile
         >>> from torsor.formats.sdf import read_sdf
         >>> from torsor.mechanism import build
-        >>> ground, arm = Link("ground", 1.0), Link("arm", 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1]))
-        >>> robot = build("arm", [ground, arm], [Joint("hinge", "continuous", "ground", "arm")])
+        >>> solid = 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1])
+        >>> links = [Link("ground", *solid), Link("arm", *solid)]
+        >>> robot = build("arm", links, [Joint("hinge", "continuous", "ground", "arm")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     write_sdf(robot, folder + "/arm.sdf")
         ...     read_sdf(Path(folder, "arm.sdf")) == robot
