@@ -228,6 +228,7 @@ def test_limits_come_back_on_either_side(tmp_path: Path) -> None:
 
 
 OMITTED = {
+    r"a moving link 'world', written as 'world_' \(world\)": one(link=replace(ARM, name="world")),
     r"velocity limits \(pin\)": one(velocity_limit=3.0),
     r"smooth Coulomb friction, written as sign\(v\) \(pin\)": one(coulomb=1.0, smooth=0.1),
     r"nonlinear stiffness \(pin\)": one(spring=Spring("2 + x**2")),

@@ -37,7 +37,7 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
     its name is ``world``. A massless link that carries only the next joint is not written as a body: its joint becomes
     the first joint of the next body. Massless links that must be bodies, and principal moments of zero, are written
     with 1e-14 kg and kg m^2. A planar joint becomes two slides and a hinge with the names of its coordinates, a helical
-    joint a hinge and a slide.
+    joint a hinge and a slide. A moving link named ``world`` gets another name.
 
     ``damping`` is the viscous friction plus the damping of the spring; ``frictionloss`` is the Coulomb friction, which
     MuJoCo treats as a soft constraint that holds a joint at rest, while sign(0) = 0 here. ``armature`` is the rotor
@@ -81,6 +81,7 @@ class _Writer:
         self.assets: dict[tuple[Any, ...], str] = {}
         self.asset, self.world = add_element(self.root, "asset"), add_element(self.root, "worldbody")
         self.bodies: dict[str, ET.Element] = {}
+        self.carriers = {link.name: link for link in (mechanism.base, *mechanism.links)}
 
     def content(self) -> bytes:
         m = self.mechanism
@@ -191,14 +192,14 @@ class _Writer:
 
     def _frame(self, frame: Frame) -> None:
         """Add a site; for a welded link with shapes a body without joints, unless it is the end of a loop."""
-        around, m = self.bodies[frame.link], self.mechanism
+        around = self.bodies[frame.link]
         if frame.name not in self.welded:
             add_element(around, "site", name=frame.name, **_place(frame.pose))
             return
         self.bodies[frame.name] = add_element(around, "body", name=frame.name, **_place(frame.pose))
-        link, back = next(each for each in (m.base, *m.links) if each.name == frame.link), inverse_pose(frame.pose)
-        for shape in link.shapes:
-            if shape.link == frame.name and (shape.shape != "plane" or link is m.base):
+        back = inverse_pose(frame.pose)
+        for shape in self.carriers[frame.link].shapes:
+            if shape.link == frame.name and (shape.shape != "plane" or frame.link == self.mechanism.base.name):
                 self._shape(frame.name, replace(shape, pose=back @ shape.pose))
 
     def _shape(self, body: str, shape: Shape) -> None:

@@ -39,7 +39,8 @@ def read_sdf(
     """
     root = parse_xml(path, strict) if root is None else root
     found, unread = read_model(path, root, model), Unread(path.name, strict)
-    links = [read_link(part, strict, _is_masked(found), unread) for part in found.links]
+    masked = _is_masked(found)
+    links = [read_link(part, strict, masked, unread) for part in found.links]
     taken = {link.name for link in links} | {part.frame.name for part in found.frames} | {WORLD}
     frames = [Frame(part.frame.name, *_placed(part)) for part in found.frames]
     if found.static:

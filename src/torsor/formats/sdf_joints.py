@@ -56,7 +56,7 @@ def read_joints(parts: list[Part], strict: bool, unread: Unread, taken: set[str]
 
     ``taken`` are the names of links and frames, to which those that are made here are added.
     """
-    reader = _JointReader(strict, unread, taken, {part.frame.name for part in parts})
+    reader = _JointReader(strict, unread, taken, parts)
     for part in parts:
         reader.read(part)
     for part in parts:
@@ -68,8 +68,10 @@ def read_joints(parts: list[Part], strict: bool, unread: Unread, taken: set[str]
 class _JointReader:
     """The state of reading the joints of a model."""
 
-    def __init__(self, strict: bool, unread: Unread, taken: set[str], names: set[str]):
-        self.strict, self.unread, self.taken, self.names = strict, unread, taken, names
+    def __init__(self, strict: bool, unread: Unread, taken: set[str], parts: list[Part]):
+        self.strict, self.unread, self.taken = strict, unread, taken
+        self.names = {part.frame.name for part in parts}
+        self.two_axes = {part.frame.name for part in parts if part.element.get("type") in _TWO_AXES}
         self.found = Joints([], [], [], [])
         self.children: set[str] = set()
         self.hinges: dict[frozenset[str], tuple[Joint, Array]] = {}  # by its two links, with the axis in the world
@@ -191,8 +193,7 @@ class _JointReader:
             for key, default in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
         )
         name, which = leader.name, (mimic.get("axis") or "axis").strip()
-        if which == "axis2" or f"{name}/axis" in self.names:
-            name = f"{name}/{which}"
+        name = f"{name}/{which}" if name in self.two_axes else name
         return {"coordinate": name, "ratio": ratio, "offset": offset - ratio * reference}
 
     def _loop(self, part: Part, kind: str, parent: SdfFrame, child: SdfFrame) -> None:

@@ -73,6 +73,7 @@ class _Writer:
         self.mechanism = without_couplings(replace(given, loops=couplings), self.source, "SDF")
         shapes = [shape for link in (mechanism.base, *mechanism.links) for shape in link.shapes]
         self.masked = any((shape.contype, shape.conaffinity) != (1, 1) for shape in shapes)
+        self.frames = {frame.name: frame.pose for frame in mechanism.frames}
         self.root = ET.Element("sdf")
 
     def content(self) -> bytes:
@@ -196,11 +197,8 @@ class _Writer:
     def _geometry(self, link: ET.Element, tag: str, given: Visual | Shape, names: set[str]) -> ET.Element:
         """Add a visual or a collision shape; one of a link that became a frame is written in that frame."""
         element = add_element(link, tag, name=claim_name(given.name or f"{tag}{len(names) + 1}", names))
-        place = {frame.name: frame.pose for frame in self.mechanism.frames}.get(getattr(given, "link", ""))
-        if place is None:
-            _pose(element, given.pose)
-        else:
-            _pose(element, inverse_pose(place) @ given.pose, getattr(given, "link", None))
+        welded = given.link if isinstance(given, Shape) and given.link in self.frames else None
+        _pose(element, given.pose if welded is None else inverse_pose(self.frames[welded]) @ given.pose, welded)
         shape = add_element(add_element(element, "geometry"), given.shape)
         if given.shape in ("capsule", "ellipsoid"):
             self.version = max(self.version, 8)

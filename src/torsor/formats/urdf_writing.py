@@ -63,6 +63,7 @@ class _Writer:
         self.meshes, self.source, self.active = MeshNames(path), path.name, mechanism.active
         self.omissions = Omissions()
         self.mechanism = without_couplings(self.omissions.without_wheels(mechanism), self.source, "URDF")
+        self.carriers = {link.name: link for link in (mechanism.base, *mechanism.links)}
         self.root = ET.Element("robot", {"name": mechanism.name})
 
     def content(self) -> bytes:
@@ -73,6 +74,7 @@ class _Writer:
         moving = list(decomposed_joints(m, lambda joint: joint.type in _TYPES, self.source, self.omissions))
         self.joints = {joint.name for _, joint in moving}
         self.links = {*m.places, *(link.name for link, _ in moving)}
+        self.frames = {frame.name for frame in m.frames}
         self._link(m.base)
         for link, joint in moving:
             self._link(link)
@@ -102,14 +104,12 @@ class _Writer:
                 if visual.color is not None:
                     material = add_element(made, "material", name=f"{link.name}/{k}")
                     add_element(material, "color", rgba=visual.color)
-        welded = {frame.name for frame in self.mechanism.frames if frame.link == link.name}
-        self._shapes(element, [shape for shape in link.shapes if shape.link not in welded])
+        self._shapes(element, [shape for shape in link.shapes if shape.link not in self.frames])
 
     def _shapes_of(self, frame: Frame) -> list[Shape]:
         """Return the shapes of a welded link, which is a frame of the mechanism, in the axes of that frame."""
-        m, back = self.mechanism, inverse_pose(frame.pose)
-        link = m.base if frame.link == m.base.name else m.links[m.link_names.index(frame.link)]
-        return [replace(shape, pose=back @ shape.pose) for shape in link.shapes if shape.link == frame.name]
+        shapes, back = self.carriers[frame.link].shapes, inverse_pose(frame.pose)
+        return [replace(shape, pose=back @ shape.pose) for shape in shapes if shape.link == frame.name]
 
     def _shapes(self, element: ET.Element, shapes: list[Shape]) -> None:
         for shape in shapes:
