@@ -36,15 +36,15 @@ class Copy:
             if name in columns:
                 self.G[row, columns[name]] = 1.0
             else:
-                _, (leader, c) = self.relations[name].coefficients.items()
-                self.G[row, columns[leader]] = -c
+                leader, ratio = _leader(self.relations[name])
+                self.G[row, columns[leader]] = ratio
 
     def q(self, q: Array) -> Array:
         """Return the positions (nq,) of the copy at those of the original."""
         values: dict[str, Any] = dict(zip(self.robot.position_names, q, strict=True))
         for name, each in self.relations.items():
-            _, (leader, c) = each.coefficients.items()
-            values[name] = each.offset - c * values[leader]
+            leader, ratio = _leader(each)
+            values[name] = each.offset + ratio * values[leader]
         return np.array([values[self.names.get(name, name)] for name in self.again.position_names])
 
     def state(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
@@ -60,6 +60,12 @@ class Copy:
         masses = here.mass_matrix(q), G.T @ there.mass_matrix(self.q(q)) @ G
         pairs = [(each, other) for each, other in (forces, masses) if np.size(each)]
         return max((_relative(each, other) for each, other in pairs), default=0.0)
+
+
+def _leader(coupling: Coupling) -> tuple[str, float]:
+    """Return the second coordinate of a coupling of two, and how many times it the first one is."""
+    _, (leader, factors) = coupling.polynomials.items()
+    return leader, -factors[0]
 
 
 def _relative(expected: Array, found: Array) -> float:

@@ -152,10 +152,11 @@ def _check(robot: Robot, arguments: Namespace, console: Console) -> int:
     return NONE if look.findings else DONE
 
 
+_SUMMARY = "identify masses, inertias and friction of a robot from recorded motions and forces"
 _EXAMPLES = (
     "torsor identify robot.urdf log.csv --map map.toml --check --plot signals.png",
     "torsor identify robot.urdf log.csv -o real.urdf --held-out 0.2 --report found.html",
     "torsor identify robot.urdf log.csv --friction auto --bandwidth 20 --held-out 0.2",
     "torsor identify robot.urdf run1.csv run2.csv --cutoff 20 --validate run3.csv --plot forces.png",
 )
-COMMAND = Command(_add_arguments, _run, statuses=CHECKED, examples=_EXAMPLES)
+IDENTIFY = Command("identify", _SUMMARY, _add_arguments, _run, statuses=CHECKED, examples=_EXAMPLES)
