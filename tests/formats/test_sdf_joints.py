@@ -9,9 +9,9 @@ import pytest
 
 import torsor
 from robots import robot_file
-from torsor import ModelError, ModelWarning
+from torsor import ModelError, ModelWarning, library
 from torsor.mechanism import Joint, Link, Spring
-from torsor.spatial import from_rpy, inverse_pose, make_pose
+from torsor.spatial import from_rpy, inverse_pose, make_pose, to_rpy
 
 from .sdf_text import BODY, joint, link, model, read
 
@@ -188,6 +188,60 @@ def test_a_robot_saved_as_sdf_has_the_forces_that_pinocchio_finds_for_its_urdf(t
     q, v, a = np.random.default_rng(2).uniform(-1, 1, (3, 6))
     expected = pin.rnea(peer, peer.createData(), q, v, a)
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), expected, rtol=0, atol=1e-10)
+
+
+def placed(T: np.ndarray) -> str:
+    return " ".join(map(repr, [*T[:3, 3].tolist(), *to_rpy(T[:3, :3]).tolist()]))
+
+
+def printed(robot: torsor.Robot, version: str) -> str:
+    """Return a robot as SDF in other frames than our writer has: poses in the model (1.6), or in other links (1.7)."""
+    rng, kinds = np.random.default_rng(7), {"helical": "screw", "spherical": "ball"}
+    poses = dict(zip(robot.link_names, robot.poses(robot.neutral()), strict=True))
+    parts = [joint("fixed", "world", "ground", name="weld"), link("ground")]
+    for body, pin in zip(robot.links, robot.joints, strict=True):
+        others = [name for name in robot.link_names if name > body.name] if version == "1.7" else []
+        near = str(rng.choice(others)) if others else ""  # a link that comes later in the file
+        at = inverse_pose(poses[near]) @ poses[body.name] if near else poses[body.name]
+        entries = (float(body.inertia["xyz".index(a), "xyz".index(b)]) for a, b in PAIRS)
+        numbers = "".join(f"<i{pair}>{entry!r}</i{pair}>" for pair, entry in zip(PAIRS, entries, strict=True))
+        solid = f"<mass>{body.mass!r}</mass><inertia>{numbers}</inertia>"
+        com = " ".join(map(repr, body.com.tolist()))
+        to = f' relative_to="{near}"' if near else ""
+        inertial = f"<inertial><pose>{com} 0 0 0</pose>{solid}</inertial>"
+        parts.append(f'<link name="{body.name}"><pose{to}>{placed(at)}</pose>{inertial}</link>')
+        turn = from_rpy(rng.normal(size=3))
+        axis = " ".join(map(repr, (turn.T @ pin.axis).tolist()))
+        more = f"<pose>{placed(make_pose(turn, pin.point))}</pose>"
+        if pin.type != "spherical":
+            more += f"<axis><xyz>{axis}</xyz><dynamics><damping>{float(pin.viscous[0])!r}</damping></dynamics></axis>"
+        if pin.type == "helical":
+            more += f"<screw_thread_pitch>{2 * math.pi * pin.pitch!r}</screw_thread_pitch>"
+        parent = "ground" if pin.parent == robot.base.name else pin.parent
+        parts.append(joint(kinds.get(pin.type, pin.type), parent, body.name, more, pin.name))
+    return model(*parts, version=version)
+
+
+PAIRS = ("xx", "yy", "zz", "xy", "xz", "yz")
+
+
+@pytest.mark.parametrize("version", ["1.6", "1.7"])
+def test_a_random_tree_with_poses_in_other_frames_has_the_same_dynamics(tmp_path: Path, version: str) -> None:
+    kinds = ("revolute", "continuous", "prismatic", "helical", "spherical")
+    tree = library.random_tree(6, 3, kinds)
+    joints = [
+        Joint(pin.name, pin.type, pin.parent, pin.child, pin.placement, pin.axis, pin.point, pin.pitch,
+              viscous=0.0 if pin.type == "spherical" else pin.viscous)
+        for pin in tree.joints
+    ]  # fmt: skip
+    robot = torsor.build("tree", [Link(tree.base.name), *tree.links], joints).to(device="casadi")
+    again = read(tmp_path, printed(robot, version))
+    assert again.coordinate_names == robot.coordinate_names
+    rng = np.random.default_rng(1)
+    q = robot.integrate(robot.neutral(), rng.uniform(-1, 1, robot.nv))
+    v, a = rng.normal(size=(2, robot.nv))
+    expected = robot.inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(again.inverse_dynamics(q, v, a), expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
 WRONG = {
