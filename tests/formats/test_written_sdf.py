@@ -36,12 +36,11 @@ ROBOTS = {name: robot for name, robot in LIBRARY.items() if name != "six_axis_ar
 
 
 def written(robot: torsor.Robot, path: Path, base: str = "fixed") -> torsor.Robot:
-    """Return the robot read back from a file; nothing but links without mass may be left out."""
+    """Return the robot read back from a file; nothing that acts on the motion may be left out."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings(
-            "ignore", message=".*cannot express links without mass[^;]*(; joints with the name of a link[^;]*)?$"
-        )
+        harmless = "links without mass|joints with the name of a link|a free base"
+        warnings.filterwarnings("ignore", message=f".*cannot express (({harmless})[^;]*(; |$))+$")
         robot.save(path)
         return torsor.load(path, base=base)
 
@@ -166,6 +165,9 @@ def one(kind: str = "continuous", link: Link = ARM, **settings: object) -> torso
 
 
 OMITTED = {
+    r"a free base, which .*: load it with base='floating' \(pin\)": torsor.build(
+        "one", [Link("world"), ARM], [Joint("pin", "free", "world", "arm")]
+    ),
     r"rotor inertia \(pin\)": one(rotor_inertia=0.1),
     r"rotor inertia \(pin\) ": one(motor=Motor("ground", 0.1)),
     r"smooth Coulomb friction, written as sign\(v\) \(pin\)": one(coulomb=1.0, smooth=0.1),
@@ -185,7 +187,8 @@ def test_what_sdf_cannot_express_is_named_in_a_warning(tmp_path: Path, what: str
     with pytest.warns(ModelWarning, match=f"^one.sdf: SDF cannot express (.*; )?{what.strip()}") as caught:
         OMITTED[what].save(tmp_path / "one.sdf")
     assert len(caught) == 1
-    assert torsor.load(tmp_path / "one.sdf").nv == OMITTED[what].nv
+    base = "floating" if "floating" in what else "fixed"
+    assert torsor.load(tmp_path / "one.sdf", base=base).nv == OMITTED[what].nv
 
 
 SUM = library.planar_chain(3).with_coupling("sum", {"joint1": 1.0, "joint2": 1.0, "joint3": 1.0})

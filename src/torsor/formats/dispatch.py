@@ -48,8 +48,8 @@ def read(
     and models (``package://``, ``model://``), ``xacro`` the arguments of a .xacro file.
 
     ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes an inertia that no
-    rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in URDF and
-    MJCF, because many published files have such an inertia. So it is with limits, visuals, tags and transmissions of
+    rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in other
+    formats, because many published files have such an inertia. So it is with limits, visuals, tags and transmissions of
     URDF, and with text of XML files, that cannot be read. Angles within ``snap`` (rad) of multiples of pi/12, which
     files write with few digits, become exact.
 

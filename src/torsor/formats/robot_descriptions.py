@@ -5,6 +5,8 @@ Each name is a module of that package with the path of a file. Importing it down
 
 import importlib
 import re
+import sys
+from contextlib import redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -32,10 +34,11 @@ def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
         package = importlib.import_module("robot_descriptions")
     except ImportError:
         raise missing("robots by name need robot_descriptions", "robots", where=name, instead="give a file") from None
-    if not re.fullmatch(r"[a-zA-Z]\w*", short) or short == "loaders":
+    if not re.fullmatch(r"[a-zA-Z]\w*", short):
         raise ModelError(describe(f"no description {short!r}", where=name, allowed="a name such as panda_description"))
     try:
-        module = importlib.import_module(f"robot_descriptions.{short}")
+        with redirect_stdout(sys.stderr):  # the package tells there what it downloads
+            module = importlib.import_module(f"robot_descriptions.{short}")
     except ModuleNotFoundError as error:
         if error.name != f"robot_descriptions.{short}":
             raise ModelError(describe(f"it needs the package {error.name!r}", where=name)) from None

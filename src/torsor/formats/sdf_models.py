@@ -40,9 +40,8 @@ class Model:
     links: list[Part] = field(default_factory=list)
     joints: list[Part] = field(default_factory=list)
     frames: list[Part] = field(default_factory=list)
-    roots: list[Any] = field(
-        default_factory=list
-    )  # elements whose children may be left out: models, the world, the file
+    # Elements that may have others that are not read: models, the world, the file.
+    roots: list[Any] = field(default_factory=list)
 
 
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
@@ -104,10 +103,8 @@ class _Collector:
         static = flag_of(element, "static", self.path.name, "model")
         self.model = Model("", outside, gravity, static)
         self.model.roots = [root] if world is None else [root, world]
-        before = set(outside.nested)
         self._nested(element, outside, finder, 0)
-        name, self.model.scope = next((name, each) for name, each in outside.nested.items() if name not in before)
-        self.model.name = name
+        ((self.model.name, self.model.scope),) = outside.nested.items()
         return self.model
 
     def _nested(self, element: Any, around: Scope, finder: Finder, depth: int) -> None:
@@ -119,9 +116,8 @@ class _Collector:
         if element.tag == "include":
             given, version, finder = self._included(element, around, finder)
             merged = element.get("merge", "false").strip().lower() in ("true", "1")
-            self.model.static = self.model.static or (
-                depth == 0 and flag_of(given, "static", finder.path.name, "model")
-            )
+            if depth == 0 and flag_of(given, "static", finder.path.name, "model"):
+                self.model.static = True
         name = text_of(element, "name") if element.tag == "include" else ""
         name = name or self._name(given, finder.path.name)
         where = where_of(element, finder.path.name, f"model {name!r}")

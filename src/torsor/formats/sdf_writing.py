@@ -87,10 +87,11 @@ class _Writer:
         free = self._floating()
         moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
         self.taken = {*m.places, *(link.name for link, _ in moving), WORLD}
-        self.joint_names: dict[str, str] = {}
+        named = [joint.name for _, joint in moving if joint.name != free]
+        self.joint_names = {name: claim_name(name, self.taken) for name in named}
         self.moved_world = unused_name(WORLD, self.taken)  # the name of a moving link whose name is that of the base
-        named = f"a moving link {WORLD!r}, written as {self.moved_world!r}"
-        self.omissions.note(named, WORLD, WORLD in m.link_names)
+        renamed = f"a moving link {WORLD!r}, written as {self.moved_world!r}"
+        self.omissions.note(renamed, WORLD, WORLD in m.link_names)
         self.base = self._base() if free is None else ""
         for link, joint in moving:
             on_base = joint.parent == m.base.name
@@ -116,6 +117,10 @@ class _Writer:
         """Note what the mechanism has and SDF does not."""
         m = self.mechanism
         self.omissions.note("active coordinates", ", ".join(self.active), self.active)
+        if self.base == "":
+            free = "a free base, which a model has in Gazebo where no joint holds it: load it with base='floating'"
+            self.omissions.note(free, m.joints[0].name)
+            self.omissions.note("limits of free joints", m.joints[0].name, has_position_limits(m.joints[0]))
         for name in m.postures:
             self.omissions.note("postures", name)
         for a, b, _ in m.allowed_collisions:
@@ -138,7 +143,8 @@ class _Writer:
         if len(on_base) != 1 or on_base[0].type != "free" or not bare:
             return None
         joint = on_base[0]
-        return joint.name if np.array_equal(joint.placement, np.eye(4)) and not np.any(joint.viscous) else None
+        resisted = np.any(joint.viscous) or np.any(joint.coulomb) or np.any(joint.rotor_inertia)
+        return joint.name if np.array_equal(joint.placement, np.eye(4)) and not resisted else None
 
     @staticmethod
     def _has_body(link: Link) -> bool:
@@ -218,7 +224,7 @@ class _Writer:
     # Joints
 
     def _joint(self, joint: Joint) -> None:
-        name = self.joint_names[joint.name] = claim_name(joint.name, self.taken)
+        name = self.joint_names[joint.name]
         self.omissions.note("joints with the name of a link, which get another", joint.name, name != joint.name)
         kind = "revolute" if joint.type == "continuous" and has_position_limits(joint) else _TYPES[joint.type]
         element = add_element(self.model, "joint", name=name, type=kind)
@@ -241,8 +247,7 @@ class _Writer:
         self._dynamics(axis, joint)
         if joint.follows:
             self.version = max(self.version, 11)
-            leader = self.joint_names.get(joint.coordinate, joint.coordinate)
-            mimic = add_element(axis, "mimic", joint=leader, axis="axis")
+            mimic = add_element(axis, "mimic", joint=self.joint_names[joint.coordinate], axis="axis")
             for key, value in (("multiplier", joint.ratio), ("offset", joint.offset), ("reference", 0.0)):
                 add_element(mimic, key).text = numbers(value)
 

@@ -41,12 +41,18 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
         try:
             document = xacro.process_file(str(path), mappings=given, verbosity=0)
             content = document.documentElement.toxml(encoding="utf-8")
-        except ModelError:
-            raise
         except Exception as error:  # expressions raise errors of any kind
+            own = _own(error)
             text = " ".join(str(error).split())[:300] or type(error).__name__
-            raise ModelError(describe(f"xacro refuses it: {text}", where=path.name)) from None
+            raise own or ModelError(describe(f"xacro refuses it: {text}", where=path.name)) from None
     return parse_xml_text(content, path.name)
+
+
+def _own(error: BaseException | None) -> ModelError | None:
+    """Return our own error, which the package wraps in others of its kind, if there is one."""
+    while error is not None and not isinstance(error, ModelError):
+        error = getattr(error, "exc", None) or error.__context__
+    return error
 
 
 @contextmanager
