@@ -181,7 +181,9 @@ def test_what_is_left_out_is_named_in_one_warning_and_refused_only_if_it_may_act
         read(tmp_path, harmless, strict=True)
     assert len(caught) == 1
     assert "not read: <plugin> (1, line 4), <light> (1, line 4), <sensor> (1, line 3)" in str(caught[0].message)
+    resting = '<model name="n"><static>1</static>' + link("b") + "</model>" + joint("fixed", "a", "n::b")
     for text, found in (
+        (link("a") + resting, "<static> of a nested model"),
         (link("a", more="<gravity>false</gravity>"), "<gravity> that is off for a link"),
         (link("a", more="<kinematic>1</kinematic>"), "<kinematic>"),
         (link("a", more="<velocity_decay><linear>1</linear></velocity_decay>"), "<velocity_decay>"),

@@ -81,6 +81,9 @@ def test_a_name_that_leads_out_of_its_package_is_not_read(tmp_path: Path) -> Non
     shape = torsor.load(file, search=[tmp_path / "ws"]).base.shapes[0]
     with pytest.raises(ModelError, match="outside of the folder of the description"):
         read_mesh(shape.path or "", shape.folders)
+    for name in ("package://../secret/hand.stl", "package://./../secret/hand.stl", "package:///secret/hand.stl"):
+        shape = torsor.load(described(tmp_path, name, ".urdf"), search=[tmp_path / "ws"]).base.shapes[0]
+        assert shape.path is None
 
 
 def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:

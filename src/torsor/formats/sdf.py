@@ -50,6 +50,8 @@ def read_sdf(
             made.joints.append(Joint(name, "fixed", WORLD, part.frame.name, part.frame.in_world()))
     else:
         made = read_joints(found.joints, strict, unread, taken)
+        for each in found.resting:
+            unread.note("<static> of a nested model", each)
     unread.children(found.roots)
     unread.report()
     links, joints, frames = [*links, *made.links], made.joints, [*frames, *made.frames]

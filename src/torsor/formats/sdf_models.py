@@ -40,6 +40,7 @@ class Model:
     links: list[Part] = field(default_factory=list)
     joints: list[Part] = field(default_factory=list)
     frames: list[Part] = field(default_factory=list)
+    resting: list[Any] = field(default_factory=list)  # nested models that are static
     # Elements that may have others that are not read: models, the world, the file.
     roots: list[Any] = field(default_factory=list)
 
@@ -100,8 +101,7 @@ class _Collector:
             gravity = _GRAVITY if found is None else numbers_of(found, 3, self.path.name, "world")
             for each in world.findall("frame"):
                 self._frame(each, outside)
-        static = flag_of(element, "static", self.path.name, "model")
-        self.model = Model("", outside, gravity, static)
+        self.model = Model("", outside, gravity, static=False)
         self.model.roots = [root] if world is None else [root, world]
         self._nested(element, outside, finder, 0)
         ((self.model.name, self.model.scope),) = outside.nested.items()
@@ -116,8 +116,9 @@ class _Collector:
         if element.tag == "include":
             given, version, finder = self._included(element, around, finder)
             merged = element.get("merge", "false").strip().lower() in ("true", "1")
-            if depth == 0 and flag_of(given, "static", finder.path.name, "model"):
-                self.model.static = True
+        if any(flag_of(each, "static", finder.path.name, "model") for each in (element, given)):
+            self.model.resting += [element] if depth else []
+            self.model.static = self.model.static or not depth
         name = text_of(element, "name") if element.tag == "include" else ""
         name = name or self._name(given, finder.path.name)
         where = where_of(element, finder.path.name, f"model {name!r}")

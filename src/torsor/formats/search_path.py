@@ -82,7 +82,8 @@ class Finder:
             given, above = _GIVEN.get(), self.path.resolve().parents
             places = (*given, *environment_folders(), *above)
             tries = [place / package for place in places] + [place for place in places if place.name == package]
-            found = next((folder for folder in tries if package and folder.is_dir()), None)
+            named = package != ".." and Path(package).name == package  # one folder, not a way through several
+            found = next((folder for folder in tries if named and folder.is_dir()), None)
             self._packages[package] = found
             if found is not None and (
                 is_package(found) or found.resolve() in above or any(found.is_relative_to(each) for each in given)
