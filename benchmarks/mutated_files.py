@@ -71,6 +71,26 @@ MJCF = """<mujoco model="arm"><compiler angle="degree"/><option gravity="0 0 -9.
 <actuator><motor joint="j1" gear="100" forcerange="-1 1"/></actuator>
 <keyframe><key qpos="0 0 1 0 0 0 0 0 0 1 0 0 0"/></keyframe></mujoco>
 """
+SOLID = "<pose>0.1 0 0.2 0 0.3 0</pose><mass>2</mass><inertia><ixx>0.3</ixx><iyy>0.2</iyy><izz>0.4</izz></inertia>"
+SDF = f"""<?xml version="1.0"?>
+<sdf version="1.11"><world name="w"><gravity>0 0 -1.62</gravity><model name="arm" canonical_link="base">
+<pose>0 0 1 0 0 0</pose><link name="base"><inertial>{SOLID}</inertial></link><!-- a comment -->
+<link name="upper"><pose relative_to="shoulder">0 0 0 0 0 0</pose><inertial>{SOLID}</inertial><collision name="c">
+<pose relative_to="tool">0 0 1 0 0 0</pose><geometry><mesh><uri>model://a/b.stl</uri><scale>1 1 1</scale></mesh>
+</geometry><surface><contact><collide_bitmask>0x3</collide_bitmask></contact></surface></collision></link>
+<frame name="tool" attached_to="upper"><pose degrees="true">0 0 1 90 0 0</pose></frame>
+<joint name="shoulder" type="revolute"><parent>base</parent><child>upper</child>
+<pose relative_to="base" rotation_format="quat_xyzw">0 0 1 0 0 0 1</pose><axis><xyz expressed_in="__model__">0 1 0</xyz>
+<limit><lower>-2</lower><upper>2</upper><effort>10</effort></limit><dynamics><damping>0.1</damping></dynamics></axis></joint>
+<model name="hand" placement_frame="palm"><pose relative_to="tool">0 0 1 0 0 0</pose><link name="palm"/>
+<link name="finger"><pose>1 0 0 0 0 0</pose></link><joint name="grip" type="universal"><parent>palm</parent>
+<child>finger</child><axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2></joint></model>
+<joint name="wrist" type="screw"><parent>upper</parent><child>hand::palm</child><thread_pitch>10</thread_pitch><axis>
+<mimic joint="shoulder" axis="axis"><multiplier>2</multiplier><offset>1</offset><reference>0</reference></mimic></axis>
+</joint>
+<joint name="close" type="ball"><parent>base</parent><child>hand::finger</child></joint>
+</model></world></sdf>
+"""
 ODD = "nan inf -inf 0 -0 -1 1e-320 1e308 1e400 1e200 1e9999 9999999999999999999999 0x10 1_000 ١ true"
 ODD += " '' \" < > & ]]> -- . , ; # = [ ] { }"
 ODD_WORDS = [
@@ -201,6 +221,7 @@ def tries(kinds: list[str]) -> dict[str, Callable[[random.Random, Path], None]]:
         swing.save(folder / "a.csv")
         options = {
             "urdf": lambda: _file(".urdf", URDF.encode(), torsor.load),
+            "sdf": lambda: _file(".sdf", SDF.encode(), torsor.load),
             "mjcf": lambda: _file(".xml", MJCF.encode(), torsor.load),
             "toml": lambda: _file(".toml", both, torsor.load),
             "table": lambda: _table,
@@ -281,7 +302,7 @@ def work(kind: str, seeds: range, until: float, at: Any, outcome: Any) -> None:
     outcome.put((kind, 0, "counts", dict(counts)))
 
 
-KINDS = ("urdf", "mjcf", "toml", "table", "trajectory", "log", "problem", "result")
+KINDS = ("urdf", "sdf", "mjcf", "toml", "table", "trajectory", "log", "problem", "result")
 
 
 def main() -> int:

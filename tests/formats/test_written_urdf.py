@@ -254,8 +254,8 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
 
 def test_another_suffix_or_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     plain: Mechanism = one()
-    with pytest.raises(ModelError, match=r"one.sdf: the suffix is '.sdf'; allowed: .urdf; fix: name it one.urdf"):
-        write_urdf(plain, tmp_path / "one.sdf")
+    with pytest.raises(ModelError, match=r"one.obj: the suffix is '.obj'; allowed: .urdf; fix: name it one.urdf"):
+        write_urdf(plain, tmp_path / "one.obj")
     with pytest.raises(ModelError, match="its folder does not exist"):
         one().save(tmp_path / "nowhere" / "one.urdf")
 

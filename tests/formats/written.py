@@ -7,7 +7,8 @@ import numpy as np
 
 import torsor
 from torsor import library
-from torsor.mechanism import Coupling, Joint, Link, Motor, Spring, Visual
+from torsor.bench import copies as bench_copies
+from torsor.mechanism import Joint, Link, Motor, Spring, Visual
 from torsor.spatial import from_rpy, make_pose
 
 TOLERANCE = 1e-12
@@ -84,36 +85,13 @@ def expressible(robot: torsor.Robot, elastic: bool) -> torsor.Robot:
     return replace(robot, joints=tuple(joints), gravity=EARTH if elastic else robot.gravity)
 
 
-class Copy:
-    """A robot read back from a file: its velocities are G v of the original, its positions have the same names."""
-
-    def __init__(self, robot: torsor.Robot, again: torsor.Robot):
-        self.robot = robot.to(device="casadi")
-        relations = {next(iter(each.coefficients)): each for each in again.loops if isinstance(each, Coupling)}
-        self.robot = replace(self.robot, loops=(), active=())
-        self.again = replace(again, loops=(), active=()).to(device="casadi")
-        self.relations = {name: each for name, each in relations.items() if name not in robot.coordinate_names}
-        columns = {name: k for k, name in enumerate(robot.coordinate_names)}
-        self.G = np.zeros((again.nv, robot.nv))
-        for row, name in enumerate(again.coordinate_names):
-            if name in columns:
-                self.G[row, columns[name]] = 1.0
-            else:
-                _, (leader, c) = self.relations[name].coefficients.items()
-                self.G[row, columns[leader]] = -c
-
-    def q(self, q: np.ndarray) -> np.ndarray:
-        values = dict(zip(self.robot.position_names, q, strict=True))
-        for name, each in self.relations.items():
-            _, (leader, c) = each.coefficients.items()
-            values[name] = each.offset - c * values[leader]
-        return np.array([values[name] for name in self.again.position_names])
+class Copy(bench_copies.Copy):
+    """A robot read back from a file."""
 
     def states(self, count: int = 1) -> Iterator[tuple[np.ndarray, ...]]:
         rng = np.random.default_rng(3)
         for _ in range(count):
-            q = self.robot.integrate(self.robot.neutral(), rng.uniform(-1, 1, self.robot.nv))
-            yield q, rng.normal(size=self.robot.nv), rng.normal(size=self.robot.nv)
+            yield self.state(rng)
 
     def check(self, places: set[str]) -> None:
         """Compare forces, mass matrix and the poses of places."""

@@ -175,8 +175,10 @@ def test_a_robot_may_carry_one_whose_joint_has_the_name_of_the_weld() -> None:
 
 
 def test_saving_with_an_unknown_suffix_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"robot.sdf: the suffix is '.sdf'; allowed: \.toml, \.urdf, \.xml \(MJCF\)"):
-        sample().save(tmp_path / "robot.sdf")
+    with pytest.raises(
+        ModelError, match=r"robot.obj: the suffix is '.obj'; allowed: \.toml, \.urdf, \.sdf, \.xml \(MJCF\)"
+    ):
+        sample().save(tmp_path / "robot.obj")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -30,6 +30,8 @@ EXTRAS = {
     "mujoco": ("MJCF files", "mjcf"),
     "matplotlib": ("figures", "plot"),
     "yaml": ("closures in YAML", "yaml"),
+    "xacro": ("xacro files", "xacro"),
+    "robot_descriptions": ("robots by name", "robots"),
     "sympy": ("printed equations", "symbolic"),
     "scipy": ("the integrator LSODA, filters of recordings", "simulate"),
     "coal": ("distances of meshes", "collision"),

@@ -20,7 +20,6 @@ from torsor.cli.states import add_states, given_states, warn_of_zeros
 from torsor.errors import ModelError, ModelWarning, describe, listing
 from torsor.mechanism import Coupling, Wheel
 from torsor.parallel import ParallelRobot
-from torsor.robot.load import load
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -134,7 +133,7 @@ def _hints_of_bodies(robot: Robot, console: Console) -> None:
         console.print(f"Collision shapes: {counts}", highlight=False, markup=False)
     lost = missing_meshes(robot)
     if lost:
-        fix = "set ROS_PACKAGE_PATH for package://"
+        fix = "--search FOLDER for package:// and model://"
         text = f"Meshes that are not found ({len(lost)}; {fix}): {listing(lost, most=6)}"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
     hints = inertia_hints(robot)
@@ -153,7 +152,7 @@ def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # they were given when the robot was loaded
-        snapped = load(arguments.robot, base=arguments.base, snap=float(SNAP))
+        snapped = as_robot(given_robot(Namespace(**vars(arguments) | {"snap": float(SNAP)})))
     if snapped != robot:
         before, after = (each.operation_count("inverse_dynamics").arithmetic for each in (robot, snapped))
         if after < (1 - WORTH_SAYING) * before:

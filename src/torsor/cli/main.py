@@ -25,6 +25,7 @@ from torsor.startup import STOPPED, WORDS
 # Advice that has no option, or one of another name: by the words of the library, those of the command line.
 IN_PYTHON = {
     r"\bsimplify=False\b": "--no-simplify",
+    r"load\(\.\.\., search=\[\.\.\.\]\)": "--search FOLDER",
     r"use inverse_kinematics\b": "leave --all out",
     r"use kind=\"compliant\"": "use --contact compliant",
     r" \(start=, \w+\)": " (in Python: solve(start=...))",

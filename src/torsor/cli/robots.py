@@ -8,31 +8,46 @@ from pathlib import Path
 
 from torsor import library
 from torsor.errors import ModelError, describe
+from torsor.formats.robot_descriptions import is_description
 from torsor.parallel import ParallelRobot
 from torsor.robot.load import load
 from torsor.robot.robot import Robot
 
 
 def add_robot(parser: ArgumentParser) -> None:
-    """Declare the argument ROBOT and the options ``--base``, ``--strict`` and ``--snap``."""
-    files_or_names = f"a .urdf, .xml, .toml or .yaml file, or {', '.join(_library_names())}"
+    """Declare the argument ROBOT and the options of reading it: ``--base``, ``--strict``, ``--snap``, ..."""
+    files = "a .urdf, .sdf, .xml, .xacro, .toml or .yaml file, robot_descriptions:NAME"
+    files_or_names = f"{files}, or {', '.join(_library_names())}"
     parser.add_argument("robot", metavar="ROBOT", help=files_or_names)
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="motion of the root link")
     parser.add_argument("--strict", action="store_true", help="refuse what files often have and is only warned of")
     help_snap = "make angles of a file exact that are within X rad of multiples of pi/12 (1e-5 for files with 1.5708)"
     parser.add_argument("--snap", metavar="X", type=float, default=0.0, help=help_snap)
+    add_search(parser)
+
+
+def add_search(parser: ArgumentParser) -> None:
+    """Declare the options ``--search`` and ``--xacro``, which name what a file needs besides itself."""
+    help_search = "a folder of packages and models, for package:// and model://; may be given several times"
+    parser.add_argument("--search", metavar="FOLDER", action="append", default=[], help=help_search)
+    help_xacro = "an argument of a .xacro file; may be given several times"
+    parser.add_argument("--xacro", metavar="NAME=VALUE", action="append", default=[], help=help_xacro)
 
 
 def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
     """Return the robot that the arguments name. A file takes precedence over a robot of the library of that name.
 
     Example:
-        >>> given_robot(Namespace(robot="two_link", base="fixed", strict=False, snap=0.0)).nv
+        >>> given_robot(Namespace(robot="two_link", base="fixed")).nv
         2
     """
     name = arguments.robot
-    if Path(name).exists():
-        return load(name, base=arguments.base, strict=arguments.strict or None, snap=arguments.snap)
+    if Path(name).exists() or Path(name.partition("#")[0]).is_file() or is_description(name):
+        strict, pairs = arguments.strict or None, [each.partition("=") for each in arguments.xacro]
+        if not all(key and equals for key, equals, _ in pairs):
+            raise ModelError(describe(f"--xacro {arguments.xacro}", where=name, allowed="--xacro NAME=VALUE"))
+        xacro = {key: value for key, _, value in pairs}
+        return load(name, arguments.base, strict, arguments.snap, arguments.search, xacro)
     if name not in _library_names():
         allowed = f"a robot file, or one of {', '.join(_library_names())}"
         near = get_close_matches(name, _library_names(), 1)

@@ -12,7 +12,7 @@ from rich.markup import escape
 from torsor.cli.command import Command
 from torsor.cli.console import PlainConsole
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
-from torsor.cli.robots import as_robot, given_robot
+from torsor.cli.robots import add_search, as_robot, given_robot
 from torsor.errors import ModelError, ModelWarning, describe
 from torsor.formats.mesh_folders import ALLOWED
 from torsor.results.archive import load_result
@@ -27,6 +27,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="motion of root links of files")
     parser.add_argument("--swing", action="store_true", help="let the coordinates of robots swing")
     parser.add_argument("--collision", action="store_true", help="draw the collision shapes in place of the visuals")
+    add_search(parser)
     parser.add_argument(
         "--meshes", metavar="FOLDER", action="append", default=[], help="also allow meshes in this folder"
     )
@@ -77,7 +78,7 @@ def _shown(arguments: Namespace, given: list[Any]) -> list[dict[str, str]]:
 def _given(name: str, arguments: Namespace) -> Any:
     """Return the robot or the result that an argument names."""
     if Path(name).suffix.lower() != ".npz":
-        robot = given_robot(Namespace(robot=name, base=arguments.base, strict=False, snap=0.0))
+        robot = given_robot(Namespace(**vars(arguments) | {"robot": name, "strict": False, "snap": 0.0}))
         if not arguments.collision:
             return robot
         from torsor.view.scene.collision import showing_shapes

@@ -26,7 +26,7 @@ def hull_of(shape: Shape, where: str) -> Hull:
     """Return the convex hull of a mesh in the axes of the shape, scaled; ``where`` names the shape in messages."""
     if shape.path is None:
         found = f"the mesh {shape.mesh!r} is not found" if shape.mesh else "a mesh without a file"
-        fix = "correct its path, set ROS_PACKAGE_PATH for package://, or replace the shape: robot.with_shapes"
+        fix = "correct its path, load(..., search=[...]) for package://, or replace the shape: robot.with_shapes"
         raise ModelError(describe(found, where=where, fix=fix))
     return _hull(shape.path, shape.folders, shape.size, where)
 

@@ -6,6 +6,10 @@
 | ``toml``, ``toml_schema``, ``toml_writing`` | TOML, the native format: allowed keys, reader, writer |
 | ``urdf``, ``urdf_motors``, ``urdf_extras``, ``urdf_writing`` | URDF: reader, transmissions, Drake's elements, writer |
 | ``closures_yaml`` | closed loops of a URDF file in a YAML file beside it |
+| ``sdf``, ``sdf_models``, ``sdf_frames``, ``sdf_links``, ``sdf_joints`` | SDF: reader |
+| ``sdf_values``, ``sdf_unread``, ``sdf_writing``, ``sdf_writing_loops`` | SDF: texts, what is left out, writer |
+| ``xacro_files``, ``robot_descriptions`` | macros that become URDF or SDF; robots by name |
+| ``search_path``, ``mesh_folders`` | where ``package://`` and ``model://`` lead; the folders of meshes |
 | ``mjcf``, ``mjcf_compile``, ``mjcf_writing``, ``mjcf_equality`` | MJCF: reader, compiler, writer, <equality> |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
 | ``xml`` | parsing XML safely; XML elements of numbers |
@@ -34,6 +38,8 @@ from torsor.formats.dispatch import read, write
 from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
 from torsor.formats.screws import read_screws
+from torsor.formats.sdf import read_sdf
+from torsor.formats.sdf_writing import write_sdf
 from torsor.formats.toml import read_toml
 from torsor.formats.toml_writing import write_toml
 from torsor.formats.urdf import read_urdf
@@ -47,10 +53,12 @@ __all__ = [
     "read_mdh",
     "read_mjcf",
     "read_screws",
+    "read_sdf",
     "read_toml",
     "read_urdf",
     "write",
     "write_mjcf",
+    "write_sdf",
     "write_toml",
     "write_urdf",
 ]

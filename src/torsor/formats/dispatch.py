@@ -1,5 +1,6 @@
 """The reader and the writer of a file, chosen by its suffix and, for XML, by its root element."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from torsor.checks import flag
@@ -8,35 +9,47 @@ from torsor.faults import StopReadingError, all_faults
 from torsor.formats.closures_yaml import read_closures
 from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
+from torsor.formats.robot_descriptions import described_robot, is_description
+from torsor.formats.sdf import read_sdf
+from torsor.formats.sdf_writing import write_sdf
+from torsor.formats.search_path import searching
 from torsor.formats.toml import read_toml
 from torsor.formats.toml_writing import write_toml
-from torsor.formats.urdf import EXPAND, read_urdf
+from torsor.formats.urdf import read_urdf
 from torsor.formats.urdf_writing import write_urdf
+from torsor.formats.xacro_files import expanded
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Mechanism
 
-KINDS = ".urdf, .xml (MJCF or URDF), .toml, .yaml (closures of the URDF beside it)"
-_XML_SUFFIXES = (".urdf", ".xml", ".mjcf")
-_XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf}  # by root element
-# Formats that another program turns into one of those above.
-_CONVERTED = {
-    ".xacro": ("a xacro macro, not plain URDF", EXPAND),
-    ".sdf": (
-        "SDF, the format of Gazebo, is not read",
-        "convert it first: gz sdf and sdformat_urdf, or export URDF or MJCF",
-    ),
+KINDS = ".urdf, .xml (MJCF, URDF or SDF), .sdf, .xacro, .toml, .yaml (closures of the URDF beside it)"
+_XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
+_XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf, "sdf": read_sdf}  # by root element
+_WRITERS = {
+    ".toml": write_toml,
+    ".urdf": write_urdf,
+    ".xml": write_mjcf,
+    ".mjcf": write_mjcf,
+    ".sdf": write_sdf,
 }
-_WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf}
 
 
-def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap: float = 0.0) -> Mechanism:
-    """Return the mechanism in a file: URDF (.urdf, .xml), MJCF (.xml, .mjcf), TOML (.toml) or closures (.yaml).
+def read(
+    path: str | Path,
+    base: str = "fixed",
+    strict: bool | None = None,
+    snap: float = 0.0,
+    search: Sequence[str | Path] = (),
+    xacro: Mapping[str, object] | None = None,
+) -> Mechanism:
+    """Return the mechanism in a file: URDF (.urdf), SDF (.sdf), MJCF (.xml), xacro, TOML (.toml) or closures (.yaml).
 
-    A .yaml file lists the closed loops, motors and joint types of the URDF file beside it.
+    A .yaml file lists the closed loops, motors and joint types of the URDF file beside it. ``world.sdf#arm`` is the
+    model ``arm`` of that file, ``robot_descriptions:NAME`` a robot of that package. ``search`` are folders of packages
+    and models (``package://``, ``model://``), ``xacro`` the arguments of a .xacro file.
 
     ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes an inertia that no
-    rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in URDF and
-    MJCF, because many published files have such an inertia. So it is with limits, visuals, tags and transmissions of
+    rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in other
+    formats, because many published files have such an inertia. So it is with limits, visuals, tags and transmissions of
     URDF, and with text of XML files, that cannot be read. Angles within ``snap`` (rad) of multiples of pi/12, which
     files write with few digits, become exact.
 
@@ -47,38 +60,47 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
         ...     read(folder + "/block.urdf").base.name
         'ground'
     """
-    with all_faults():
-        return _read(Path(path), base, None if strict is None else flag(strict, str(path), "strict"), snap)
+    file, model, arguments = Path(path), "", dict(xacro or {})
+    folders = [search] if isinstance(search, (str, Path)) else list(search)
+    if is_description(path):
+        file, own, more = described_robot(str(path))
+        arguments, folders = own | arguments, [*folders, *more]
+    elif ".sdf#" in file.name or ".world#" in file.name:
+        name, _, model = file.name.partition("#")
+        file = file.with_name(name)
+    strict = None if strict is None else flag(strict, str(path), "strict")
+    with all_faults(), searching(folders):
+        return _read(file, base, strict, snap, model, arguments)
 
 
-def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
+def _read(
+    path: Path, base: str, strict: bool | None, snap: float, model: str, arguments: dict[str, object]
+) -> Mechanism:
     try:
         is_file, is_folder = path.is_file(), path.is_dir()
     except (OSError, ValueError):  # no file can have such a name
         is_file = is_folder = False
     if not is_file:
-        found = "a folder" if is_folder else "no such file"
-        raise ModelError(describe(found, where=str(path), allowed="a .urdf, .xml, .toml or .yaml file"))
+        found, allowed = "a folder" if is_folder else "no such file", "a .urdf, .sdf, .xml, .xacro, .toml or .yaml file"
+        raise ModelError(describe(found, where=str(path), allowed=allowed))
     suffix = path.suffix.lower()
+    if arguments and suffix != ".xacro":
+        raise ModelError(describe("arguments of xacro", where=path.name, allowed="a .xacro file"))
     if suffix == ".toml":
         return read_toml(path, base, True if strict is None else strict, snap)
     if suffix in (".yaml", ".yml"):
         return read_closures(path, base, bool(strict), snap)
-    if suffix in _CONVERTED:
-        found, fix = _CONVERTED[suffix]
-        raise ModelError(describe(found, where=path.name, allowed=KINDS, fix=fix))
-    if suffix not in _XML_SUFFIXES:
+    if suffix != ".xacro" and suffix not in _XML_SUFFIXES:
         raise ModelError(describe(f"unknown kind of file {suffix!r}", where=path.name, allowed=KINDS))
-    root = parse_xml(path, bool(strict))
-    if root.tag == "sdf":
-        found, fix = _CONVERTED[".sdf"]
-        raise ModelError(
-            describe(f"root element <sdf>: {found}", where=path.name, allowed="<robot> or <mujoco>", fix=fix)
-        )
-    if root.tag not in _XML_READERS:
-        allowed = "<robot> (URDF) or <mujoco> (MJCF)"
+    root = expanded(path, arguments) if suffix == ".xacro" else parse_xml(path, bool(strict))
+    if root.tag not in _XML_READERS or (suffix == ".xacro" and root.tag == "mujoco"):
+        allowed = "<robot> (URDF), <sdf> (SDF) or <mujoco> (MJCF, not in .xacro)"
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed=allowed))
+    if model and root.tag != "sdf":
+        raise ModelError(describe(f"a model {model!r} of it", where=path.name, allowed="models of SDF files"))
     try:
+        if root.tag == "sdf":
+            return read_sdf(path, base, bool(strict), root, snap, model)
         return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
     except ModelError as error:
         if isinstance(error, StopReadingError) or path.name in str(error):
@@ -88,7 +110,7 @@ def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as TOML (.toml), URDF (.urdf) or MJCF (.xml, .mjcf), by the suffix of the file.
+    """Write a mechanism as TOML (.toml), URDF (.urdf), SDF (.sdf) or MJCF (.xml, .mjcf), by the suffix of the file.
 
     Example:
         >>> import tempfile
@@ -101,6 +123,6 @@ def write(mechanism: Mechanism, path: str | Path) -> None:
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
-        allowed, fix = ".toml, .urdf, .xml (MJCF)", f"name it {path.stem}.toml"
+        allowed, fix = ".toml, .urdf, .sdf, .xml (MJCF)", f"name it {path.stem}.toml"
         raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=allowed, fix=fix))
     _WRITERS[suffix](mechanism, path)

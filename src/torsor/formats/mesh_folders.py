@@ -5,8 +5,10 @@ from pathlib import Path
 
 GROUPED = ("urdf", "robots", "robot", "xacro", "mjcf", "xml", "model", "models", "description")
 """Usual names of the folder of a description inside of its package: meshes are beside it, ``../meshes``."""
-MARK = "package.xml"  # of a ROS package
+MARKS = "package.xml", "model.config"  # of a ROS package and of a model of Gazebo
 ALLOWED = "TORSOR_MESHES"  # in the environment: folders that the user allows
+SEARCHED = "TORSOR_PATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH"
+"""Variables of the environment that list folders of packages and models; all of them are allowed."""
 
 
 def own_folders(path: Path) -> tuple[str, ...]:
@@ -27,16 +29,16 @@ def own_folders(path: Path) -> tuple[str, ...]:
 
 
 def is_package(folder: Path) -> bool:
-    """Return whether a folder is a ROS package."""
+    """Return whether a folder is a ROS package or a model of Gazebo."""
     try:
-        return (folder / MARK).is_file()
+        return any((folder / mark).is_file() for mark in MARKS)
     except (OSError, ValueError):
         return False
 
 
 def allowed_folders() -> list[Path]:
-    """Return the folders that the user allows for all robots: ROS_PACKAGE_PATH and TORSOR_MESHES."""
-    listed = (os.environ.get(name, "").split(os.pathsep) for name in ("ROS_PACKAGE_PATH", ALLOWED))
+    """Return the folders that the user allows for all robots: those of ``SEARCHED`` and of TORSOR_MESHES."""
+    listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCHED, ALLOWED))
     return [Path(each) for names in listed for each in names if each]
 
 

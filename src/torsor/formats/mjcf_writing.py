@@ -6,6 +6,7 @@ chain of joints with massless links between them is therefore written as the joi
 
 import xml.etree.ElementTree as ET
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +18,7 @@ from torsor.formats.joint_decomposition import decomposed_joints, has_position_l
 from torsor.formats.mjcf_equality import write_equalities
 from torsor.formats.writing import Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
-from torsor.mechanism import Coupling, Joint, Link, Mechanism, Shape, Visual, ends_of
+from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, Shape, Visual, ends_of
 from torsor.mechanism.names import claim_name, unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
@@ -36,7 +37,7 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
     its name is ``world``. A massless link that carries only the next joint is not written as a body: its joint becomes
     the first joint of the next body. Massless links that must be bodies, and principal moments of zero, are written
     with 1e-14 kg and kg m^2. A planar joint becomes two slides and a hinge with the names of its coordinates, a helical
-    joint a hinge and a slide.
+    joint a hinge and a slide. A moving link named ``world`` gets another name.
 
     ``damping`` is the viscous friction plus the damping of the spring; ``frictionloss`` is the Coulomb friction, which
     MuJoCo treats as a soft constraint that holds a joint at rest, while sign(0) = 0 here. ``armature`` is the rotor
@@ -80,16 +81,22 @@ class _Writer:
         self.assets: dict[tuple[Any, ...], str] = {}
         self.asset, self.world = add_element(self.root, "asset"), add_element(self.root, "worldbody")
         self.bodies: dict[str, ET.Element] = {}
+        self.carriers = {link.name: link for link in (mechanism.base, *mechanism.links)}
 
     def content(self) -> bytes:
         m = self.mechanism
         self._check()
         moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
+        places = {frame.name: frame.link for frame in m.frames}
+        closed = {end for loop in m.loops if not isinstance(loop, Coupling) for end in ends_of(m, loop)}
+        shapes = (shape for link in (m.base, *m.links) for shape in link.shapes)
+        self.welded = {shape.link for shape in shapes if shape.link in places} - closed
         self._base(m.base)
         carried = Counter(joint.parent for _, joint in moving)
-        places = {frame.name: frame.link for frame in m.frames}
-        ends = {places.get(end, end) for loop in m.loops if not isinstance(loop, Coupling) for end in ends_of(m, loop)}
-        needed = {*places.values(), *ends}  # a site is fixed to them: they must be bodies, with or without mass
+        needed = {
+            *places.values(),
+            *(places.get(end, end) for end in closed),
+        }  # a site is fixed to them: they must be bodies, with or without mass
         below = {joint.parent: joint for _, joint in moving}
         chains: dict[str, _Chain] = {}
         for link, joint in moving:
@@ -102,7 +109,7 @@ class _Writer:
             else:
                 self._body(link, chain)
         for frame in m.frames:
-            add_element(self.bodies[frame.link], "site", name=frame.name, **_place(frame.pose))
+            self._frame(frame)
         write_equalities(self.root, self.bodies, m, [joint for _, joint in moving], self.source)
         self._exclusions()
         self._actuators()
@@ -120,11 +127,8 @@ class _Writer:
             rigid = f"robot.without_motor({joint.name!r}).with_motor({joint.name!r}, ...)"
             fix = f"save as .toml or .urdf, or make the joint rigid: {rigid}"
             raise ModelError(describe(found, where=self.source, fix=fix))
-        if _WORLD in m.link_names:
-            found, fix = f"a moving link is named {_WORLD!r}, MuJoCo's name of the base", "give it another name"
-            raise ModelError(describe(found, where=self.source, fix=fix))
         for link in m.links:
-            if link.defect:
+            if link.defect and np.abs(link.inertia).max() > _LEAST:
                 raise ModelError(f"{self.source}: MuJoCo refuses it: {link.defect}")
 
     def _is_supported(self, joint: Joint) -> bool:
@@ -156,7 +160,9 @@ class _Writer:
         for joint in reversed(chain.joints):  # the pose of each joint's own link in the frame of the body
             places.append(inverse_pose(pose))
             pose = joint.placement @ pose
-        body = self.bodies[link.name] = add_element(chain.parent, "body", name=link.name, **_place(pose))
+        name = unused_name(_WORLD, self.mechanism.places) if link.name == _WORLD else link.name
+        self.omissions.note(f"a moving link {_WORLD!r}, written as {name!r}", link.name, name != link.name)
+        body = self.bodies[link.name] = add_element(chain.parent, "body", name=name, **_place(pose))
         self._inertial(body, link)
         for joint, place in zip(chain.joints, reversed(places), strict=True):
             self._joint(body, joint, place)
@@ -177,19 +183,34 @@ class _Writer:
 
     def _geoms(self, link: Link) -> None:
         for visual in link.visuals:
-            self._geom(link, visual, rgba=visual.color, contype="0", conaffinity="0", group="2")
+            self._geom(link.name, visual, rgba=visual.color, contype="0", conaffinity="0", group="2")
         for shape in link.shapes:
             moving = shape.shape == "plane" and link.name != self.mechanism.base.name
             self.omissions.note("planes on moving links", shape.name or link.name, moving)
-            if not moving:
-                masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
-                self._geom(link, shape, group=COLLISION_GROUP, **masks)
+            if not moving and shape.link not in self.welded:
+                self._shape(link.name, shape)
 
-    def _geom(self, link: Link, given: Visual | Shape, **settings: Any) -> None:
+    def _frame(self, frame: Frame) -> None:
+        """Add a site; for a welded link with shapes a body without joints, unless it is the end of a loop."""
+        around = self.bodies[frame.link]
+        if frame.name not in self.welded:
+            add_element(around, "site", name=frame.name, **_place(frame.pose))
+            return
+        self.bodies[frame.name] = add_element(around, "body", name=frame.name, **_place(frame.pose))
+        back = inverse_pose(frame.pose)
+        for shape in self.carriers[frame.link].shapes:
+            if shape.link == frame.name and (shape.shape != "plane" or frame.link == self.mechanism.base.name):
+                self._shape(frame.name, replace(shape, pose=back @ shape.pose))
+
+    def _shape(self, body: str, shape: Shape) -> None:
+        masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
+        self._geom(body, shape, group=COLLISION_GROUP, **masks)
+
+    def _geom(self, body: str, given: Visual | Shape, **settings: Any) -> None:
         size: Any = given.size
         mesh = self._mesh(given) if given.shape == "mesh" else None
         if given.shape == "mesh" and mesh is None:
-            self.omissions.note("meshes that are not found or no .stl, .obj or .msh", given.mesh or link.name)
+            self.omissions.note("meshes that are not found or no .stl, .obj or .msh", given.mesh or body)
             return
         if given.shape == "box":
             size = tuple(np.array(size) / 2)
@@ -200,17 +221,16 @@ class _Writer:
         kind = "sphere" if given.shape == "capsule" and not size[1] else given.shape  # MuJoCo needs a length
         name = claim_name(given.name, self.geoms) if given.name else None
         look = {"type": kind, "mesh": mesh, "size": size[:1] if kind == "sphere" else size}
-        add_element(self.bodies[link.name], "geom", name=name, **look, **_place(given.pose), **settings)
+        add_element(self.bodies[body], "geom", name=name, **look, **_place(given.pose), **settings)
 
     def _exclusions(self) -> None:
-        """Write allowed collisions; links that are welded to others are one body with them, and touch nothing alone."""
-        carrier = {frame.name: frame.link for frame in self.mechanism.frames}
+        """Write allowed collisions; a welded link without shapes is no body, and touches nothing."""
         contact = add_element(self.root, "contact")
         for a, b, _ in self.mechanism.allowed_collisions:
-            if a in carrier or b in carrier or a not in self.bodies or b not in self.bodies:
-                self.omissions.note("allowed collisions of welded links", f"{a} and {b}")
+            if a not in self.bodies or b not in self.bodies:
+                self.omissions.note("allowed collisions of welded links without shapes", f"{a} and {b}")
             else:
-                names = (_WORLD if self.bodies[each] is self.world else each for each in (a, b))
+                names = (self.bodies[each].get("name", _WORLD) for each in (a, b))
                 add_element(contact, "exclude", **dict(zip(("body1", "body2"), names, strict=True)))
         if not len(contact):
             self.root.remove(contact)

@@ -1,6 +1,5 @@
 """Reading URDF, with the deviations from the specification that published files have."""
 
-import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ import numpy as np
 from torsor.arrays import IDENTITY, Array
 from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn, stop_reading
-from torsor.formats.mesh_folders import is_package, own_folders
+from torsor.formats.search_path import Finder
 from torsor.formats.urdf_extras import read_extras
 from torsor.formats.urdf_motors import with_motors
 from torsor.formats.xml import Element, parse_xml
@@ -25,7 +24,7 @@ T = TypeVar("T")
 _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _GRAVITY = (0.0, 0.0, -9.81)
 _AT_ORIGIN = {"0 0 0", "0.0 0.0 0.0"}  # xyz and rpy of most shapes: nothing to compute
-EXPAND = "expand it first: xacro FILE > robot.urdf"
+EXPAND = "expand it first: xacro FILE > robot.urdf, or name it FILE.xacro"
 _LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that make nothing by themselves
 
 
@@ -49,9 +48,7 @@ class _Reader:
     def __init__(self, path: Path, root: Element, strict: bool):
         self.path, self.root, self.strict = path, root, strict
         self.materials: dict[str, tuple[float, ...]] = {}
-        self.packages: dict[str, Path | None] = {}
-        self.meshes: dict[str, Path | None] = {}
-        self.folders = own_folders(path)
+        self.finder = Finder(path)
 
     def read(self, base: str, snap: float) -> Mechanism:
         if self.root.tag != "robot":
@@ -225,8 +222,9 @@ class _Reader:
         mesh = shape.get("filename")
         if not mesh:
             return found
-        path = self._find(mesh)
-        return found | {"mesh": mesh, "path": None if path is None else str(path), "folders": self.folders}
+        path = self.finder.find(mesh)
+        file = str(path) if path is not None and path.is_file() else None
+        return found | {"mesh": mesh, "path": file, "folders": self.finder.folders}
 
     def _visual_color(self, visual: Any) -> tuple[float, ...] | None:
         material = visual.find("material")
@@ -234,40 +232,6 @@ class _Reader:
             return None
         color = material.find("color")
         return self.materials.get(material.get("name", "")) if color is None else self._color(color)
-
-    def _find(self, mesh: str) -> Path | None:
-        """Return the path of a mesh file, or None if it is not found: meshes do not matter for the motion."""
-        if mesh not in self.meshes:
-            self.meshes[mesh] = self._search(mesh)
-        return self.meshes[mesh]
-
-    def _search(self, mesh: str) -> Path | None:
-        try:
-            if mesh.startswith("package://"):
-                package, _, inside = mesh.removeprefix("package://").partition("/")
-                folder = self._package(package)
-                candidate = None if folder is None else folder / inside
-            else:
-                candidate = self.path.parent / mesh.removeprefix("file://")
-            return candidate if candidate is not None and candidate.is_file() else None
-        except (OSError, ValueError):  # no file can have such a name
-            return None
-
-    def _package(self, package: str) -> Path | None:
-        """Return the folder of a ROS package: on ROS_PACKAGE_PATH, or in or above the folder of the file.
-
-        One that is not listed there must hold the file itself or be marked as a package: no other folder is named.
-        """
-        if package not in self.packages:
-            listed = [Path(each) for each in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if each]
-            above = self.path.resolve().parents
-            tries = [place / package for place in (*listed, *above)]
-            tries += [place for place in (*listed, *above) if place.name == package]
-            found = next((folder for folder in tries if folder.is_dir()), None)
-            self.packages[package] = found
-            if found is not None and (is_package(found) or found.resolve() in above):
-                self.folders = (*self.folders, str(found))
-        return self.packages[package]
 
     # Joints
 

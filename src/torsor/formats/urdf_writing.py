@@ -5,7 +5,6 @@ axis elsewhere a massless link ``child/axis`` is added, to which the link itself
 move. Frames are written as links with fixed joints.
 """
 
-import math
 import sys
 import xml.etree.ElementTree as ET
 from collections import defaultdict
@@ -19,12 +18,12 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
-from torsor.formats.writing import Omissions, relative_file, write_file
+from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
 from torsor.formats.xml import add_element, xml_bytes
-from torsor.mechanism import Joint, Link, Mechanism, Motor, Shape, Visual
+from torsor.mechanism import Frame, Joint, Link, Mechanism, Motor, Shape, Visual
 from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import VISUAL_SIZES
-from torsor.spatial import from_rpy, inverse_pose, make_pose, to_rpy
+from torsor.spatial import inverse_pose, make_pose
 
 _TYPES = ("revolute", "continuous", "prismatic", "planar", "free")
 _USUAL_GRAVITY = (0.0, 0.0, -9.81)
@@ -61,9 +60,10 @@ class _Writer:
     """The state of writing one file."""
 
     def __init__(self, mechanism: Mechanism, path: Path):
-        self.path, self.source, self.active = path, path.name, mechanism.active
+        self.meshes, self.source, self.active = MeshNames(path), path.name, mechanism.active
         self.omissions = Omissions()
         self.mechanism = without_couplings(self.omissions.without_wheels(mechanism), self.source, "URDF")
+        self.carriers = {link.name: link for link in (mechanism.base, *mechanism.links)}
         self.root = ET.Element("robot", {"name": mechanism.name})
 
     def content(self) -> bytes:
@@ -74,12 +74,13 @@ class _Writer:
         moving = list(decomposed_joints(m, lambda joint: joint.type in _TYPES, self.source, self.omissions))
         self.joints = {joint.name for _, joint in moving}
         self.links = {*m.places, *(link.name for link, _ in moving)}
+        self.frames = {frame.name for frame in m.frames}
         self._link(m.base)
         for link, joint in moving:
             self._link(link)
             self._joint(joint)
         for frame in m.frames:
-            add_element(self.root, "link", name=frame.name)
+            self._shapes(add_element(self.root, "link", name=frame.name), self._shapes_of(frame))
             self._fixed_joint(frame.name, frame.link, frame.pose)
         self._motors([joint for _, joint in moving])
         for a, b, _ in m.allowed_collisions:
@@ -103,11 +104,19 @@ class _Writer:
                 if visual.color is not None:
                     material = add_element(made, "material", name=f"{link.name}/{k}")
                     add_element(material, "color", rgba=visual.color)
-        for shape in link.shapes:
-            known = shape.shape in VISUAL_SIZES
-            self.omissions.note("collision planes and ellipsoids", shape.name or link.name, not known)
+        self._shapes(element, [shape for shape in link.shapes if shape.link not in self.frames])
+
+    def _shapes_of(self, frame: Frame) -> list[Shape]:
+        """Return the shapes of a welded link, which is a frame of the mechanism, in the axes of that frame."""
+        shapes, back = self.carriers[frame.link].shapes, inverse_pose(frame.pose)
+        return [replace(shape, pose=back @ shape.pose) for shape in shapes if shape.link == frame.name]
+
+    def _shapes(self, element: ET.Element, shapes: list[Shape]) -> None:
+        for shape in shapes:
+            known, name = shape.shape in VISUAL_SIZES, shape.name or element.get("name", "")
+            self.omissions.note("collision planes and ellipsoids", name, not known)
             masked = (shape.contype, shape.conaffinity) != (1, 1)
-            self.omissions.note("contype and conaffinity of shapes", shape.name or link.name, known and masked)
+            self.omissions.note("contype and conaffinity of shapes", name, known and masked)
             if known:
                 self._geometry(element, "collision", shape)
 
@@ -128,10 +137,7 @@ class _Writer:
 
     def _size(self, visual: Visual | Shape) -> dict[str, Any]:
         if visual.shape == "mesh":
-            file = visual.mesh or ""
-            if visual.path and not file.startswith("package://"):
-                file = relative_file(self.path, visual.path)
-            return {"filename": file, "scale": visual.size}
+            return {"filename": self.meshes.name(visual), "scale": visual.size}
         if visual.shape == "box":
             return {"size": visual.size}
         return dict(zip(("radius", "length"), visual.size, strict=False))
@@ -257,19 +263,4 @@ def _axis_pose(joint: Joint) -> Array:
 
 def _origin(element: ET.Element, T: Array) -> None:
     if not np.array_equal(T, np.eye(4)):
-        add_element(element, "origin", xyz=T[:3, 3], rpy=_rpy(T[:3, :3]))
-
-
-def _rpy(R: Array) -> Array:
-    """Return roll, pitch, yaw that give R to about the last digit, with few decimals where possible."""
-    exact = to_rpy(R)
-    short = np.array([round(float(angle), 14) for angle in exact])
-    rpy = np.where(np.abs(short - exact) <= 2e-16, short, exact)  # 0.3, not 0.30000000000000004
-    if np.abs(from_rpy(rpy) - R).max() <= 4e-16:
-        return rpy
-    # Near a pitch of a quarter turn only the sum of roll and yaw is well defined: compute roll for the given yaw.
-    yaw = math.atan2(R[1, 0], R[0, 0])
-    c, s = math.cos(yaw), math.sin(yaw)
-    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
-    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
-    return np.array([roll, pitch, yaw])
+        add_element(element, "origin", xyz=T[:3, 3], rpy=short_rpy(T[:3, :3]))

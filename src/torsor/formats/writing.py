@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.files import replacing
-from torsor.mechanism import Joint, Mechanism, Wheel
+from torsor.formats.search_path import SCHEMES, Finder
+from torsor.mechanism import Joint, Mechanism, Shape, Visual, Wheel
+from torsor.spatial import from_rpy, to_rpy
 
 
 def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[], bytes]) -> None:
@@ -41,6 +44,28 @@ def relative_file(path: Path, file: str) -> str:
         return Path(os.path.relpath(file, path.resolve().parent)).as_posix()
     except ValueError:  # on another drive
         return str(Path(file).resolve())
+
+
+class MeshNames:
+    """The names of mesh files in a description that is written to ``path``.
+
+    A ``package://`` or ``model://`` name stays if it leads to the same file from there; so does one that is not found.
+    Otherwise the name is relative to the description.
+    """
+
+    def __init__(self, path: Path):
+        self.path, self.finder = path, Finder(path)
+
+    def name(self, mesh: Visual | Shape) -> str:
+        """Return the name of the mesh of a visual or a shape."""
+        name = mesh.mesh or ""
+        if not mesh.path:
+            return name
+        if name.startswith(SCHEMES):
+            found = self.finder.find(name)
+            if found is not None and found.resolve() == Path(mesh.path).resolve():
+                return name
+        return relative_file(self.path, mesh.path)
 
 
 class Omissions:
@@ -82,3 +107,23 @@ class Omissions:
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.found.items()]
         if lines:
             warn(describe(f"{format} cannot express {'; '.join(lines)}", where=source))
+
+
+def short_rpy(R: Array) -> Array:
+    """Return roll, pitch, yaw that give R to about the last digit, with few decimals where possible.
+
+    Example:
+        >>> short_rpy(from_rpy([0.1, 0.2, 0.3])).tolist()
+        [0.1, 0.2, 0.3]
+    """
+    exact = to_rpy(R)
+    short = np.array([round(float(angle), 14) for angle in exact])
+    rpy = np.where(np.abs(short - exact) <= 2e-16, short, exact)  # 0.3, not 0.30000000000000004
+    if np.abs(from_rpy(rpy) - R).max() <= 4e-16:
+        return rpy
+    # Near a pitch of a quarter turn only the sum of roll and yaw is well defined: compute roll for the given yaw.
+    yaw = math.atan2(R[1, 0], R[0, 0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return np.array([roll, pitch, yaw])

@@ -57,6 +57,16 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
         raise ModelError(str(error)) from None
 
 
+def parse_xml_text(content: bytes, source: str) -> Element:
+    """Return the root element of the text of an XML document; ``source`` is its name in messages.
+
+    Example:
+        >>> parse_xml_text(b"<robot name='arm'/>", "arm.xacro").get("name")
+        'arm'
+    """
+    return _parsed(content, source)
+
+
 class _NotWellFormedError(ModelError):
     """The file is not XML, though it may be nearly XML."""
 
@@ -161,7 +171,7 @@ def add_element(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
 def xml_bytes(root: ET.Element, source: str) -> bytes:
     """Return the bytes of an XML file; raise ModelError for a name with characters that XML does not allow."""
     for element in root.iter():
-        for value in element.attrib.values():
+        for value in (*element.attrib.values(), element.text or ""):
             if _NOT_IN_XML.search(value):
                 found, fix = f"{value!r} in <{element.tag}>", "remove the control characters from the name"
                 raise ModelError(describe(found, where=source, allowed="characters that XML allows", fix=fix))

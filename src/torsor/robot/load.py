@@ -1,6 +1,6 @@
 """The public ways to make a robot: each reader of ``formats``, ending in a ``Robot``."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,17 +15,29 @@ from torsor.robot.robot import Robot
 EARTH = (0.0, 0.0, -9.81)
 
 
-def load(path: str | Path, base: str = "fixed", strict: bool | None = None, snap: float = 0.0) -> Robot:
-    """Return the robot in a file: URDF (.urdf), MJCF (.xml, needs ``torsor[mjcf]``), TOML (.toml) or closures (.yaml).
+def load(
+    path: str | Path,
+    base: str = "fixed",
+    strict: bool | None = None,
+    snap: float = 0.0,
+    search: Sequence[str | Path] = (),
+    xacro: Mapping[str, object] | None = None,
+) -> Robot:
+    """Return the robot in a file: URDF (.urdf), SDF (.sdf), MJCF (.xml, needs ``torsor[mjcf]``) or TOML (.toml).
 
-    A .yaml file (needs ``torsor[yaml]``) has the closed loops, motors and joint types of the URDF file beside it.
+    A .yaml file (needs ``torsor[yaml]``) has the closed loops, motors and joint types of the URDF file beside it. A
+    .xacro file (needs ``torsor[xacro]``) is a program that writes URDF or SDF, to be trusted as one; ``xacro`` are its
+    arguments. ``world.sdf#arm`` is the model ``arm`` of a file with several, ``robot_descriptions:NAME`` a robot of
+    that package (needs ``torsor[robots]``). ``search`` are folders of packages and models, in which ``package://`` and
+    ``model://`` are looked up before those of the environment.
+
     ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
     v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
-    (True) or a warning (False); by default it is an error in TOML and a warning in URDF and MJCF, whose published files
-    often have one. In URDF, limits, visuals, stray tags and transmissions that cannot be used are treated likewise, and
-    in MJCF whatever acts in MuJoCo and not here, such as tendons. The error has all faults of the file, as far as it
-    can be read.
-    Closed loops are read from TOML, from the equality constraints of MJCF and from Drake's loop joints in URDF.
+    (True) or a warning (False); by default it is an error in TOML and a warning in other formats, whose published files
+    often have one. In URDF and SDF, limits, visuals, stray tags and transmissions that cannot be used are treated
+    likewise, and in MJCF whatever acts in MuJoCo and not here, such as tendons. The error has all faults of the file,
+    as far as it can be read. Closed loops are read from TOML, from the equality constraints of MJCF, from Drake's loop
+    joints in URDF, and from links with two parents in SDF.
 
     ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within it of multiples of
     pi/12 become exact, and the operations that their tiny components cost disappear. Lengths, masses and limits stay.
@@ -37,7 +49,7 @@ def load(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
         ...     torsor.load(folder + "/scara.toml", base="floating").nv
         10
     """
-    return Robot.of(formats.read(path, base, strict, snap))
+    return Robot.of(formats.read(path, base, strict, snap, search, xacro))
 
 
 def from_dh(

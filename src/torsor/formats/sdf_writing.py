@@ -1,0 +1,287 @@
+"""Writing SDFormat, for Gazebo and ``read_sdf``: the lowest version that has all parts of the mechanism, from 1.7 on.
+
+The pose of each link is written relative to its parent, that of each joint relative to its child, and that of a shape
+of a welded link relative to the frame that this link became: all as they are in the mechanism, so that they read back
+exactly.
+"""
+
+import math
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.errors import ModelError, describe
+from torsor.formats.coupled_followers import without_couplings
+from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
+from torsor.formats.sdf_frames import WORLD
+from torsor.formats.sdf_writing_loops import write_loops
+from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
+from torsor.formats.xml import add_element, numbers, xml_bytes
+from torsor.mechanism import Coupling, Joint, Link, Mechanism, Shape, Visual
+from torsor.mechanism.names import claim_name, unused_name
+from torsor.spatial import inverse_pose
+
+_TYPES = {
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "helical": "screw",
+    "spherical": "ball",
+}
+_EARTH = (0.0, 0.0, -9.81)
+
+
+def write_sdf(mechanism: Mechanism, path: str | Path) -> None:
+    """Write a mechanism as a model of SDF. The file is replaced atomically: if writing fails, the old file stays.
+
+    A fixed base is a link that is welded to the world, or the world itself if its name is ``world``. A free joint of
+    the first link is what SDF has where nothing holds a model: ``read_sdf`` gives it back with ``base="floating"``.
+    Gravity other than (0, 0, -9.81) puts the model in a <world>. A helical joint is a screw, a planar joint two
+    prismatic joints and a revolute one. Couplings of two joints are <mimic> (version 1.11); weld, revolute, prismatic,
+    universal and spherical loops that are closed at zero are joints to a link that has a parent already. A
+    ``ModelWarning`` names what is not written (rotor inertia, motors, wheels) and what Gazebo does not accept (links
+    without mass). Other loops and elastic joints are errors.
+
+    Example:
+        >>> import tempfile
+        >>> from torsor.formats.sdf import read_sdf
+        >>> from torsor.mechanism import build
+        >>> solid = 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1])
+        >>> links = [Link("ground", *solid), Link("arm", *solid)]
+        >>> robot = build("arm", links, [Joint("hinge", "continuous", "ground", "arm")])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_sdf(robot, folder + "/arm.sdf")
+        ...     read_sdf(Path(folder, "arm.sdf")) == robot
+        True
+    """
+    write_file(path, (".sdf",), _Writer(mechanism, Path(path)).content)
+
+
+class _Writer:
+    """The state of writing one file."""
+
+    def __init__(self, mechanism: Mechanism, path: Path):
+        self.source, self.omissions, self.version = path.name, Omissions(), 7
+        self.meshes = MeshNames(path)
+        given = self.omissions.without_wheels(mechanism)
+        self.loops = [loop for loop in given.loops if not isinstance(loop, Coupling)]
+        couplings = tuple(loop for loop in given.loops if isinstance(loop, Coupling))
+        self.active = mechanism.active
+        self.mechanism = without_couplings(replace(given, loops=couplings), self.source, "SDF")
+        shapes = [shape for link in (mechanism.base, *mechanism.links) for shape in link.shapes]
+        self.masked = any((shape.contype, shape.conaffinity) != (1, 1) for shape in shapes)
+        self.frames = {frame.name: frame.pose for frame in mechanism.frames}
+        self.root = ET.Element("sdf")
+
+    def content(self) -> bytes:
+        m = self.mechanism
+        self._check()
+        around = self.root
+        if not np.array_equal(m.gravity, _EARTH):
+            around = add_element(self.root, "world", name="default")
+            add_element(around, "gravity").text = numbers(m.gravity)
+        self.model = add_element(around, "model", name=m.name)
+        free = self._floating()
+        moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
+        self.taken = {*m.places, *(link.name for link, _ in moving), WORLD}
+        named = [joint.name for _, joint in moving if joint.name != free]
+        self.joint_names = {name: claim_name(name, self.taken) for name in named}
+        self.moved_world = unused_name(WORLD, self.taken)  # the name of a moving link whose name is that of the base
+        renamed = f"a moving link {WORLD!r}, written as {self.moved_world!r}"
+        self.omissions.note(renamed, WORLD, WORLD in m.link_names)
+        self.base = self._base() if free is None else ""
+        for link, joint in moving:
+            on_base = joint.parent == m.base.name
+            parent = None if on_base and self.base in ("", WORLD) else self._name(joint.parent)
+            self._link(self._name(link.name), link, parent, joint.placement)
+            if joint.name != free:
+                self._joint(joint)
+        for frame in m.frames:
+            element = add_element(self.model, "frame", name=frame.name, attached_to=self._name(frame.link))
+            _pose(element, frame.pose)
+        write_loops(self.model, m, self.loops, moving, self._name, self.taken, self.source)
+        self._notes()
+        self.root.set("version", f"1.{self.version}")
+        self.omissions.report(self.source, "SDF")
+        return xml_bytes(self.root, self.source)
+
+    def _check(self) -> None:
+        for joint in self.mechanism.elastic:
+            found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which SDF cannot express"
+            raise ModelError(describe(found, where=self.source, fix="save as .toml or .urdf"))
+
+    def _notes(self) -> None:
+        """Note what the mechanism has and SDF does not."""
+        m = self.mechanism
+        self.omissions.note("active coordinates", ", ".join(self.active), self.active)
+        if self.base == "":
+            free = "a free base, which a model has in Gazebo where no joint holds it: load it with base='floating'"
+            self.omissions.note(free, m.joints[0].name)
+            self.omissions.note("limits of free joints", m.joints[0].name, has_position_limits(m.joints[0]))
+        for name in m.postures:
+            self.omissions.note("postures", name)
+        for a, b, _ in m.allowed_collisions:
+            self.omissions.note("allowed collisions, which torsor.collision saves as .srdf", f"{a} and {b}")
+        if self.version > 7:
+            for name in self.taken:
+                self.omissions.note("'::' in names, which Gazebo takes for nested models", name, "::" in name)
+
+    def _is_supported(self, joint: Joint) -> bool:
+        if joint.type == "free":
+            return joint.name == self._floating()
+        return joint.type in _TYPES and not (joint.type == "helical" and not joint.pitch)
+
+    def _floating(self) -> str | None:
+        """Return the name of the free joint that SDF gives a model by itself, or None."""
+        m = self.mechanism
+        on_base = [joint for joint in m.joints if joint.parent == m.base.name]
+        used = {frame.link for frame in m.frames}
+        bare = not self._has_body(m.base) and m.base.name not in used and not self.loops
+        if len(on_base) != 1 or on_base[0].type != "free" or not bare:
+            return None
+        joint = on_base[0]
+        resisted = np.any(joint.viscous) or np.any(joint.coulomb) or np.any(joint.rotor_inertia)
+        return joint.name if np.array_equal(joint.placement, np.eye(4)) and not resisted else None
+
+    @staticmethod
+    def _has_body(link: Link) -> bool:
+        return bool(link.mass or link.inertia.any() or link.visuals or link.shapes)
+
+    # Links
+
+    def _name(self, link: str) -> str:
+        """Return the name that a link has in the file."""
+        if link == self.mechanism.base.name:
+            return self.base
+        return self.moved_world if link == WORLD else link
+
+    def _base(self) -> str:
+        """Add the base, welded to the world, and return its name; the world itself, if it is that and nothing more."""
+        m = self.mechanism
+        if m.base.name == WORLD and not self._has_body(m.base) and all(frame.link != WORLD for frame in m.frames):
+            return WORLD
+        name = claim_name(f"{WORLD}/body", self.taken) if m.base.name == WORLD else m.base.name
+        self._link(name, m.base, None, np.eye(4))
+        weld = add_element(self.model, "joint", name=claim_name(f"{name}/fixed", self.taken), type="fixed")
+        add_element(weld, "parent").text = WORLD
+        add_element(weld, "child").text = name
+        return name
+
+    def _link(self, name: str, link: Link, relative_to: str | None, pose: Array) -> None:
+        element = add_element(self.model, "link", name=name)
+        _pose(element, pose, relative_to)
+        light = "links without mass or inertia, which Gazebo does not accept"
+        self.omissions.note(light, name, not link.mass or not np.linalg.eigvalsh(link.inertia)[0] > 0)
+        self.omissions.note("inertias that no body has, which Gazebo does not accept", name, link.defect)
+        inertial = add_element(element, "inertial")
+        if np.any(link.com):
+            add_element(inertial, "pose").text = f"{numbers(link.com)} 0 0 0"
+        add_element(inertial, "mass").text = numbers(link.mass)
+        inertia, matrix = (link.inertia + link.inertia.T) / 2, add_element(inertial, "inertia")
+        for i in range(3):
+            for j in range(i, 3):
+                add_element(matrix, f"i{'xyz'[i]}{'xyz'[j]}").text = numbers(inertia[i, j])
+        names: set[str] = set()
+        for visual in link.visuals:
+            made = self._geometry(element, "visual", visual, names)
+            if visual.color is not None:
+                material, color = add_element(made, "material"), (*visual.color, 1.0)[:4]
+                for kind in ("ambient", "diffuse"):
+                    add_element(material, kind).text = numbers(color)
+        names = set()
+        for shape in link.shapes:
+            made = self._geometry(element, "collision", shape, names)
+            one = shape.contype == shape.conaffinity
+            self.omissions.note("contype and conaffinity that differ", shape.name or link.name, not one)
+            if self.masked and one:
+                contact = add_element(add_element(made, "surface"), "contact")
+                add_element(contact, "collide_bitmask").text = str(shape.contype)
+
+    def _geometry(self, link: ET.Element, tag: str, given: Visual | Shape, names: set[str]) -> ET.Element:
+        """Add a visual or a collision shape; one of a link that became a frame is written in that frame."""
+        element = add_element(link, tag, name=claim_name(given.name or f"{tag}{len(names) + 1}", names))
+        welded = given.link if isinstance(given, Shape) and given.link in self.frames else None
+        _pose(element, given.pose if welded is None else inverse_pose(self.frames[welded]) @ given.pose, welded)
+        shape = add_element(add_element(element, "geometry"), given.shape)
+        if given.shape in ("capsule", "ellipsoid"):
+            self.version = max(self.version, 8)
+        if given.shape == "mesh":
+            add_element(shape, "uri").text = self.meshes.name(given)
+            add_element(shape, "scale").text = numbers(given.size)
+        elif given.shape == "plane":
+            add_element(shape, "normal").text = "0 0 1"
+            add_element(shape, "size").text = "1 1"
+        elif given.shape in ("box", "ellipsoid"):
+            add_element(shape, "size" if given.shape == "box" else "radii").text = numbers(given.size)
+        else:
+            for key, value in zip(("radius", "length"), given.size, strict=False):
+                add_element(shape, key).text = numbers(value)
+        return element
+
+    # Joints
+
+    def _joint(self, joint: Joint) -> None:
+        name = self.joint_names[joint.name]
+        self.omissions.note("joints with the name of a link, which get another", joint.name, name != joint.name)
+        kind = "revolute" if joint.type == "continuous" and has_position_limits(joint) else _TYPES[joint.type]
+        element = add_element(self.model, "joint", name=name, type=kind)
+        add_element(element, "parent").text = self._name(joint.parent)
+        add_element(element, "child").text = self._name(joint.child)
+        if np.any(joint.point):
+            add_element(element, "pose").text = f"{numbers(joint.point)} 0 0 0"
+        if kind == "screw":
+            self.version = max(self.version, 10)
+            add_element(element, "screw_thread_pitch").text = numbers(2 * math.pi * joint.pitch)
+        if kind == "ball":
+            acting = np.any(joint.viscous) or np.any(joint.coulomb) or has_position_limits(joint)
+            acting = acting or np.isfinite(joint.effort_limit).any() or np.isfinite(joint.velocity_limit).any()
+            self.omissions.note("limits and friction of spherical joints", joint.name, acting)
+            self.omissions.note("rotor inertia", joint.name, np.any(joint.rotor_inertia))
+            return
+        axis = add_element(element, "axis")
+        add_element(axis, "xyz").text = numbers(joint.axis)
+        self._limits(axis, joint)
+        self._dynamics(axis, joint)
+        if joint.follows:
+            self.version = max(self.version, 11)
+            mimic = add_element(axis, "mimic", joint=self.joint_names[joint.coordinate], axis="axis")
+            for key, value in (("multiplier", joint.ratio), ("offset", joint.offset), ("reference", 0.0)):
+                add_element(mimic, key).text = numbers(value)
+
+    def _limits(self, axis: ET.Element, joint: Joint) -> None:
+        limits = {key: float(np.ravel(getattr(joint, key))[0]) for key in ("lower", "upper")}
+        limits |= {key: self.omissions.common(joint, f"{key}_limit") for key in ("effort", "velocity")}
+        finite = {key: value for key, value in limits.items() if math.isfinite(value)}
+        if finite:
+            element = add_element(axis, "limit")
+            for key, value in finite.items():
+                add_element(element, key).text = numbers(value)
+
+    def _dynamics(self, axis: ET.Element, joint: Joint) -> None:
+        viscous, coulomb = (self.omissions.common(joint, key) for key in ("viscous", "coulomb"))
+        motor, spring, smooth = joint.motor, joint.spring, joint.smooth
+        rotor = np.any(joint.rotor_inertia) or (motor is not None and motor.inertia)
+        self.omissions.note("rotor inertia", joint.name, rotor)
+        if motor is not None:
+            viscous, coulomb, smooth = viscous + motor.viscous, coulomb + motor.coulomb, max(smooth, motor.smooth)
+        self.omissions.note("smooth Coulomb friction, written as sign(v)", joint.name, coulomb and smooth)
+        found: dict[str, float] = {}
+        if spring is not None:
+            viscous += spring.damping
+            if isinstance(spring.stiffness, str):
+                self.omissions.note("nonlinear stiffness", joint.name)
+            else:
+                found = {"spring_stiffness": spring.stiffness, "spring_reference": spring.rest}
+        if viscous or coulomb or found:
+            element = add_element(axis, "dynamics")
+            for key, value in ({"damping": viscous, "friction": coulomb} | found).items():
+                add_element(element, key).text = numbers(value)
+
+
+def _pose(element: ET.Element, T: Array, relative_to: str | None = None) -> None:
+    if relative_to is not None or not np.array_equal(T, np.eye(4)):
+        place = add_element(element, "pose", relative_to=relative_to)
+        place.text = f"{numbers(T[:3, 3])} {numbers(short_rpy(T[:3, :3]))}"

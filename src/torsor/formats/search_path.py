@@ -1,0 +1,92 @@
+"""Where ``package://`` and ``model://`` lead: folders that are given, those of the environment, and the file's own."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from torsor.errors import ModelError, describe
+from torsor.formats.mesh_folders import SEARCHED, is_package, own_folders
+
+SCHEMES = ("package://", "model://")
+SEARCH_FIX = f"give its folder: load(..., search=[...]), or {', '.join(SEARCHED)} in the environment"
+_GIVEN: ContextVar[tuple[Path, ...]] = ContextVar("search", default=())
+
+
+@contextmanager
+def searching(folders: Sequence[str | Path]) -> Iterator[None]:
+    """Search these folders first, for packages and models, while a file is read.
+
+    Example:
+        >>> with searching([Path(__file__).parent.parent]):
+        ...     Finder(Path("arm.urdf")).find("package://formats/xml.py").name
+        'xml.py'
+    """
+    for folder in folders:
+        if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
+            raise ModelError(describe(f"search has {str(folder)!r}", allowed="folders that exist"))
+    before = _GIVEN.set(tuple(Path(folder).absolute() for folder in folders))
+    try:
+        yield
+    finally:
+        _GIVEN.reset(before)
+
+
+def environment_folders() -> list[Path]:
+    """Return the folders of packages and models that the environment lists, in the order of ``SEARCHED``."""
+    listed = ((name, each) for name in SEARCHED for each in os.environ.get(name, "").split(os.pathsep) if each)
+    return [Path(each, "share") if name == "AMENT_PREFIX_PATH" else Path(each) for name, each in listed]
+
+
+class Finder:
+    """The files that a description names; ``folders`` are those that it may take meshes from.
+
+    Example:
+        >>> Finder(Path("arm.urdf")).find("package://nowhere/hand.stl") is None
+        True
+    """
+
+    def __init__(self, path: Path):
+        self.path, self.folders = path, own_folders(path)
+        self._packages: dict[str, Path | None] = {}
+        self._files: dict[str, Path | None] = {}
+
+    def find(self, name: str) -> Path | None:
+        """Return the path of a file or folder, or None if it is not found."""
+        if name not in self._files:
+            self._files[name] = self._search(name)
+        return self._files[name]
+
+    def _search(self, name: str) -> Path | None:
+        try:
+            scheme = next((each for each in SCHEMES if name.startswith(each)), None)
+            if scheme is None:
+                candidate = self.path.parent / name.removeprefix("file://")
+            else:
+                package, _, inside = name.removeprefix(scheme).partition("/")
+                folder = self.package(package)
+                if folder is None:
+                    return None
+                candidate = folder / inside
+            return candidate if candidate.exists() else None
+        except (OSError, ValueError):  # no file can have such a name
+            return None
+
+    def package(self, package: str) -> Path | None:
+        """Return the folder of a package or model: on the search path, or in or above the folder of the file.
+
+        One that is not listed must hold the file itself or be marked as a package: no other folder is named.
+        """
+        if package not in self._packages:
+            given, above = _GIVEN.get(), self.path.resolve().parents
+            places = (*given, *environment_folders(), *above)
+            tries = [place / package for place in places] + [place for place in places if place.name == package]
+            named = package != ".." and Path(package).name == package  # one folder, not a way through several
+            found = next((folder for folder in tries if named and folder.is_dir()), None)
+            self._packages[package] = found
+            if found is not None and (
+                is_package(found) or found.resolve() in above or any(found.is_relative_to(each) for each in given)
+            ):
+                self.folders = (*self.folders, str(found))
+        return self._packages[package]

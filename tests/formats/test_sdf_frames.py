@@ -1,0 +1,250 @@
+"""Poses of SDF by version, with numbers computed by hand; scopes, nested and included models; hostile files."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError, ModelWarning
+from torsor.spatial import from_rpy, make_pose
+
+from .sdf_text import joint, link, model, read
+
+QUARTER = repr(math.pi / 2)
+
+
+def axis_in_world(robot: torsor.Robot, name: str = "j") -> tuple[list[float], list[float]]:
+    """Return the axis of a joint and a point on it, in the world where all positions are zero."""
+    pin = robot.joints[robot.joint_names.index(name)]
+    T = robot.pose(robot.neutral(), pin.child)
+    return (T[:3, :3] @ pin.axis).round(12).tolist(), (T[:3, :3] @ pin.point + T[:3, 3]).round(12).tolist()
+
+
+def test_in_version_1_6_links_are_in_the_model_and_joints_in_their_child(tmp_path: Path) -> None:
+    """The child is turned by 90 degrees about z at (1, 0, 0); its joint is at (0.5, 0, 0) there, turned about x.
+
+    The origin of the joint is (1, 0, 0) + Rz (0.5, 0, 0) = (1, 0.5, 0), its axis Rz Rx (0, 0, 1) = (1, 0, 0).
+    """
+    ends = link("a"), link("b", f"1 0 0 0 0 {QUARTER}")
+    at = f"<pose>0.5 0 0 {QUARTER} 0 0</pose>"
+    assert axis_in_world(read(tmp_path, model(*ends, joint("revolute", "a", "b", at), version="1.6"))) == (
+        [1.0, 0.0, 0.0],
+        [1.0, 0.5, 0.0],
+    )
+    in_model = at + "<axis><xyz>0 1 0</xyz><use_parent_model_frame>1</use_parent_model_frame></axis>"
+    robot = read(tmp_path, model(*ends, joint("revolute", "a", "b", in_model), version="1.6"))
+    assert axis_in_world(robot)[0] == [0.0, 1.0, 0.0]
+    plain = at + "<axis><xyz>0 1 0</xyz></axis>"  # before version 1.5, axes are in the model
+    assert axis_in_world(read(tmp_path, model(*ends, joint("revolute", "a", "b", plain), version="1.4")))[0] == [
+        0,
+        1,
+        0,
+    ]
+
+
+def test_since_version_1_7_poses_are_relative_to_any_frame(tmp_path: Path) -> None:
+    """f is on a at (0, 0, 2), turned by 90 degrees about z; b is at (1, 0, 0) in f: at (0, 1, 2) in the world.
+
+    The joint is at (0, 0, 3) of the model, its axis x of f: y of the world.
+    """
+    frame = f'<frame name="f" attached_to="a"><pose>0 0 2 0 0 {QUARTER}</pose></frame>'
+    pin = '<pose relative_to="__model__">0 0 3 0 0 0</pose><axis><xyz expressed_in="f">1 0 0</xyz></axis>'
+    robot = read(tmp_path, model(frame, link("a"), link("b", "1 0 0 0 0 0", "", "f"), joint("revolute", "a", "b", pin)))
+    np.testing.assert_allclose(robot.pose([0.0], "b"), make_pose(from_rpy([0, 0, math.pi / 2]), [0, 1, 2]), atol=1e-15)
+    assert axis_in_world(robot) == ([0.0, 1.0, 0.0], [0.0, 0.0, 3.0])
+    assert [(each.name, each.link) for each in robot.frames] == [("f", "a")]
+
+
+def test_a_link_may_be_relative_to_its_own_joint_and_a_joint_end_may_be_a_frame(tmp_path: Path) -> None:
+    """The usual way of URDF: the joint is placed in the parent, the child in the joint."""
+    pin = '<pose relative_to="a">0 0 1 0 0 0</pose>'
+    parts = link("a"), link("b", "0 0 0 0 0 0", "", "j"), joint("revolute", "a", "b", pin)
+    np.testing.assert_allclose(read(tmp_path, model(*parts)).joints[0].placement, make_pose(p=[0, 0, 1]))
+    frame = '<frame name="tip" attached_to="b"><pose>0.2 0 0 0 0 0</pose></frame>'
+    robot = read(tmp_path, model(link("a"), link("b"), frame, joint("revolute", "a", "tip")))
+    assert robot.joints[0].child == "b" and robot.joints[0].point.tolist() == [0.2, 0.0, 0.0]
+
+
+def test_degrees_and_quaternions_of_version_1_9(tmp_path: Path) -> None:
+    poses = {
+        '<pose degrees="true">1 2 3 0 0 90</pose>',
+        f'<pose rotation_format="quat_xyzw">1 2 3  0 0 {math.sqrt(0.5)} {math.sqrt(0.5)}</pose>',
+        f'<pose rotation_format="euler_rpy">1 2 3 0 0 {QUARTER}</pose>',
+    }
+    for pose in poses:
+        frame = f'<frame name="f">{pose}</frame>'
+        T = read(tmp_path, model(link("a"), frame, version="1.9")).places["f"].pose
+        np.testing.assert_allclose(T, [[0, -1, 0, 1], [1, 0, 0, 2], [0, 0, 1, 3], [0, 0, 0, 1]], atol=1e-15)
+
+
+def test_the_inertia_of_a_turned_inertial_frame(tmp_path: Path) -> None:
+    """Turned by 90 degrees about z, the moments about x and y change places."""
+    body = f"""<link name="a"><inertial><pose>0 0 0.5 0 0 {QUARTER}</pose><mass>2</mass>
+        <inertia><ixx>0.1</ixx><iyy>0.2</iyy><izz>0.25</izz></inertia></inertial></link>"""
+    base = read(tmp_path, model(body)).base
+    np.testing.assert_allclose(base.inertia, np.diag([0.2, 0.1, 0.25]), atol=1e-15)
+    assert (base.mass, base.com.tolist()) == (2.0, [0.0, 0.0, 0.5])
+
+
+ARM = model(link("upper"), link("lower", "0 0 1 0 0 0"), joint("revolute", "upper", "lower"), name="arm")
+
+
+def test_parts_of_nested_models_have_scoped_names(tmp_path: Path) -> None:
+    inner = ARM.partition(">")[2].removesuffix("</sdf>").replace("<model", "<model", 1)
+    inner = inner.replace('name="arm">', 'name="arm"><pose>1 0 0 0 0 0</pose>')
+    weld = joint("fixed", "base", "arm::upper", name="weld")
+    for version in ("1.7", "1.8"):
+        robot = read(tmp_path, model(link("base"), inner, weld, version=version))
+        assert robot.joint_names == ("arm::j",) and robot.link_names == ("arm::lower",)
+        assert robot.pose([0.0], "arm::lower")[:3, 3].tolist() == [1.0, 0.0, 1.0]
+
+
+def included(tmp_path: Path, include: str, *more: str) -> torsor.Robot:
+    folder = tmp_path / "models" / "arm"
+    folder.mkdir(parents=True, exist_ok=True)
+    old = "<sdf version='1.5'>old.sdf</sdf>"
+    (folder / "model.config").write_text(f"<model>{old}<sdf version='1.7'>model.sdf</sdf></model>")
+    (folder / "model.sdf").write_text(ARM)
+    text = model(link("base"), include, *more, version="1.9")
+    return read(tmp_path, text, "robots/robot.sdf", search=[tmp_path / "models"])
+
+
+def test_an_included_model_is_found_on_the_search_path_and_placed(tmp_path: Path) -> None:
+    """The placement frame 'lower' is 1 m above the model: at (0, 0, 5), the model is at (0, 0, 4)."""
+    uri, weld = "<uri>model://arm</uri>", joint("fixed", "base", "other::upper", name="weld")
+    robot = included(tmp_path, f"<include>{uri}<name>other</name><pose>1 2 3 0 0 0</pose></include>", weld)
+    assert robot.pose([0.0], "other::lower")[:3, 3].tolist() == [1.0, 2.0, 4.0]
+    placed = f"{uri}<name>other</name><pose>0 0 5 0 0 0</pose><placement_frame>lower</placement_frame>"
+    robot = included(tmp_path, f"<include>{placed}</include>", weld)
+    assert robot.pose([0.0], "other::upper")[:3, 3].tolist() == [0.0, 0.0, 4.0]
+    assert robot.pose([0.0], "other::lower")[:3, 3].tolist() == [0.0, 0.0, 5.0]
+
+
+def test_a_merged_include_has_the_names_of_its_surroundings(tmp_path: Path) -> None:
+    merged = '<include merge="true"><uri>model://arm</uri><pose>0 0 2 0 0 0</pose></include>'
+    robot = included(tmp_path, merged, joint("fixed", "base", "upper", name="weld"))
+    assert robot.joint_names == ("j",) and robot.pose([0.0], "lower")[:3, 3].tolist() == [0.0, 0.0, 3.0]
+
+
+def test_the_world_gives_gravity_and_a_file_may_have_several_models(tmp_path: Path) -> None:
+    both = ARM.replace("</model>", '</model><model name="box">' + link("box") + "</model>")
+    with pytest.warns(
+        ModelWarning, match=r"robot.sdf: 2 models; 'arm' is read, not 'box'; fix: name one: robot.sdf#arm"
+    ):
+        assert read(tmp_path, both).joint_names == ("j",)
+    assert torsor.load(tmp_path / "robot.sdf#box").base.name == "box"
+    with pytest.raises(ModelError, match="no model 'bx'; allowed: arm, box"):
+        torsor.load(str(tmp_path / "robot.sdf#bx"))
+    world = '<world name="w"><gravity>0 0 -1.62</gravity>{}</world>'
+    assert read(tmp_path, model(link("a"), around=world)).gravity.tolist() == [0, 0, -1.62]
+    world = '<world name="w">{}</world>'  # SDF's default
+    assert read(tmp_path, model(link("a"), around=world)).gravity.tolist() == [0, 0, -9.8]
+    assert read(tmp_path, model(link("a"))).gravity.tolist() == [0, 0, -9.81]  # no world at all
+
+
+def test_the_base_is_where_the_file_puts_it(tmp_path: Path) -> None:
+    """A model that is turned by 90 degrees about x has its weight along its own -y, not -z."""
+    parts = link("a"), link("b"), joint("prismatic", "a", "b", "<axis><xyz>0 1 0</xyz></axis>")
+    upright = read(tmp_path, model(*parts))
+    assert upright.base.name == "a" and upright.gravity_force([0.0]).tolist() == [0.0]
+    turned = read(tmp_path, model(f"<pose>0 0 1 {QUARTER} 0 0</pose>", *parts))
+    assert turned.base.name == "world" and turned.frames[0].name == "a"
+    np.testing.assert_allclose(turned.gravity_force([0.0]), [2 * 9.81], rtol=1e-14)
+    free = read(tmp_path, model(f"<pose>0 0 1 {QUARTER} 0 0</pose>", *parts), base="floating")
+    assert free.joint_names == ("root", "j") and free.joints[0].child == "a"
+
+
+def test_a_weld_to_the_world_does_not_keep_the_base_from_floating_but_other_joints_do(tmp_path: Path) -> None:
+    parts = link("a"), link("b"), joint("revolute", "a", "b")
+    welded = model(*parts, joint("fixed", "world", "a", name="weld"))
+    assert read(tmp_path, welded).base.name == "a"
+    assert read(tmp_path, welded, base="floating").nv == 7
+    sliding = model(*parts, joint("prismatic", "world", "a", name="slide"))
+    assert read(tmp_path, sliding).joint_names == ("slide", "j")
+    with pytest.raises(ModelError, match="the base cannot float: 1 joints hold the model to the world"):
+        read(tmp_path, sliding, base="floating")
+
+
+def test_nothing_of_a_static_model_moves(tmp_path: Path) -> None:
+    robot = read(
+        tmp_path, model("<static>true</static>", link("a", "0 0 1 0 0 0"), link("b"), joint("revolute", "a", "b"))
+    )
+    assert robot.nv == 0 and robot.base.name == "world" and robot.base.mass == 4.0
+
+
+def test_what_is_left_out_is_named_in_one_warning_and_refused_only_if_it_may_act(tmp_path: Path) -> None:
+    sensor, light = "<sensor name='s' type='imu'/>", "<light type='point' name='l'/>"
+    harmless = model(link("a", more=sensor), "<plugin name='p' filename='x'/>", light)
+    with pytest.warns(ModelWarning) as caught:
+        read(tmp_path, harmless, strict=True)
+    assert len(caught) == 1
+    assert "not read: <plugin> (1, line 4), <light> (1, line 4), <sensor> (1, line 3)" in str(caught[0].message)
+    resting = '<model name="n"><static>1</static>' + link("b") + "</model>" + joint("fixed", "a", "n::b")
+    for text, found in (
+        (link("a") + resting, "<static> of a nested model"),
+        (link("a", more="<gravity>false</gravity>"), "<gravity> that is off for a link"),
+        (link("a", more="<kinematic>1</kinematic>"), "<kinematic>"),
+        (link("a", more="<velocity_decay><linear>1</linear></velocity_decay>"), "<velocity_decay>"),
+        (link("a", more="<cable/>"), "<cable>"),
+        ('<link name="a"/>', "defaults of SDF for links without <inertial>, 1 kg and 1 kg m^2 (1, line 2)"),
+    ):
+        with pytest.warns(ModelWarning) as caught:
+            read(tmp_path, model(text))
+        assert len(caught) == 1 and found in str(caught[0].message)
+        with pytest.raises(ModelError, match=r"robot\.sdf: (not read|defaults of SDF)"):
+            read(tmp_path, model(text), strict=True)
+
+
+REFUSED = {
+    "no version": ("<sdf/>", r"<sdf version=''>; allowed: a version"),
+    "too old": ('<sdf version="1.2"><model name="m"/></sdf>', "SDF of version 1.2; allowed: 1.4 and later"),
+    "no model": ('<sdf version="1.7"><world name="w"/></sdf>', "no model; allowed: <model>"),
+    "no link": (model(), "no link at all"),
+    "a link without a name": (model("<link/>"), "<link name=''>; allowed: a name of its own"),
+    "a link named world": (model(link("world")), "<link name='world'>"),
+    "two of one name": (model(link("a"), joint("fixed", "world", "a", name="a")), "are both named 'a'"),
+    "relative to itself": (
+        model(link("a", "0 0 0 0 0 0", "", "b"), link("b", "1 0 0 0 0 0", "", "a"), joint("fixed", "a", "b")),
+        "",
+    ),
+    "attached to itself": (
+        model(link("a"), '<frame name="f" attached_to="g"/><frame name="g" attached_to="f"/>'),
+        "'f' is attached to itself",
+    ),
+    "relative to nothing": (model(link("a", "1 0 0 0 0 0", "", "x")), r"line 2: link 'a': no frame 'x'"),
+    "five numbers": (model(link("a", "1 0 0 0 0")), "<pose> is '1 0 0 0 0'; allowed: 6 finite numbers"),
+    "nan": (model(link("a", "nan 0 0 0 0 0")), "allowed: 6 finite numbers"),
+    "a zero quaternion": (
+        model(link("a").replace("<inertial>", '<pose rotation_format="quat_xyzw">1 0 0 0 0 0 0</pose><inertial>', 1)),
+        "a quaternion of zeros",
+    ),
+    "automatic inertia": (model(link("a").replace("<inertial>", '<inertial auto="true">')), "computed from shapes"),
+    "two roots": (model(link("a"), link("b")), "2 links have no parent"),
+    "a file of the net": (model("<include><uri>https://fuel/x</uri></include>"), "allowed: files of this"),
+    "a missing file": (model("<include><uri>model://x</uri></include>"), "'model://x', which is not found; fix: give"),
+    "a file elsewhere": (model("<include><uri>../../../secret.sdf</uri></include>"), "which is not found"),
+    "itself": (model("<include><uri>robot.sdf</uri></include>"), "models in models, too deep"),
+    "many of itself": (model("<include><uri>robot.sdf</uri></include>" * 3), "too deep|too many <include>"),
+    "deep": (
+        f'<sdf version="1.7">{"".join(f"""<model name="m{k}">""" for k in range(60))}{"</model>" * 60}</sdf>',
+        "models in models, too deep; allowed: 40",
+    ),
+    "an entity": ('<!DOCTYPE sdf [<!ENTITY a "b">]><sdf version="1.7"/>', "a document type or entity declaration"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_wrong_or_hostile_file_is_refused(tmp_path: Path, case: str) -> None:
+    text, message = REFUSED[case]
+    with pytest.raises(ModelError, match=message or "is relative to itself|no link is the root"):
+        read(tmp_path, text)
+
+
+def test_an_include_outside_of_the_folders_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "arm.sdf").write_text(ARM)
+    text = model("<include><uri>../secret/arm.sdf</uri></include>")
+    with pytest.raises(ModelError, match=r"'\.\./secret/arm\.sdf', outside of its folders; fix: give its folder"):
+        read(tmp_path, text, "download/robot.sdf")

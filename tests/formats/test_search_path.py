@@ -1,0 +1,103 @@
+"""package:// and model:// lead to the folders that are given, to those of the environment, and to the file's own."""
+
+from pathlib import Path
+
+import pytest
+
+import torsor
+from torsor import ModelError
+from torsor.cli import main
+from torsor.formats.mesh_folders import SEARCHED
+from torsor.meshes.mesh_files import read_mesh
+
+from .sdf_text import link, model
+
+URDF = """<robot name="arm"><link name="base"><collision><geometry><mesh filename="{}"/></geometry></collision></link>
+</robot>"""
+SHAPE = "<collision name='c'><geometry><mesh><uri>{}</uri></mesh></geometry></collision>"
+TRIANGLE = (
+    "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*SEARCHED, "TORSOR_MESHES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def mesh(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hand.stl").write_text(TRIANGLE)
+    return folder / "hand.stl"
+
+
+def described(tmp_path: Path, name: str, suffix: str) -> Path:
+    file = tmp_path / "elsewhere" / f"arm{suffix}"
+    file.parent.mkdir(exist_ok=True)
+    text = URDF.format(name) if suffix == ".urdf" else model(link("base", more=SHAPE.format(name)))
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf"])
+@pytest.mark.parametrize("scheme", ["package://", "model://"])
+def test_a_mesh_is_found_in_a_folder_that_is_given_and_may_be_read(tmp_path: Path, suffix: str, scheme: str) -> None:
+    file, found = described(tmp_path, f"{scheme}hands/hand.stl", suffix), mesh(tmp_path / "ws" / "src" / "hands")
+    assert torsor.load(file).base.shapes[0].path is None  # named, and not found
+    for search in ([tmp_path / "ws" / "src"], str(found.parent), [tmp_path, found.parent]):
+        shape = torsor.load(file, search=search).base.shapes[0]  # type: ignore[arg-type]
+        assert shape.path == str(found)
+        pytest.importorskip("trimesh")
+        assert len(read_mesh(shape.path, shape.folders).faces) == 1
+
+
+@pytest.mark.parametrize("variable", SEARCHED)
+def test_a_mesh_is_found_in_the_folders_of_the_environment(
+    tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = "ws/share" if variable == "AMENT_PREFIX_PATH" else "ws"
+    found, file = mesh(tmp_path / inside / "hands"), described(tmp_path, "package://hands/hand.stl", ".urdf")
+    monkeypatch.setenv(variable, str(tmp_path / "ws"))
+    shape = torsor.load(file).base.shapes[0]
+    assert shape.path == str(found)
+    pytest.importorskip("trimesh")
+    assert len(read_mesh(shape.path, shape.folders).faces) == 1
+
+
+def test_what_is_given_comes_before_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mesh(tmp_path / "old" / "hands")
+    new = mesh(tmp_path / "new" / "hands")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "old"))
+    file = described(tmp_path, "package://hands/hand.stl", ".urdf")
+    assert torsor.load(file, search=[tmp_path / "new"]).base.shapes[0].path == str(new)
+
+
+def test_a_name_that_leads_out_of_its_package_is_not_read(tmp_path: Path) -> None:
+    pytest.importorskip("trimesh")
+    mesh(tmp_path / "secret")
+    (tmp_path / "ws" / "hands").mkdir(parents=True)
+    file = described(tmp_path, "package://hands/../../secret/hand.stl", ".urdf")
+    shape = torsor.load(file, search=[tmp_path / "ws"]).base.shapes[0]
+    with pytest.raises(ModelError, match="outside of the folder of the description"):
+        read_mesh(shape.path or "", shape.folders)
+    for name in ("package://../secret/hand.stl", "package://./../secret/hand.stl", "package:///secret/hand.stl"):
+        shape = torsor.load(described(tmp_path, name, ".urdf"), search=[tmp_path / "ws"]).base.shapes[0]
+        assert shape.path is None
+
+
+def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    file = described(tmp_path, "hand.stl", ".urdf")
+    with pytest.raises(ModelError, match=r"search has '.*nowhere'; allowed: folders that exist"):
+        torsor.load(file, search=[tmp_path / "nowhere"])
+
+
+def test_the_command_line_names_missing_meshes_and_takes_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = described(tmp_path, "model://hands/hand.stl", ".sdf")
+    mesh(tmp_path / "ws" / "hands")
+    assert main(["info", str(file)]) == 0
+    assert "--search FOLDER" in (said := capsys.readouterr().out) and "model://hands/hand.stl" in said
+    assert main(["info", str(file), "--search", str(tmp_path / "ws")]) == 0
+    assert "not found" not in capsys.readouterr().out
