@@ -1,4 +1,4 @@
-"""Joints that formats describe as one: slides and turns between two frames, one after the other, with massless links."""
+"""Joints that formats describe as one: slides and turns between two frames, with massless links between them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -12,10 +12,13 @@ from torsor.formats.toml import read_toml
 from torsor.formats.toml_writing import write_toml
 from torsor.formats.urdf import EXPAND, read_urdf
 from torsor.formats.urdf_writing import write_urdf
+from torsor.formats.usd import read_usd, split_prim
+from torsor.formats.usd_stage import SUFFIXES as USD_SUFFIXES
+from torsor.formats.usd_writing import write_usd
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Mechanism
 
-KINDS = ".urdf, .xml (MJCF or URDF), .toml, .yaml (closures of the URDF beside it)"
+KINDS = ".urdf, .xml (MJCF or URDF), .toml, .yaml (closures of the URDF beside it), .usda, .usd, .usdc, .usdz"
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf")
 _XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf}  # by root element
 # Formats that another program turns into one of those above.
@@ -27,6 +30,7 @@ _CONVERTED = {
     ),
 }
 _WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf}
+_WRITERS |= dict.fromkeys((".usda", ".usd", ".usdc"), write_usd)
 
 
 def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap: float = 0.0) -> Mechanism:
@@ -52,6 +56,7 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
 
 
 def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
+    named, path = path, split_prim(path)[0]
     try:
         is_file, is_folder = path.is_file(), path.is_dir()
     except (OSError, ValueError):  # no file can have such a name
@@ -64,6 +69,8 @@ def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
         return read_toml(path, base, True if strict is None else strict, snap)
     if suffix in (".yaml", ".yml"):
         return read_closures(path, base, bool(strict), snap)
+    if suffix in USD_SUFFIXES:
+        return read_usd(named, base, bool(strict), snap)
     if suffix in _CONVERTED:
         found, fix = _CONVERTED[suffix]
         raise ModelError(describe(found, where=path.name, allowed=KINDS, fix=fix))

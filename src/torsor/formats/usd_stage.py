@@ -1,8 +1,8 @@
 """Stages of USD: opened from files beside them alone, their units and axes, poses of prims, and exact numbers.
 
 Most attributes of UsdPhysics are of single precision. A number of the schema is read as the shortest decimal that it
-stands for, 1.3 and not 1.2999999523. Exact numbers are beside the schema, in the dictionary ``torsor`` of the customData
-of a prim; they count as long as they agree with the schema, so that a stage may be edited elsewhere.
+stands for, 1.3 and not 1.2999999523. Exact numbers are beside the schema, in the dictionary ``torsor`` of the
+customData of a prim; they count as long as they agree with the schema, so that a stage may be edited elsewhere.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,9 @@ def import_usd(where: str) -> Any:
         import pxr
         from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt  # noqa: F401  # pxr.Usd and so on
     except ImportError:
-        raise missing("USD is read and written by the package usd-core, which is not installed", "usd", where=where) from None
+        raise missing(
+            "USD is read and written by the package usd-core, which is not installed", "usd", where=where
+        ) from None
     return pxr
 
 
@@ -116,7 +118,9 @@ def place_of(prim: Any, cache: Any, units: Units, where: str) -> Place:
     if np.abs(axes.T @ axes - np.eye(3)).max() > STRAIGHT or np.linalg.det(axes) < 0:
         allowed = "rotations, translations and scales above 0"
         raise ModelError(describe("its transform shears or mirrors", where=where, allowed=allowed))
-    return Place(make_pose(nearest_rotation(axes), M[:3, 3] * units.length), np.where(abs(scale - 1) < AGREE, 1.0, scale))
+    return Place(
+        make_pose(nearest_rotation(axes), M[:3, 3] * units.length), np.where(abs(scale - 1) < AGREE, 1.0, scale)
+    )
 
 
 def nearest_rotation(R: Array) -> Array:
@@ -171,21 +175,32 @@ def own_data(prim: Any) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def agrees(data: Mapping[str, Any], key: str, plain: Any) -> bool:
+    """Return whether there are exact numbers of a key, and they agree with those of the schema to its precision.
+
+    Example:
+        >>> agrees({"mass": 1.23456789}, "mass", 1.2345679), agrees({"mass": 1.23456789}, "mass", 2.0)
+        (True, False)
+    """
+    if key not in data:
+        return False
+    given, found = np.array(data[key], dtype=float), np.array(plain, dtype=float)
+    if given.shape != found.shape:
+        return False
+    finite = np.isfinite(found)
+    size = np.abs(found[finite]).max(initial=0.0)
+    close = np.abs(given[finite] - found[finite]).max(initial=0.0) <= AGREE * size
+    return bool(close) and np.array_equal(given[~finite], found[~finite])
+
+
 def exact(data: Mapping[str, Any], key: str, plain: Any) -> Any:
-    """Return the exact numbers of a key if there are any and they agree with those of the schema, else the latter.
+    """Return the exact numbers of a key if they agree with those of the schema, else those of the schema.
 
     Example:
         >>> exact({"mass": 1.23456789}, "mass", 1.2345679), exact({"mass": 1.23456789}, "mass", 2.0)
         (1.23456789, 2.0)
     """
-    if key not in data:
+    if not agrees(data, key, plain):
         return plain
-    given, found = np.array(data[key], dtype=float), np.array(plain, dtype=float)
-    if given.shape != found.shape:
-        return plain
-    finite = np.isfinite(found)
-    size = np.abs(found[finite]).max(initial=0.0)
-    close = np.abs(given[finite] - found[finite]).max(initial=0.0) <= AGREE * size
-    if not close or not np.array_equal(given[~finite], found[~finite]):
-        return plain
+    given = np.array(data[key], dtype=float)
     return float(given) if given.ndim == 0 else given
