@@ -108,6 +108,6 @@ def write(mechanism: Mechanism, path: str | Path) -> None:
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
-        allowed, fix = ".toml, .urdf, .xml (MJCF)", f"name it {path.stem}.toml"
+        allowed, fix = ".toml, .urdf, .xml (MJCF), .usda, .usd, .usdc", f"name it {path.stem}.toml"
         raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=allowed, fix=fix))
     _WRITERS[suffix](mechanism, path)

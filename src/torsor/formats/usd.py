@@ -15,7 +15,7 @@ from torsor.arrays import IDENTITY
 from torsor.errors import ModelError, describe, listing
 from torsor.formats.chains import joint_chain
 from torsor.formats.usd_bodies import link_of
-from torsor.formats.usd_joints import AXES, WORLD, UsdJoint, joint_of, single_joint
+from torsor.formats.usd_joints import AXES, WORLD, UsdJoint, joint_of, several, single_joint
 from torsor.formats.usd_loops import loop_of
 from torsor.formats.usd_scene import Scene
 from torsor.formats.usd_stage import SUFFIXES, exact, own_data
@@ -112,7 +112,7 @@ class _Reader:
                 joints += steps
         frames = self._frames()
         loops = list(self._loops(parents, frames))
-        scene.report()
+        scene.report(welded)
         name = str(self.data.get("name", "")) or Path(self.root).name or path.stem
         hung = any(joint is not None and before == WORLD for joint, before in parents.values())
         postures = json.loads(str(self.data.get("postures", "{}")))
@@ -157,20 +157,22 @@ class _Reader:
         data = own_data(self.bodies[body])
         name = str(data.get("free", "")) or self.scene.unused("root", "joint")
         placement = np.array(data.get("free_placement", IDENTITY), dtype=float)
-        return Joint(name, "free", self.names[WORLD], self.names[body], placement, source=self.scene.source)
+        settings: dict[str, Any] = several(self.bodies[body])
+        return Joint(name, "free", self.names[WORLD], self.names[body], placement, source=self.scene.source, **settings)
 
     def _joint(self, joint: UsdJoint, parent: str, child: str) -> tuple[list[Link], list[Joint]]:
         """Return the massless links and the joints of a joint of the tree: one, or a chain of slides and turns."""
         scene, data, ends = self.scene, own_data(joint.prim), (self.names[parent], self.names[child])
         before, after, sign = joint.between(parent)
         placement, axes = self._placement(joint, parent), list(joint.free)
+        whole: dict[str, Any] = {"source": scene.source, **(several(joint.prim) if len(axes) > 1 else {})}
         if not axes or len(axes) == len(AXES):
-            return [], [Joint(joint.name, "free" if axes else "fixed", *ends, placement, source=scene.source)]
+            return [], [Joint(joint.name, "free" if axes else "fixed", *ends, placement, **whole)]
         ball = [axis for axis in axes if axis in _TURNS] == list(_TURNS)
         single = [axis for axis in axes if not (ball and axis in _TURNS)]
         names = {axis: joint.name if len(axes) == 1 else f"{joint.name}/{axis}" for axis in single}
         steps = [single_joint(scene, joint, axis, sign, names[axis]) for axis in single]
-        steps += [Joint(joint.name, "spherical", "parent", "child", source=scene.source)] if ball else []
+        steps += [Joint(joint.name, "spherical", "parent", "child", **whole)] if ball else []
         steps = steps if sign > 0 else steps[::-1]
         links, made = joint_chain(steps, *ends, before, after, lambda name: scene.unused(name, "link"))
         if len(made) == 1 and sign > 0:
@@ -187,8 +189,7 @@ class _Reader:
         for prim in self.scene.prims:
             body = self.scene.body_of(prim) if own_data(prim).get("frame") else None
             if body is not None and str(body.GetPath()) in self.bodies:
-                pose = inverse_pose(self.scene.place(body).pose) @ self.scene.place(prim).pose
-                pose = exact(own_data(prim), "pose", pose)
+                pose = exact(own_data(prim), "pose", self.scene.place_in(prim, body).pose)
                 found.append(Frame(self.scene.name(prim, "link"), self.names[str(body.GetPath())], pose))
         return found
 

@@ -18,7 +18,7 @@ from torsor.formats.usd_stage import Place, decimal, exact, number_of, own_data,
 from torsor.mechanism import Link, Shape, Visual
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
-from torsor.spatial import axis_frame, composite, inverse_pose, make_pose, move_inertia
+from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
 WATER = 1000.0  # kg/m^3, the density of what has none
 _AXES = {"X": 0, "Y": 1, "Z": 2}
@@ -32,9 +32,9 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
     for part in scene.parts.get(str(prim.GetPath()), []):
         collides = part.HasAPI(scene.pxr.UsdPhysics.CollisionAPI)
         collides = collides and scene.pxr.UsdPhysics.CollisionAPI(part).GetCollisionEnabledAttr().Get()
-        found = _geometry(scene, part, place, collides)
+        found = _geometry(scene, part, prim, collides)
         if collides:
-            solids += _solid(scene, prim, part, place, found)
+            solids += _solid(scene, prim, part, found)
         if found is None:
             continue
         image = scene.pxr.UsdGeom.Imageable(part)
@@ -43,7 +43,7 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
             visuals.append(Visual(**found, color=_color(scene, part)))
         if collides:
             data = own_data(part)
-            masks = {key: int(data[key]) for key in ("contype", "conaffinity") if key in data}
+            masks: dict[str, Any] = {key: int(data[key]) for key in ("contype", "conaffinity") if key in data}
             shapes.append(Shape(**found, link=str(data.get("link", "")), **masks))
     mass, com, inertia = _mass(scene, prim, place, solids)
     link = Link(name, mass, com, inertia, tuple(visuals), scene.strict, scene.source, tuple(shapes))
@@ -72,9 +72,7 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
         away = com - middle
         inertia = shape * (mass / volume) + mass * (away @ away * np.eye(3) - np.outer(away, away)) if volume else shape
     if not mass or not inertia.any():
-        found = f"it has {'no inertia' if mass else 'no mass'}, and no collision shape that gives one"
-        fix = "add MassAPI with mass and diagonalInertia"
-        refuse_or_warn(describe(found, where=scene.where(prim), fix=fix), scene.strict)
+        scene.without_mass.append(str(prim.GetPath()))
     inertia = exact(data, "inertia", (inertia + inertia.T) / 2)
     return exact(data, "mass", mass), exact(data, "com", com), inertia
 
@@ -87,14 +85,14 @@ def _check(scene: Scene, prim: Any, mass: float, center: Array, moments: Array) 
         raise ModelError(describe(found, where=scene.where(prim), allowed="finite numbers, a mass of 0 or more"))
 
 
-def _solid(scene: Scene, body: Any, part: Any, place: Place, found: dict[str, Any] | None) -> list[Solid]:
+def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any] | None) -> list[Solid]:
     """Return (mass, centre, inertia) of a collision shape with its density, in the body's axes; none of a plane."""
     if found is not None and found["shape"] in ("plane", "mesh"):
         return []
     if found is not None:
         solid = move_inertia(found["pose"], *primitive_solid(found["shape"], np.array(found["size"])))
     elif part.IsA(scene.pxr.UsdGeom.Mesh):
-        inside = _mesh_solid(scene, part, place)
+        inside = _mesh_solid(scene, part, body)
         if inside is None:
             return []
         solid = inside
@@ -119,7 +117,7 @@ def _density(scene: Scene, body: Any, part: Any) -> float:
     return given * scene.units.mass / scene.units.length**3 or WATER
 
 
-def _mesh_solid(scene: Scene, part: Any, place: Place) -> Solid | None:
+def _mesh_solid(scene: Scene, part: Any, body: Any) -> Solid | None:
     """Return the solid inside of a mesh prim of unit density, in the body's axes; None without a volume."""
     mesh = scene.pxr.UsdGeom.Mesh(part)
     points, counts, corners = (
@@ -128,9 +126,8 @@ def _mesh_solid(scene: Scene, part: Any, place: Place) -> Solid | None:
     )
     if not points.size or corners.size != counts.sum() or (corners.size and corners.max() >= len(points)):
         return None
-    own = scene.place(part)
-    pose = inverse_pose(place.pose) @ own.pose
-    at = points.astype(float) * own.scale * scene.units.length @ pose[:3, :3].T + pose[:3, 3]
+    pose, scale = scene.place_in(part, body)
+    at = points.astype(float) * scale * scene.units.length @ pose[:3, :3].T + pose[:3, 3]
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     fans = [(first, first + k, first + k + 1) for first, n in zip(starts, counts, strict=True) for k in range(1, n - 1)]
     faces = at[corners[np.array(fans)]] - at.mean(axis=0)
@@ -141,16 +138,16 @@ def _mesh_solid(scene: Scene, part: Any, place: Place) -> Solid | None:
     return volume, center + at.mean(axis=0), inertia
 
 
-def _geometry(scene: Scene, part: Any, body: Place, collides: bool) -> dict[str, Any] | None:
+def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, Any] | None:
     """Return shape, size, pose and name of a prim in the axes of its body, or None if no shape of ours is like it."""
     data, kind = own_data(part), part.GetTypeName()
     name = str(data.get("name", part.GetName()))
     try:
-        place = scene.place(part)
+        pose, scale = scene.place_in(part, body)
     except ModelError:
         scene.left_out.note("shapes with shear or mirrors", name)
         return None
-    pose, scale = inverse_pose(body.pose) @ place.pose, place.scale * scene.units.length
+    scale = scale * scene.units.length
     if "mesh" in data:
         mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
         path = scene.folder / mesh

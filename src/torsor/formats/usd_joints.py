@@ -18,6 +18,7 @@ from torsor.mechanism import Joint, Motor, Spring
 from torsor.spatial import axis_frame, inverse_pose, make_pose
 
 AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+SEVERAL = ("viscous", "coulomb", "rotor_inertia", "velocity_limit", "effort_limit")  # numbers of each velocity
 WORLD = ""  # the path of what is no body
 _TYPED = {"PhysicsFixedJoint": (), "PhysicsSphericalJoint": AXES[3:]}
 _ONE = {"PhysicsRevoluteJoint": ("rot", "angular"), "PhysicsPrismaticJoint": ("trans", "linear")}
@@ -123,9 +124,15 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
     return End(str(body.GetPath()), local)
 
 
+def several(prim: Any) -> dict[str, Array]:
+    """Return friction, limits and rotor inertia of a joint with several velocities, as far as Torsor wrote them."""
+    data = own_data(prim)
+    return {key: np.array(data[key], dtype=float) for key in SEVERAL if key in data}
+
+
 def axis_of(axis: str) -> Array:
     """Return the direction of an axis: "rotY" is (0, 1, 0)."""
-    return np.eye(3)["XYZ".index(axis[-1])]
+    return np.asarray(np.eye(3)["XYZ".index(axis[-1])])
 
 
 def frame_along(pose: Array, axis: str) -> Array:
@@ -152,8 +159,8 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
     settings |= _driven(scene, joint, joint.free[axis], unit, effort)
     settings |= _rotor(data, physx("armature", 0.0) * inertia)
     settings |= _follower(scene, joint, axis, unit)
-    kind = "prismatic" if not turns else "revolute" if limited else "continuous"
-    return Joint(name, kind, "parent", "child", axis=sign * axis_of(axis), **settings)
+    hinge = "revolute" if limited or data.get("type") == "revolute" else "continuous"
+    return Joint(name, hinge if turns else "prismatic", "parent", "child", axis=sign * axis_of(axis), **settings)
 
 
 def _limit(value: float) -> float:
@@ -191,9 +198,8 @@ def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: floa
         return settings
     plain = {"drive_stiffness": stiffness, "drive_damping": damping, "drive_target": rest}
     if all(agrees(data, key, value) for key, value in plain.items()):
-        spring = data.get("spring")
-        numbers = None if spring is None else [float(spring[key]) for key in ("stiffness", "damping", "rest")]
-        return settings | {"viscous": float(data["viscous"]), "spring": None if numbers is None else Spring(*numbers)}
+        given: dict[str, Any] | None = data.get("spring")
+        return settings | {"viscous": float(data["viscous"]), "spring": None if given is None else Spring(**given)}
     return settings | {"viscous": damping, "spring": Spring(stiffness, rest=rest) if stiffness else None}
 
 
@@ -202,9 +208,8 @@ def _rotor(data: Any, armature: float) -> dict[str, Any]:
     motor = data.get("motor")
     if motor is None or not agrees(data, "armature", armature):
         return {"rotor_inertia": exact(data, "armature", armature)}
-    numbers = {key: float(motor[key]) for key in ("inertia", "ratio", "coulomb", "viscous", "smooth")}
-    made = Motor(str(motor["carrier"]), axis=np.array(motor["axis"], dtype=float), **numbers)
-    return {"motor": made, "rotor_inertia": float(data["rotor_inertia"])}
+    settings: dict[str, Any] = {**motor, "axis": np.array(motor["axis"], dtype=float)}
+    return {"motor": Motor(**settings), "rotor_inertia": float(data["rotor_inertia"])}
 
 
 def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str, Any]:

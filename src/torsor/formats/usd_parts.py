@@ -53,7 +53,7 @@ class Parts:
         if isinstance(value, bool | str | int):
             return value
         kinds = {(): float, (3,): gf.Vec3d, (3, 3): gf.Matrix3d, (4, 4): gf.Matrix4d}
-        return kinds[shape](np.asarray(value, dtype=float).tolist())
+        return kinds.get(shape, self.pxr.Vt.DoubleArray)(np.asarray(value, dtype=float).tolist())
 
     def quaternion(self, R: Array, kind: Any) -> Any:
         """Return a rotation as a quaternion of USD, real part first."""

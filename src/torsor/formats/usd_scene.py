@@ -38,6 +38,7 @@ class Scene:
     strict: bool
     folder: Path
     left_out: Omissions = field(default_factory=Omissions)
+    without_mass: list[str] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
     _taken: dict[str, set[str]] = field(default_factory=dict)
 
@@ -79,7 +80,14 @@ class Scene:
 
     def place(self, prim: Any) -> Place:
         """Return the pose of a prim in the stage, and its scale."""
-        return place_of(prim, self._cache, self.units, self.where(prim))
+        M = np.array(self._cache.GetLocalToWorldTransform(prim)).T
+        return place_of(M, self.units, self.where(prim))
+
+    def place_in(self, prim: Any, body: Any) -> Place:
+        """Return the pose of a prim in the axes of the body that it is below, and its scale."""
+        M = np.array(self._cache.ComputeRelativeTransform(prim, body)[0]).T
+        M[:3] *= self.place(body).scale[:, None]
+        return place_of(M, self.units, self.where(prim))
 
     def is_body(self, prim: Any) -> bool:
         """Whether a prim is a body that moves: neither disabled nor kinematic."""
@@ -130,8 +138,13 @@ class Scene:
         plain = direction * (EARTH if size < 0 else size * self.units.length)
         return np.asarray(exact(own_data(scene), "gravity", plain))
 
-    def report(self) -> None:
-        """Warn, or raise ModelError if reading is strict, of all that is left out."""
+    def report(self, base: str | None) -> None:
+        """Warn, or raise ModelError if reading is strict, of what is left out, and of bodies that move without mass."""
+        light = [path for path in self.without_mass if path != base]
+        if light:
+            found = f"no mass, or no inertia, and no collision shape that gives one: {listing(light, most=4)}"
+            fix = "add mass and diagonalInertia (PhysicsMassAPI)"
+            refuse_or_warn(describe(found, where=self.source, fix=fix), self.strict)
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.left_out.found.items()]
         if lines:
             omitted = "mechanisms do not have" if self.strict else "omitted, because mechanisms do not have it:"

@@ -5,6 +5,7 @@ stands for, 1.3 and not 1.2999999523. Exact numbers are beside the schema, in th
 customData of a prim; they count as long as they agree with the schema, so that a stage may be edited elsewhere.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,7 +83,7 @@ def _layer(pxr: Any, identifier: str, path: Path) -> Any:
 def _line(error: object) -> str:
     """Return an error of USD on one line, without the place in its source."""
     text = " ".join(str(error).split())
-    return text.split(" -- ", 1)[-1][:300]
+    return re.sub(r"^.*? in file \S+ : ", "", text)[:300]
 
 
 def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str], path: Path) -> None:
@@ -108,9 +109,8 @@ class Place(NamedTuple):
     scale: Array
 
 
-def place_of(prim: Any, cache: Any, units: Units, where: str) -> Place:
-    """Return the place of a prim in the stage; shear and mirrors, which no rigid body has, raise ModelError."""
-    M = np.array(cache.GetLocalToWorldTransform(prim)).T  # of columns
+def place_of(M: Array, units: Units, where: str) -> Place:
+    """Return the place of a transform (4 x 4, of columns); shear and mirrors, which no body has, raise ModelError."""
     scale = np.linalg.norm(M[:3, :3], axis=0)
     if not np.isfinite(M).all() or not scale.all():
         raise ModelError(describe("its transform is not finite, or has a scale of 0", where=where))
@@ -118,9 +118,8 @@ def place_of(prim: Any, cache: Any, units: Units, where: str) -> Place:
     if np.abs(axes.T @ axes - np.eye(3)).max() > STRAIGHT or np.linalg.det(axes) < 0:
         allowed = "rotations, translations and scales above 0"
         raise ModelError(describe("its transform shears or mirrors", where=where, allowed=allowed))
-    return Place(
-        make_pose(nearest_rotation(axes), M[:3, 3] * units.length), np.where(abs(scale - 1) < AGREE, 1.0, scale)
-    )
+    scale = np.where(abs(scale - 1) < AGREE, 1.0, scale)
+    return Place(make_pose(nearest_rotation(axes), M[:3, 3] * units.length), scale)
 
 
 def nearest_rotation(R: Array) -> Array:

@@ -16,7 +16,7 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints
-from torsor.formats.usd_joints import AXES, DEGREE
+from torsor.formats.usd_joints import AXES, DEGREE, SEVERAL
 from torsor.formats.usd_parts import Parts
 from torsor.formats.usd_stage import import_usd
 from torsor.formats.writing import Omissions, write_file
@@ -75,8 +75,13 @@ class _Writer:
         parts.stage.SetDefaultPrim(root)
         pxr.UsdPhysics.ArticulationRootAPI.Apply(root)
         self.root = str(root.GetPath())
-        parts.own(root, base=m.base.name, postures=json.dumps({k: dict(v) for k, v in m.posture_table.items()}))
-        parts.own(root, allowed=json.dumps(m.allowed_collisions), active=self.active)
+        parts.own(root, base=m.base.name)
+        if m.posture_table:
+            parts.own(root, postures=json.dumps({name: dict(posture) for name, posture in m.posture_table.items()}))
+        if m.allowed_collisions:
+            parts.own(root, allowed=json.dumps(m.allowed_collisions))
+        if self.loops:
+            parts.own(root, active=self.active)
         self._gravity(m.gravity)
         moving = list(decomposed_joints(m, lambda joint: joint.type in _TYPES, self.source, self.omissions))
         self._bodies(moving)
@@ -174,14 +179,10 @@ class _Writer:
         joint.CreateLocalRot1Attr(self.parts.quaternion(after[:3, :3], gf.Quatf))
 
     def _joint(self, joint: Joint) -> None:
-        if joint.nv != 1:
-            kept = ("viscous", "coulomb", "rotor_inertia")
-            several = any(np.any(getattr(joint, key)) for key in kept)
-            several |= any(np.isfinite(getattr(joint, f"{key}_limit")).any() for key in ("velocity", "effort"))
-            self.omissions.note("friction, limits and rotor inertia of free and spherical joints", joint.name, several)
         if joint.type == "free" and joint.parent == self.mechanism.base.name:
             body = self.parts.stage.GetPrimAtPath(self.paths[joint.child])
             self.parts.own(body, free=joint.name, free_placement=joint.placement)
+            self._several(body, joint)
             return
         kinds = {"prismatic": "Prismatic", "spherical": "Spherical", "free": ""}
         prim = self._prim("joints", joint.name, f"Physics{kinds.get(joint.type, 'Revolute')}Joint")
@@ -193,6 +194,16 @@ class _Writer:
         if joint.nv == 1:
             prim.GetAttribute("physics:axis").Set(along)
             self._settings(prim, joint)
+        else:
+            self._several(prim, joint)
+
+    def _several(self, prim: Any, joint: Joint) -> None:
+        """Add friction, limits and rotor inertia of a joint with several velocities, for which USD has no words."""
+        for key in SEVERAL:
+            values = np.ravel(getattr(joint, key))
+            if (values[np.isfinite(values)] != 0).any():
+                self.parts.own(prim, **{key: values})
+                self.omissions.note(f"{key} of free and spherical joints, which other readers drop", joint.name)
 
     def _settings(self, prim: Any, joint: Joint) -> None:
         """Add limits, friction, rotor inertia and drive of a hinge or slide."""
@@ -210,7 +221,8 @@ class _Writer:
             prim.AddAppliedSchema("PhysxJointAPI")
         for key, value in physx.items():
             prim.CreateAttribute(f"physxJoint:{key}", self.pxr.Sdf.ValueTypeNames.Float).Set(value)
-        own(prim, velocity_limit=velocity, coulomb=coulomb, smooth=joint.smooth, armature=armature)
+        exact = {"velocity_limit": velocity, "coulomb": coulomb, "smooth": joint.smooth, "armature": armature}
+        own(prim, type=joint.type, **{key: value for key, value in exact.items() if value and np.isfinite(value)})
         damping, stiffness, rest = viscous, 0.0, 0.0
         if motor is not None:
             keys = ("carrier", "inertia", "ratio", "axis", "coulomb", "viscous", "smooth")
