@@ -8,6 +8,7 @@ from torsor.faults import StopReadingError, all_faults
 from torsor.formats.closures_yaml import read_closures
 from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
+from torsor.formats.osim import read_skeleton
 from torsor.formats.toml import read_toml
 from torsor.formats.toml_writing import write_toml
 from torsor.formats.urdf import EXPAND, read_urdf
@@ -18,7 +19,7 @@ from torsor.formats.usd_writing import write_usd
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Mechanism
 
-KINDS = ".urdf, .xml (MJCF or URDF), .toml, .yaml (closures of the URDF beside it), .usda, .usd, .usdc, .usdz"
+KINDS = ".urdf, .xml (MJCF or URDF), .toml, .yaml (closures of the URDF beside it), .usda, .usd, .usdc, .usdz, .osim"
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf")
 _XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf}  # by root element
 # Formats that another program turns into one of those above.
@@ -71,6 +72,8 @@ def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
         return read_closures(path, base, bool(strict), snap)
     if suffix in USD_SUFFIXES:
         return read_usd(named, base, bool(strict), snap)
+    if suffix == ".osim":
+        return read_skeleton(path, base, bool(strict), snap)
     if suffix in _CONVERTED:
         found, fix = _CONVERTED[suffix]
         raise ModelError(describe(found, where=path.name, allowed=KINDS, fix=fix))
