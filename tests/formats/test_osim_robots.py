@@ -107,6 +107,21 @@ def test_velocities_of_a_knee_are_differences_of_its_poses() -> None:
         np.testing.assert_allclose(J[:, k], twist, atol=1e-7)
 
 
+def test_forward_dynamics_and_derivatives_of_a_knee_agree_with_inverse_dynamics() -> None:
+    rng, h = np.random.default_rng(4), 1e-6
+    q, (v, a) = np.array([0.4, 0.9, -0.2, 0.1, 0.2, 0.3, 1.1]), rng.normal(size=(2, 7))
+    tau = LEG.inverse_dynamics(q, v, a)
+    assert_equal(LEG.forward_dynamics(q, v, tau), a, 1e-10)
+    by_q, by_v, by_a = LEG.inverse_dynamics_derivatives(q, v, a)
+    for k, unit in enumerate(h * np.eye(7)):
+        change = LEG.inverse_dynamics(q + unit, v, a) - LEG.inverse_dynamics(q - unit, v, a)
+        assert_equal(by_q[:, k], change / (2 * h), 1e-7)
+        assert_equal(
+            by_v[:, k], (LEG.inverse_dynamics(q, v + unit, a) - LEG.inverse_dynamics(q, v - unit, a)) / (2 * h), 1e-7
+        )
+    assert_equal(by_a, LEG.mass_matrix(q))
+
+
 def test_coupled_and_locked_coordinates_and_constants() -> None:
     model = leg()
     assert LEG.coordinate_names == ("tx", "ty", "tz", "tilt", "list", "rotation", "knee")
@@ -138,7 +153,7 @@ def test_a_skeleton_comes_back_from_toml_and_other_formats_refuse_it(tmp_path: P
     robot = Robot.of(mechanism_of(leg()))
     robot.save(tmp_path / "leg.toml")
     assert torsor.load(tmp_path / "leg.toml") == robot
-    with pytest.raises(ModelError, match="flexible link"):
+    with pytest.raises(ModelError, match="moves by a curve"):
         robot.save(tmp_path / "leg.urdf")
 
 

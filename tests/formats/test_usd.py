@@ -260,6 +260,19 @@ def test_wrong_stages_are_errors_with_words(message: str, tmp_path: Path) -> Non
         load(tmp_path, *WRONG[message])
 
 
+@pytest.mark.parametrize(
+    "data", ['double mass = 2\n string inertia = "x"', "dictionary motor = {}", "string[] placement = []"]
+)
+def test_hostile_data_beside_the_schema_is_refused_or_not_used(data: str, tmp_path: Path) -> None:
+    more = f"customData = {{ dictionary torsor = {{\n double armature = 0\n {data}\n }} }}"
+    part = body("a").replace("(prepend", f"(\n{more}\n prepend")
+    pin = joint("Revolute", "-a", HINGE).replace('"pin" (', f'"pin" (\n{more}\n')
+    try:
+        load(tmp_path, part, pin)
+    except ModelError as error:
+        assert "customData" in str(error)
+
+
 @pytest.mark.parametrize("asset", ["/etc/passwd", "../secret.usda", "https://example.org/a.usda", "missing.usda"])
 @pytest.mark.parametrize("arc", ["references", "payload"])
 def test_stages_may_only_refer_to_files_beside_them(asset: str, arc: str, tmp_path: Path) -> None:

@@ -64,8 +64,7 @@ class _Builder:
 
     def __init__(self, model: OsimModel, strict: bool):
         self.model, self.coordinates = model, model.coordinates
-        free = tuple(name for name, each in self.coordinates.items() if not each.locked)
-        self.couplings = couplings_of(model, free)
+        self.couplings = couplings_of(model, tuple(self.coordinates))
         bodies = model.bodies.values()
         self.links = [Link(GROUND), *(self._link(each, strict) for each in bodies)]
         self.taken = {link.name for link in self.links}
@@ -106,22 +105,23 @@ class _Builder:
         """
         found = []
         for step in steps_of(self.model, joint):
-            coordinate, inner = step.coordinate, IDENTITY
-            if coordinate in self.couplings:
-                coordinate, inner = self.couplings[coordinate]
-            given = self.coordinates.get(coordinate)
-            line = step.function.line
-            if given is None and (line is None or line[0]):
-                where = f"{self.model.source}: joint {joint.name!r}"
-                raise ModelError(
-                    describe(f"no coordinate {coordinate!r}", where=where, allowed=listing(self.coordinates))
-                )
-            if given is not None and given.locked:
-                value = step.function(np.array(given.default))[0]
-                step = step._replace(function=Curve((float(value),)))
-            still = step.function.line is not None and step.function.line[0] == 0
-            found.append((step._replace(coordinate="" if still else coordinate), inner))
+            leader, inner = self.couplings.get(step.coordinate, (step.coordinate, IDENTITY))
+            if leader not in self.coordinates and not _is_constant(step.function):
+                where, allowed = f"{self.model.source}: joint {joint.name!r}", listing(self.coordinates, like=leader)
+                raise ModelError(describe(f"no coordinate {leader!r}", where=where, allowed=allowed))
+            value = self._held(step.coordinate, leader, inner)
+            if value is not None:
+                step = step._replace(function=Curve((float(step.function(np.array(value))[0]),)))
+            found.append((step._replace(coordinate="" if _is_constant(step.function) else leader), inner))
         return found
+
+    def _held(self, coordinate: str, leader: str, inner: Curve) -> float | None:
+        """Return the value of a coordinate that does not change: it, or what it follows, is locked; None if it does."""
+        if coordinate in self.coordinates and self.coordinates[coordinate].locked:
+            return self.coordinates[coordinate].default
+        if (leader in self.coordinates and self.coordinates[leader].locked) or _is_constant(inner):
+            return float(inner(np.array(self.coordinates[leader].default))[0])
+        return None
 
     def _leaders(self) -> dict[str, tuple[str, int]]:
         """Return the step, by joint and number, that has each coordinate as its own: one along a line, if possible."""
@@ -143,8 +143,9 @@ class _Builder:
                 steps.append(_still(step))
                 continue
             steps.append(self._moving(step, inner, self.leaders[step.coordinate] == (name, k), f"{name}/{k + 1}"))
-        if not any(isinstance(each, Joint) for each in steps):
-            for pose in steps:
+        still = [each for each in steps if not isinstance(each, Joint)]
+        if len(still) == len(steps):
+            for pose in still:
                 before = before @ pose
             return [Joint(name, "fixed", joint.parent, joint.child, before @ inverse_pose(after))]
         ends = joint.parent, joint.child, before, after
@@ -167,6 +168,10 @@ class _Builder:
             return Joint(name, "flexible", "", "", flexible=cam, **settings)
         slope, constant = line
         return Joint(name, step.kind, "", "", ratio=slope, offset=constant, **settings)
+
+
+def _is_constant(function: Curve) -> bool:
+    return function.line is not None and function.line[0] == 0
 
 
 def _line(function: Curve, inner: Curve) -> tuple[float, float] | None:

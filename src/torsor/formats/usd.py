@@ -50,7 +50,14 @@ def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float 
     names what is left out; ``strict`` makes it an error.
     """
     file, prim = split_prim(path)
-    return _Reader(Scene.of(file, strict), prim).read(base, snap, file)
+    scene = Scene.of(file, strict)
+    try:
+        return _Reader(scene, prim).read(base, snap, file)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ModelError):
+            raise
+        found = f"what customData has beside the schema cannot be used ({type(error).__name__}: {error})"
+        raise ModelError(describe(found, where=file.name, fix="remove the dictionary torsor from customData")) from None
 
 
 class _Reader:

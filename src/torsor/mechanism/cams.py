@@ -30,8 +30,10 @@ class _Guided(JointKind):
 
     def _motion(self, q: Vector) -> tuple[Any, Any, Any]:
         """Return x, its slope and its second derivative."""
-        u, first, second = self.inner.traced(q[0]) if is_symbolic(q) else self.inner(q[0])
-        x, slope, bend = self.outer.traced(u) if is_symbolic(q) else self.outer(u)
+        inner: Any = self.inner.traced if is_symbolic(q) else self.inner
+        outer: Any = self.outer.traced if is_symbolic(q) else self.outer
+        u, first, second = inner(q[0])
+        x, slope, bend = outer(u)
         return x, slope * first, bend * first * first + slope * second
 
     def subspace(self, q: Vector, pitch: float) -> Matrix:
