@@ -37,7 +37,8 @@ _WRITERS |= dict.fromkeys((".usda", ".usd", ".usdc"), write_usd)
 def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap: float = 0.0) -> Mechanism:
     """Return the mechanism in a file: URDF (.urdf, .xml), MJCF (.xml, .mjcf), TOML (.toml) or closures (.yaml).
 
-    A .yaml file lists the closed loops, motors and joint types of the URDF file beside it.
+    A .yaml file lists the closed loops, motors and joint types of the URDF file beside it. USD (.usda, .usd, .usdc,
+    .usdz) and skeletons of OpenSim (.osim) are read too.
 
     ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes an inertia that no
     rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in URDF and
@@ -64,7 +65,7 @@ def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
         is_file = is_folder = False
     if not is_file:
         found = "a folder" if is_folder else "no such file"
-        raise ModelError(describe(found, where=str(path), allowed="a .urdf, .xml, .toml or .yaml file"))
+        raise ModelError(describe(found, where=str(path), allowed=KINDS))
     suffix = path.suffix.lower()
     if suffix == ".toml":
         return read_toml(path, base, True if strict is None else strict, snap)
@@ -98,7 +99,7 @@ def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as TOML (.toml), URDF (.urdf) or MJCF (.xml, .mjcf), by the suffix of the file.
+    """Write a mechanism as TOML (.toml), URDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc), by the suffix.
 
     Example:
         >>> import tempfile

@@ -27,22 +27,21 @@ _TURNS = AXES[3:]
 
 
 def split_prim(path: Path) -> tuple[Path, str]:
-    """Return the file and the path of the prim in it of a name like ``scene.usda</World/arm>``, as USD writes it.
+    """Return the file and the path of the prim in it of a name like ``scene.usda#/World/arm``.
 
     Example:
-        >>> split_prim(Path("scene.usda</World/arm>"))
-        (PosixPath('scene.usda'), '/World/arm')
+        >>> file, prim = split_prim(Path("scene.usda#/World/arm"))
+        >>> file.name, prim
+        ('scene.usda', '/World/arm')
     """
-    file, mark, prim = str(path).partition("</")
-    return (
-        (Path(file), f"/{prim[:-1]}") if mark and prim.endswith(">") and file.lower().endswith(SUFFIXES) else (path, "")
-    )
+    file, _, prim = path.as_posix().partition("#/")
+    return (Path(file), f"/{prim}") if prim and file.lower().endswith(SUFFIXES) else (path, "")
 
 
 def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
     """Return the mechanism of a USD stage (.usda, .usd, .usdc, .usdz); needs the extra ``torsor[usd]``.
 
-    Of several articulations, ``scene.usda</World/arm>`` names one. The links are the bodies, with the poses of their
+    Of several articulations, ``scene.usda#/World/arm`` names one. The links are the bodies, with the poses of their
     prims and the names of these. The base is the body that a fixed joint holds at the origin of the stage, else a link
     ``world``; a robot that no joint holds gets a free joint. ``base="floating"`` releases one that is held. Masses,
     lengths and forces are in the units of the stage, angles in degrees, velocities of PhysX in degrees per second; all
@@ -96,7 +95,7 @@ class _Reader:
         if found:
             what, fix = (
                 f"{len(found)} articulations: {listing(found)}",
-                f"name one: {scene.source}<{next(iter(found))}>",
+                f"name one: {scene.source}#{next(iter(found))}",
             )
             raise ModelError(describe(what, where=scene.source, allowed="one", fix=fix))
         what = f"no articulation at {wanted}" if wanted else "no rigid body (PhysicsRigidBodyAPI)"

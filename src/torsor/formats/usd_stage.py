@@ -14,11 +14,12 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, missing
+from torsor.files import read_limited
 from torsor.formats.mesh_folders import is_inside, own_folders
 from torsor.spatial import from_quaternion, make_pose
 
 SUFFIXES = (".usda", ".usd", ".usdc", ".usdz")
-LARGEST = 2**30  # bytes of a file
+LARGEST = 256_000_000  # bytes of a file: stages may have meshes inside
 AGREE = 2e-6  # relative: a few roundings of single precision
 STRAIGHT = 1e-4  # products of unit axes that count as perpendicular: rotations in files have few digits
 OWN = "torsor"  # the dictionary of customData
@@ -55,8 +56,7 @@ def import_usd(where: str) -> Any:
 
 def open_stage(pxr: Any, path: Path) -> Any:
     """Return the stage of a file; references, payloads and sublayers may only be files of the folder of the robot."""
-    if path.stat().st_size > LARGEST:
-        raise ModelError(describe("it is larger than 1 GiB", where=path.name))
+    read_limited(path, LARGEST)
     layer = _layer(pxr, str(path), path)
     layer.Reload(True)  # USD keeps layers: the file may have changed since
     _check_files(pxr, layer, own_folders(path), {layer.identifier}, path)

@@ -18,6 +18,9 @@ EARTH = (0.0, 0.0, -9.81)
 def load(path: str | Path, base: str = "fixed", strict: bool | None = None, snap: float = 0.0) -> Robot:
     """Return the robot in a file: URDF (.urdf), MJCF (.xml, needs ``torsor[mjcf]``), TOML (.toml) or closures (.yaml).
 
+    Also read are USD stages (.usda, .usd, .usdc, .usdz, need ``torsor[usd]``; ``scene.usda#/World/arm`` names one of
+    several articulations) and skeletons of OpenSim (.osim), without muscles.
+
     A .yaml file (needs ``torsor[yaml]``) has the closed loops, motors and joint types of the URDF file beside it.
     ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
     v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
