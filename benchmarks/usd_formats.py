@@ -3,8 +3,8 @@
     python benchmarks/usd_formats.py [--suffix .usda] [--most 75]
 
 Each URDF file is read, fixed and floating, written as USD, read back, and compared at a random state; once with the
-exact numbers in customData, and once by the attributes of the schema alone, which are of single precision. ``rows`` yields
-the table's rows for other tables of formats.
+exact numbers in customData, and once by the attributes of the schema alone, which are of single precision. ``rows``
+yields the rows for other tables of formats.
 """
 
 import argparse
