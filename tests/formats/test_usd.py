@@ -121,6 +121,15 @@ def test_masses_from_densities_are_those_of_the_standard(tmp_path: Path) -> None
     np.testing.assert_allclose(np.linalg.eigvalsh(link.inertia), sorted(inertia), rtol=1e-5)
 
 
+def test_a_body_without_mass_properties_is_of_water_and_roots_may_be_marked_twice(tmp_path: Path) -> None:
+    ball = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n double radius = 0.1\n}\n'
+    bare = body("a", ball, mass="", more=', "PhysicsArticulationRootAPI"').replace(', "PhysicsMassAPI"', "")
+    robot = load(tmp_path, bare, joint("Revolute", "-a", HINGE, '"PhysicsArticulationRootAPI"'))
+    mass = 1000 * 4 / 3 * np.pi * 0.001
+    assert robot.links[0].mass == pytest.approx(mass, rel=1e-12)
+    assert robot.mass_matrix([0.0])[0, 0] == pytest.approx(0.4 * mass * 0.01, rel=1e-12)
+
+
 def test_a_closed_mesh_has_the_inertia_of_its_inside(tmp_path: Path) -> None:
     corners = [(x, y, z) for x in (0, 1) for y in (0, 2) for z in (0, 3)]
     faces = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
@@ -247,6 +256,7 @@ WRONG = {
         joint("Revolute", "-a", "float physics:lowerLimit = 9\n float physics:upperLimit = 1\n"),
     ),
     "USD refuses it": ("def {",),
+    "Invalid xform": (body("a", 'uniform token[] xformOpOrder = ["xformOp:%"]'), joint("Revolute", "-a")),
     "mirrors": (
         body("a", 'double3 xformOp:scale = (1, -1, 1)\n uniform token[] xformOpOrder = ["xformOp:scale"]'),
         joint("Revolute", "-a"),

@@ -14,7 +14,7 @@ from torsor.formats.usd_stage import OWN
 from .written import MJCF, Copy, assert_equal
 
 pxr = pytest.importorskip("pxr", reason='USD needs usd-core: pip install "torsor[usd]"')
-from pxr import Usd, UsdPhysics  # noqa: E402
+from pxr import Usd, UsdPhysics, UsdUtils  # noqa: E402
 
 ROBOTS = MJCF | {"ur5": library.ur5(), "panda": library.panda()}
 CHAINS = ("bench", "tree0", "tree1")
@@ -61,6 +61,12 @@ def test_a_robot_without_chains_is_the_same_in_text_and_in_binary(suffix: str, t
         assert again.joints == robot.joints
         assert (again.links, again.base) == (robot.links, robot.base)
         assert np.array_equal(again.gravity, robot.gravity)
+
+
+def test_a_robot_is_read_from_an_archive(tmp_path: Path) -> None:
+    written(library.ur5(), tmp_path / "ur5.usdc")
+    UsdUtils.CreateNewUsdzPackage(str(tmp_path / "ur5.usdc"), str(tmp_path / "ur5.usdz"))
+    assert torsor.load(tmp_path / "ur5.usdz").joints == library.ur5().joints
 
 
 @pytest.mark.parametrize("name", ["ur5", "chain"])

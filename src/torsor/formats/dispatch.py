@@ -65,7 +65,7 @@ def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
         is_file = is_folder = False
     if not is_file:
         found = "a folder" if is_folder else "no such file"
-        raise ModelError(describe(found, where=str(path), allowed=KINDS))
+        raise ModelError(describe(found, where=str(path), allowed="a .urdf, .xml, .toml, .yaml, .usda or .osim file"))
     suffix = path.suffix.lower()
     if suffix == ".toml":
         return read_toml(path, base, True if strict is None else strict, snap)

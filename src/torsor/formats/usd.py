@@ -49,13 +49,15 @@ def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float 
     names what is left out; ``strict`` makes it an error.
     """
     file, prim = split_prim(path)
-    scene = Scene.of(file, strict)
     try:
+        scene = Scene.of(file, strict)
         return _Reader(scene, prim).read(base, snap, file)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:  # also those of USD
         if isinstance(error, ModelError):
             raise
-        found = f"what customData has beside the schema cannot be used ({type(error).__name__}: {error})"
+        found = (
+            f"an attribute, or what customData has beside the schema, cannot be used ({type(error).__name__}: {error})"
+        )
         raise ModelError(describe(found, where=file.name, fix="remove the dictionary torsor from customData")) from None
 
 
@@ -90,6 +92,7 @@ class _Reader:
             joined = {end.body for joint in joints for end in joint.ends}
             found = {path: piece for path, piece in found.items() if piece & joined} or found
         found = {path: piece for path, piece in found.items() if piece and _is_below(path, wanted)}
+        found = {path: piece for path, piece in found.items() if path == _first(found, piece)}
         if len(found) == 1:
             return next(iter(found.items()))
         if found:
@@ -230,6 +233,11 @@ class _Reader:
                     a, b = sorted((self.names[path], self.names[str(other.GetPath())]))
                     found[a, b] = None
         return [(*pair, "filtered") for pair in found]
+
+
+def _first(found: dict[str, set[str]], piece: set[str]) -> str:
+    """Return the first root of a piece: the root of a robot may be marked on its joint to the world, too."""
+    return next(path for path, each in found.items() if each == piece)
 
 
 def _is_below(path: str, above: str) -> bool:

@@ -56,7 +56,7 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
     """Return mass, centre of mass and inertia about it of a body; ``solids`` are those of its collision shapes."""
     units, data, api = scene.units, own_data(prim), scene.pxr.UsdPhysics.MassAPI(prim)
     own_mass = number_of(api.GetMassAttr()) * units.mass
-    center, moments = vector_of(api.GetCenterOfMassAttr()), vector_of(api.GetDiagonalInertiaAttr())
+    center, moments = vector_of(api.GetCenterOfMassAttr(), -np.inf), vector_of(api.GetDiagonalInertiaAttr())
     R = rotation_of(api.GetPrincipalAxesAttr())
     R = np.eye(3) if R is None else R
     if "mass" in data and own_mass == data["mass"] == 0:  # Torsor wrote a link without mass, not one of water

@@ -22,6 +22,7 @@ SUFFIXES = (".usda", ".usd", ".usdc", ".usdz")
 LARGEST = 256_000_000  # bytes of a file: stages may have meshes inside
 AGREE = 2e-6  # relative: a few roundings of single precision
 STRAIGHT = 1e-4  # products of unit axes that count as perpendicular: rotations in files have few digits
+_BINARY = (b"PXR-USDC", b"PK")  # how binary stages and archives begin
 OWN = "torsor"  # the dictionary of customData
 
 
@@ -56,14 +57,19 @@ def import_usd(where: str) -> Any:
 
 def open_stage(pxr: Any, path: Path) -> Any:
     """Return the stage of a file; references, payloads and sublayers may only be files of the folder of the robot."""
-    read_limited(path, LARGEST)
+    content = read_limited(path, LARGEST)
+    if not content.startswith(_BINARY):
+        try:
+            content.decode()
+        except UnicodeDecodeError as error:
+            raise ModelError(describe(f"it is no text of UTF-8 ({error})", where=path.name)) from None
     layer = _layer(pxr, str(path), path)
     layer.Reload(True)  # USD keeps layers: the file may have changed since
     _check_files(pxr, layer, own_folders(path), {layer.identifier}, path)
     try:
         stage = pxr.Usd.Stage.Open(layer)
         errors = stage.GetCompositionErrors()
-    except RuntimeError as error:
+    except (RuntimeError, UnicodeDecodeError) as error:
         raise ModelError(describe(f"USD refuses it: {_line(error)}", where=path.name)) from None
     if errors:
         raise ModelError(describe(f"its parts do not fit together: {_line(errors[0])}", where=path.name))
@@ -73,7 +79,7 @@ def open_stage(pxr: Any, path: Path) -> Any:
 def _layer(pxr: Any, identifier: str, path: Path) -> Any:
     try:
         layer = pxr.Sdf.Layer.FindOrOpen(identifier)
-    except RuntimeError as error:
+    except (RuntimeError, UnicodeDecodeError) as error:
         raise ModelError(describe(f"USD refuses it: {_line(error)}", where=path.name)) from None
     if layer is None:
         raise ModelError(describe(f"{Path(identifier).name!r} is no file of USD", where=path.name))
@@ -151,14 +157,17 @@ def number_of(attribute: Any, default: float = 0.0) -> float:
     return default if value is None else decimal(value)
 
 
-def vector_of(attribute: Any) -> Array:
-    """Return the three numbers of an attribute of single precision."""
-    return np.array([decimal(each) for each in attribute.Get()])
+def vector_of(attribute: Any, default: float = 0.0) -> Array:
+    """Return the three numbers of an attribute of single precision, three defaults if there is none."""
+    value = attribute.Get() if attribute else None
+    return np.full(3, default) if value is None else np.array([decimal(each) for each in value])
 
 
 def rotation_of(attribute: Any) -> Array | None:
-    """Return the rotation (3 x 3) of a quaternion of single precision, None for the quaternion 0."""
-    given = attribute.Get()
+    """Return the rotation (3 x 3) of a quaternion of single precision, None for none and for the quaternion 0."""
+    given = attribute.Get() if attribute else None
+    if given is None:
+        return None
     quaternion = np.array([*(decimal(each) for each in given.GetImaginary()), decimal(given.GetReal())])
     if not np.isfinite(quaternion).all() or not quaternion.any():
         return None
