@@ -244,6 +244,24 @@ def test_of_several_articulations_one_is_named(tmp_path: Path) -> None:
     assert "jb" in robot.coordinate_names
 
 
+def test_two_robots_of_one_scene_may_have_the_same_names(tmp_path: Path) -> None:
+    root = ', "PhysicsArticulationRootAPI"'
+    inside = [
+        body("a", more=root)
+        + body("b")
+        + joint("Revolute", f"{k}/a-{k}/b", HINGE)
+        + joint("Fixed", f"-{k}/a", name="weld")
+        for k in "LR"
+    ]
+    both = [f'def Xform "{k}" {{\n{each}}}\n' for k, each in zip("LR", inside, strict=True)]
+    with pytest.raises(ModelError, match="2 articulations: /L/a, /R/a"):
+        load(tmp_path, *both)
+    for side in "LR":
+        with pytest.warns(ModelWarning, match="beside the articulation"):
+            robot = torsor.load(f"{tmp_path / 'stage.usda'}#/{side}")
+        assert (robot.coordinate_names, robot.base.name, robot.link_names) == (("pin",), "a", ("b",))
+
+
 WRONG = {
     "no rigid body": ('def Xform "a" {}\n',),
     "finite numbers": (body("a", mass="nan"), joint("Revolute", "-a")),

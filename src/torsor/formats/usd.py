@@ -74,7 +74,8 @@ class _Reader:
         self.bodies = {path: prim for path, prim in every.items() if path in chosen}
         for path in every.keys() - chosen:
             scene.left_out.note("bodies beside the articulation", path)
-        self.joints = [joint for joint in joints if any(end.body in chosen for end in joint.ends)]
+        own = [joint for joint in joints if any(end.body in chosen for end in joint.ends)]
+        self.joints = [replace(joint, name=scene.name(joint.prim, "joint")) for joint in own]
         self.data = own_data(scene.stage.GetPrimAtPath(self.root))
 
     def _articulation(self, bodies: dict[str, Any], joints: list[UsdJoint], wanted: str) -> tuple[str, set[str]]:

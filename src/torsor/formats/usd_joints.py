@@ -35,7 +35,10 @@ class End:
 
 @dataclass(frozen=True)
 class UsdJoint:
-    """A joint of a stage: its prim, its two ends, and its free axes, each with the name that its drive has."""
+    """A joint of a stage: its prim, its two ends, and its free axes, each with the name that its drive has.
+
+    The name is that of the prim, until the joint is one of the articulation that is read.
+    """
 
     prim: Any
     name: str
@@ -53,7 +56,7 @@ class UsdJoint:
 def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
     """Return the joint of a prim, or None if it is disabled, or of a kind that is left out."""
     joint = scene.pxr.UsdPhysics.Joint(prim)
-    name = scene.name(prim, "joint")
+    name = prim.GetName()
     if not joint.GetJointEnabledAttr().Get():
         scene.left_out.note("disabled joints", name)
         return None
