@@ -8,9 +8,9 @@ import pytest
 
 import torsor
 from torsor import recordings
+from torsor.formats.osim_model import OsimAxis, OsimBody, OsimCoordinate, OsimJoint, OsimModel
 from torsor.human.measured import inverse_dynamics, inverse_kinematics, measured_start, scaled_person, skeleton
 from torsor.recordings import GroundForces
-from torsor.recordings.osim import OsimAxis, OsimBody, OsimCoordinate, OsimJoint, OsimModel
 
 DATA = Path(os.environ.get("TORSOR_WALK_DATA", "/nowhere"))
 recorded = pytest.mark.skipif(not (DATA / "id_walk.sto").is_file(), reason="TORSOR_WALK_DATA is not set")

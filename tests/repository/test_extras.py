@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted((ROOT / "src" / "torsor").rglob("*.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Names of modules that differ from those of their packages.
-MODULE = {"pyyaml": "yaml", "pycollada": "collada", "cupy-cuda13x": "cupy", "pin": "pinocchio"}
+MODULE = {"pyyaml": "yaml", "pycollada": "collada", "cupy-cuda13x": "cupy", "pin": "pinocchio", "usd-core": "pxr"}
 # Comes with others: matplotlib brings pillow and mpl_toolkits, distributed brings cloudpickle, notebooks bring IPython.
 BROUGHT = {"PIL", "mpl_toolkits", "cloudpickle", "IPython"}
 FOR_DEVELOPERS = {"dev", "docs"}

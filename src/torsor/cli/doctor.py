@@ -36,6 +36,7 @@ EXTRAS = {
     "scipy": ("the integrator LSODA, filters of recordings", "simulate"),
     "coal": ("distances of meshes", "collision"),
     "daqp": ("whole-body control", "wbc"),
+    "pxr": ("USD files", "usd"),
     "c3d": ("recordings in C3D files", "mocap"),
     "viser": ("the viewer", "view"),
     "trimesh": ("meshes", "view"),

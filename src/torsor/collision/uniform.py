@@ -4,14 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
 from torsor.collision.hulls import Hull, hull_of
 from torsor.errors import ModelError
 from torsor.mechanism import Link, Mechanism, Shape, Visual
+from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
 from torsor.spatial import composite, move_inertia
 
 FACTOR = 10.0  # between principal moments of a link and of a uniform body of its shape: more is suspicious
-Body = tuple[float, Array, Array]
 
 
 class Hint(NamedTuple):
@@ -21,7 +20,7 @@ class Hint(NamedTuple):
     text: str
 
 
-def uniform_body(shape: Shape, where: str) -> Body | None:
+def uniform_body(shape: Shape, where: str) -> Solid | None:
     """Return (volume, centre, inertia about it for unit density) of a shape in the link's axes; None for a plane.
 
     Example:
@@ -32,38 +31,16 @@ def uniform_body(shape: Shape, where: str) -> Body | None:
     if shape.shape == "plane":
         return None
     is_mesh = shape.shape == "mesh"
-    own = _of_hull(hull_of(shape, where)) if is_mesh else _of_primitive(shape.shape, np.array(shape.size))
+    own = _of_hull(hull_of(shape, where)) if is_mesh else primitive_solid(shape.shape, np.array(shape.size))
     return move_inertia(shape.pose, *own)
 
 
-def _of_primitive(kind: str, size: Array) -> Body:
-    """Return volume, centre and inertia of a primitive shape of unit density, in its own axes."""
-    if kind == "box":
-        volume, squares = float(np.prod(size)), size**2 / 12
-    elif kind in ("sphere", "ellipsoid"):
-        axes = np.broadcast_to(size, 3)
-        volume, squares = 4 / 3 * np.pi * float(np.prod(axes)), axes**2 / 5
-    else:
-        r, length = size
-        rod, ball = np.pi * r**2 * length, 4 / 3 * np.pi * r**3 * (kind == "capsule")
-        volume = rod + ball
-        # Half balls at the ends: their second moment about the middle, with their centres 3/8 r beyond the ends.
-        ends = ball * (r**2 / 5 + length**2 / 4 + 3 / 8 * r * length)
-        across = (rod * r**2 / 4 + ball * r**2 / 5) / volume
-        squares = np.array([across, across, (rod * length**2 / 12 + ends) / volume])
-    return volume, np.zeros(3), volume * np.diag(squares.sum() - squares)
-
-
-def _of_hull(hull: Hull) -> Body:
+def _of_hull(hull: Hull) -> Solid:
     """Return volume, centre and inertia about it of a convex hull of unit density: a sum of tetrahedra."""
     middle = hull.vertices.mean(axis=0)
     corners = (hull.vertices - middle)[hull.faces]  # each face and the middle are a tetrahedron
-    volumes = np.abs(np.linalg.det(corners)) / 6
-    volume, sums = float(volumes.sum()), corners.sum(axis=1)
-    center = (volumes[:, None] * sums).sum(axis=0) / (4 * volume)
-    second = np.einsum("f,fki,fkj->ij", volumes, corners, corners) + np.einsum("f,fi,fj->ij", volumes, sums, sums)
-    second = second / 20 - volume * np.outer(center, center)
-    return volume, middle + center, np.trace(second) * np.eye(3) - second
+    volume, center, inertia = tetrahedra_solid(corners, np.abs(np.linalg.det(corners)) / 6)
+    return volume, middle + center, inertia
 
 
 def inertia_hint(link: Link) -> str:

@@ -11,8 +11,12 @@
 | ``xacro_files``, ``robot_descriptions`` | macros that become URDF or SDF; robots by name |
 | ``search_path``, ``mesh_folders`` | where ``package://`` and ``model://`` lead; the folders of meshes |
 | ``mjcf``, ``mjcf_compile``, ``mjcf_writing``, ``mjcf_equality`` | MJCF: reader, compiler, writer, <equality> |
+| ``usd``, ``usd_bodies``, ``usd_joints``, ``usd_loops`` | UsdPhysics: reader, its links, joints and loops |
+| ``usd_scene``, ``usd_stage``, ``usd_writing``, ``usd_parts`` | stages with their units and exact numbers; writer |
+| ``osim``, ``osim_model``, ``osim_file``, ``osim_steps`` | OpenSim: mechanism, data, files, functions of joints |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
-| ``xml`` | parsing XML safely; XML elements of numbers |
+| ``xml``, ``decimals`` | parsing XML safely; XML elements of numbers; decimal numbers in text |
+| ``chains`` | for readers: joints that are several, one after the other |
 | ``writing``, ``joint_decomposition``, ``coupled_followers`` | for writers: files, omissions, simpler joints |
 
 To add a format ``abc``:
@@ -37,6 +41,7 @@ from torsor.formats.dh import DHLink, MDHLink, read_dh, read_mdh
 from torsor.formats.dispatch import read, write
 from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
+from torsor.formats.osim import read_skeleton
 from torsor.formats.screws import read_screws
 from torsor.formats.sdf import read_sdf
 from torsor.formats.sdf_writing import write_sdf
@@ -44,6 +49,8 @@ from torsor.formats.toml import read_toml
 from torsor.formats.toml_writing import write_toml
 from torsor.formats.urdf import read_urdf
 from torsor.formats.urdf_writing import write_urdf
+from torsor.formats.usd import read_usd
+from torsor.formats.usd_writing import write_usd
 
 __all__ = [
     "DHLink",
@@ -54,11 +61,14 @@ __all__ = [
     "read_mjcf",
     "read_screws",
     "read_sdf",
+    "read_skeleton",
     "read_toml",
     "read_urdf",
+    "read_usd",
     "write",
     "write_mjcf",
     "write_sdf",
     "write_toml",
     "write_urdf",
+    "write_usd",
 ]

@@ -6,9 +6,11 @@ from pathlib import Path
 from torsor.checks import flag
 from torsor.errors import ModelError, describe
 from torsor.faults import StopReadingError, all_faults
+from torsor.files import check_file
 from torsor.formats.closures_yaml import read_closures
 from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
+from torsor.formats.osim import read_skeleton
 from torsor.formats.robot_descriptions import described_robot, is_description
 from torsor.formats.sdf import read_sdf
 from torsor.formats.sdf_writing import write_sdf
@@ -17,20 +19,21 @@ from torsor.formats.toml import read_toml
 from torsor.formats.toml_writing import write_toml
 from torsor.formats.urdf import read_urdf
 from torsor.formats.urdf_writing import write_urdf
+from torsor.formats.usd import read_usd, split_prim
+from torsor.formats.usd_stage import SUFFIXES as USD_SUFFIXES
+from torsor.formats.usd_writing import write_usd
 from torsor.formats.xacro_files import expanded
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Mechanism
 
-KINDS = ".urdf, .xml (MJCF, URDF or SDF), .sdf, .xacro, .toml, .yaml (closures of the URDF beside it)"
+KINDS = (
+    ".urdf, .xml (MJCF, URDF or SDF), .sdf, .xacro, .toml, .yaml (closures of the URDF beside it), "
+    ".usda, .usd, .usdc, .usdz, .osim"
+)
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
 _XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf, "sdf": read_sdf}  # by root element
-_WRITERS = {
-    ".toml": write_toml,
-    ".urdf": write_urdf,
-    ".xml": write_mjcf,
-    ".mjcf": write_mjcf,
-    ".sdf": write_sdf,
-}
+_WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf, ".sdf": write_sdf}
+_WRITERS |= dict.fromkeys((".usda", ".usd", ".usdc"), write_usd)
 
 
 def read(
@@ -43,9 +46,10 @@ def read(
 ) -> Mechanism:
     """Return the mechanism in a file: URDF (.urdf), SDF (.sdf), MJCF (.xml), xacro, TOML (.toml) or closures (.yaml).
 
-    A .yaml file lists the closed loops, motors and joint types of the URDF file beside it. ``world.sdf#arm`` is the
-    model ``arm`` of that file, ``robot_descriptions:NAME`` a robot of that package. ``search`` are folders of packages
-    and models (``package://``, ``model://``), ``xacro`` the arguments of a .xacro file.
+    A .yaml file lists the closed loops, motors and joint types of the URDF file beside it; .osim are skeletons of
+    OpenSim. ``world.sdf#arm`` is the model ``arm`` of that file, ``scene.usda#/World/arm`` an articulation of USD (.usda,
+    .usd, .usdc, .usdz), ``robot_descriptions:NAME`` a robot of that package. ``search`` are folders of packages and models
+    (``package://``, ``model://``), ``xacro`` the arguments of a .xacro file.
 
     ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes an inertia that no
     rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in other
@@ -76,13 +80,8 @@ def read(
 def _read(
     path: Path, base: str, strict: bool | None, snap: float, model: str, arguments: dict[str, object]
 ) -> Mechanism:
-    try:
-        is_file, is_folder = path.is_file(), path.is_dir()
-    except (OSError, ValueError):  # no file can have such a name
-        is_file = is_folder = False
-    if not is_file:
-        found, allowed = "a folder" if is_folder else "no such file", "a .urdf, .sdf, .xml, .xacro, .toml or .yaml file"
-        raise ModelError(describe(found, where=str(path), allowed=allowed))
+    named, path = path, split_prim(path)[0]
+    check_file(path, KINDS)
     suffix = path.suffix.lower()
     if arguments and suffix != ".xacro":
         raise ModelError(describe("arguments of xacro", where=path.name, allowed="a .xacro file"))
@@ -90,6 +89,10 @@ def _read(
         return read_toml(path, base, True if strict is None else strict, snap)
     if suffix in (".yaml", ".yml"):
         return read_closures(path, base, bool(strict), snap)
+    if suffix in USD_SUFFIXES:
+        return read_usd(named, base, bool(strict), snap)
+    if suffix == ".osim":
+        return read_skeleton(path, base, bool(strict), snap)
     if suffix != ".xacro" and suffix not in _XML_SUFFIXES:
         raise ModelError(describe(f"unknown kind of file {suffix!r}", where=path.name, allowed=KINDS))
     root = expanded(path, arguments) if suffix == ".xacro" else parse_xml(path, bool(strict))
@@ -110,7 +113,7 @@ def _read(
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as TOML (.toml), URDF (.urdf), SDF (.sdf) or MJCF (.xml, .mjcf), by the suffix of the file.
+    """Write a mechanism as TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc), by the suffix of the file.
 
     Example:
         >>> import tempfile
@@ -123,6 +126,6 @@ def write(mechanism: Mechanism, path: str | Path) -> None:
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
-        allowed, fix = ".toml, .urdf, .sdf, .xml (MJCF)", f"name it {path.stem}.toml"
+        allowed, fix = ".toml, .urdf, .sdf, .xml (MJCF), .usda, .usd, .usdc", f"name it {path.stem}.toml"
         raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=allowed, fix=fix))
     _WRITERS[suffix](mechanism, path)

@@ -15,6 +15,7 @@ from torsor.errors import ModelError, describe
 from torsor.formats.writing import Omissions
 from torsor.mechanism import Joint, Link, Mechanism
 from torsor.mechanism.build import fixed_at
+from torsor.mechanism.cams import Cam
 from torsor.mechanism.names import claim_name
 
 _PER_VELOCITY = ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
@@ -26,9 +27,10 @@ def decomposed_joints(
 ) -> Iterator[tuple[Link, Joint]]:
     """Yield each moving link with its joint, parents first; joints that are not ``supported`` are decomposed."""
     links, names = set(mechanism.places), set(mechanism.joint_names)
-    bent = next((joint.name for joint in mechanism.joints if joint.flexible is not None), None)
+    bent = next((joint for joint in mechanism.joints if joint.flexible is not None), None)
     if bent is not None:
-        found = f"joint {bent!r} is a flexible link, which the format does not have"
+        what = "moves by a curve of its coordinate" if isinstance(bent.flexible, Cam) else "is a flexible link"
+        found = f"joint {bent.name!r} {what}, which the format does not have"
         raise ModelError(describe(found, where=source, fix="save as .toml"))
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         joint = _without_offset(joint, source)

@@ -6,10 +6,15 @@ from typing import Any
 import numpy as np
 
 from torsor.formats.toml_schema import Table, error, one_of
+from torsor.mechanism.cams import Cam
 from torsor.mechanism.flexible import Flexible, Modes, TipTurn
 from torsor.mechanism.rods import RodSection
 
-_KINDS: dict[str, type[Any]] = {"modes": Modes, "turn": TipTurn, "section": RodSection}
+_KINDS: dict[str, type[Any]] = {"modes": Modes, "turn": TipTurn, "section": RodSection, "cam": Cam}
+_OPTIONAL: dict[type[Any], set[str]] = {
+    Modes: {"damping", "second", "tip_second", "inertias", "turns"},
+    Cam: {"powers", "inner_polynomial", "inner_powers"},
+}
 
 
 def flexible_table(flexible: Flexible) -> Table:
@@ -46,7 +51,7 @@ def read_flexible(table: Table, where: str) -> Flexible:
             values[key] = tuple(value)
         elif not _numbers(value):
             raise error(where, f"{key} is {value!r}"[:100], "numbers, all rows equally long")
-    required = [name for name in known if name not in values and name not in _optional(_KINDS[kind])]
+    required = [name for name in known if name not in values and name not in _OPTIONAL.get(_KINDS[kind], {"damping"})]
     if required:
         raise error(where, f"no {required[0]}", fix=f"add {required[0]}")
     if "source" in {each.name for each in fields(_KINDS[kind])}:
@@ -62,7 +67,3 @@ def _numbers(value: Any) -> bool:
 
 def _fields(kind: type[Any]) -> list[Any]:
     return [each for each in fields(kind) if each.compare]
-
-
-def _optional(kind: type[Any]) -> set[str]:
-    return {"damping", "second", "tip_second", "inertias", "turns"} if kind is Modes else {"damping"}

@@ -1,5 +1,7 @@
 """Recordings of people: markers, ground forces and tables of joint angles, in SI units."""
 
+from torsor.formats.osim_file import read_osim
+from torsor.formats.osim_model import OsimModel
 from torsor.recordings.feet import by_foot, foot_markers
 from torsor.recordings.findings import Finding
 from torsor.recordings.forces import GroundForces
@@ -9,7 +11,6 @@ from torsor.recordings.loading import load, save
 from torsor.recordings.markers import Gap, Markers
 from torsor.recordings.motion_table import MotionTable
 from torsor.recordings.moving_ground import overground
-from torsor.recordings.osim import OsimModel, read_osim
 from torsor.recordings.processing import fill_gaps, lowpass, rates, resample, smooth
 from torsor.recordings.recording import Event, Recording
 from torsor.recordings.standing import standing

@@ -11,13 +11,14 @@ from torsor.arrays import Array
 from torsor.checks import indices_of, one_of, positive, table
 from torsor.errors import ModelError, describe, warn
 from torsor.files import replacing
+from torsor.formats.decimals import number_in
 from torsor.recordings.axes import OPENSIM
 from torsor.recordings.force_columns import forces_of
 from torsor.recordings.markers import UNITS, Markers
 from torsor.recordings.motion_table import MotionTable
 from torsor.recordings.recording import Recording
 from torsor.recordings.sampled import checked_names
-from torsor.recordings.text import at_line, check_size, check_width, lines_of, number_in, text_of, unique_names
+from torsor.recordings.text import at_line, check_size, check_width, lines_of, text_of, unique_names
 from torsor.recordings.trc import POWERS
 
 KIND = "a .csv file with a line of names"

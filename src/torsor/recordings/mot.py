@@ -10,6 +10,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
 from torsor.files import replacing
+from torsor.formats.decimals import number_in
 from torsor.recordings.motion_table import MotionTable
 from torsor.recordings.text import (
     at_line,
@@ -17,7 +18,6 @@ from torsor.recordings.text import (
     check_width,
     fields_of,
     lines_of,
-    number_in,
     numbers_in,
     text_of,
     unique_names,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 
 from torsor.errors import ModelError, describe
@@ -52,30 +52,6 @@ def fields_of(line: str) -> list[str]:
         (['1', '0.5', '', '2'], ['1', '0.5', '2'])
     """
     return [field.strip() for field in line.split("\t")] if "\t" in line.strip() else line.split()
-
-
-def number_in(text: str, power: int = 0) -> float:
-    """Return a number times 10**power, rounded once: "652.63" mm is the float64 nearest to 0.65263 m.
-
-    Example:
-        >>> number_in("652.63", -3), number_in("1.5e2", -3)
-        (0.65263, 0.15)
-        >>> number_in("12,5")
-        Traceback (most recent call last):
-        ValueError: '12,5' is no number
-    """
-    try:
-        # float() also reads "1_000", which no other program does.
-        if "_" in text:
-            raise ValueError
-        if not power:
-            return float(text)
-        try:
-            return float(f"{text}e{power}")
-        except ValueError:
-            return float(Decimal(text).scaleb(power))
-    except (ValueError, InvalidOperation):
-        raise ValueError(f"{text[:40]!r} is no number") from None
 
 
 def numbers_in(fields: Sequence[str], power: int = 0) -> list[float] | None:

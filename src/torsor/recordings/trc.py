@@ -11,6 +11,7 @@ from torsor.arrays import Array
 from torsor.checks import one_of
 from torsor.errors import ModelError, describe, warn
 from torsor.files import replacing
+from torsor.formats.decimals import number_in
 from torsor.recordings.axes import OPENSIM
 from torsor.recordings.markers import UNITS, Markers
 from torsor.recordings.sampled import checked_times, rate_of
@@ -20,7 +21,6 @@ from torsor.recordings.text import (
     check_width,
     fields_of,
     lines_of,
-    number_in,
     numbers_in,
     text_of,
     unique_names,

@@ -31,6 +31,9 @@ def load(
     that package (needs ``torsor[robots]``). ``search`` are folders of packages and models, in which ``package://`` and
     ``model://`` are looked up before those of the environment.
 
+    Also read are USD stages (.usda, .usd, .usdc, .usdz, need ``torsor[usd]``; ``scene.usda#/World/arm`` names one of
+    several articulations) and skeletons of OpenSim (.osim), without muscles.
+
     ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
     v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
     (True) or a warning (False); by default it is an error in TOML and a warning in other formats, whose published files

@@ -30,7 +30,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.dynamics.recursions.kinematics import Move, moves, sx, world_poses
 from torsor.dynamics.trees.tree import Tree
-from torsor.human.measured.curves import Curve
+from torsor.mechanism.curves import Curve
 from torsor.robot.robot import Robot
 from torsor.spatial import cross, inverse_pose
 

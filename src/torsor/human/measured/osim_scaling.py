@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import finite_vector, instance_of, number, table
 from torsor.errors import ModelError, describe, listing
+from torsor.formats.osim_model import OsimBody, OsimJoint
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.recordings import Markers, OsimModel
-from torsor.recordings.osim import OsimBody, OsimJoint
 from torsor.spatial import inverse_pose
 
 WHERE = "scaled skeleton"

@@ -7,12 +7,12 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import flag, indices_of, number, table
 from torsor.errors import ModelError, describe
-from torsor.human.measured.curves import Curve
 from torsor.human.measured.fitting import Fit
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.normal_equations import Layout
 from torsor.human.measured.skeleton import Skeleton
 from torsor.mechanism import Mechanism
+from torsor.mechanism.curves import Curve
 from torsor.robot.robot import Robot
 
 WHERE = "inverse kinematics"

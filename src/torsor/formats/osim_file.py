@@ -1,133 +1,47 @@
-"""Skeletons of OpenSim (.osim, version 4): bodies, joints, coordinates and markers, without muscles."""
+"""Files of OpenSim (.osim, versions 3 and 4): bodies, joints, coordinates, markers and constraints, without muscles.
+
+In version 4 joints are in a set of their own, with frames on their two bodies; in version 3 a body has the joint that
+moves it.
+"""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array
 from torsor.errors import ModelError, describe, listing
+from torsor.formats.decimals import number_in
+from torsor.formats.osim_model import (
+    GROUND,
+    OsimAxis,
+    OsimBody,
+    OsimCoordinate,
+    OsimCoupling,
+    OsimJoint,
+    OsimLoop,
+    OsimMarker,
+    OsimModel,
+)
 from torsor.formats.xml import Element, parse_xml
-from torsor.recordings.text import number_in
 
-KIND = "an .osim file of OpenSim 4"
-OLDEST = 40000  # the version of the document from which joints are in a set of their own
-GROUND = "ground"
+KIND = "an .osim file of OpenSim 3 or 4"
+OLDEST = 20300  # the version of the document that OpenSim 3 began with
 _FUNCTIONS = ("LinearFunction", "Constant", "SimmSpline", "PolynomialFunction", "PiecewiseLinearFunction")
-
-
-class OsimBody(NamedTuple):
-    """A body: mass (kg), centre of mass (3,) (m), inertia (3, 3) about it (kg m²), and the scale (3,) of its surface.
-
-    The scale is by how much the generic skeleton was scaled along x, y and z, as far as its surfaces tell; 1 without
-    them.
-    """
-
-    name: str
-    mass: float
-    com: Array
-    inertia: Array
-    scale: Array
-
-
-class OsimCoordinate(NamedTuple):
-    """A coordinate of a joint: its default value, its range (rad or m), whether it is locked, and kept in its range."""
-
-    name: str
-    default: float
-    lower: float
-    upper: float
-    locked: bool
-    clamped: bool = False
-
-
-class OsimAxis(NamedTuple):
-    """One of the six motions of a CustomJoint: "rotation1" to "translation3", about or along ``axis`` (3,).
-
-    It is ``scale`` times a ``function`` of ``coordinates`` (at most one, most often): "LinearFunction" with
-    coefficients (slope, constant), "Constant" (value), "PolynomialFunction" (highest power first), "SimmSpline" or
-    "PiecewiseLinearFunction" with points (x1, y1, x2, y2, ...) in ``numbers``.
-    """
-
-    name: str
-    axis: Array
-    coordinates: tuple[str, ...]
-    function: str
-    numbers: Array
-    scale: float
-
-
-class OsimJoint(NamedTuple):
-    """A joint, of a ``kind`` such as "PinJoint" (about z), between frames on ``parent`` and ``child``.
-
-    ``parent_place`` and ``child_place`` (6,) are where these frames lie on the bodies: translation (m), and orientation
-    as three angles (rad) about x, then the new y, then the new z. ``axes`` are those of a CustomJoint.
-    """
-
-    name: str
-    kind: str
-    parent: str
-    child: str
-    parent_place: Array
-    child_place: Array
-    coordinates: tuple[OsimCoordinate, ...]
-    axes: tuple[OsimAxis, ...]
-
-
-class OsimMarker(NamedTuple):
-    """A marker on a ``body`` at ``location`` (3,), in m; ``fixed`` ones are not moved when a skeleton is scaled."""
-
-    name: str
-    body: str
-    location: Array
-    fixed: bool
-
-
-class OsimCoupling(NamedTuple):
-    """A coordinate that follows another: ``scale`` times a ``function`` of it, as in ``OsimAxis``."""
-
-    dependent: str
-    independent: str
-    function: str
-    numbers: Array
-    scale: float
-
+_OLD_NAMES = {"NaturalCubicSpline": "SimmSpline", "natCubicSpline": "SimmSpline"}  # as OpenSim renames them
+_COUPLER, _LOOPS = "CoordinateCouplerConstraint", {"WeldConstraint": "weld", "PointConstraint": "spherical"}
+# Sets of a model that a skeleton does not have.
+_OTHER_SETS = ("ForceSet", "ContactGeometrySet", "ControllerSet", "ProbeSet", "ComponentSet")
+_WRAPS = "surfaces that muscles wrap around"
 
 Part = TypeVar("Part", OsimBody, OsimJoint, OsimMarker)
 
 
-@dataclass(frozen=True, eq=False)
-class OsimModel:
-    """A skeleton: ``bodies``, ``joints`` and ``markers`` by name, and ``gravity`` (3,) in m/s².
-
-    ``couplings`` are coordinates that follow others, as those of the kneecaps do.
-    """
-
-    name: str
-    bodies: dict[str, OsimBody]
-    joints: dict[str, OsimJoint]
-    markers: dict[str, OsimMarker]
-    gravity: Array
-    source: str = "model"
-    couplings: tuple[OsimCoupling, ...] = ()
-
-    @property
-    def mass(self) -> float:
-        """The mass of all bodies, in kg."""
-        return sum(body.mass for body in self.bodies.values())
-
-    @property
-    def coordinates(self) -> dict[str, OsimCoordinate]:
-        """The coordinates of all joints, by name."""
-        return {each.name: each for joint in self.joints.values() for each in joint.coordinates}
-
-
 def read_osim(path: str | Path) -> OsimModel:
-    """Return the skeleton in an .osim file of OpenSim 4: bodies, joints, markers; muscles and surfaces are left out.
+    """Return the skeleton in an .osim file of OpenSim 3 or 4: bodies, joints, markers; muscles are left out.
 
     Example:
         >>> import tempfile
@@ -147,15 +61,20 @@ def read_osim(path: str | Path) -> OsimModel:
         raise ModelError(describe("no such file", where=str(path), allowed=KIND))
     root = parse_xml(path)
     model = _model(path, root)
-    bodies = _by_name([_body(path, each) for each in _objects(model, "BodySet")], path, "bodies")
-    joints = _by_name([_joint(path, each, bodies) for each in _objects(model, "JointSet")], path, "joints")
+    described = [each for each in _objects(model, "BodySet") if each.get("name") != GROUND]
+    bodies = _by_name([_body(path, each) for each in described], path, "bodies")
+    made = [_joint(path, each, bodies) for each in _objects(model, "JointSet")]
+    made += [_inner_joint(path, each, joint, bodies) for each in described for joint in each.iterfind("Joint/*")]
+    joints = _by_name(made, path, "joints")
     markers = _by_name([_marker(path, each, bodies) for each in _objects(model, "MarkerSet")], path, "markers")
     if not bodies:
         raise ModelError(describe("it has no body", where=path.name, allowed=KIND))
     gravity = _numbers(path, model, "gravity", 3, (0.0, -9.80665, 0.0))
-    coupled = model.iterfind("ConstraintSet/objects/CoordinateCouplerConstraint")
-    couplings = tuple(_coupling(path, each) for each in coupled)
-    return OsimModel(model.get("name", path.stem), bodies, joints, markers, gravity, path.name, couplings)
+    constraints = [each for each in _objects(model, "ConstraintSet") if _is_enforced(each)]
+    couplings = tuple(_coupling(path, each) for each in constraints if each.tag == _COUPLER)
+    loops = tuple(_loop(path, each, bodies) for each in constraints if each.tag in _LOOPS)
+    name = model.get("name") or path.stem
+    return OsimModel(name, bodies, joints, markers, gravity, path.name, couplings, loops, _left_out(model, constraints))
 
 
 def _model(path: Path, root: Element) -> ET.Element:
@@ -164,7 +83,7 @@ def _model(path: Path, root: Element) -> ET.Element:
         text = f"the root element is <{root.tag}>" + (f" of version {version[:20]!r}" if version else "")
         raise ModelError(describe(text, where=path.name, allowed=KIND))
     if int(version) < OLDEST:
-        fix = "open it in OpenSim 4 and save it"
+        fix = "open it in OpenSim and save it"
         raise ModelError(describe(f"version {version}", where=path.name, allowed=f"{OLDEST} or later", fix=fix))
     model = root.find("Model")
     if model is None:
@@ -178,12 +97,31 @@ def _objects(model: ET.Element, name: str) -> Iterator[ET.Element]:
     return iter(() if found is None else found)
 
 
+def _is_enforced(element: ET.Element) -> bool:
+    return _text(element, "isEnforced").lower() != "false" and _text(element, "isDisabled").lower() != "true"
+
+
+def _left_out(model: ET.Element, constraints: list[ET.Element]) -> dict[str, list[str]]:
+    """Return the names of muscles, contact surfaces and other parts that act in OpenSim, by kind."""
+    found: dict[str, list[str]] = {}
+    others = [each for each in constraints if each.tag not in (_COUPLER, *_LOOPS)]
+    for each in (*others, *(part for name in _OTHER_SETS for part in _objects(model, name))):
+        found.setdefault(each.tag, []).append(each.get("name", ""))
+    wraps = [each.get("name", "") for each in model.iterfind("BodySet/objects/Body//WrapObjectSet/objects/*")]
+    prescribed = [each.get("name", "") for each in model.iter("Coordinate") if _text(each, "prescribed") == "true"]
+    return found | {what: names for what, names in ((_WRAPS, wraps), ("prescribed motions", prescribed)) if names}
+
+
 def _body(path: Path, element: ET.Element) -> OsimBody:
     name = _name(path, element)
     mass = float(_numbers(path, element, "mass", 1)[0])
     if mass < 0:
         raise ModelError(describe(f"mass is {mass:g} kg", where=_where(path, element), allowed="0 or more"))
-    xx, yy, zz, xy, xz, yz = _numbers(path, element, "inertia", 6, (0.0,) * 6)
+    if element.find("inertia_xx") is None:
+        xx, yy, zz, xy, xz, yz = _numbers(path, element, "inertia", 6, (0.0,) * 6)
+    else:  # of version 3
+        keys = ("xx", "yy", "zz", "xy", "xz", "yz")
+        xx, yy, zz, xy, xz, yz = (_numbers(path, element, f"inertia_{key}", 1, (0.0,))[0] for key in keys)
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     mesh = element.find("attached_geometry/Mesh")
     scale = np.ones(3) if mesh is None else _numbers(path, mesh, "scale_factors", 3, (1.0,) * 3)
@@ -191,24 +129,58 @@ def _body(path: Path, element: ET.Element) -> OsimBody:
 
 
 def _joint(path: Path, element: ET.Element, bodies: dict[str, OsimBody]) -> OsimJoint:
-    frames = {each.get("name", ""): each for each in element.iterfind("frames/PhysicalOffsetFrame")}
-    ends = []
-    for role in ("parent", "child"):
-        socket = _text(element, f"socket_{role}_frame").split("/")[-1]
-        if socket in frames:
-            frame = frames[socket]
-            body = _text(frame, "socket_parent").split("/")[-1]
-            values = [_numbers(path, frame, key, 3, (0.0,) * 3) for key in ("translation", "orientation")]
-            place = np.concatenate(values)
-        else:
-            body, place = socket, np.zeros(6)
-        _check_body(path, element, body, bodies)
-        ends.append((body, place))
+    """Return a joint of version 4."""
+    (parent, before), (child, after) = (_framed(path, element, f"{role}_frame", bodies) for role in ("parent", "child"))
     coordinates = tuple(_coordinate(path, each) for each in element.iterfind("coordinates/Coordinate"))
-    axes = tuple(_axis(path, each) for each in element.iterfind("SpatialTransform/TransformAxis"))
-    (parent, parent_place), (child, child_place) = ends
-    name = _name(path, element)
-    return OsimJoint(name, element.tag, parent, child, parent_place, child_place, coordinates, axes)
+    return OsimJoint(_name(path, element), element.tag, parent, child, before, after, coordinates, _axes(path, element))
+
+
+def _framed(path: Path, element: ET.Element, socket: str, bodies: dict[str, OsimBody]) -> tuple[str, Array]:
+    """Return the body of a socket, and where on it the frame of the socket lies."""
+    name = _text(element, f"socket_{socket}").split("/")[-1]
+    frames = {each.get("name", ""): each for each in element.iterfind("frames/PhysicalOffsetFrame")}
+    body, place = name, np.zeros(6)
+    if name in frames:
+        body = _text(frames[name], "socket_parent").split("/")[-1]
+        place = _place(path, frames[name], "translation", "orientation")
+    _check_body(path, element, body, bodies)
+    return body, place
+
+
+def _inner_joint(path: Path, body: ET.Element, element: ET.Element, bodies: dict[str, OsimBody]) -> OsimJoint:
+    """Return the joint of version 3 that is in the body that it moves."""
+    if _text(element, "reverse").lower() == "true":
+        fix = "open it in OpenSim 4 and save it"
+        raise ModelError(describe("the joint is reversed", where=_where(path, element), fix=fix))
+    parent = _text(element, "parent_body")
+    _check_body(path, element, parent, bodies)
+    before = _place(path, element, "location_in_parent", "orientation_in_parent")
+    after = _place(path, element, "location", "orientation")
+    coordinates = tuple(_coordinate(path, each) for each in element.iterfind("CoordinateSet/objects/Coordinate"))
+    ends = parent, _name(path, body), before, after
+    return OsimJoint(_name(path, element), element.tag, *ends, coordinates, _axes(path, element))
+
+
+def _place(path: Path, element: ET.Element, *keys: str) -> Array:
+    """Return translation and orientation (6,) of a frame, zeros where they are missing."""
+    return np.concatenate([_numbers(path, element, key, 3, (0.0,) * 3) for key in keys])
+
+
+def _axes(path: Path, element: ET.Element) -> tuple[OsimAxis, ...]:
+    return tuple(_axis(path, each) for each in element.iterfind("SpatialTransform/TransformAxis"))
+
+
+def _loop(path: Path, element: ET.Element, bodies: dict[str, OsimBody]) -> OsimLoop:
+    """Return a weld or a point that two bodies share; version 4 has frames of welds, all others places on bodies."""
+    if element.find("socket_frame1") is not None:
+        (a, at), (b, there) = (_framed(path, element, f"frame{k}", bodies) for k in "12")
+        return OsimLoop(_name(path, element), _LOOPS[element.tag], (a, b), (at, there))
+    names, places = [], []
+    for k in "12":
+        names.append(_text(element, f"body_{k}") or _text(element, f"socket_body_{k}").split("/")[-1])
+        _check_body(path, element, names[-1], bodies)
+        places.append(_place(path, element, f"location_body_{k}", f"orientation_body_{k}"))
+    return OsimLoop(_name(path, element), _LOOPS[element.tag], (names[0], names[1]), (places[0], places[1]))
 
 
 def _coordinate(path: Path, element: ET.Element) -> OsimCoordinate:
@@ -219,7 +191,8 @@ def _coordinate(path: Path, element: ET.Element) -> OsimCoordinate:
 
 
 def _axis(path: Path, element: ET.Element) -> OsimAxis:
-    own = next((each for each in element if each.tag.endswith(("Function", "Spline", "Constant"))), None)
+    named = (each for each in element if each.tag.endswith(("Function", "Spline", "Constant")))
+    own = next(named, element.find("function/*"))  # in version 3 within <function>
     axis = _numbers(path, element, "axis", 3)
     coordinates = tuple(_text(element, "coordinates").split())
     return OsimAxis(element.get("name", ""), axis, coordinates, *_function(path, element, own))
@@ -243,7 +216,7 @@ def _function(path: Path, element: ET.Element, function: ET.Element | None) -> t
         function = function.find("function/*")
     if function is None:
         return "Constant", np.zeros(1), scale
-    kind = function.tag
+    kind = _OLD_NAMES.get(function.tag, function.tag)
     if kind not in _FUNCTIONS:
         text = f"a {kind} in {element.get('name', 'it')!r}"
         raise ModelError(describe(text, where=_where(path, element), allowed=", ".join(_FUNCTIONS)))
@@ -259,7 +232,7 @@ def _function(path: Path, element: ET.Element, function: ET.Element | None) -> t
 
 
 def _marker(path: Path, element: ET.Element, bodies: dict[str, OsimBody]) -> OsimMarker:
-    body = _text(element, "socket_parent_frame").split("/")[-1]
+    body = _text(element, "body") or _text(element, "socket_parent_frame").split("/")[-1]
     _check_body(path, element, body, bodies)
     fixed = _text(element, "fixed").lower() == "true"
     return OsimMarker(_name(path, element), body, _numbers(path, element, "location", 3), fixed)

@@ -1,0 +1,27 @@
+"""Decimal numbers in text, in other units without a rounding error."""
+
+from decimal import Decimal, InvalidOperation
+
+
+def number_in(text: str, power: int = 0) -> float:
+    """Return a number times 10**power, rounded once: "652.63" mm is the float64 nearest to 0.65263 m.
+
+    Example:
+        >>> number_in("652.63", -3), number_in("1.5e2", -3)
+        (0.65263, 0.15)
+        >>> number_in("12,5")
+        Traceback (most recent call last):
+        ValueError: '12,5' is no number
+    """
+    try:
+        # float() also reads "1_000", which no other program does.
+        if "_" in text:
+            raise ValueError
+        if not power:
+            return float(text)
+        try:
+            return float(f"{text}e{power}")
+        except ValueError:
+            return float(Decimal(text).scaleb(power))
+    except (ValueError, InvalidOperation):
+        raise ValueError(f"{text[:40]!r} is no number") from None

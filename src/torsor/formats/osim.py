@@ -1,0 +1,194 @@
+"""Reading OpenSim's skeletons as mechanisms: no muscles; joints by functions of coordinates become cams.
+
+The coordinates are OpenSim's. The slides and turns of a joint are joints one after the other. The first of them that is
+a straight line of its coordinate has the coordinate as its own; the others follow it, along lines as other followers,
+and along splines and polynomials as cams (``mechanism.cams``), so that velocity-dependent forces are exact.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.errors import ModelError, describe, listing
+from torsor.faults import refuse_or_warn
+from torsor.formats.chains import joint_chain
+from torsor.formats.osim_file import read_osim
+from torsor.formats.osim_model import GROUND, OsimCoordinate, OsimJoint, OsimModel
+from torsor.formats.osim_steps import Step, couplings_of, pose_of, steps_of
+from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, build
+from torsor.mechanism.cams import Cam
+from torsor.mechanism.curves import IDENTITY, Curve
+from torsor.mechanism.names import claim_name
+from torsor.spatial import axis_frame, exp_so3, inverse_pose, make_pose
+
+DEFAULTS = "default"  # the posture of the default values
+
+
+def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
+    """Return the mechanism of an OpenSim skeleton (.osim, versions 3 and 4): bodies, joints, coordinates, markers.
+
+    The coordinates have OpenSim's names, units (rad, m) and meaning; balls and free joints have three angles about x,
+    the new y and the new z, as in OpenSim. Ranges are limits, locked coordinates stay at their default values, coupled
+    ones follow their leaders (CoordinateCouplerConstraint), and the default values are the posture "default". Welds
+    and points that two bodies share (WeldConstraint, PointConstraint) are loops, markers are frames. One
+    ``ModelWarning`` names what is left out: muscles and other forces, contact geometry, controllers; ``strict`` makes
+    it an error.
+    """
+    model = read_osim(path)
+    if model.left_out:
+        lines = [f"{kind} ({listing(names, most=3)})" for kind, names in model.left_out.items()]
+        omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
+        refuse_or_warn(f"{model.source}: {omitted} {'; '.join(lines)}", strict)
+    return mechanism_of(model, base, strict, snap)
+
+
+def mechanism_of(model: OsimModel, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
+    """Return the mechanism of a skeleton that is read, or scaled, already (``torsor.human.measured.scaled_model``).
+
+    Example:
+        >>> from torsor.formats.osim_model import OsimBody
+        >>> body = OsimBody("foot", 1.5, np.zeros(3), 0.01 * np.eye(3), np.ones(3))
+        >>> pin = OsimCoordinate("ankle", 0.2, -1.0, 1.0, False)
+        >>> joint = OsimJoint("pin", "PinJoint", "ground", "foot", np.zeros(6), np.zeros(6), (pin,), ())
+        >>> robot = mechanism_of(OsimModel("block", {"foot": body}, {"pin": joint}, {}, np.array([0, -9.81, 0])))
+        >>> robot.coordinate_names, robot.upper.tolist(), robot.postures["default"].tolist()
+        (('ankle',), [1.0], [0.2])
+    """
+    return _Builder(model, strict).mechanism(base, snap)
+
+
+class _Builder:
+    """The state of building a mechanism: its links, the coordinates that have a joint, and those that follow."""
+
+    def __init__(self, model: OsimModel, strict: bool):
+        self.model, self.coordinates = model, model.coordinates
+        self.couplings = couplings_of(model, tuple(self.coordinates))
+        bodies = model.bodies.values()
+        self.links = [Link(GROUND), *(self._link(each, strict) for each in bodies)]
+        self.taken = {link.name for link in self.links}
+        self.joint_names = {*self.coordinates, *model.joints}
+        self.steps = {name: self._resolved(joint) for name, joint in model.joints.items()}
+        self.leaders = self._leaders()
+
+    def _link(self, body: Any, strict: bool) -> Link:
+        link = Link(body.name, body.mass, body.com, body.inertia, strict=strict, source=self.model.source)
+        if link.defect and not strict:
+            refuse_or_warn(link.defect, strict=False)
+        return link
+
+    def mechanism(self, base: str, snap: float) -> Mechanism:
+        model, joints = self.model, list[Joint]()
+        for name, joint in model.joints.items():
+            joints += self._joint(name, joint)
+        frames, loops = self._markers(), list[Loop]()
+        for each in model.loops:
+            ends = [claim_name(f"{each.name}/{letter}", self.taken) for letter in "ab"]
+            places = zip(ends, each.bodies, each.places, strict=True)
+            frames += [Frame(end, body, pose_of(place)) for end, body, place in places]
+            loops.append(Loop(each.name, ends[0], ends[1], each.kind, source=model.source))
+        moving = {joint.name for joint in joints if not joint.follows and not joint.is_fixed}
+        defaults = {name: each.default for name, each in self.coordinates.items() if name in moving}
+        posture = {DEFAULTS: defaults} if defaults else None
+        parts = self.links, joints, frames, model.gravity, model.source, base, loops
+        return build(model.name, *parts, posture_table=posture, snap=snap)
+
+    def _markers(self) -> list[Frame]:
+        at = {name: make_pose(p=marker.location) for name, marker in self.model.markers.items()}
+        return [Frame(claim_name(name, self.taken), self.model.markers[name].body, pose) for name, pose in at.items()]
+
+    def _resolved(self, joint: OsimJoint) -> list[tuple[Step, Curve]]:
+        """Return the steps of a joint, each with the function of a leader that its coordinate is.
+
+        Steps of constant functions, and of locked coordinates, are poses that do not move: their coordinate is "".
+        """
+        found = []
+        for step in steps_of(self.model, joint):
+            leader, inner = self.couplings.get(step.coordinate, (step.coordinate, IDENTITY))
+            if leader not in self.coordinates and not _is_constant(step.function):
+                where, allowed = f"{self.model.source}: joint {joint.name!r}", listing(self.coordinates, like=leader)
+                raise ModelError(describe(f"no coordinate {leader!r}", where=where, allowed=allowed))
+            value = self._held(step.coordinate, leader, inner)
+            if value is not None:
+                step = step._replace(function=Curve((float(step.function(np.array(value))[0]),)))
+            found.append((step._replace(coordinate="" if _is_constant(step.function) else leader), inner))
+        return found
+
+    def _held(self, coordinate: str, leader: str, inner: Curve) -> float | None:
+        """Return the value of a coordinate that does not change: it, or what it follows, is locked; None if it does."""
+        if coordinate in self.coordinates and self.coordinates[coordinate].locked:
+            return self.coordinates[coordinate].default
+        if (leader in self.coordinates and self.coordinates[leader].locked) or _is_constant(inner):
+            return float(inner(np.array(self.coordinates[leader].default))[0])
+        return None
+
+    def _leaders(self) -> dict[str, tuple[str, int]]:
+        """Return the step, by joint and number, that has each coordinate as its own: one along a line, if possible."""
+        found = dict[str, tuple[str, int]]()
+        for straight in (True, False):
+            for name, steps in self.steps.items():
+                for k, (step, inner) in enumerate(steps):
+                    is_line = _line(step.function, inner) is not None
+                    if step.coordinate and is_line == straight:
+                        found.setdefault(step.coordinate, (name, k))
+        return found
+
+    def _joint(self, name: str, joint: OsimJoint) -> list[Joint]:
+        """Return the joints of a joint: one for each step that moves."""
+        before, after = (pose_of(each) for each in (joint.parent_place, joint.child_place))
+        steps = list[Joint | Array]()
+        for k, (step, inner) in enumerate(self.steps[name]):
+            if not step.coordinate:
+                steps.append(_still(step))
+                continue
+            steps.append(self._moving(step, inner, self.leaders[step.coordinate] == (name, k), f"{name}/{k + 1}"))
+        still = [each for each in steps if not isinstance(each, Joint)]
+        if len(still) == len(steps):
+            for pose in still:
+                before = before @ pose
+            return [Joint(name, "fixed", joint.parent, joint.child, before @ inverse_pose(after))]
+        ends = joint.parent, joint.child, before, after
+        links, moving = joint_chain(steps, *ends, lambda wanted: claim_name(wanted, self.taken))
+        self.links += links
+        return moving
+
+    def _moving(self, step: Step, inner: Curve, leads: bool, name: str) -> Joint:
+        """Return a step as a joint of its own coordinate, or as one that follows it."""
+        given, line = self.coordinates[step.coordinate], _line(step.function, inner)
+        settings: dict[str, Any] = {"source": self.model.source, "axis": step.axis}
+        if leads:
+            name = step.coordinate
+            settings |= _range(given)
+        else:
+            name = claim_name(name, self.joint_names)
+            settings["coordinate"] = step.coordinate
+        if line is None:
+            cam = Cam.of(step.kind == "revolute", step.function, inner)
+            return Joint(name, "flexible", "", "", flexible=cam, **settings)
+        slope, constant = line
+        return Joint(name, step.kind, "", "", ratio=slope, offset=constant, **settings)
+
+
+def _is_constant(function: Curve) -> bool:
+    return function.line is not None and function.line[0] == 0
+
+
+def _line(function: Curve, inner: Curve) -> tuple[float, float] | None:
+    """Return slope and constant of a function of a function, if both are straight lines."""
+    if function.line is None or inner.line is None:
+        return None
+    (slope, constant), (first, second) = function.line, inner.line
+    return (slope * first, slope * second + constant) if slope * first else None
+
+
+def _range(given: OsimCoordinate) -> dict[str, float]:
+    """Return the range of a coordinate as limits; one the wrong way round is none."""
+    return {"lower": given.lower, "upper": given.upper} if given.lower <= given.upper else {}
+
+
+def _still(step: Step) -> Array:
+    """Return the pose of a step that does not move."""
+    value = float(step.function(np.zeros(1))[0][0])
+    axis = axis_frame(step.axis)[:, 2]
+    return make_pose(p=value * axis) if step.kind == "prismatic" else make_pose(exp_so3(value * axis))

@@ -1,0 +1,194 @@
+"""Bodies of USD as links: mass properties by the rules of UsdPhysics, surfaces as visuals and collision shapes.
+
+A mass that a body does not have follows from the density and the volume of its collision shapes: the density of the
+shape counts before that of the body, and that before the one of its material; water without any. Centre of mass and
+inertia, if they are not given, are those of the shapes with the mass of the body.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.errors import ModelError, describe
+from torsor.faults import refuse_or_warn
+from torsor.formats.mesh_folders import own_folders
+from torsor.formats.usd_scene import Scene
+from torsor.formats.usd_stage import Place, decimal, exact, number_of, own_data, rotation_of, vector_of
+from torsor.mechanism import Link, Shape, Visual
+from torsor.mechanism.parts import VISUAL_SIZES
+from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
+from torsor.spatial import axis_frame, composite, make_pose, move_inertia
+
+WATER = 1000.0  # kg/m^3, the density of what has none
+_AXES = {"X": 0, "Y": 1, "Z": 2}
+_ROUND = 1e-5  # relative difference of scales that count as equal
+_HIDDEN = ("guide", "proxy")  # purposes that are not drawn
+
+
+def link_of(scene: Scene, prim: Any, name: str) -> Link:
+    """Return a body as a link in the axes of its prim, without its scale."""
+    place, visuals, shapes, solids = scene.place(prim), list[Visual](), list[Shape](), list[Solid]()
+    for part in scene.parts.get(str(prim.GetPath()), []):
+        collides = part.HasAPI(scene.pxr.UsdPhysics.CollisionAPI)
+        collides = collides and scene.pxr.UsdPhysics.CollisionAPI(part).GetCollisionEnabledAttr().Get()
+        found = _geometry(scene, part, prim, collides)
+        if collides:
+            solids += _solid(scene, prim, part, found)
+        if found is None:
+            continue
+        image = scene.pxr.UsdGeom.Imageable(part)
+        shown = image.ComputePurpose() not in _HIDDEN and image.ComputeVisibility() != "invisible"
+        if shown and found["shape"] in VISUAL_SIZES:
+            visuals.append(Visual(**found, color=_color(scene, part)))
+        if collides:
+            data = own_data(part)
+            masks: dict[str, Any] = {key: int(data[key]) for key in ("contype", "conaffinity") if key in data}
+            shapes.append(Shape(**found, link=str(data.get("link", "")), **masks))
+    mass, com, inertia = _mass(scene, prim, place, solids)
+    link = Link(name, mass, com, inertia, tuple(visuals), scene.strict, scene.source, tuple(shapes))
+    if link.defect and not scene.strict:
+        refuse_or_warn(link.defect, strict=False)
+    return link
+
+
+def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
+    """Return mass, centre of mass and inertia about it of a body; ``solids`` are those of its collision shapes."""
+    units, data, api = scene.units, own_data(prim), scene.pxr.UsdPhysics.MassAPI(prim)
+    own_mass = number_of(api.GetMassAttr()) * units.mass
+    center, moments = vector_of(api.GetCenterOfMassAttr(), -np.inf), vector_of(api.GetDiagonalInertiaAttr())
+    R = rotation_of(api.GetPrincipalAxesAttr())
+    R = np.eye(3) if R is None else R
+    if "mass" in data and own_mass == data["mass"] == 0:  # Torsor wrote a link without mass, not one of water
+        return 0.0, np.zeros(3), np.asarray(data.get("inertia", np.zeros((3, 3))), dtype=float)
+    _check(scene, prim, own_mass, center, moments)
+    volume, middle, shape = composite(*solids) if solids else (0.0, np.zeros(3), np.zeros((3, 3)))
+    mass = own_mass or volume
+    given_center = bool(np.isfinite(center).all())
+    com = center * place.scale * units.length if given_center else middle
+    if moments.any():
+        inertia = (R * (moments * units.torque)) @ R.T
+    else:
+        away = com - middle
+        inertia = shape * (mass / volume) + mass * (away @ away * np.eye(3) - np.outer(away, away)) if volume else shape
+    if not mass or not inertia.any():
+        scene.without_mass.append(str(prim.GetPath()))
+    inertia = exact(data, "inertia", (inertia + inertia.T) / 2)
+    return exact(data, "mass", mass), exact(data, "com", com), inertia
+
+
+def _check(scene: Scene, prim: Any, mass: float, center: Array, moments: Array) -> None:
+    """Raise ModelError for numbers that are none; a centre of minus infinity is the schema's word for none."""
+    absent = bool(np.isneginf(center).all())
+    if not (np.isfinite(mass) and mass >= 0 and np.isfinite(moments).all() and (absent or np.isfinite(center).all())):
+        found = f"mass {mass:g}, centre of mass {center}, diagonal inertia {moments}"
+        raise ModelError(describe(found, where=scene.where(prim), allowed="finite numbers, a mass of 0 or more"))
+
+
+def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any] | None) -> list[Solid]:
+    """Return (mass, centre, inertia) of a collision shape with its density, in the body's axes; none of a plane."""
+    if found is not None and found["shape"] in ("plane", "mesh"):
+        return []
+    if found is not None:
+        solid = move_inertia(found["pose"], *primitive_solid(found["shape"], np.array(found["size"])))
+    elif part.IsA(scene.pxr.UsdGeom.Mesh):
+        inside = _mesh_solid(scene, part, body)
+        if inside is None:
+            return []
+        solid = inside
+    else:
+        return []
+    volume, center, inertia = solid
+    api = scene.pxr.UsdPhysics.MassAPI
+    mass = number_of(api(part).GetMassAttr()) * scene.units.mass
+    factor = mass / volume if mass else _density(scene, body, part)
+    return [(factor * volume, center, factor * inertia)]
+
+
+def _density(scene: Scene, body: Any, part: Any) -> float:
+    """Return the density of a collision shape in kg/m^3."""
+    physics = scene.pxr.UsdPhysics
+    bound, _ = scene.pxr.UsdShade.MaterialBindingAPI(part).ComputeBoundMaterial("physics")
+    densities = [physics.MassAPI(part).GetDensityAttr(), physics.MassAPI(body).GetDensityAttr()]
+    densities += [physics.MaterialAPI(bound.GetPrim()).GetDensityAttr()] if bound else []
+    given = next((value for each in densities for value in [number_of(each)] if value), 0.0)
+    if not given >= 0 or np.isinf(given):
+        raise ModelError(describe(f"density is {given:g}", where=scene.where(part), allowed="0 or more"))
+    return given * scene.units.mass / scene.units.length**3 or WATER
+
+
+def _mesh_solid(scene: Scene, part: Any, body: Any) -> Solid | None:
+    """Return the solid inside of a mesh prim of unit density, in the body's axes; None without a volume."""
+    mesh = scene.pxr.UsdGeom.Mesh(part)
+    points, counts, corners = (
+        np.array(attribute.Get() if attribute.Get() is not None else [])
+        for attribute in (mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr())
+    )
+    if not points.size or corners.size != counts.sum() or (corners.size and corners.max() >= len(points)):
+        return None
+    pose, scale = scene.place_in(part, body)
+    at = points.astype(float) * scale * scene.units.length @ pose[:3, :3].T + pose[:3, 3]
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    fans = [(first, first + k, first + k + 1) for first, n in zip(starts, counts, strict=True) for k in range(1, n - 1)]
+    faces = at[corners[np.array(fans)]] - at.mean(axis=0)
+    volumes = np.linalg.det(faces) / 6
+    if abs(volumes.sum()) <= 1e-9 * np.abs(volumes).sum():
+        return None
+    volume, center, inertia = tetrahedra_solid(faces, volumes * np.sign(volumes.sum()))
+    return volume, center + at.mean(axis=0), inertia
+
+
+def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, Any] | None:
+    """Return shape, size, pose and name of a prim in the axes of its body, or None if no shape of ours is like it."""
+    data, kind = own_data(part), part.GetTypeName()
+    name = str(data.get("name", part.GetName()))
+    try:
+        pose, scale = scene.place_in(part, body)
+    except ModelError:
+        scene.left_out.note("shapes with shear or mirrors", name)
+        return None
+    scale = scale * scene.units.length
+    if "mesh" in data:
+        mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
+        path = scene.folder / mesh
+        file = str(path) if "://" not in mesh and path.is_file() else None
+        folders = own_folders(scene.folder / scene.source)
+        return {
+            "shape": "mesh",
+            "size": size,
+            "pose": pose,
+            "name": name,
+            "mesh": mesh,
+            "path": file,
+            "folders": folders,
+        }
+    shaped = scene.pxr.UsdGeom
+    if kind == "Cube":
+        size = tuple(shaped.Cube(part).GetSizeAttr().Get() * scale)
+        return {"shape": "box", "size": size, "pose": pose, "name": name}
+    if kind == "Sphere":
+        radii = shaped.Sphere(part).GetRadiusAttr().Get() * scale
+        if np.ptp(radii) <= _ROUND * radii.max():
+            return {"shape": "sphere", "size": (float(radii[0]),), "pose": pose, "name": name}
+        return {"shape": "ellipsoid", "size": tuple(radii), "pose": pose, "name": name}
+    if kind in ("Capsule", "Cylinder", "Plane"):
+        prim = getattr(shaped, kind)(part)
+        along = _AXES[prim.GetAxisAttr().Get()]
+        turned = pose @ make_pose(axis_frame(np.eye(3)[along]))
+        if kind == "Plane":
+            return {"shape": "plane", "size": (), "pose": turned, "name": name} if collides else None
+        across = np.delete(scale, along)
+        if np.ptp(across) <= _ROUND * across.max():
+            size = (prim.GetRadiusAttr().Get() * across[0], prim.GetHeightAttr().Get() * scale[along])
+            return {"shape": kind.lower(), "size": tuple(map(float, size)), "pose": turned, "name": name}
+    scene.left_out.note(f"{'collision shapes' if collides else 'visuals'} of the kind {kind}", name)
+    return None
+
+
+def _color(scene: Scene, part: Any) -> tuple[float, ...] | None:
+    """Return red, green, blue and opacity of a prim, None without a colour of its own."""
+    surface = scene.pxr.UsdGeom.Gprim(part)
+    color, opacity = surface.GetDisplayColorAttr().Get(), surface.GetDisplayOpacityAttr().Get()
+    if not color:
+        return None
+    return (*(decimal(each) for each in color[0]), decimal(opacity[0]) if opacity else 1.0)

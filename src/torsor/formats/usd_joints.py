@@ -1,0 +1,236 @@
+"""Joints of USD: between two frames, which coincide at zero; angles are in degrees.
+
+A joint is given by its axes that are free: of a PhysicsJoint those that no limit locks. Slides come first, along the
+axes of the first frame, then turns about x, y and z.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.errors import ModelError, describe
+from torsor.formats.usd_scene import Scene
+from torsor.formats.usd_stage import agrees, exact, number_of, own_data, rotation_of, vector_of
+from torsor.mechanism import Joint, Motor, Spring
+from torsor.spatial import axis_frame, inverse_pose, make_pose
+
+AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+SEVERAL = ("viscous", "coulomb", "rotor_inertia", "velocity_limit", "effort_limit")  # numbers of each velocity
+WORLD = ""  # the path of what is no body
+_TYPED = {"PhysicsFixedJoint": (), "PhysicsSphericalJoint": AXES[3:]}
+_ONE = {"PhysicsRevoluteJoint": ("rot", "angular"), "PhysicsPrismaticJoint": ("trans", "linear")}
+DEGREE = math.pi / 180
+
+
+@dataclass(frozen=True)
+class End:
+    """One side of a joint: the path of the body, or WORLD, and the pose (4 x 4, in m) of the joint's frame on it."""
+
+    body: str
+    pose: Array
+
+
+@dataclass(frozen=True)
+class UsdJoint:
+    """A joint of a stage: its prim, its two ends, and its free axes, each with the name that its drive has.
+
+    The name is that of the prim, until the joint is one of the articulation that is read.
+    """
+
+    prim: Any
+    name: str
+    ends: tuple[End, End]
+    free: dict[str, str]
+    excluded: bool
+    length: float | None = None  # of a rod
+
+    def between(self, parent: str) -> tuple[Array, Array, float]:
+        """Return the frames on the parent and on the child, and the sign of the positions as seen from the parent."""
+        a, b = self.ends
+        return (a.pose, b.pose, 1.0) if a.body == parent else (b.pose, a.pose, -1.0)
+
+
+def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
+    """Return the joint of a prim, or None if it is disabled, or of a kind that is left out."""
+    joint = scene.pxr.UsdPhysics.Joint(prim)
+    name = prim.GetName()
+    if not joint.GetJointEnabledAttr().Get():
+        scene.left_out.note("disabled joints", name)
+        return None
+    ends = tuple(_end(scene, prim, joint, side) for side in "01")
+    if ends[0].body == ends[1].body:
+        found = "both of its ends are on the world" if ends[0].body == WORLD else f"both ends are on {ends[0].body}"
+        raise ModelError(describe(found, where=scene.where(prim), allowed="two bodies, or one and the world"))
+    excluded, kind = bool(joint.GetExcludeFromArticulationAttr().Get()), prim.GetTypeName()
+    free, length = dict[str, str](), None
+    if kind == "PhysicsJoint":
+        free = {axis: axis for axis in AXES if not _is_locked(scene, prim, axis)}
+    elif kind in _ONE:
+        prefix, drive = _ONE[kind]
+        free = {prefix + str(prim.GetAttribute("physics:axis").Get()): drive}
+    elif kind in _TYPED:
+        free = dict.fromkeys(_TYPED[kind], "")
+        limits = [number_of(prim.GetAttribute(f"physics:coneAngle{k}Limit"), -1.0) for k in "01"]
+        scene.left_out.note(
+            "cone limits of spherical joints", name, kind == "PhysicsSphericalJoint" and max(limits) >= 0
+        )
+    elif kind == "PhysicsDistanceJoint" and _rod(scene, prim):
+        length, excluded = _rod(scene, prim), True
+    else:
+        scene.left_out.note(f"joints of the kind {kind}", name)
+        return None
+    return UsdJoint(prim, name, (ends[0], ends[1]), free, excluded, length)
+
+
+def _rod(scene: Scene, prim: Any) -> float | None:
+    """Return the length (m) of a distance joint whose least and largest distance are the same."""
+    least, most = (number_of(prim.GetAttribute(f"physics:{key}Distance"), -1.0) for key in ("min", "max"))
+    length = float(exact(own_data(prim), "length", least * scene.units.length))
+    return length if least == most and least > 0 else None
+
+
+def _is_locked(scene: Scene, prim: Any, axis: str) -> bool:
+    limit = scene.pxr.UsdPhysics.LimitAPI
+    if not prim.HasAPI(limit, axis):
+        return False
+    found = limit(prim, axis)
+    return number_of(found.GetLowAttr(), -np.inf) > number_of(found.GetHighAttr(), np.inf)
+
+
+def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
+    """Return one end of a joint; its frame is given in the axes, and the scale, of the prim that it is on."""
+    targets = getattr(joint, f"GetBody{side}Rel")().GetTargets()
+    point, R = (
+        vector_of(getattr(joint, f"GetLocalPos{side}Attr")()),
+        rotation_of(getattr(joint, f"GetLocalRot{side}Attr")()),
+    )
+    if R is None or not np.isfinite(point).all():
+        found = f"localPos{side} is {point.tolist()}, localRot{side} {'no rotation' if R is None else 'a rotation'}"
+        raise ModelError(describe(found, where=scene.where(prim), allowed="finite numbers, a quaternion other than 0"))
+    if not targets:
+        return End(WORLD, make_pose(R, point * scene.units.length))
+    on = scene.stage.GetPrimAtPath(targets[0])
+    if not on or len(targets) > 1:
+        found = (
+            f"body{side} is {', '.join(map(str, targets))}, which is {'missing' if len(targets) == 1 else 'several'}"
+        )
+        raise ModelError(describe(found, where=scene.where(prim), allowed="the path of one prim"))
+    place, body = scene.place(on), scene.body_of(on)
+    local = make_pose(R, point * place.scale * scene.units.length)
+    if body is None:
+        return End(WORLD, place.pose @ local)
+    if body.GetPath() != on.GetPath():
+        local = inverse_pose(scene.place(body).pose) @ place.pose @ local
+    return End(str(body.GetPath()), local)
+
+
+def several(prim: Any) -> dict[str, Array]:
+    """Return friction, limits and rotor inertia of a joint with several velocities, as far as Torsor wrote them."""
+    data = own_data(prim)
+    return {key: np.array(data[key], dtype=float) for key in SEVERAL if key in data}
+
+
+def axis_of(axis: str) -> Array:
+    """Return the direction of an axis: "rotY" is (0, 1, 0)."""
+    return np.asarray(np.eye(3)["XYZ".index(axis[-1])])
+
+
+def frame_along(pose: Array, axis: str) -> Array:
+    """Return a frame turned so that its z axis is along one of its axes."""
+    return pose @ make_pose(axis_frame(axis_of(axis)))
+
+
+def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: str) -> Joint:
+    """Return one free axis of a joint as a hinge or slide in the joint's frame, with limits, friction and drive."""
+    prim, data, units = joint.prim, own_data(joint.prim), scene.units
+    turns = axis.startswith("rot")
+    unit, effort = (DEGREE, units.torque) if turns else (units.length, units.force)
+    inertia = units.torque if turns else units.mass
+    lower, upper = (exact(data, key, value * unit) for key, value in _limits(scene, joint, axis).items())
+    limited = bool(np.isfinite([lower, upper]).any())
+    settings: dict[str, Any] = {"lower": lower, "upper": upper, "source": scene.source}
+
+    def physx(key: str, default: float) -> float:
+        return number_of(prim.GetAttribute(f"physxJoint:{key}"), default)
+
+    settings["velocity_limit"] = exact(data, "velocity_limit", _limit(physx("maxJointVelocity", np.inf)) * unit)
+    settings["coulomb"] = exact(data, "coulomb", physx("jointFriction", 0.0) * effort)
+    settings["smooth"] = float(data.get("smooth", 0.0))
+    settings |= _driven(scene, joint, joint.free[axis], unit, effort)
+    settings |= _rotor(data, physx("armature", 0.0) * inertia)
+    settings |= _follower(scene, joint, axis, unit)
+    hinge = "revolute" if limited or data.get("type") == "revolute" else "continuous"
+    return Joint(name, hinge if turns else "prismatic", "parent", "child", axis=sign * axis_of(axis), **settings)
+
+
+def _limit(value: float) -> float:
+    """Return a limit without the largest number of single precision, which stands for none."""
+    return value if abs(value) < 3e38 else math.copysign(math.inf, value)
+
+
+def _limits(scene: Scene, joint: UsdJoint, axis: str) -> dict[str, float]:
+    if joint.prim.GetTypeName() == "PhysicsJoint":
+        limit = scene.pxr.UsdPhysics.LimitAPI(joint.prim, axis)
+        low, high = limit.GetLowAttr(), limit.GetHighAttr()
+    else:
+        low, high = (joint.prim.GetAttribute(f"physics:{key}Limit") for key in ("lower", "upper"))
+    return {"lower": _limit(number_of(low, -np.inf)), "upper": _limit(number_of(high, np.inf))}
+
+
+def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: float) -> dict[str, Any]:
+    """Return the largest force of a drive and, if Torsor wrote it for them, the spring and the viscous friction.
+
+    The gains of any other drive are a controller, not a part of the mechanism.
+    """
+    api, data = scene.pxr.UsdPhysics.DriveAPI, own_data(joint.prim)
+    if not joint.prim.HasAPI(api, drive):
+        return {}
+    found = api(joint.prim, drive)
+    most = _limit(number_of(found.GetMaxForceAttr(), np.inf))
+    settings: dict[str, Any] = {"effort_limit": exact(data, "effort_limit", most * effort)}
+    stiffness, damping, rest = (
+        number_of(found.GetStiffnessAttr()) * effort / unit,
+        number_of(found.GetDampingAttr()) * effort / unit,
+        number_of(found.GetTargetPositionAttr()) * unit,
+    )
+    if "drive_damping" not in data:
+        scene.left_out.note("gains and targets of drives", joint.name, stiffness or damping)
+        return settings
+    plain = {"drive_stiffness": stiffness, "drive_damping": damping, "drive_target": rest}
+    if all(agrees(data, key, value) for key, value in plain.items()):
+        given: dict[str, Any] | None = data.get("spring")
+        return settings | {"viscous": float(data["viscous"]), "spring": None if given is None else Spring(**given)}
+    return settings | {"viscous": damping, "spring": Spring(stiffness, rest=rest) if stiffness else None}
+
+
+def _rotor(data: Any, armature: float) -> dict[str, Any]:
+    """Return the motor of a joint, if Torsor wrote one, and the rotor inertia beside it."""
+    motor = data.get("motor")
+    if motor is None or not agrees(data, "armature", armature):
+        return {"rotor_inertia": exact(data, "armature", armature)}
+    settings: dict[str, Any] = {**motor, "axis": np.array(motor["axis"], dtype=float)}
+    return {"motor": Motor(**settings), "rotor_inertia": float(data["rotor_inertia"])}
+
+
+def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str, Any]:
+    """Return the coordinate that a joint follows, as PhysX says it: q + gearing q(other) + offset = 0."""
+    prim, data = joint.prim, own_data(joint.prim)
+    for key in (axis, "rotX", "rotY", "rotZ"):  # PhysX takes any of these for the one axis of a hinge
+        targets = prim.GetRelationship(f"physxMimicJoint:{key}:referenceJoint").GetTargets()
+        if targets:
+            break
+    else:
+        return {}
+    leader = scene.stage.GetPrimAtPath(targets[0])
+    if not leader:
+        raise ModelError(describe(f"it mimics {targets[0]}, which is missing", where=scene.where(prim)))
+    if (leader.GetTypeName() == "PhysicsPrismaticJoint") == axis.startswith("rot") and "ratio" not in data:
+        scene.left_out.note("joints that mimic one of another kind", joint.name)
+        return {}
+    ratio = -number_of(prim.GetAttribute(f"physxMimicJoint:{key}:gearing"), 1.0)
+    offset = -number_of(prim.GetAttribute(f"physxMimicJoint:{key}:offset")) * unit
+    name = scene.name(leader, "joint")
+    return {"coordinate": name, "ratio": exact(data, "ratio", ratio), "offset": exact(data, "offset", offset)}

@@ -1,0 +1,297 @@
+"""Writing UsdPhysics, for ``read_usd`` and for simulators: an articulation with bodies, joints, shapes and a scene.
+
+The attributes of the schema are of single precision; the exact numbers are beside them (``usd_stage``). Friction, rotor
+inertia, velocity limits and followers are attributes of PhysX, which have no place in UsdPhysics.
+"""
+
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.errors import ModelError, describe
+from torsor.formats.coupled_followers import without_couplings
+from torsor.formats.joint_decomposition import decomposed_joints
+from torsor.formats.usd_joints import AXES, DEGREE, SEVERAL
+from torsor.formats.usd_parts import Parts
+from torsor.formats.usd_stage import import_usd
+from torsor.formats.writing import Omissions, write_file
+from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, ends_of
+from torsor.mechanism.build import fixed_at
+from torsor.spatial import axis_frame, make_pose
+
+SUFFIXES = (".usda", ".usd", ".usdc")
+_TYPES = ("revolute", "continuous", "prismatic", "spherical", "free")
+# Of cut joints: the type of prim, and for a general joint the axes that are free.
+_CUTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "weld": ("FixedJoint", ()),
+    "revolute": ("RevoluteJoint", ()),
+    "prismatic": ("PrismaticJoint", ()),
+    "spherical": ("SphericalJoint", ()),
+    "cylindrical": ("Joint", ("transZ", "rotZ")),
+    "planar": ("Joint", ("transX", "transY", "rotZ")),
+    "rod": ("DistanceJoint", ()),
+}
+
+
+def write_usd(mechanism: Mechanism, path: str | Path) -> None:
+    """Write a mechanism as a USD stage: text (.usda) or binary (.usd, .usdc); needs the extra ``torsor[usd]``.
+
+    The file is replaced atomically: if writing fails, the old file stays. The stage is in metres and kilograms, and the
+    bodies are where the links are at the position zero. Planar and helical joints become chains of joints with massless
+    bodies between them. A spring and viscous friction are a drive, Coulomb friction, rotor inertia, velocity limits
+    and followers attributes of PhysX. Loops are joints outside of the articulation. A ``ModelWarning`` names what is
+    not written, or what only Torsor reads; elastic joints, flexible links and universal loops are errors.
+    """
+    write_file(path, SUFFIXES, _Writer(mechanism, Path(path)).content)
+
+
+class _Writer:
+    """The state of writing one stage."""
+
+    def __init__(self, mechanism: Mechanism, path: Path):
+        self.path, self.source, self.omissions = path, path.name, Omissions()
+        self.pxr = import_usd(path.name)
+        whole = self.omissions.without_wheels(mechanism)
+        couplings = tuple(loop for loop in whole.loops if isinstance(loop, Coupling))
+        self.loops = [loop for loop in whole.loops if isinstance(loop, Loop)]
+        self.mechanism = without_couplings(replace(whole, loops=couplings, active=()), self.source, "USD")
+        followers = {joint.name for joint in self.mechanism.joints if joint.follows}
+        self.active = [name for name in mechanism.active if name not in followers]
+        self.parts = Parts(self.pxr, path, self.omissions)
+
+    def content(self) -> bytes:
+        pxr, m, parts = self.pxr, self.mechanism, self.parts
+        for joint in m.elastic:
+            found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which USD cannot express"
+            raise ModelError(describe(found, where=self.source, fix="save as .toml"))
+        up = "Y" if abs(m.gravity[1]) > abs(m.gravity[2]) else "Z"
+        pxr.UsdGeom.SetStageUpAxis(parts.stage, up)
+        root = parts.define("", m.name, "Xform")
+        parts.stage.SetDefaultPrim(root)
+        pxr.UsdPhysics.ArticulationRootAPI.Apply(root)
+        self.root = str(root.GetPath())
+        parts.own(root, base=m.base.name)
+        if m.posture_table:
+            parts.own(root, postures=json.dumps({name: dict(posture) for name, posture in m.posture_table.items()}))
+        if m.allowed_collisions:
+            parts.own(root, allowed=json.dumps(m.allowed_collisions))
+        if self.loops:
+            parts.own(root, active=self.active)
+        self._gravity(m.gravity)
+        moving = list(decomposed_joints(m, lambda joint: joint.type in _TYPES, self.source, self.omissions))
+        self._bodies(moving)
+        self.prims = dict[str, Any]()
+        for _, joint in moving:
+            self._joint(joint)
+        for joint in (joint for _, joint in moving if joint.follows):
+            self._follower(joint)
+        for loop in self.loops:
+            self._loop(loop)
+        self.omissions.report(self.source, "USD")
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, f"stage{self.path.suffix.lower()}")
+            parts.stage.GetRootLayer().Export(str(file))
+            return file.read_bytes()
+
+    def _gravity(self, gravity: Array) -> None:
+        scene = self.parts.define("", "physicsScene", "PhysicsScene")
+        physics, size = self.pxr.UsdPhysics.Scene(scene), float(np.linalg.norm(gravity))
+        direction = gravity / size if size else gravity
+        physics.CreateGravityDirectionAttr(self.pxr.Gf.Vec3f(*direction.tolist()))
+        physics.CreateGravityMagnitudeAttr(size)
+        self.parts.own(scene, gravity=gravity)
+
+    # Bodies
+
+    def _bodies(self, moving: list[tuple[Link, Joint]]) -> None:
+        """Add the bodies at the position zero, their frames, and the weld of the base to the world."""
+        m, base = self.mechanism, self.mechanism.base
+        poses, self.paths = {base.name: np.eye(4)}, dict[str, str]()
+        ends = {end for loop in self.loops for end in ends_of(m, loop)} | {frame.link for frame in m.frames}
+        children = [joint for _, joint in moving if joint.parent == base.name]
+        bare = not (base.mass or base.inertia.any() or base.visuals or base.shapes or base.name in ends)
+        self.is_bare = bare and len(children) == 1 and children[0].type == "free"
+        if not self.is_bare:
+            self._body(base, poses[base.name])
+            weld = self._prim("joints", f"{base.name}/world", "PhysicsFixedJoint")
+            self._frames(weld, "", base.name, np.eye(4), np.eye(4))
+            self.parts.own(weld, placement=np.eye(4))
+        for link, joint in moving:
+            zero = joint.kind.neutral if joint.nq != 1 else np.array([joint.offset if joint.follows else 0.0])
+            poses[link.name] = poses[joint.parent] @ fixed_at(joint, zero).placement
+            self._body(link, poses[link.name])
+        for frame in m.frames:
+            prim = self.parts.define(self.paths[frame.link], frame.name, "Xform")
+            self.parts.place(prim, frame.pose)
+            self.parts.own(prim, frame=True, pose=frame.pose)
+        for a, b, _ in m.allowed_collisions:
+            if a in self.paths and b in self.paths:
+                api = self.pxr.UsdPhysics.FilteredPairsAPI.Apply(self.parts.stage.GetPrimAtPath(self.paths[a]))
+                api.CreateFilteredPairsRel().AddTarget(self.paths[b])
+
+    def _body(self, link: Link, pose: Array) -> None:
+        physics, gf = self.pxr.UsdPhysics, self.pxr.Gf
+        prim = self.parts.define(self.root, link.name, "Xform")
+        self.paths[link.name] = str(prim.GetPath())
+        self.parts.place(prim, pose)
+        physics.RigidBodyAPI.Apply(prim)
+        mass = physics.MassAPI.Apply(prim)
+        inertia = (link.inertia + link.inertia.T) / 2
+        moments, axes = np.linalg.eigh(inertia)
+        if np.count_nonzero(inertia - np.diag(inertia.diagonal())) == 0:
+            moments, axes = inertia.diagonal(), np.eye(3)
+        axes = axes * (1.0 if np.linalg.det(axes) > 0 else -1.0)
+        mass.CreateMassAttr(link.mass)
+        mass.CreateCenterOfMassAttr(gf.Vec3f(*link.com.tolist()))
+        mass.CreateDiagonalInertiaAttr(gf.Vec3f(*moments.tolist()))
+        mass.CreatePrincipalAxesAttr(self.parts.quaternion(axes, gf.Quatf))
+        self.parts.own(prim, mass=link.mass, com=link.com, inertia=inertia)
+        what = "links without mass, for which simulators take the density of water"
+        self.omissions.note(what, link.name, not link.mass and link.name != self.mechanism.base.name)
+        for visual in link.visuals:
+            self.parts.surface(prim, visual)
+        for shape in link.shapes:
+            self.parts.surface(prim, shape)
+
+    # Joints
+
+    def _prim(self, folder: str, name: str, kind: str) -> Any:
+        """Add a prim to a folder below the root."""
+        path = f"{self.root}/{folder}"
+        if not self.parts.stage.GetPrimAtPath(path):
+            self.parts.define(self.root, folder, "Scope")
+        return self.parts.define(path, name, kind)
+
+    def _frames(self, prim: Any, parent: str, child: str, before: Array, after: Array) -> None:
+        """Set the bodies of a joint and its frames on them; the parent "" is the world."""
+        gf, joint = self.pxr.Gf, self.pxr.UsdPhysics.Joint(prim)
+        if parent in self.paths:
+            joint.CreateBody0Rel().SetTargets([self.paths[parent]])
+        joint.CreateBody1Rel().SetTargets([self.paths[child]])
+        joint.CreateLocalPos0Attr(gf.Vec3f(*before[:3, 3].tolist()))
+        joint.CreateLocalRot0Attr(self.parts.quaternion(before[:3, :3], gf.Quatf))
+        joint.CreateLocalPos1Attr(gf.Vec3f(*after[:3, 3].tolist()))
+        joint.CreateLocalRot1Attr(self.parts.quaternion(after[:3, :3], gf.Quatf))
+
+    def _joint(self, joint: Joint) -> None:
+        if joint.type == "free" and joint.parent == self.mechanism.base.name:
+            body = self.parts.stage.GetPrimAtPath(self.paths[joint.child])
+            self.parts.own(body, free=joint.name, free_placement=joint.placement)
+            self._several(body, joint)
+            return
+        kinds = {"prismatic": "Prismatic", "spherical": "Spherical", "free": ""}
+        prim = self._prim("joints", joint.name, f"Physics{kinds.get(joint.type, 'Revolute')}Joint")
+        self.prims[joint.name] = prim
+        along, frame = _axis(joint)
+        after = make_pose(frame, joint.point)
+        self._frames(prim, joint.parent, joint.child, joint.placement @ after, after)
+        self.parts.own(prim, placement=joint.placement, axis=joint.axis, point=joint.point)
+        if joint.nv == 1:
+            prim.GetAttribute("physics:axis").Set(along)
+            self._settings(prim, joint)
+        else:
+            self._several(prim, joint)
+
+    def _several(self, prim: Any, joint: Joint) -> None:
+        """Add friction, limits and rotor inertia of a joint with several velocities, for which USD has no words."""
+        for key in SEVERAL:
+            values = np.ravel(getattr(joint, key))
+            if (values[np.isfinite(values)] != 0).any():
+                self.parts.own(prim, **{key: values})
+                self.omissions.note(f"{key} of free and spherical joints, which other readers drop", joint.name)
+
+    def _settings(self, prim: Any, joint: Joint) -> None:
+        """Add limits, friction, rotor inertia and drive of a hinge or slide."""
+        own, unit = self.parts.own, 1.0 if joint.type == "prismatic" else DEGREE
+        names = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
+        lower, upper, velocity, effort, coulomb, viscous, rotor = (float(np.ravel(getattr(joint, k))[0]) for k in names)
+        prim.GetAttribute("physics:lowerLimit").Set(lower / unit)
+        prim.GetAttribute("physics:upperLimit").Set(upper / unit)
+        own(prim, lower=lower, upper=upper)
+        motor, spring = joint.motor, joint.spring
+        armature = rotor + (motor.inertia * motor.ratio**2 if motor is not None else 0.0)
+        physx = {"armature": armature, "jointFriction": coulomb, "maxJointVelocity": velocity / unit}
+        physx = {key: value for key, value in physx.items() if value and np.isfinite(value)}
+        if physx:
+            prim.AddAppliedSchema("PhysxJointAPI")
+        for key, value in physx.items():
+            prim.CreateAttribute(f"physxJoint:{key}", self.pxr.Sdf.ValueTypeNames.Float).Set(value)
+        exact = {"velocity_limit": velocity, "coulomb": coulomb, "smooth": joint.smooth, "armature": armature}
+        own(prim, type=joint.type, **{key: value for key, value in exact.items() if value and np.isfinite(value)})
+        damping, stiffness, rest = viscous, 0.0, 0.0
+        if motor is not None:
+            keys = ("carrier", "inertia", "ratio", "axis", "coulomb", "viscous", "smooth")
+            own(prim, rotor_inertia=rotor, motor={key: getattr(motor, key) for key in keys})
+            damping += motor.viscous
+        if spring is not None:
+            self.omissions.note("nonlinear stiffness", joint.name, isinstance(spring.stiffness, str))
+            if not isinstance(spring.stiffness, str):
+                stiffness, rest = spring.stiffness, spring.rest
+                own(prim, spring={"stiffness": stiffness, "damping": spring.damping, "rest": rest})
+            damping += spring.damping
+            viscous += spring.damping if isinstance(spring.stiffness, str) else 0.0
+        if not (damping or stiffness or np.isfinite(effort)):
+            return
+        drive = self.pxr.UsdPhysics.DriveAPI.Apply(prim, "linear" if joint.type == "prismatic" else "angular")
+        drive.CreateTypeAttr("force")
+        if np.isfinite(effort):
+            drive.CreateMaxForceAttr(effort)
+            own(prim, effort_limit=effort)
+        if damping or stiffness:
+            drive.CreateDampingAttr(damping * unit)
+            drive.CreateStiffnessAttr(stiffness * unit)
+            drive.CreateTargetPositionAttr(rest / unit)
+            own(prim, viscous=viscous, drive_stiffness=stiffness, drive_damping=damping, drive_target=rest)
+
+    def _follower(self, joint: Joint) -> None:
+        """Add what PhysX calls a mimic joint: q + gearing q(leader) + offset = 0."""
+        prim, unit, types = (
+            self.prims[joint.name],
+            1.0 if joint.type == "prismatic" else DEGREE,
+            self.pxr.Sdf.ValueTypeNames,
+        )
+        axis = f"rot{prim.GetAttribute('physics:axis').Get()}"
+        prim.AddAppliedSchema(f"PhysxMimicJointAPI:{axis}")
+        prim.CreateRelationship(f"physxMimicJoint:{axis}:referenceJoint").SetTargets(
+            [self.prims[joint.coordinate].GetPath()]
+        )
+        prim.CreateAttribute(f"physxMimicJoint:{axis}:gearing", types.Float).Set(-joint.ratio)
+        prim.CreateAttribute(f"physxMimicJoint:{axis}:offset", types.Float).Set(-joint.offset / unit)
+        self.parts.own(prim, ratio=joint.ratio, offset=joint.offset)
+
+    def _loop(self, loop: Loop) -> None:
+        """Add a joint between two frames, which is no part of the articulation."""
+        m = self.mechanism
+        if loop.kind not in _CUTS:
+            found, allowed = f"loop {loop.name!r} is {loop.kind}", f"{', '.join(_CUTS)} in USD"
+            raise ModelError(describe(found, where=self.source, allowed=allowed, fix="save as .toml"))
+        kind, free = _CUTS[loop.kind]
+        prim = self._prim("loops", loop.name, f"Physics{kind}")
+        frames = {frame.name: (frame.link, frame.pose) for frame in m.frames}
+        (a, before), (b, after) = (frames.get(end, (end, np.eye(4))) for end in (loop.a, loop.b))
+        self._frames(prim, a, b, before, after)
+        self.pxr.UsdPhysics.Joint(prim).CreateExcludeFromArticulationAttr(True)
+        self.parts.own(prim, a=loop.a, b=loop.b)
+        if kind in ("RevoluteJoint", "PrismaticJoint"):
+            prim.GetAttribute("physics:axis").Set("Z")
+        for axis in set(AXES) - set(free) if kind == "Joint" else ():
+            limit = self.pxr.UsdPhysics.LimitAPI.Apply(prim, axis)
+            limit.CreateLowAttr(1.0)
+            limit.CreateHighAttr(-1.0)
+        if loop.kind == "rod":
+            for key in ("min", "max"):
+                prim.GetAttribute(f"physics:{key}Distance").Set(loop.length)
+            self.parts.own(prim, length=loop.length)
+
+
+def _axis(joint: Joint) -> tuple[str, Array]:
+    """Return the axis of a joint as USD names it, and the rotation of a frame of the child that has it."""
+    for k, name in enumerate("XYZ"):
+        if np.array_equal(joint.axis, np.eye(3)[k]) or joint.nv != 1:
+            return name, np.eye(3)
+    return "Z", axis_frame(joint.axis)

@@ -1,0 +1,259 @@
+"""Skeletons of OpenSim as robots: joints by functions of coordinates are exact, with the forces of their velocities."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from human.osim_leg import axis, leg
+from torsor import ModelError, ModelWarning, Robot
+from torsor.formats.osim import mechanism_of
+from torsor.formats.osim_model import OsimBody, OsimCoordinate, OsimJoint, OsimLoop, OsimModel
+from torsor.human.measured import skeleton
+from torsor.mechanism.curves import cubic_spline
+
+from .written import assert_equal
+
+DATA = Path(os.environ.get("TORSOR_WALK_DATA", "/nowhere"))
+FILE = "subject_walk_scaled.osim"
+ZERO = np.zeros(6)
+
+
+def robot_of(model: OsimModel) -> Robot:
+    return Robot.of(mechanism_of(model)).to(device="casadi")
+
+
+def slide(function: str, numbers: object, scale: float = 1.0) -> Robot:
+    """Return a mass of 2 kg that slides up by a function of a coordinate."""
+    axes = [axis(f"rotation{k}", (1, 0, 0), "", "Constant", [0.0]) for k in (1, 2, 3)]
+    axes += [axis("translation1", (0, 1, 0), "q", function, numbers, scale)]
+    joint = OsimJoint(
+        "cam", "CustomJoint", "ground", "load", ZERO, ZERO, (OsimCoordinate("q", 0.5, -2, 3, False),), tuple(axes)
+    )
+    body = OsimBody("load", 2.0, np.zeros(3), 0.01 * np.eye(3), np.ones(3))
+    return robot_of(OsimModel("lift", {"load": body}, {"cam": joint}, {}, np.array([0, -9.81, 0])))
+
+
+def test_a_mass_on_a_cam_has_the_closed_form() -> None:
+    """With the height f(q), T = m (f' v)^2 / 2: tau = m f' (f' a + f'' v^2 + g)."""
+    robot, (q, v, a) = slide("PolynomialFunction", [0.3, -0.2, 0.1, 0.7], 1.1), (0.8, 1.3, -0.4)
+    f1, f2 = 1.1 * (0.9 * q**2 - 0.4 * q + 0.1), 1.1 * (1.8 * q - 0.4)
+    assert robot.inverse_dynamics([q], [v], [a])[0] == pytest.approx(2 * f1 * (f1 * a + f2 * v**2 + 9.81), rel=1e-12)
+    assert robot.mass_matrix([q])[0, 0] == pytest.approx(2 * f1**2, rel=1e-12)
+    assert (robot.lower[0], robot.upper[0], robot.postures["default"][0]) == (-2.0, 3.0, 0.5)
+
+
+def test_a_mass_on_a_spline_conserves_its_energy() -> None:
+    x, y = [-2.0, -1.0, 0.0, 1.0, 2.0], [-1.5, -0.6, 0.0, 0.5, 1.6]
+    robot = slide("SimmSpline", np.ravel(np.column_stack([x, y])))
+    curve = cubic_spline(np.array(x), np.array(y))
+    q, v, h = 0.9, 0.3, 1e-3
+
+    def rate(q: float, v: float) -> np.ndarray:
+        return np.array([v, robot.forward_dynamics([q], [v], [0.0])[0]])
+
+    for _ in range(200):
+        k1 = rate(q, v)
+        k2 = rate(*(np.array([q, v]) + h / 2 * k1))
+        k3 = rate(*(np.array([q, v]) + h / 2 * k2))
+        k4 = rate(*(np.array([q, v]) + h * k3))
+        q, v = np.array([q, v]) + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+    def energy(q: float, v: float) -> float:
+        height, slope, _ = curve(np.array(q))
+        return float((slope * v) ** 2 / 2 + 9.81 * height)
+
+    assert 0.0 < q < 0.7  # between two knots: at a knot the third derivative jumps, which costs the integrator accuracy
+    assert energy(q, v) == pytest.approx(energy(0.9, 0.3), rel=1e-9)
+
+
+LEG = robot_of(leg())
+
+
+def test_a_knee_by_splines_has_the_forces_of_a_tree_whose_joints_follow_their_functions() -> None:
+    """The tree of the skeleton has one joint for each function; its forces become those of the coordinates by f'."""
+    body = skeleton(leg())
+    tree = replace(body, tree=body.tree.to(device="casadi"))
+    rng = np.random.default_rng(2)
+    q = np.array([[0.1, 0.2, 0.3, 0.4, 0.9, -0.2, 1.1, 0.0]])
+    v, a = rng.normal(size=(2, 1, 8))
+    (knee, cap), slopes = (6, 7), 0.2 * q[0, 6] + 0.8  # of the kneecap: 0.1 q^2 + 0.8 q
+    q = tree.completed(q)
+    v[0, cap] = slopes * v[0, knee]
+    a[0, cap] = slopes * a[0, knee] + 0.2 * v[0, knee] ** 2
+    x, dx, ddx = tree.states(q, v, a)
+    forces = tree.forces(q, tree.tree.inverse_dynamics(x[0], dx[0], ddx[0])[None])[0]
+    expected = dict(zip(tree.names, forces, strict=True))
+    expected["knee"] += slopes * expected.pop("cap")
+    at = [tree.names.index(name) for name in LEG.coordinate_names]
+    found = LEG.inverse_dynamics(q[0, at], v[0, at], a[0, at])
+    assert_equal(found, np.array([expected[name] for name in LEG.coordinate_names]))
+    for name in ("shank", "cap", "calcn_r"):
+        assert_equal(LEG.pose(q[0, at], name), tree.tree.pose(x[0], name))
+
+
+def test_velocities_of_a_knee_are_differences_of_its_poses() -> None:
+    q, h = np.array([0.4, 0.9, -0.2, 0.1, 0.2, 0.3, 1.1]), 1e-6
+    J = LEG.jacobian(q, "cap")
+    for k, unit in enumerate(np.eye(7)):
+        there, back = (LEG.pose(q + s * h * unit, "cap") for s in (1, -1))
+        R = LEG.pose(q, "cap")[:3, :3]
+        W = (there - back)[:3, :3] / (2 * h) @ R.T  # skew(omega), in base axes
+        omega, v = np.array([W[2, 1], W[0, 2], W[1, 0]]), (there - back)[:3, 3] / (2 * h)
+        twist = np.concatenate([R.T @ omega, R.T @ v])
+        np.testing.assert_allclose(J[:, k], twist, atol=1e-7)
+
+
+def test_forward_dynamics_and_derivatives_of_a_knee_agree_with_inverse_dynamics() -> None:
+    rng, h = np.random.default_rng(4), 1e-6
+    q, (v, a) = np.array([0.4, 0.9, -0.2, 0.1, 0.2, 0.3, 1.1]), rng.normal(size=(2, 7))
+    tau = LEG.inverse_dynamics(q, v, a)
+    assert_equal(LEG.forward_dynamics(q, v, tau), a, 1e-10)
+    by_q, by_v, by_a = LEG.inverse_dynamics_derivatives(q, v, a)
+    for k, unit in enumerate(h * np.eye(7)):
+        change = LEG.inverse_dynamics(q + unit, v, a) - LEG.inverse_dynamics(q - unit, v, a)
+        assert_equal(by_q[:, k], change / (2 * h), 1e-7)
+        assert_equal(
+            by_v[:, k], (LEG.inverse_dynamics(q, v + unit, a) - LEG.inverse_dynamics(q, v - unit, a)) / (2 * h), 1e-7
+        )
+    assert_equal(by_a, LEG.mass_matrix(q))
+
+
+def test_coupled_and_locked_coordinates_and_constants() -> None:
+    model = leg()
+    assert LEG.coordinate_names == ("tx", "ty", "tz", "tilt", "list", "rotation", "knee")
+    joint = model.joints["knee_joint"]
+    locked = replace(
+        model,
+        joints={
+            **model.joints,
+            "knee_joint": joint._replace(coordinates=(joint.coordinates[0]._replace(locked=True),)),
+        },
+        couplings=(),
+    )
+    still = robot_of(locked)
+    assert "knee" not in still.coordinate_names and "cap" in still.coordinate_names
+    q = np.array([0.4, 0.9, -0.2, 0.1, 0.2, 0.3])
+    assert_equal(still.pose([*q, 0.7], "shank"), LEG.pose([*q, joint.coordinates[0].default], "shank"))
+
+
+def test_constraints_between_bodies_are_loops() -> None:
+    loops = (
+        OsimLoop("glue", "weld", ("shank", "ground"), (ZERO, ZERO)),
+        OsimLoop("pin", "spherical", ("cap", "pelvis"), (ZERO, ZERO)),
+    )
+    robot = robot_of(replace(leg(), loops=loops))
+    assert [(loop.name, loop.kind) for loop in robot.loops] == [("glue", "weld"), ("pin", "spherical")]  # type: ignore[union-attr]
+
+
+def test_a_skeleton_comes_back_from_toml_and_other_formats_refuse_it(tmp_path: Path) -> None:
+    robot = Robot.of(mechanism_of(leg()))
+    robot.save(tmp_path / "leg.toml")
+    assert torsor.load(tmp_path / "leg.toml") == robot
+    with pytest.raises(ModelError, match="moves by a curve"):
+        robot.save(tmp_path / "leg.urdf")
+
+
+NEW = """<OpenSimDocument Version="40500"><Model name="arm"><gravity>0 -9.81 0</gravity><BodySet><objects>
+<Body name="arm"><mass>2</mass><mass_center>0 -0.2 0</mass_center><inertia>0.1 0.15 0.1 0.01 0 0</inertia></Body>
+</objects></BodySet><JointSet><objects><CustomJoint name="shoulder">
+<socket_parent_frame>there</socket_parent_frame><socket_child_frame>here</socket_child_frame>
+<coordinates><Coordinate name="angle"><default_value>0.2</default_value><range>-1 2</range></Coordinate></coordinates>
+<frames><PhysicalOffsetFrame name="there"><socket_parent>/ground</socket_parent><translation>0 1 0</translation>
+<orientation>0.1 0.2 0.3</orientation></PhysicalOffsetFrame>
+<PhysicalOffsetFrame name="here"><socket_parent>/bodyset/arm</socket_parent><translation>0 0.1 0</translation>
+</PhysicalOffsetFrame></frames><SpatialTransform>
+<TransformAxis name="rotation1"><coordinates>angle</coordinates><axis>0 0 1</axis>
+<LinearFunction name="function"><coefficients>1 0</coefficients></LinearFunction></TransformAxis>
+<TransformAxis name="rotation2"><coordinates></coordinates><axis>1 0 0</axis></TransformAxis>
+<TransformAxis name="rotation3"><coordinates></coordinates><axis>0 1 0</axis></TransformAxis>
+<TransformAxis name="translation1"><coordinates>angle</coordinates><axis>1 0 0</axis>
+<SimmSpline name="function"><x>-1 0 1 2</x><y>0.1 0 0.2 0.1</y></SimmSpline></TransformAxis>
+<TransformAxis name="translation2"><coordinates></coordinates><axis>0 1 0</axis></TransformAxis>
+<TransformAxis name="translation3"><coordinates></coordinates><axis>0 0 1</axis></TransformAxis>
+</SpatialTransform></CustomJoint></objects></JointSet><ForceSet><objects>
+<Thelen2003Muscle name="biceps"/></objects></ForceSet></Model></OpenSimDocument>"""
+OLD = """<OpenSimDocument Version="30000"><Model name="arm"><gravity>0 -9.81 0</gravity><BodySet><objects>
+<Body name="ground"><mass>0</mass><Joint/></Body>
+<Body name="arm"><mass>2</mass><mass_center>0 -0.2 0</mass_center><inertia_xx>0.1</inertia_xx>
+<inertia_yy>0.15</inertia_yy><inertia_zz>0.1</inertia_zz><inertia_xy>0.01</inertia_xy><Joint>
+<CustomJoint name="shoulder"><parent_body>ground</parent_body><location_in_parent>0 1 0</location_in_parent>
+<orientation_in_parent>0.1 0.2 0.3</orientation_in_parent><location>0 0.1 0</location><orientation>0 0 0</orientation>
+<CoordinateSet><objects><Coordinate name="angle"><default_value>0.2</default_value><range>-1 2</range></Coordinate>
+</objects></CoordinateSet><reverse>false</reverse><SpatialTransform>
+<TransformAxis name="rotation1"><function><LinearFunction><coefficients>1 0</coefficients></LinearFunction></function>
+<coordinates>angle</coordinates><axis>0 0 1</axis></TransformAxis>
+<TransformAxis name="rotation2"><function><Constant><value>0</value></Constant></function><axis>1 0 0</axis>
+</TransformAxis><TransformAxis name="rotation3"><function><Constant><value>0</value></Constant></function>
+<axis>0 1 0</axis></TransformAxis>
+<TransformAxis name="translation1"><function><NaturalCubicSpline><x>-1 0 1 2</x><y>0.1 0 0.2 0.1</y>
+</NaturalCubicSpline></function><coordinates>angle</coordinates><axis>1 0 0</axis></TransformAxis>
+<TransformAxis name="translation2"><function><Constant><value>0</value></Constant></function><axis>0 1 0</axis>
+</TransformAxis><TransformAxis name="translation3"><function><Constant><value>0</value></Constant></function>
+<axis>0 0 1</axis></TransformAxis></SpatialTransform></CustomJoint></Joint></Body></objects></BodySet></Model>
+</OpenSimDocument>"""
+
+
+def read(folder: Path, text: str, **settings: bool) -> Robot:
+    (folder / "arm.osim").write_text(text)
+    return torsor.load(folder / "arm.osim", **settings)  # type: ignore[arg-type]
+
+
+def test_versions_3_and_4_of_a_skeleton_are_the_same_robot(tmp_path: Path) -> None:
+    old = read(tmp_path, OLD)
+    with pytest.warns(ModelWarning, match="omitted, because mechanisms do not have it: Thelen2003Muscle"):
+        new = read(tmp_path, NEW)
+    assert old == new
+    assert (old.nv, len(old.joints)) == (1, 2)
+    with pytest.raises(ModelError, match=r"do not have Thelen2003Muscle \(biceps\)"):
+        read(tmp_path, NEW, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("CustomJoint", "EllipsoidJoint"), "a EllipsoidJoint; allowed: CustomJoint"),
+        (("<x>-1 0 1 2", "<x>-1 0 0 2"), "in increasing order"),
+        (
+            ("<coordinates>angle</coordinates><axis>0 0 1", "<coordinates>other</coordinates><axis>0 0 1"),
+            "no coordinate 'other'",
+        ),
+        (
+            ("<coordinates>angle</coordinates><axis>0 0 1", "<coordinates>angle b</coordinates><axis>0 0 1"),
+            "one coordinate",
+        ),
+        (("<mass>2", "<mass>nan"), "mass"),
+        (("<socket_parent>/ground", "<socket_parent>/moon"), "the body is 'moon'"),
+        (("0.15 0.1 0.01 0 0</inertia>", "0.9 0.1 0.01 0 0</inertia>"), "no body has the principal moments"),
+    ],
+)
+def test_wrong_skeletons_are_errors_with_words(change: tuple[str, str], message: str, tmp_path: Path) -> None:
+    text = NEW.replace(*change).replace('<Thelen2003Muscle name="biceps"/>', "")
+    with pytest.raises(ModelError, match=message):
+        read(tmp_path, text, strict=True)
+
+
+@pytest.mark.skipif(not (DATA / FILE).is_file(), reason="TORSOR_WALK_DATA is not set")
+def test_a_whole_skeleton_has_the_forces_of_its_tree() -> None:
+    """Bodies of Rajagopal 2016: knees by splines, kneecaps that follow them."""
+    with pytest.warns(ModelWarning, match="80 in all"):
+        robot = torsor.load(DATA / FILE)
+    body = skeleton(torsor.recordings.read_osim(DATA / FILE))
+    rng, names = np.random.default_rng(0), list(body.names)
+    q, v, a = rng.uniform(0.1, 0.4, (3, 5, len(names)))
+    for k, given in enumerate(body.coordinates[name] for name in names):
+        if given.locked:
+            q[:, k], v[:, k], a[:, k] = given.default, 0.0, 0.0
+    pairs = [(names.index(name), names.index(other), f) for name, (other, f) in body.couplings.items()]
+    for k, m, function in pairs:
+        q[:, k], slope, bend = function(q[:, m])
+        v[:, k], a[:, k] = slope * v[:, m], slope * a[:, m] + bend * v[:, m] ** 2
+    x, dx, ddx = body.states(q, v, a)
+    forces = body.forces(q, body.tree.inverse_dynamics(x, dx, ddx))
+    for k, m, function in pairs:
+        forces[:, m] += function(q[:, m])[1] * forces[:, k]
+    at = [names.index(name) for name in robot.coordinate_names]
+    assert_equal(robot.inverse_dynamics(q[:, at], v[:, at], a[:, at]), forces[:, at])

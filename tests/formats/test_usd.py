@@ -1,0 +1,322 @@
+"""Stages of USD are read with the meaning that UsdPhysics gives them: closed forms, and stages that are no robots."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError, ModelWarning
+
+pxr = pytest.importorskip("pxr", reason='USD needs usd-core: pip install "torsor[usd]"')
+from pxr import Gf, Usd, UsdPhysics  # noqa: E402
+
+HEAD = '#usda 1.0\n(\n    metersPerUnit = {m}\n    kilogramsPerUnit = {kg}\n    upAxis = "{up}"\n)\n'
+BODY = 'prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"{more}]'
+
+
+def body(name: str, inside: str = "", mass: str = "2", more: str = "") -> str:
+    given = f"float physics:mass = {mass}\n point3f physics:centerOfMass = (0.5, 0, 0)\n" if mass else ""
+    given += "float3 physics:diagonalInertia = (0.1, 0.2, 0.3)\n" if mass else ""
+    return f'def Xform "{name}" ({BODY.format(more=more)}) {{\n{given}{inside}\n}}\n'
+
+
+def joint(kind: str, ends: str, inside: str = "", apis: str = "", name: str = "pin") -> str:
+    a, b = (f"rel physics:body{k} = </{each}>\n" if each else "" for k, each in enumerate(ends.split("-")))
+    apis = f"prepend apiSchemas = [{apis}]" if apis else ""
+    return f'def Physics{kind}Joint "{name}" ({apis}) {{\n{a}{b}{inside}\n}}\n'
+
+
+def load(tmp_path: Path, *parts: str, m: float = 1, kg: float = 1, up: str = "Z", **settings: object) -> torsor.Robot:
+    path = tmp_path / "stage.usda"
+    path.write_text(HEAD.format(m=m, kg=kg, up=up) + "".join(parts))
+    return torsor.load(path, **settings).to(device="casadi")  # type: ignore[arg-type]
+
+
+HINGE = 'uniform token physics:axis = "Y"\n'
+
+
+def test_a_pendulum_has_the_closed_form(tmp_path: Path) -> None:
+    limits = "float physics:lowerLimit = -90\n float physics:upperLimit = 45\n"
+    robot = load(tmp_path, body("rod"), joint("Revolute", "-rod", HINGE + limits))
+    assert robot.coordinate_names == ("pin",)
+    q, a = 0.3, 1.7
+    expected = (0.2 + 2 * 0.25) * a - 2 * 9.81 * 0.5 * np.cos(q)  # about y: a positive angle lowers the rod
+    assert robot.inverse_dynamics([q], [0.5], [a])[0] == pytest.approx(expected, rel=1e-12)
+    assert [float(np.ravel(each)[0]) for each in (robot.joints[0].lower, robot.joints[0].upper)] == pytest.approx(
+        [-np.pi / 2, np.pi / 4], rel=1e-15
+    )
+
+
+def test_units_and_the_axis_that_is_up(tmp_path: Path) -> None:
+    """In centimetres, grams and y up: the same pendulum about z."""
+    rod = """float physics:mass = 2000
+        point3f physics:centerOfMass = (50, 0, 0)
+        float3 physics:diagonalInertia = (1e6, 3e6, 2e6)"""
+    drive = "float drive:angular:physics:maxForce = 1e7\n float physxJoint:armature = 5e6\n"
+    drive += "float physxJoint:jointFriction = 3e7\n float physxJoint:maxJointVelocity = 180\n"
+    scene = 'def PhysicsScene "scene" {\n float physics:gravityMagnitude = 981\n}\n'
+    pin = joint("Revolute", "-rod", 'uniform token physics:axis = "Z"\n' + drive, '"PhysicsDriveAPI:angular"')
+    robot = load(tmp_path, scene, body("rod", rod, mass=""), pin, m=0.01, kg=0.001, up="Y")
+    expected = (0.2 + 2 * 0.25 + 0.5) * 1.7 + 2 * 9.81 * 0.5 * np.cos(0.3) + 3.0
+    assert robot.inverse_dynamics([0.3], [0.5], [1.7])[0] == pytest.approx(expected, rel=1e-12)
+    assert float(np.ravel(robot.joints[0].effort_limit)[0]) == pytest.approx(1.0, rel=1e-12)
+    assert float(np.ravel(robot.joints[0].velocity_limit)[0]) == pytest.approx(np.pi, rel=1e-12)
+
+
+def test_the_frames_of_joints_count_and_not_where_bodies_stand(tmp_path: Path) -> None:
+    """Two rods that stand bent in the stage; body1 of the second joint is the one nearer to the world."""
+    first = joint("Revolute", "-a", "quatf physics:localRot0 = (0.70710678, 0, 0.70710678, 0)\n" + HINGE, name="j1")
+    ends = "point3f physics:localPos1 = (1, 0, 0)\n point3f physics:localPos0 = (0, 0.2, 0)\n"
+    second = joint("Revolute", "b-a", ends + HINGE, name="j2")
+    moved = "double3 xformOp:translate = (7, 8, 9)\n"
+    moved += 'uniform token[] xformOpOrder = ["xformOp:translate"]'
+    robot = load(tmp_path, body("a"), body("b", moved), first, second)
+
+    def turn(angle: float) -> np.ndarray:
+        c, s = np.cos(angle), np.sin(angle)
+        return np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
+
+    q1, q2 = 0.4, 0.7
+    R1 = turn(np.pi / 2 + q1)
+    R2 = R1 @ turn(q2).T  # of b in the world: the joint turns a relative to b
+    found = robot.pose([q1, q2], "b")
+    np.testing.assert_allclose(found[:3, :3], R2, atol=1e-8)  # the quaternion has eight digits
+    np.testing.assert_allclose(found[:3, 3], R1 @ [1, 0, 0] - R2 @ [0, 0.2, 0], atol=1e-8)
+
+
+def test_masses_from_densities_are_those_of_the_standard(tmp_path: Path) -> None:
+    """UsdPhysics computes them too, from the volumes of the shapes, in single precision."""
+    box = 'def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n double size = 0.2\n'
+    box += "double3 xformOp:translate = (0.1, 0, 0)\n double3 xformOp:scale = (1, 2, 3)\n"
+    box += 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:scale"]\n}\n'
+    ball = (
+        'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMassAPI"]) {\n double radius = 0.1\n'
+    )
+    ball += "float physics:density = 500\n double3 xformOp:translate = (0, 0, 1)\n"
+    ball += 'uniform token[] xformOpOrder = ["xformOp:translate"]\n}\n'
+    robot = load(
+        tmp_path, body("part", "float physics:density = 2000\n" + box + ball, mass=""), joint("Revolute", "-part")
+    )
+    link, m1, m2 = robot.links[0], 2000 * 0.2 * 0.4 * 0.6, 500 * 4 / 3 * np.pi * 0.001
+    assert link.mass == pytest.approx(m1 + m2, rel=1e-12)
+    np.testing.assert_allclose(
+        link.com, (m1 * np.array([0.1, 0, 0]) + m2 * np.array([0, 0, 1])) / (m1 + m2), rtol=1e-12
+    )
+    stage = Usd.Stage.Open(str(tmp_path / "stage.usda"))
+
+    def information(part: Usd.Prim) -> object:
+        found, is_box = UsdPhysics.RigidBodyAPI.MassInformation(), part.GetName() == "box"
+        found.volume = 0.048 if is_box else 4 / 3 * np.pi * 0.001
+        moments = 0.048 / 12 * np.array([0.52, 0.40, 0.20]) if is_box else np.full(3, found.volume * 0.4 * 0.01)
+        found.inertia = Gf.Matrix3f(*np.diag(moments).ravel().tolist())
+        found.centerOfMass, found.localRot = Gf.Vec3f(0), Gf.Quatf(1)
+        found.localPos = Gf.Vec3f(0.1, 0, 0) if is_box else Gf.Vec3f(0, 0, 1)
+        return found
+
+    mass, inertia, com, _ = UsdPhysics.RigidBodyAPI(stage.GetPrimAtPath("/part")).ComputeMassProperties(information)
+    assert link.mass == pytest.approx(mass, rel=1e-6)
+    np.testing.assert_allclose(link.com, com, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.eigvalsh(link.inertia), sorted(inertia), rtol=1e-5)
+
+
+def test_a_body_without_mass_properties_is_of_water_and_roots_may_be_marked_twice(tmp_path: Path) -> None:
+    ball = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n double radius = 0.1\n}\n'
+    bare = body("a", ball, mass="", more=', "PhysicsArticulationRootAPI"').replace(', "PhysicsMassAPI"', "")
+    robot = load(tmp_path, bare, joint("Revolute", "-a", HINGE, '"PhysicsArticulationRootAPI"'))
+    mass = 1000 * 4 / 3 * np.pi * 0.001
+    assert robot.links[0].mass == pytest.approx(mass, rel=1e-12)
+    assert robot.mass_matrix([0.0])[0, 0] == pytest.approx(0.4 * mass * 0.01, rel=1e-12)
+
+
+def test_a_closed_mesh_has_the_inertia_of_its_inside(tmp_path: Path) -> None:
+    corners = [(x, y, z) for x in (0, 1) for y in (0, 2) for z in (0, 3)]
+    faces = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
+    mesh = f'def Mesh "hull" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{\n point3f[] points = {corners}\n'
+    mesh += f"int[] faceVertexCounts = [4, 4, 4, 4, 4, 4]\n int[] faceVertexIndices = {faces}\n}}\n"
+    with pytest.warns(ModelWarning, match="collision shapes of the kind Mesh"):
+        robot = load(tmp_path, body("part", mesh, mass=""), joint("Revolute", "-part"))
+    link = robot.links[0]
+    assert link.mass == pytest.approx(6000.0, rel=1e-12)
+    np.testing.assert_allclose(link.com, [0.5, 1, 1.5], rtol=1e-12)
+    np.testing.assert_allclose(np.diag(link.inertia), 500 * np.array([13, 10, 5]), rtol=1e-12)
+
+
+def test_scales_apply_to_frames_centres_of_mass_and_shapes(tmp_path: Path) -> None:
+    scaled = "double3 xformOp:scale = (2, 3, 4)\n"
+    scaled += 'uniform token[] xformOpOrder = ["xformOp:scale"]\n'
+    box = 'def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n double size = 1\n}\n'
+    end = "point3f physics:localPos0 = (1, 1, 1)\n"
+    robot = load(
+        tmp_path, body("a", scaled + box), body("b"), joint("Revolute", "-a", name="j1"), joint("Revolute", "a-b", end)
+    )
+    assert robot.links[0].com.tolist() == [1.0, 0.0, 0.0]
+    assert robot.links[0].shapes[0].size == (2.0, 3.0, 4.0)
+    assert robot.joints[1].placement[:3, 3].tolist() == [2.0, 3.0, 4.0]
+
+
+def lock(*axes: str) -> tuple[str, str]:
+    apis = ", ".join(f'"PhysicsLimitAPI:{axis}"' for axis in axes)
+    return "".join(f"float limit:{a}:physics:low = 1\n float limit:{a}:physics:high = -1\n" for a in axes), apis
+
+
+@pytest.mark.parametrize(
+    ("locked", "kinds"),
+    [
+        (("transX", "transY", "transZ", "rotX", "rotZ"), ["continuous"]),
+        (("transX", "transY", "transZ"), ["spherical"]),
+        (("transZ", "rotX", "rotY"), ["prismatic", "prismatic", "continuous"]),
+        (("transX", "transY", "rotX", "rotY", "rotZ"), ["prismatic"]),
+        ((), ["free"]),
+    ],
+)
+def test_the_axes_that_no_limit_locks_are_joints(locked: tuple[str, ...], kinds: list[str], tmp_path: Path) -> None:
+    robot = load(tmp_path, body("a"), joint("", "-a", *lock(*locked)))
+    assert [each.type for each in robot.joints] == kinds
+
+
+def test_a_robot_that_nothing_holds_floats_and_one_that_is_held_can_be_released(tmp_path: Path) -> None:
+    pair = body("a"), body("b"), joint("Revolute", "a-b", HINGE)
+    assert load(tmp_path, *pair).nv == 7
+    held = *pair, joint("Fixed", "-a", name="weld")
+    assert load(tmp_path, *held).nv == 1
+    assert load(tmp_path, *held).base.name == "a"
+    floating = load(tmp_path, *held, base="floating")
+    assert [each.type for each in floating.joints] == ["free", "continuous"]
+
+
+def test_joints_beside_the_articulation_close_loops(tmp_path: Path) -> None:
+    """A rhombus of four bars: two hinges on the world, one between the bars that is cut."""
+    far = "point3f physics:localPos0 = (1, 0, 0)\n"
+    cut = "bool physics:excludeFromArticulation = 1\n point3f physics:localPos0 = (1, 0, 0)\n"
+    robot = load(
+        tmp_path,
+        *(body(name) for name in "abc"),
+        joint("Revolute", "-a", HINGE, name="j1"),
+        joint("Revolute", "a-b", HINGE + far, name="j2"),
+        joint("Revolute", "-c", HINGE + far.replace("(1", "(2"), name="j3"),
+        joint("Revolute", "b-c", HINGE + cut + "point3f physics:localPos1 = (1, 0, 0)\n", name="cut"),
+    )
+    assert [(loop.name, loop.kind) for loop in robot.loops] == [("cut", "revolute")]  # type: ignore[union-attr]
+    assert robot.mobility().dof == 1
+
+
+def test_followers_of_physx_follow(tmp_path: Path) -> None:
+    mimic = "rel physxMimicJoint:rotY:referenceJoint = </j1>\n float physxMimicJoint:rotY:gearing = -2\n"
+    mimic += "float physxMimicJoint:rotY:offset = 90\n"
+    second = joint("Revolute", "a-b", HINGE + mimic, '"PhysxMimicJointAPI:rotY"', name="j2")
+    robot = load(tmp_path, body("a"), body("b"), joint("Revolute", "-a", HINGE, name="j1"), second)
+    follower = robot.joints[1]
+    assert (follower.coordinate, follower.ratio) == ("j1", 2.0)
+    assert follower.offset == pytest.approx(-np.pi / 2, rel=1e-15)
+
+
+def test_what_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:
+    drive = "float drive:angular:physics:stiffness = 100\n float drive:angular:physics:damping = 1\n"
+    pin = joint("Revolute", "-a", HINGE + drive, '"PhysicsDriveAPI:angular"')
+    rope = joint("Distance", "a-b", "float physics:maxDistance = 2\n", name="rope")
+    cone = 'def Cone "hat" {}\n'
+    parts = (
+        body("a", cone),
+        body("b"),
+        pin,
+        joint("Spherical", "a-b", "float physics:coneAngle0Limit = 30\n", name="ball"),
+        rope,
+    )
+    with pytest.warns(ModelWarning) as record:
+        robot = load(tmp_path, *parts)
+    assert len(record) == 1
+    for word in ("gains and targets of drives (pin)", "PhysicsDistanceJoint (rope)", "Cone (hat)", "cone limits"):
+        assert word in str(record[0].message)
+    assert robot.joints[0].spring is None
+    with pytest.raises(ModelError, match="gains and targets"):
+        load(tmp_path, *parts, strict=True)
+
+
+def test_of_several_articulations_one_is_named(tmp_path: Path) -> None:
+    root = ', "PhysicsArticulationRootAPI"'
+    parts = [body(f"{k}1", more=root) + body(f"{k}2") + joint("Revolute", f"{k}1-{k}2", name=f"j{k}") for k in "ab"]
+    with pytest.raises(ModelError, match=r"2 articulations: /a1, /b1.*stage.usda#/a1"):
+        load(tmp_path, *parts)
+    with pytest.warns(ModelWarning, match="bodies beside the articulation"):
+        robot = torsor.load(f"{tmp_path / 'stage.usda'}#/b1")
+    assert "jb" in robot.coordinate_names
+
+
+def test_two_robots_of_one_scene_may_have_the_same_names(tmp_path: Path) -> None:
+    root = ', "PhysicsArticulationRootAPI"'
+    inside = [
+        body("a", more=root)
+        + body("b")
+        + joint("Revolute", f"{k}/a-{k}/b", HINGE)
+        + joint("Fixed", f"-{k}/a", name="weld")
+        for k in "LR"
+    ]
+    both = [f'def Xform "{k}" {{\n{each}}}\n' for k, each in zip("LR", inside, strict=True)]
+    with pytest.raises(ModelError, match="2 articulations: /L/a, /R/a"):
+        load(tmp_path, *both)
+    for side in "LR":
+        with pytest.warns(ModelWarning, match="beside the articulation"):
+            robot = torsor.load(f"{tmp_path / 'stage.usda'}#/{side}")
+        assert (robot.coordinate_names, robot.base.name, robot.link_names) == (("pin",), "a", ("b",))
+
+
+WRONG = {
+    "no rigid body": ('def Xform "a" {}\n',),
+    "finite numbers": (body("a", mass="nan"), joint("Revolute", "-a")),
+    "mass of 0 or more": (body("a", mass="-1"), joint("Revolute", "-a")),
+    "both ends are on /a": (body("a"), joint("Revolute", "a-a")),
+    "is missing": (body("a"), joint("Revolute", "-b")),
+    "quaternion other than 0": (body("a"), joint("Revolute", "-a", "quatf physics:localRot0 = (0, 0, 0, 0)")),
+    "lower limit": (
+        body("a"),
+        joint("Revolute", "-a", "float physics:lowerLimit = 9\n float physics:upperLimit = 1\n"),
+    ),
+    "USD refuses it": ("def {",),
+    "Invalid xform": (body("a", 'uniform token[] xformOpOrder = ["xformOp:%"]'), joint("Revolute", "-a")),
+    "mirrors": (
+        body("a", 'double3 xformOp:scale = (1, -1, 1)\n uniform token[] xformOpOrder = ["xformOp:scale"]'),
+        joint("Revolute", "-a"),
+    ),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_stages_are_errors_with_words(message: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=message):
+        load(tmp_path, *WRONG[message])
+
+
+@pytest.mark.parametrize(
+    "data", ['double mass = 2\n string inertia = "x"', "dictionary motor = {}", "string[] placement = []"]
+)
+def test_hostile_data_beside_the_schema_is_refused_or_not_used(data: str, tmp_path: Path) -> None:
+    more = f"customData = {{ dictionary torsor = {{\n double armature = 0\n {data}\n }} }}"
+    part = body("a").replace("(prepend", f"(\n{more}\n prepend")
+    pin = joint("Revolute", "-a", HINGE).replace('"pin" (', f'"pin" (\n{more}\n')
+    try:
+        load(tmp_path, part, pin)
+    except ModelError as error:
+        assert "customData" in str(error)
+
+
+@pytest.mark.parametrize("asset", ["/etc/passwd", "../secret.usda", "https://example.org/a.usda", "missing.usda"])
+@pytest.mark.parametrize("arc", ["references", "payload"])
+def test_stages_may_only_refer_to_files_beside_them(asset: str, arc: str, tmp_path: Path) -> None:
+    (tmp_path / "secret.usda").write_text("#usda 1.0\n")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    with pytest.raises(ModelError, match="it refers to"):
+        load(folder, f'def "a" (prepend {arc} = @{asset}@) {{}}\n')
+
+
+def test_files_beside_a_stage_are_composed_and_cycles_are_errors(tmp_path: Path) -> None:
+    part = HEAD.format(m=1, kg=1, up="Z").replace("(\n", '(\n    defaultPrim = "arm"\n')
+    (tmp_path / "part.usda").write_text(part + body("arm").replace('def Xform "arm"', 'def Xform "arm"'))
+    robot = load(tmp_path, 'def "rod" (prepend references = @./part.usda@) {}\n', joint("Revolute", "-rod", HINGE))
+    assert robot.links[0].mass == 2.0
+    (tmp_path / "part.usda").write_text(part + 'def "arm" (prepend references = @./stage.usda@</rod>) {}\n')
+    with pytest.raises(ModelError, match="fit together"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        load(tmp_path, 'def "rod" (prepend references = @./part.usda@) {}\n', joint("Revolute", "-rod", HINGE))
