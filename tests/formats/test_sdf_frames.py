@@ -248,3 +248,11 @@ def test_an_include_outside_of_the_folders_is_refused(tmp_path: Path) -> None:
     text = model("<include><uri>../secret/arm.sdf</uri></include>")
     with pytest.raises(ModelError, match=r"'\.\./secret/arm\.sdf', outside of its folders; fix: give its folder"):
         read(tmp_path, text, "download/robot.sdf")
+
+
+@pytest.mark.parametrize("mask", ["x", "-1", "4294967296", "1" * 5000])
+def test_a_mask_that_is_none_leaves_the_shape_out(tmp_path: Path, mask: str) -> None:
+    contact = f"<surface><contact><collide_bitmask>{mask}</collide_bitmask></contact></surface>"
+    shape = f"<collision name='c'><geometry><sphere><radius>1</radius></sphere></geometry>{contact}</collision>"
+    with pytest.warns(ModelWarning, match="collide_bitmask is .*32 bits; this shape is left out"):
+        assert not read(tmp_path, model(link("a", more=shape))).base.shapes

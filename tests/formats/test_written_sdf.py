@@ -81,7 +81,7 @@ SHAPES = (
     Shape("box", (0.1, 0.2, 0.3), TURNED, "b"),
     Shape("cylinder", (0.1, 0.2), contype=2, conaffinity=2),
     Shape("capsule", (0.1, 0.2), name="c"),
-    Shape("sphere", (0.1,)),
+    Shape("sphere", (0.1,), contype=-(2**31), conaffinity=-(2**31)),
     Shape("ellipsoid", (0.1, 0.2, 0.3), TURNED),
     Shape("plane", (), TURNED),
     Shape("mesh", (1.0, 2.0, 0.5), mesh="package://nowhere/hand.stl"),

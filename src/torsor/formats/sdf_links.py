@@ -111,12 +111,16 @@ class _LinkReader:
                 refuse_or_warn(str(error) if self.strict else f"{error}; this shape is left out", self.strict)
 
     def _mask(self, element: Any) -> int:
+        """Return the mask of a shape: 32 bits, the last of which is a sign here."""
         text = text_of(element, "surface/contact/collide_bitmask")
         try:
-            return int(text, 0) if text else ALL_MASKS
+            mask = int(text[:40], 0) if text else ALL_MASKS
         except ValueError:
-            where = where_of(element, self.source, self.owner)
-            raise ModelError(describe(f"collide_bitmask is {text[:40]!r}", where=where, allowed="a number")) from None
+            mask = -1
+        if not 0 <= mask < 2**32:
+            found, where = f"collide_bitmask is {text[:40]!r}", where_of(element, self.source, self.owner)
+            raise ModelError(describe(found, where=where, allowed="a whole number of 32 bits"))
+        return mask - 2**32 if mask >= 2**31 else mask
 
     def _geometry(self, element: Any, kinds: dict[str, int]) -> dict[str, Any] | None:
         """Return what visuals and collision shapes have in common, or None for kinds that a mechanism does not have."""

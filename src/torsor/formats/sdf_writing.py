@@ -198,7 +198,7 @@ class _Writer:
             self.omissions.note("contype and conaffinity that differ", shape.name or link.name, not one)
             if self.masked and one:
                 contact = add_element(add_element(made, "surface"), "contact")
-                add_element(contact, "collide_bitmask").text = str(shape.contype)
+                add_element(contact, "collide_bitmask").text = str(shape.contype % 2**32)
 
     def _geometry(self, link: ET.Element, tag: str, given: Visual | Shape, names: set[str]) -> ET.Element:
         """Add a visual or a collision shape; one of a link that became a frame is written in that frame."""
