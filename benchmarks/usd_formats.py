@@ -20,7 +20,7 @@ import numpy as np
 from pxr import Usd
 
 import torsor
-from torsor.formats.usd_stage import OWN
+from torsor.formats.usd.stage import OWN
 
 TWICE = ("mass", "com", "inertia", "placement", "axis", "point", "pose", "lower", "upper", "velocity_limit")
 TWICE += ("effort_limit", "coulomb", "armature", "ratio", "offset", "gravity")

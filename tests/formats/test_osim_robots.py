@@ -10,8 +10,8 @@ import pytest
 import torsor
 from human.osim_leg import axis, leg
 from torsor import ModelError, ModelWarning, Robot
-from torsor.formats.osim import mechanism_of
-from torsor.formats.osim_model import OsimBody, OsimCoordinate, OsimJoint, OsimLoop, OsimModel
+from torsor.formats.osim.model import OsimBody, OsimCoordinate, OsimJoint, OsimLoop, OsimModel
+from torsor.formats.osim.reading import mechanism_of
 from torsor.human.measured import skeleton
 from torsor.mechanism.curves import cubic_spline
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from torsor.errors import ModelError, ModelWarning
-from torsor.formats import toml, toml_schema
 from torsor.formats.dispatch import read
-from torsor.formats.toml import read_toml
-from torsor.formats.toml_writing import write_toml
+from torsor.formats.toml import reading as toml
+from torsor.formats.toml import schema as toml_schema
+from torsor.formats.toml.reading import read_toml
+from torsor.formats.toml.writing import write_toml
 from torsor.mechanism import KINDS, Coupling, Frame, Joint, Link, Mechanism, Motor, Spring, Visual, build
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, from_rpy, make_pose

@@ -279,7 +279,7 @@ def test_a_folder_or_a_missing_file_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(ModelError, match=r"a folder; allowed: \.urdf"):
             torsor.load(path)
     for path in (tmp_path / "none.urdf", str(tmp_path / "none.urdf"), "a\0b.urdf"):
-        with pytest.raises(ModelError, match=r"no such file; allowed: \.urdf, \.sdf"):
+        with pytest.raises(ModelError, match=r"no such file; allowed: \.urdf, \.xml"):
             torsor.load(path)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import torsor
 from torsor import ModelError, ModelWarning, library
-from torsor.formats.usd_stage import OWN
+from torsor.formats.usd.stage import OWN
 
 from .written import MJCF, Copy, assert_equal
 

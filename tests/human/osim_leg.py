@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torsor.formats.osim_model import OsimAxis, OsimBody, OsimCoordinate, OsimCoupling, OsimJoint, OsimMarker, OsimModel
+from torsor.formats.osim.model import OsimAxis, OsimBody, OsimCoordinate, OsimCoupling, OsimJoint, OsimMarker, OsimModel
 
 TURNS = {"tilt": (0, 0, 1), "list": (1, 0, 0), "rotation": (0, 1, 0)}
 BEND = np.array([0.0, 0.0, 0.5, -0.01, 1.0, -0.03, 1.5, -0.02, 2.2, 0.0])  # of the knee (rad), and its slide (m)

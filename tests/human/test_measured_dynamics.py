@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from torsor import recordings
-from torsor.formats.osim_model import OsimAxis, OsimBody, OsimCoordinate, OsimJoint, OsimModel
+from torsor.formats.osim.model import OsimAxis, OsimBody, OsimCoordinate, OsimJoint, OsimModel
 from torsor.human.measured import inverse_dynamics, inverse_kinematics, measured_start, scaled_person, skeleton
 from torsor.recordings import GroundForces
 

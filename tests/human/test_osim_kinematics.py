@@ -11,7 +11,7 @@ import pytest
 import torsor
 from human.osim_leg import leg
 from torsor import recordings
-from torsor.formats.osim_model import OsimCoordinate, OsimJoint
+from torsor.formats.osim.model import OsimCoordinate, OsimJoint
 from torsor.human.measured import Skeleton, inverse_dynamics, inverse_kinematics, marker_paths, skeleton
 from torsor.human.measured.normal_equations import equations
 from torsor.human.measured.preparing import coordinates_of, prepared

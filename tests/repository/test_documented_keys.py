@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from torsor.flexible.files import _MODE as MODE
-from torsor.formats.toml_flexible import _KINDS as FLEXIBLE
-from torsor.formats.toml_schema import EACH, KEYS, ONCE
+from torsor.formats.toml.flexible import _KINDS as FLEXIBLE
+from torsor.formats.toml.schema import EACH, KEYS, ONCE
 from torsor.motion.files import ARRAYS, SETTINGS, TOP
 from torsor.motion.settings import DEFAULTS
 from torsor.motion.terms.distances import KINDS as BODIES

@@ -16,7 +16,7 @@ from torsor.robot.robot import Robot
 
 def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the options of reading it: ``--base``, ``--strict``, ``--snap``, ..."""
-    files = "a .urdf, .sdf, .xml, .xacro, .toml or .yaml file, robot_descriptions:NAME"
+    files = "a .urdf, .sdf, .xml, .xacro, .usda, .osim, .toml or .yaml file, robot_descriptions:NAME"
     files_or_names = f"{files}, or {', '.join(_library_names())}"
     parser.add_argument("robot", metavar="ROBOT", help=files_or_names)
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="motion of the root link")

@@ -3,17 +3,14 @@
 | module | purpose |
 |---|---|
 | ``dispatch`` | ``read`` and ``write``: choose the reader or writer of a file |
-| ``toml``, ``toml_schema``, ``toml_writing`` | TOML, the native format: allowed keys, reader, writer |
-| ``urdf``, ``urdf_motors``, ``urdf_extras``, ``urdf_writing`` | URDF: reader, transmissions, Drake's elements, writer |
-| ``closures_yaml`` | closed loops of a URDF file in a YAML file beside it |
-| ``sdf``, ``sdf_models``, ``sdf_frames``, ``sdf_links``, ``sdf_joints`` | SDF: reader |
-| ``sdf_values``, ``sdf_unread``, ``sdf_writing``, ``sdf_writing_loops`` | SDF: texts, what is left out, writer |
+| ``toml/`` | TOML, the native format: ``reading``, ``schema`` (allowed keys), ``flexible`` links, ``writing`` |
+| ``urdf/`` | ``reading``, ``motors`` (transmissions), ``extras`` (Drake's elements), ``closures`` (YAML), ``writing`` |
+| ``sdf/`` | ``reading``, ``models``, ``frames``, ``links``, ``joints``, ``values``, ``unread``, ``writing`` |
+| ``mjcf/`` | ``reading``, ``compiling`` (by MuJoCo), ``equality`` (loops and couplings), ``writing`` |
+| ``usd/`` | ``reading``, ``bodies``, ``joints``, ``loops``, ``scene``, ``stage`` (units), ``writing``, ``parts`` |
+| ``osim/`` | OpenSim: ``reading`` (a mechanism), ``model`` (data), ``file``, ``steps`` (functions of joints) |
 | ``xacro_files``, ``robot_descriptions`` | macros that become URDF or SDF; robots by name |
 | ``search_path``, ``mesh_folders`` | where ``package://`` and ``model://`` lead; the folders of meshes |
-| ``mjcf``, ``mjcf_compile``, ``mjcf_writing``, ``mjcf_equality`` | MJCF: reader, compiler, writer, <equality> |
-| ``usd``, ``usd_bodies``, ``usd_joints``, ``usd_loops`` | UsdPhysics: reader, its links, joints and loops |
-| ``usd_scene``, ``usd_stage``, ``usd_writing``, ``usd_parts`` | stages with their units and exact numbers; writer |
-| ``osim``, ``osim_model``, ``osim_file``, ``osim_steps`` | OpenSim: mechanism, data, files, functions of joints |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
 | ``xml``, ``decimals`` | parsing XML safely; XML elements of numbers; decimal numbers in text |
 | ``chains`` | for readers: joints that are several, one after the other |
@@ -21,13 +18,13 @@
 
 To add a format ``abc``:
 
-1. Reader. Write ``abc.py`` with ``read_abc(path, base="fixed", strict=False) -> Mechanism``. Make ``Link``, ``Joint``,
-   ``Frame`` and ``Loop`` objects in SI units and radians, and end with ``mechanism.build``, which validates the tree,
-   sorts the joints and merges fixed ones. Parse XML with ``xml.parse_xml`` only: it refuses entities.
+1. Reader. Write ``abc/reading.py`` with ``read_abc(path, base="fixed", strict=False) -> Mechanism``. Make ``Link``,
+   ``Joint``, ``Frame`` and ``Loop`` objects in SI units and radians, and end with ``mechanism.build``, which validates
+   the tree, sorts the joints and merges fixed ones. Parse XML with ``xml.parse_xml`` only: it refuses entities.
 2. Errors. Raise ``ModelError(describe(...))`` with the file, the line or element, what was found, what is allowed and
    the fix. Pass ``source=`` to the parts, so that their own errors name the file too. Use ``errors.warn`` for what the
    file describes but a mechanism does not have. Limit the size of the file, and never evaluate text from it.
-3. Writer. Write ``abc_writing.py`` with ``write_abc(mechanism, path)``: put the file in place with
+3. Writer. Write ``abc/writing.py`` with ``write_abc(mechanism, path)``: put the file in place with
    ``writing.write_file``, convert joint kinds with ``joint_decomposition.decomposed_joints``, and collect forces and
    limits that the format cannot express in ``writing.Omissions``, which gives one warning. A structure that it cannot
    describe (a loop in URDF) is a ``ModelError``.
@@ -39,18 +36,18 @@ To add a format ``abc``:
 
 from torsor.formats.dh import DHLink, MDHLink, read_dh, read_mdh
 from torsor.formats.dispatch import read, write
-from torsor.formats.mjcf import read_mjcf
-from torsor.formats.mjcf_writing import write_mjcf
-from torsor.formats.osim import read_skeleton
+from torsor.formats.mjcf.reading import read_mjcf
+from torsor.formats.mjcf.writing import write_mjcf
+from torsor.formats.osim.reading import read_skeleton
 from torsor.formats.screws import read_screws
-from torsor.formats.sdf import read_sdf
-from torsor.formats.sdf_writing import write_sdf
-from torsor.formats.toml import read_toml
-from torsor.formats.toml_writing import write_toml
-from torsor.formats.urdf import read_urdf
-from torsor.formats.urdf_writing import write_urdf
-from torsor.formats.usd import read_usd
-from torsor.formats.usd_writing import write_usd
+from torsor.formats.sdf.reading import read_sdf
+from torsor.formats.sdf.writing import write_sdf
+from torsor.formats.toml.reading import read_toml
+from torsor.formats.toml.writing import write_toml
+from torsor.formats.urdf.reading import read_urdf
+from torsor.formats.urdf.writing import write_urdf
+from torsor.formats.usd.reading import read_usd
+from torsor.formats.usd.writing import write_usd
 
 __all__ = [
     "DHLink",

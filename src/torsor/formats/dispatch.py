@@ -7,21 +7,21 @@ from torsor.checks import flag
 from torsor.errors import ModelError, describe
 from torsor.faults import StopReadingError, all_faults
 from torsor.files import check_file
-from torsor.formats.closures_yaml import read_closures
-from torsor.formats.mjcf import read_mjcf
-from torsor.formats.mjcf_writing import write_mjcf
-from torsor.formats.osim import read_skeleton
+from torsor.formats.mjcf.reading import read_mjcf
+from torsor.formats.mjcf.writing import write_mjcf
+from torsor.formats.osim.reading import read_skeleton
 from torsor.formats.robot_descriptions import described_robot, is_description
-from torsor.formats.sdf import read_sdf
-from torsor.formats.sdf_writing import write_sdf
+from torsor.formats.sdf.reading import read_sdf
+from torsor.formats.sdf.writing import write_sdf
 from torsor.formats.search_path import searching
-from torsor.formats.toml import read_toml
-from torsor.formats.toml_writing import write_toml
-from torsor.formats.urdf import read_urdf
-from torsor.formats.urdf_writing import write_urdf
-from torsor.formats.usd import read_usd, split_prim
-from torsor.formats.usd_stage import SUFFIXES as USD_SUFFIXES
-from torsor.formats.usd_writing import write_usd
+from torsor.formats.toml.reading import read_toml
+from torsor.formats.toml.writing import write_toml
+from torsor.formats.urdf.closures import read_closures
+from torsor.formats.urdf.reading import read_urdf
+from torsor.formats.urdf.writing import write_urdf
+from torsor.formats.usd.reading import read_usd, split_prim
+from torsor.formats.usd.stage import SUFFIXES as USD_SUFFIXES
+from torsor.formats.usd.writing import write_usd
 from torsor.formats.xacro_files import expanded
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Mechanism
@@ -47,9 +47,9 @@ def read(
     """Return the mechanism in a file: URDF (.urdf), SDF (.sdf), MJCF (.xml), xacro, TOML (.toml) or closures (.yaml).
 
     A .yaml file lists the closed loops, motors and joint types of the URDF file beside it; .osim are skeletons of
-    OpenSim. ``world.sdf#arm`` is the model ``arm`` of that file, ``scene.usda#/World/arm`` an articulation of USD (.usda,
-    .usd, .usdc, .usdz), ``robot_descriptions:NAME`` a robot of that package. ``search`` are folders of packages and models
-    (``package://``, ``model://``), ``xacro`` the arguments of a .xacro file.
+    OpenSim. ``world.sdf#arm`` is the model ``arm`` of that file, ``scene.usda#/World/arm`` an articulation of USD
+    (.usda, .usd, .usdc, .usdz), ``robot_descriptions:NAME`` a robot of that package. ``search`` are folders of packages
+    and models (``package://``, ``model://``), ``xacro`` the arguments of a .xacro file.
 
     ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes an inertia that no
     rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in other

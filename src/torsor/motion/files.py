@@ -12,8 +12,8 @@ from torsor import library
 from torsor.deprecation import renamed_argument
 from torsor.errors import ModelError
 from torsor.files import read_limited
-from torsor.formats.toml import toml_data
-from torsor.formats.toml_schema import Table, error, one_of
+from torsor.formats.toml.reading import toml_data
+from torsor.formats.toml.schema import Table, error, one_of
 from torsor.motion.settings import DEFAULTS, SolveSettings
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.ends import Ends

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from torsor.files import replacing
-from torsor.formats.toml_schema import Table, error
-from torsor.formats.toml_writing import toml_text as _text
+from torsor.formats.toml.schema import Table, error
+from torsor.formats.toml.writing import toml_text as _text
 from torsor.motion.files import SETTINGS, VERSION
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.distances import Body

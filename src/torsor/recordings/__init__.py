@@ -1,7 +1,7 @@
 """Recordings of people: markers, ground forces and tables of joint angles, in SI units."""
 
-from torsor.formats.osim_file import read_osim
-from torsor.formats.osim_model import OsimModel
+from torsor.formats.osim.file import read_osim
+from torsor.formats.osim.model import OsimModel
 from torsor.recordings.feet import by_foot, foot_markers
 from torsor.recordings.findings import Finding
 from torsor.recordings.forces import GroundForces

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe, listing
 from torsor.files import check_array, reading_npz, write_npz
-from torsor.formats.toml import parse_toml
-from torsor.formats.toml_writing import toml_content
+from torsor.formats.toml.reading import parse_toml
+from torsor.formats.toml.writing import toml_content
 from torsor.mechanism import Mechanism
 from torsor.robot.robot import Robot
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from torsor.errors import ModelError
 from torsor.files import read_limited
-from torsor.formats.toml import toml_data
-from torsor.formats.toml_schema import Table, error, one_of
+from torsor.formats.toml.reading import toml_data
+from torsor.formats.toml.schema import Table, error, one_of
 from torsor.motion.files import SETTINGS
 from torsor.studies.cases import Cases, grid, samples
 from torsor.studies.problems import PROBLEMS

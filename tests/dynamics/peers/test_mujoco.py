@@ -394,7 +394,7 @@ def spoil(monkeypatch, **values):
     for name, value in values.items():
         getattr(compiled, name)[1] = value
 
-    monkeypatch.setattr("torsor.formats.mjcf.compile_mjcf", lambda path: (mujoco, compiled, {}))
+    monkeypatch.setattr("torsor.formats.mjcf.reading.compile_mjcf", lambda path: (mujoco, compiled, {}))
 
 
 def test_plugins_of_bodies_are_named_in_a_warning(monkeypatch):
@@ -430,7 +430,7 @@ def test_what_mujoco_refuses_is_an_error_that_names_the_file(tmp_path, settings,
 
 
 def test_a_file_of_another_kind_is_an_error(tmp_path):
-    from torsor.formats.mjcf import read_mjcf
+    from torsor.formats.mjcf.reading import read_mjcf
 
     path = tmp_path / "arm.urdf"
     path.write_text("<robot/>")

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import finite_vector, instance_of, number, table
 from torsor.errors import ModelError, describe, listing
-from torsor.formats.osim_model import OsimBody, OsimJoint
+from torsor.formats.osim.model import OsimBody, OsimJoint
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton, skeleton

@@ -14,8 +14,8 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.formats.chains import joint_chain
-from torsor.formats.osim_model import GROUND, OsimCoordinate
-from torsor.formats.osim_steps import couplings_of, pose_of, steps_of
+from torsor.formats.osim.model import GROUND, OsimCoordinate
+from torsor.formats.osim.steps import couplings_of, pose_of, steps_of
 from torsor.human.measured.marker_set import MarkerSet, Place
 from torsor.mechanism import Joint, Link
 from torsor.mechanism.curves import Curve

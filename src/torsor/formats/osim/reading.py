@@ -14,9 +14,9 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing
 from torsor.faults import refuse_or_warn
 from torsor.formats.chains import joint_chain
-from torsor.formats.osim_file import read_osim
-from torsor.formats.osim_model import GROUND, OsimCoordinate, OsimJoint, OsimModel
-from torsor.formats.osim_steps import Step, couplings_of, pose_of, steps_of
+from torsor.formats.osim.file import read_osim
+from torsor.formats.osim.model import GROUND, OsimCoordinate, OsimJoint, OsimModel
+from torsor.formats.osim.steps import Step, couplings_of, pose_of, steps_of
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, build
 from torsor.mechanism.cams import Cam
 from torsor.mechanism.curves import IDENTITY, Curve
@@ -48,7 +48,7 @@ def mechanism_of(model: OsimModel, base: str = "fixed", strict: bool = False, sn
     """Return the mechanism of a skeleton that is read, or scaled, already (``torsor.human.measured.scaled_model``).
 
     Example:
-        >>> from torsor.formats.osim_model import OsimBody
+        >>> from torsor.formats.osim.model import OsimBody
         >>> body = OsimBody("foot", 1.5, np.zeros(3), 0.01 * np.eye(3), np.ones(3))
         >>> pin = OsimCoordinate("ankle", 0.2, -1.0, 1.0, False)
         >>> joint = OsimJoint("pin", "PinJoint", "ground", "foot", np.zeros(6), np.zeros(6), (pin,), ())

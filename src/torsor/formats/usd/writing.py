@@ -16,9 +16,9 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints
-from torsor.formats.usd_joints import AXES, DEGREE, SEVERAL
-from torsor.formats.usd_parts import Parts
-from torsor.formats.usd_stage import import_usd
+from torsor.formats.usd.joints import AXES, DEGREE, SEVERAL
+from torsor.formats.usd.parts import Parts
+from torsor.formats.usd.stage import import_usd
 from torsor.formats.writing import Omissions, write_file
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, ends_of
 from torsor.mechanism.build import fixed_at

@@ -9,11 +9,11 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-from torsor.formats.sdf_frames import THE_WORLD, WORLD, relative_pose
-from torsor.formats.sdf_joints import Joints, read_joints
-from torsor.formats.sdf_links import read_link
-from torsor.formats.sdf_models import Model, Part, read_model
-from torsor.formats.sdf_unread import Unread
+from torsor.formats.sdf.frames import THE_WORLD, WORLD, relative_pose
+from torsor.formats.sdf.joints import Joints, read_joints
+from torsor.formats.sdf.links import read_link
+from torsor.formats.sdf.models import Model, Part, read_model
+from torsor.formats.sdf.unread import Unread
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, build
 from torsor.mechanism.names import claim_name

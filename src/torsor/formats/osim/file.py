@@ -15,7 +15,7 @@ from torsor.arrays import Array
 from torsor.checks import frozen_array
 from torsor.errors import ModelError, describe, listing
 from torsor.formats.decimals import number_in
-from torsor.formats.osim_model import (
+from torsor.formats.osim.model import (
     GROUND,
     OsimAxis,
     OsimBody,

@@ -11,7 +11,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-from torsor.formats.osim_model import OsimAxis, OsimCoupling, OsimJoint, OsimModel
+from torsor.formats.osim.model import OsimAxis, OsimCoupling, OsimJoint, OsimModel
 from torsor.mechanism.curves import IDENTITY, Curve, broken_line, cubic_spline
 from torsor.spatial import from_rpy, make_pose
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from torsor.formats.usd_joints import UsdJoint, frame_along
-from torsor.formats.usd_scene import Scene
-from torsor.formats.usd_stage import AGREE, own_data
+from torsor.formats.usd.joints import UsdJoint, frame_along
+from torsor.formats.usd.scene import Scene
+from torsor.formats.usd.stage import AGREE, own_data
 from torsor.mechanism import Frame, Loop
 
 _TURNS = {"rotX", "rotY", "rotZ"}

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from torsor.errors import ModelError, describe
-from torsor.formats.urdf import read_urdf
+from torsor.formats.urdf.reading import read_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Joint, Link, Loop, Mechanism
 from torsor.mechanism.build import build

@@ -14,8 +14,8 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.faults import refuse_or_warn
 from torsor.formats.mesh_folders import own_folders
-from torsor.formats.mjcf_compile import compile_mjcf
-from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
+from torsor.formats.mjcf.compiling import compile_mjcf
+from torsor.formats.mjcf.equality import Equalities, Names, read_equalities
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
 from torsor.mechanism.names import claim_name

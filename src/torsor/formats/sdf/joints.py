@@ -10,10 +10,10 @@ from torsor.arrays import Array
 from torsor.checks import direction
 from torsor.errors import ModelError, describe
 from torsor.faults import refuse_or_warn
-from torsor.formats.sdf_frames import WORLD, SdfFrame, relative_pose
-from torsor.formats.sdf_models import Part
-from torsor.formats.sdf_unread import Unread
-from torsor.formats.sdf_values import flag_of, number_of, numbers_of, text_of, where_of
+from torsor.formats.sdf.frames import WORLD, SdfFrame, relative_pose
+from torsor.formats.sdf.models import Part
+from torsor.formats.sdf.unread import Unread
+from torsor.formats.sdf.values import flag_of, number_of, numbers_of, text_of, where_of
 from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Spring
 from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name

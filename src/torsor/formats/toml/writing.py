@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.formats.toml import VERSION, looks_like_degrees, parse_toml
-from torsor.formats.toml_flexible import flexible_table
-from torsor.formats.toml_schema import EACH, ONCE, Table, error
+from torsor.formats.toml.flexible import flexible_table
+from torsor.formats.toml.reading import VERSION, looks_like_degrees, parse_toml
+from torsor.formats.toml.schema import EACH, ONCE, Table, error
 from torsor.formats.writing import write_file
 from torsor.mechanism import Coupling, Mechanism, Motor, Spring, Wheel
 from torsor.spatial import from_rpy, to_rpy

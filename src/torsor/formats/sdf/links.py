@@ -8,10 +8,10 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn
-from torsor.formats.sdf_frames import relative_pose
-from torsor.formats.sdf_models import Part
-from torsor.formats.sdf_unread import Unread
-from torsor.formats.sdf_values import number_of, numbers_of, pose_of, text_of, where_of
+from torsor.formats.sdf.frames import relative_pose
+from torsor.formats.sdf.models import Part
+from torsor.formats.sdf.unread import Unread
+from torsor.formats.sdf.values import number_of, numbers_of, pose_of, text_of, where_of
 from torsor.mechanism import Link, Shape, Visual
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.mechanism.shapes import SHAPE_SIZES

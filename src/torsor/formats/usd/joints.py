@@ -12,8 +12,8 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-from torsor.formats.usd_scene import Scene
-from torsor.formats.usd_stage import agrees, exact, number_of, own_data, rotation_of, vector_of
+from torsor.formats.usd.scene import Scene
+from torsor.formats.usd.stage import agrees, exact, number_of, own_data, rotation_of, vector_of
 from torsor.mechanism import Joint, Motor, Spring
 from torsor.spatial import axis_frame, inverse_pose, make_pose
 

@@ -10,7 +10,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing
 from torsor.faults import refuse_or_warn
-from torsor.formats.usd_stage import (
+from torsor.formats.usd.stage import (
     Place,
     Units,
     exact,

@@ -13,8 +13,8 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.faults import refuse_or_warn
 from torsor.formats.mesh_folders import own_folders
-from torsor.formats.usd_scene import Scene
-from torsor.formats.usd_stage import Place, decimal, exact, number_of, own_data, rotation_of, vector_of
+from torsor.formats.usd.scene import Scene
+from torsor.formats.usd.stage import Place, decimal, exact, number_of, own_data, rotation_of, vector_of
 from torsor.mechanism import Link, Shape, Visual
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid

@@ -14,8 +14,8 @@ from torsor.arrays import IDENTITY, Array
 from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn, stop_reading
 from torsor.formats.search_path import Finder
-from torsor.formats.urdf_extras import read_extras
-from torsor.formats.urdf_motors import with_motors
+from torsor.formats.urdf.extras import read_extras
+from torsor.formats.urdf.motors import with_motors
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Joint, Link, Mechanism, Shape, Spring, Visual, build
 from torsor.spatial import from_rpy, make_pose

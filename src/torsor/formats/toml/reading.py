@@ -14,8 +14,8 @@ from torsor.checks import ROTATION_TOLERANCE, whole_number
 from torsor.errors import ModelError, shortened, warn
 from torsor.files import read_limited
 from torsor.formats.mesh_folders import own_folders
-from torsor.formats.toml_flexible import read_flexible
-from torsor.formats.toml_schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
+from torsor.formats.toml.flexible import read_flexible
+from torsor.formats.toml.schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
 from torsor.mechanism import (
     KINDS,
     Coupling,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.formats.usd_stage import OWN
+from torsor.formats.usd.stage import OWN
 from torsor.formats.writing import Omissions, relative_file
 from torsor.mechanism import Shape, Visual
 from torsor.mechanism.names import claim_name

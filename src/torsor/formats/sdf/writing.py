@@ -16,8 +16,8 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
-from torsor.formats.sdf_frames import WORLD
-from torsor.formats.sdf_writing_loops import write_loops
+from torsor.formats.sdf.frames import WORLD
+from torsor.formats.sdf.writing_loops import write_loops
 from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
 from torsor.formats.xml import add_element, numbers, xml_bytes
 from torsor.mechanism import Coupling, Joint, Link, Mechanism, Shape, Visual
@@ -47,7 +47,7 @@ def write_sdf(mechanism: Mechanism, path: str | Path) -> None:
 
     Example:
         >>> import tempfile
-        >>> from torsor.formats.sdf import read_sdf
+        >>> from torsor.formats.sdf.reading import read_sdf
         >>> from torsor.mechanism import build
         >>> solid = 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1])
         >>> links = [Link("ground", *solid), Link("arm", *solid)]

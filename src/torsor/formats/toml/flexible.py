@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.formats.toml_schema import Table, error, one_of
+from torsor.formats.toml.schema import Table, error, one_of
 from torsor.mechanism.cams import Cam
 from torsor.mechanism.flexible import Flexible, Modes, TipTurn
 from torsor.mechanism.rods import RodSection

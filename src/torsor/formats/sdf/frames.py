@@ -12,7 +12,7 @@ import numpy as np
 
 from torsor.arrays import IDENTITY, Array
 from torsor.errors import ModelError, describe, listing
-from torsor.formats.sdf_values import where_of
+from torsor.formats.sdf.values import where_of
 from torsor.spatial import inverse_pose
 
 WORLD, MODEL = "world", "__model__"

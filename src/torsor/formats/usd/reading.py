@@ -14,11 +14,11 @@ import numpy as np
 from torsor.arrays import IDENTITY
 from torsor.errors import ModelError, describe, listing
 from torsor.formats.chains import joint_chain
-from torsor.formats.usd_bodies import link_of
-from torsor.formats.usd_joints import AXES, WORLD, UsdJoint, joint_of, several, single_joint
-from torsor.formats.usd_loops import loop_of
-from torsor.formats.usd_scene import Scene
-from torsor.formats.usd_stage import SUFFIXES, exact, own_data
+from torsor.formats.usd.bodies import link_of
+from torsor.formats.usd.joints import AXES, WORLD, UsdJoint, joint_of, several, single_joint
+from torsor.formats.usd.loops import loop_of
+from torsor.formats.usd.scene import Scene
+from torsor.formats.usd.stage import SUFFIXES, exact, own_data
 from torsor.mechanism import Frame, Joint, Link, Mechanism, build
 from torsor.mechanism.loops import Closure
 from torsor.spatial import inverse_pose

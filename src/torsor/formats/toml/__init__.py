@@ -1,0 +1,1 @@
+"""TOML: the native format."""

@@ -1,0 +1,1 @@
+"""USD physics: the format of Isaac Sim and other renderers."""
