@@ -122,6 +122,15 @@ def test_forward_dynamics_and_derivatives_of_a_knee_agree_with_inverse_dynamics(
     assert_equal(by_a, LEG.mass_matrix(q))
 
 
+def test_controllers_know_knees_by_splines() -> None:
+    """Computed torque without errors is inverse dynamics."""
+    robot = Robot.of(mechanism_of(leg()))
+    q, v = np.array([0.4, 0.9, -0.2, 0.1, 0.2, 0.3, 1.1]), np.full(7, 0.3)
+    law = torsor.control.computed_torque(robot, q, kp=10.0, kd=1.0)
+    expected = LEG.inverse_dynamics(q, 0 * v, 0 * v)
+    assert_equal(np.asarray(law(0.0, q, 0 * v)), expected, 1e-10)
+
+
 def test_coupled_and_locked_coordinates_and_constants() -> None:
     model = leg()
     assert LEG.coordinate_names == ("tx", "ty", "tz", "tilt", "list", "rotation", "knee")
