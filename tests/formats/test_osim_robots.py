@@ -122,6 +122,15 @@ def test_forward_dynamics_and_derivatives_of_a_knee_agree_with_inverse_dynamics(
     assert_equal(by_a, LEG.mass_matrix(q))
 
 
+def test_controllers_know_knees_by_splines() -> None:
+    """Computed torque without errors is inverse dynamics."""
+    robot = Robot.of(mechanism_of(leg()))
+    q, v = np.array([0.4, 0.9, -0.2, 0.1, 0.2, 0.3, 1.1]), np.full(7, 0.3)
+    law = torsor.control.computed_torque(robot, q, kp=10.0, kd=1.0)
+    expected = LEG.inverse_dynamics(q, 0 * v, 0 * v)
+    assert_equal(np.asarray(law(0.0, q, 0 * v)), expected, 1e-10)
+
+
 def test_coupled_and_locked_coordinates_and_constants() -> None:
     model = leg()
     assert LEG.coordinate_names == ("tx", "ty", "tz", "tilt", "list", "rotation", "knee")
@@ -179,7 +188,8 @@ NEW = """<OpenSimDocument Version="40500"><Model name="arm"><gravity>0 -9.81 0</
 OLD = """<OpenSimDocument Version="30000"><Model name="arm"><gravity>0 -9.81 0</gravity><BodySet><objects>
 <Body name="ground"><mass>0</mass><Joint/></Body>
 <Body name="arm"><mass>2</mass><mass_center>0 -0.2 0</mass_center><inertia_xx>0.1</inertia_xx>
-<inertia_yy>0.15</inertia_yy><inertia_zz>0.1</inertia_zz><inertia_xy>0.01</inertia_xy><Joint>
+<inertia_yy>0.15</inertia_yy><inertia_zz>0.1</inertia_zz><inertia_xy>0.01</inertia_xy><VisibleObject>
+<scale_factors>1.1 1 0.9</scale_factors></VisibleObject><Joint>
 <CustomJoint name="shoulder"><parent_body>ground</parent_body><location_in_parent>0 1 0</location_in_parent>
 <orientation_in_parent>0.1 0.2 0.3</orientation_in_parent><location>0 0.1 0</location><orientation>0 0 0</orientation>
 <CoordinateSet><objects><Coordinate name="angle"><default_value>0.2</default_value><range>-1 2</range></Coordinate>
@@ -208,6 +218,8 @@ def test_versions_3_and_4_of_a_skeleton_are_the_same_robot(tmp_path: Path) -> No
         new = read(tmp_path, NEW)
     assert old == new
     assert (old.nv, len(old.joints)) == (1, 2)
+    (tmp_path / "arm.osim").write_text(OLD)
+    assert torsor.recordings.read_osim(tmp_path / "arm.osim").bodies["arm"].scale.tolist() == [1.1, 1.0, 0.9]
     with pytest.raises(ModelError, match=r"do not have Thelen2003Muscle \(biceps\)"):
         read(tmp_path, NEW, strict=True)
 

@@ -16,8 +16,11 @@ from .written import MJCF, Copy, assert_equal
 pxr = pytest.importorskip("pxr", reason='USD needs usd-core: pip install "torsor[usd]"')
 from pxr import Usd, UsdPhysics, UsdUtils  # noqa: E402
 
-ROBOTS = MJCF | {"ur5": library.ur5(), "panda": library.panda()}
-CHAINS = ("bench", "tree0", "tree1")
+ROBOTS = {name: robot for name, robot in MJCF.items() if name != "tree1"} | {
+    "ur5": library.ur5(),
+    "panda": library.panda(),
+}
+CHAINS = ("bench", "tree0")
 PLAIN = 3e-6  # relative accuracy of the schema alone, whose numbers are of single precision
 DATA = "cmeel.prefix/share/example-robot-data/robots"
 
@@ -56,11 +59,8 @@ def test_all_other_robots_are_equal_to_those_that_were_written(name: str, tmp_pa
 
 @pytest.mark.parametrize("suffix", [".usda", ".usd", ".usdc"])
 def test_a_robot_without_chains_is_the_same_in_text_and_in_binary(suffix: str, tmp_path: Path) -> None:
-    for robot in (library.ur5(), library.quadruped()):
-        again = written(robot, tmp_path / f"robot{suffix}")
-        assert again.joints == robot.joints
-        assert (again.links, again.base) == (robot.links, robot.base)
-        assert np.array_equal(again.gravity, robot.gravity)
+    robot = library.ur5()
+    assert written(robot, tmp_path / f"robot{suffix}") == robot
 
 
 def test_a_robot_is_read_from_an_archive(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import casadi as ca
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
+from torsor.mechanism.cams import Cam
 from torsor.robot.robot import Robot
 
 
@@ -28,7 +29,7 @@ def check_tree(robot: object, name: str) -> None:
 
 def check_no_flexible_links(robot: Robot, name: str) -> None:
     """Raise ModelError for a robot with flexible links: no drive acts on their modes, which a law would drive too."""
-    bent = [joint.name for joint in robot.joints if joint.flexible is not None]
+    bent = [joint.name for joint in robot.joints if joint.flexible is not None and not isinstance(joint.flexible, Cam)]
     if bent:
         found = f"{name} for the flexible links {', '.join(map(repr, bent[:5]))}, whose modes have no drive"
         fix = "a function (t, q, v) that returns 0 for the modes, given to simulate as the controller"

@@ -1,7 +1,7 @@
 """Joints that a curve guides: a turn or a slide x = f(q) by a function of a coordinate, as of a cam.
 
 With f' and f'' the derivatives of the function, x' = f' q' and x'' = f' q'' + f'' q'^2. Several of them may have one
-coordinate: the knee of a skeleton turns and slides by functions of one angle (Delp 1990).
+coordinate: the knee of a skeleton turns and slides by functions of one angle (Rajagopal et al. 2016).
 """
 
 from dataclasses import dataclass, field

@@ -123,8 +123,9 @@ def _body(path: Path, element: ET.Element) -> OsimBody:
         keys = ("xx", "yy", "zz", "xy", "xz", "yz")
         xx, yy, zz, xy, xz, yz = (_numbers(path, element, f"inertia_{key}", 1, (0.0,))[0] for key in keys)
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    mesh = element.find("attached_geometry/Mesh")
-    scale = np.ones(3) if mesh is None else _numbers(path, mesh, "scale_factors", 3, (1.0,) * 3)
+    surface = element.find("attached_geometry/Mesh")
+    surface = element.find("VisibleObject") if surface is None else surface  # of version 3
+    scale = np.ones(3) if surface is None else _numbers(path, surface, "scale_factors", 3, (1.0,) * 3)
     return OsimBody(name, mass, _numbers(path, element, "mass_center", 3, (0.0,) * 3), inertia, scale)
 
 

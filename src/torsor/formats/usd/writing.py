@@ -26,6 +26,7 @@ from torsor.spatial import axis_frame, make_pose
 
 SUFFIXES = (".usda", ".usd", ".usdc")
 _TYPES = ("revolute", "continuous", "prismatic", "spherical", "free")
+_PHYSX = {"armature": "armature", "coulomb": "jointFriction", "velocity_limit": "maxJointVelocity"}
 # Of cut joints: the type of prim, and for a general joint the axes that are free.
 _CUTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "weld": ("FixedJoint", ()),
@@ -215,14 +216,16 @@ class _Writer:
         own(prim, lower=lower, upper=upper)
         motor, spring = joint.motor, joint.spring
         armature = rotor + (motor.inertia * motor.ratio**2 if motor is not None else 0.0)
-        physx = {"armature": armature, "jointFriction": coulomb, "maxJointVelocity": velocity / unit}
-        physx = {key: value for key, value in physx.items() if value and np.isfinite(value)}
+        given = {"armature": armature, "coulomb": coulomb, "smooth": joint.smooth}
+        given = {key: value for key, value in given.items() if value}
+        given |= {"velocity_limit": velocity} if np.isfinite(velocity) else {}
+        own(prim, type=joint.type, **given)
+        physx = {_PHYSX[key]: value for key, value in given.items() if key in _PHYSX}
         if physx:
             prim.AddAppliedSchema("PhysxJointAPI")
         for key, value in physx.items():
-            prim.CreateAttribute(f"physxJoint:{key}", self.pxr.Sdf.ValueTypeNames.Float).Set(value)
-        exact = {"velocity_limit": velocity, "coulomb": coulomb, "smooth": joint.smooth, "armature": armature}
-        own(prim, type=joint.type, **{key: value for key, value in exact.items() if value and np.isfinite(value)})
+            per = unit if key == _PHYSX["velocity_limit"] else 1.0  # degrees a second
+            prim.CreateAttribute(f"physxJoint:{key}", self.pxr.Sdf.ValueTypeNames.Float).Set(value / per)
         damping, stiffness, rest = viscous, 0.0, 0.0
         if motor is not None:
             keys = ("carrier", "inertia", "ratio", "axis", "coulomb", "viscous", "smooth")
