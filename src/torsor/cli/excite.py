@@ -15,8 +15,8 @@ from torsor.cli.statuses import DONE, EXCITED
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.criteria import CRITERIA
 from torsor.identification.excitation.excite import check_excitable
-from torsor.identification.excitation.points import SUFFIXES as POINTS
-from torsor.identification.excitation.points import check_rate
+from torsor.results.points import SUFFIXES as POINTS
+from torsor.results.points import check_rate
 from torsor.startup import STOPPED
 
 LIMITS = {

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.files import check_array
-from torsor.identification.excitation.points import check_rate, instants, write_points
+from torsor.results.points import check_rate, instants, write_points
 from torsor.identification.excitation.series import features
 from torsor.mechanism.units import FORCES, units
 from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text

@@ -1,0 +1,128 @@
+"""``retime``: the fastest timing of a path within bounds."""
+
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.checks import number, real_array, whole_number
+from torsor.errors import ModelError, describe
+from torsor.motion.retiming.bounds import Bounds
+from torsor.motion.retiming.causes import cause, failing
+from torsor.motion.retiming.given import check_retimable, read_path
+from torsor.motion.retiming.path import Grid, JointPath
+from torsor.motion.retiming.reachability import fastest
+from torsor.motion.retiming.result import Retimed
+from torsor.motion.retiming.rows import RowKernel
+from torsor.motion.retiming.timing import Timing
+from torsor.robot.robot import Robot
+
+ROUNDS = 20  # timings in a row, each with friction at the speeds of the one before
+CONVERGED = 1e-10  # of the largest x
+SLOWER = 4.0  # the divisor of x where friction at that speed leaves no timing
+
+
+def retime(
+    robot: Robot,
+    path: Any,
+    *,
+    velocity: Any = None,
+    acceleration: Any = None,
+    jerk: Any = None,
+    torque: Any = None,
+    torque_rate: Any = None,
+    reactions: Any = None,
+    tolerance: float | None = None,
+    start: float = 0.0,
+    end: float = 0.0,
+    knots: Any = None,
+) -> Any:
+    """Return the fastest timing of a path of the joints within bounds, a ``Retimed``; a tuple of them for a batch.
+
+    ``path`` are waypoints (K, n) in rad and m, or (B, K, n) for B paths; or a joint trajectory: (times, positions), a
+    result with ``times`` and ``q``, or a JointTrajectory of ROS as a dictionary. The motion goes exactly through the
+    waypoints, on the cubic spline over the length of the path (or over the times); with a ``tolerance`` (rad, m) it is
+    straight between them, with corners blended at that distance.
+
+    Bounds are one number for all coordinates, one for each, {name: number}, or (n, 2) lower and upper ones: of
+    ``velocity`` (rad/s, m/s) and ``torque`` (N m, N) by default those of the robot, of ``acceleration``, ``jerk`` and
+    ``torque_rate`` none by default. A coordinate without a velocity limit, or without both torque and acceleration
+    bounds, is an error: np.inf says that there is none. ``reactions`` are {joint: {"force": N, "moment": N m}}, bounds
+    of the magnitude of what the joint transmits (``Robot.joint_wrenches``). Payloads are those of the robot
+    (``robot.with_payload``).
+
+    The motion starts and ends at rest, or with a speed ``start`` and ``end``, the norm of the joint velocities. The
+    bounds hold at both sides of every knot of a grid: ``knots`` is the number of intervals of each piece of the path,
+    or an array of s; by default 100 or more in all. Between knots they are checked: ``result.excess``.
+
+    Method: reachability analysis (Pham and Pham 2018), with x = (ds/dt)^2 linear in s between knots. Friction is
+    exact in the limit of its iterations. With bounds of jerk or torque rate, ds^2/dt^2 is continuous, and the time is
+    minimised by an interior-point method.
+
+    Example:
+        >>> motion = retime(torsor.library.two_link(), [[0, 0], [1, 1], [2, 0]], velocity=2.0, acceleration=5.0)
+        >>> bool(abs(motion.v).max() <= 2.0 + 1e-9), bool(abs(motion.a).max() <= 5.0 + 1e-9)
+        (True, True)
+        >>> q, v, a = motion.at(motion.duration)
+        >>> q.round(9).tolist(), bool(abs(v).max() < 1e-9)
+        ([2.0, 0.0], True)
+    """
+    check_retimable(robot)
+    where = f"{robot.name}: retime"
+    if robot.target.dtype != "float64" or robot.target.device == "cuda":
+        robot = robot.to(dtype="float64", device="cpu")
+    given = {
+        "velocity": velocity,
+        "acceleration": acceleration,
+        "jerk": jerk,
+        "torque": torque,
+        "torque_rate": torque_rate,
+    }
+    bounds = Bounds.of(robot, given, reactions)
+    paths, batch = read_path(robot, path, tolerance, where)
+    speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
+    grid = _grid(paths, knots, where)
+    rows = RowKernel.of(robot, bounds)
+    s = np.concatenate([paths.breaks[:, grid.piece] + grid.first, paths.breaks[:, -1:]], axis=1)
+    x = _profile(rows, paths, grid, speeds, where)
+    settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
+    found = tuple(
+        Retimed(robot, JointPath(b[None], p[None]), Timing.steps(s_, x_), bounds, settings)
+        for b, p, s_, x_ in zip(*paths, s, x, strict=True)
+    )
+    return found if batch else found[0]
+
+
+def _grid(paths: JointPath, knots: Any, where: str) -> Grid:
+    if knots is None or np.ndim(knots) == 0:
+        return Grid.even(paths, None if knots is None else whole_number(knots, where, "knots", most=10_000))
+    return Grid.at(paths, real_array(knots, where, "knots").ravel(), where)
+
+
+def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float, float], where: str) -> Array:
+    """Return x (B, G + 1) of the fastest timing, or raise the error that says why there is none."""
+    piece, way = grid.knots()
+    table, most = rows.at(paths.pieces[:, piece], way)
+    h = grid.last - grid.first
+    slopes = paths.pieces[:, 0, 1], paths.at(piece[-1:], way[:, -1:])[1, :, 0]
+    start, end = ((speed / np.linalg.norm(d1, axis=-1)) ** 2 for speed, d1 in zip(speeds, slopes, strict=True))
+    found = fastest(table, most, h, start, end)
+    if rows.has_friction and not failing(found, most).any():
+        d1, x = paths.at(piece, way)[1], found.x
+        for _ in range(ROUNDS):
+            rubbed = rows.with_friction(table, d1, x)
+            found = fastest(rubbed, most, h, start, end)
+            if failing(found, most).any():
+                x = x / SLOWER  # the tangent of friction at a high speed is too large at rest
+                continue
+            change, x = np.abs(found.x - x).max(), found.x
+            if change <= CONVERGED * x.max():
+                break
+        table = rubbed
+    bad = np.flatnonzero(failing(found, most))
+    if len(bad):
+        b = int(bad[0])
+        here = f"{where}: path {b}" if len(most) > 1 else where
+        s = paths.breaks[b, grid.piece] + grid.first[b]
+        raise ModelError(cause(rows, table[b], most[b], found.path(b), np.append(s, paths.breaks[b, -1]), speeds, here))
+    return found.x
