@@ -37,17 +37,17 @@ def read(found: Archive) -> tuple[Robot, JointPath, Timing, Bounds]:
         check_array(arrays[name], (knots,), name)
     for name in ("u", "w"):
         check_array(arrays[name], (knots - 1,), name)
-    check_array(arrays["rest"], (knots - 1,), "rest", "iu")
     for kind in KINDS:
         check_array(arrays[kind], (2, n), kind)
     sources = {kind: str(found.settings["sources"][kind]) for kind in KINDS}
+    check_array(arrays["stretch"], (), "stretch", "b")
     if knots < 2 or count < 1 or not (np.diff(arrays["times"]) > 0).all() or not set(sources.values()) <= set(SOURCES):
         raise ValueError("its arrays are not those of a retimed motion")
     links = [(str(joint), int(link), str(kind), float(size)) for joint, link, kind, size in found.settings["reactions"]]
     if any(not 0 <= link < len(robot.links) for _, link, _, _ in links):
         raise ValueError("a reaction of a link that the robot has not")
     path = JointPath(arrays["breaks"][None], arrays["pieces"][None])
-    timing = Timing(*(arrays[name] for name in Timing._fields))
+    timing = Timing(**{name: arrays[name] for name in Timing._fields[:-1]}, stretch=bool(arrays["stretch"]))
     return robot, path, timing, Bounds({kind: arrays[kind] for kind in KINDS}, sources, tuple(links))
 
 

@@ -13,7 +13,7 @@ from torsor.errors import ModelError, describe
 QUARTIC = 5  # coefficients of a blend
 MOST_WAYPOINTS = 2000
 WAY = 0.45  # of a straight piece that a blend takes at most, so that a part of the line is left
-KNOTS, LEAST = 100, 20  # intervals of a whole path, and of each piece, by default
+KNOTS, LEAST = 60, 10  # intervals of a whole path, and of each piece, by default
 
 
 class JointPath(NamedTuple):
@@ -45,15 +45,13 @@ class JointPath(NamedTuple):
             M, right, inner = np.zeros((*s.shape, count)), np.empty_like(q), np.arange(1, count - 1)
             M[:, inner, inner - 1], M[:, inner, inner], M[:, inner, inner + 1] = after, 2 * (before + after), before
             right[:, 1:-1] = 3 * (h[:, 1:] * d[:, :-1] + h[:, :-1] * d[:, 1:])
-            for end, near, far in ((0, 1, 2), (-1, -2, -3)):
-                near_h, far_h = (h[:, 0], h[:, 1]) if end == 0 else (h[:, -1], h[:, -2])
-                near_d, far_d = (d[:, 0], d[:, 1]) if end == 0 else (d[:, -1], d[:, -2])
-                both = near_h + far_h
+            for end, beside, far in ((0, 1, 1), (-1, -2, -2)):  # a point, the one beside it, and the second interval
+                h0, h1, d0, d1 = h[:, end], h[:, far], d[:, end], d[:, far]
                 if count == 3:  # the parabola through all
-                    M[:, end, end], M[:, end, near], right[:, end] = 1.0, 1.0, 2 * near_d
+                    M[:, end, end], M[:, end, beside], right[:, end] = 1.0, 1.0, 2 * d0
                 else:
-                    M[:, end, end], M[:, end, near] = far_h[:, 0], both[:, 0]
-                    right[:, end] = ((near_h + 2 * both) * far_h * near_d + near_h**2 * far_d) / both
+                    M[:, end, end], M[:, end, beside] = h1[:, 0], (h0 + h1)[:, 0]
+                    right[:, end] = ((3 * h0 + 2 * h1) * h1 * d0 + h0**2 * d1) / (h0 + h1)
             slopes = np.linalg.solve(M, right)
         m0, m1 = slopes[:, :-1], slopes[:, 1:]
         pieces = np.stack([q[:, :-1], m0, (3 * d - 2 * m0 - m1) / h, (m0 + m1 - 2 * d) / h**2], axis=2)
@@ -149,13 +147,32 @@ class Grid(NamedTuple):
             fix = "give the number of intervals of each piece"
             raise ModelError(describe("knots as an array for paths of different lengths", where=where, fix=fix))
         size = breaks[-1] - breaks[0]
-        if len(s) < 2 or not (np.diff(s) > 0).all() or max(abs(s[0] - breaks[0]), abs(s[-1] - breaks[-1])) > 1e-9 * size:
+        if (
+            len(s) < 2
+            or not (np.diff(s) > 0).all()
+            or max(abs(s[0] - breaks[0]), abs(s[-1] - breaks[-1])) > 1e-9 * size
+        ):
             allowed = f"increasing numbers from {breaks[0]:g} to {breaks[-1]:g}"
             raise ModelError(describe("knots are not in the order of the path", where=where, allowed=allowed))
         s = np.union1d(s[(np.abs(s[:, None] - breaks) > 1e-9 * size).all(axis=1)], breaks)
         piece = path.piece_of((s[1:] + s[:-1]) / 2)
         first, last = (np.tile(each - breaks[piece], (len(path.breaks), 1)) for each in (s[:-1], s[1:]))
         return cls(piece, first, last)
+
+    def split(self, parts: Indices) -> "Grid":
+        """Return the grid with intervals divided into so many ``parts`` (G,).
+
+        Example:
+            >>> line = JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1)
+            >>> Grid.even(line, 3).split(np.array([1, 2, 1])).first.tolist()
+            [[0.0, 1.0, 1.5, 2.0]]
+        """
+        of = np.repeat(np.arange(len(parts)), parts)
+        turn = np.arange(len(of)) - np.repeat(np.cumsum(parts) - parts, parts)
+        step = ((self.last - self.first) / parts)[:, of]
+        first = self.first[:, of] + turn * step
+        last = np.where(turn + 1 == parts[of], self.last[:, of], first + step)
+        return Grid(self.piece[of], first, last)
 
     def knots(self) -> tuple[Indices, Array]:
         """Return the pieces (G + 1) of all knots, and their ways (B, G + 1).

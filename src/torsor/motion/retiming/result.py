@@ -43,7 +43,7 @@ class Retimed(Result):
 
     Example:
         >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-        >>> round(line.duration, 9), line.active[0], line.active[50]  # 1 + 1 / 2
+        >>> round(line.duration, 9), line.active[0], line.active[30]  # 1 + 1 / 2
         (1.5, 'acceleration joint1', 'velocity joint1')
     """
 
@@ -101,20 +101,19 @@ class Retimed(Result):
         q, v, a, _ = self._motion(t, k)
         tau, still = self.robot.inverse_dynamics(q, v, a), (v == 0).all(axis=1)
         if still.any():
-            d1 = self._on_path(self.timing.at(t[still], k[still])[0], k[still])[1]
+            d1 = self._on_path(self.timing.at(t[still], k[still])[0])[1]
             tau[still] += self.robot.friction_force(SLOWEST * d1)
         return tau
 
-    def _on_path(self, s: Array, k: Indices) -> Array:
-        """Return q and its derivatives by s (4, ..., n) at places s in intervals k."""
-        middle = (self.timing.s[k + 1] + self.timing.s[k]) / 2
-        piece = self.path.piece_of(middle)
+    def _on_path(self, s: Array) -> Array:
+        """Return q and its derivatives by s (4, T, n) at places s (T,)."""
+        piece = self.path.piece_of(s)
         return self.path.at(piece, (s - self.path.breaks[0, piece])[None])[:, 0]
 
     def _motion(self, t: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
         """Return q, v, a and jerk (T, n) at times (T,) in intervals k."""
         s, rate, u, rate_of_u = (each[:, None] for each in self.timing.at(t, k))
-        q, d1, d2, d3 = self._on_path(s[:, 0], k)
+        q, d1, d2, d3 = self._on_path(s[:, 0])
         return q, d1 * rate, d1 * u + d2 * rate**2, d1 * rate_of_u + 3 * d2 * rate * u + d3 * rate**3
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
@@ -202,7 +201,7 @@ class Retimed(Result):
             >>> print(line.report())
             Retimed motion of planar_chain
             duration: 1.5 s
-            knots: 101
+            knots: 61
             bounds: velocity, acceleration given; none of jerk, torque, torque rate
             largest use between knots: 100.00 % of velocity joint1
             coordinate  velocity     acceleration
@@ -268,11 +267,26 @@ class Retimed(Result):
         names, (q, v, a) = self.robot.coordinate_names, self.at(times)
         tau = self.robot.inverse_dynamics(q, v, a)
         drawn = [
-            Quantity("Positions", names, rates, q, (Bound(0.0, self.duration, self.robot.lower, self.robot.upper),), fits=False),
-            Quantity("Velocities", names, [f"{unit}/s" for unit in rates], v, self._bound("velocity"), fits=False),
-            Quantity("Accelerations", names, [f"{unit}/s²" for unit in rates], a, self._bound("acceleration"), fits=False),
             Quantity(
-                "Forces", names, [FORCES[unit] for unit in rates], tau, self._bound("torque"), friction_jumps(self.robot, v), False
+                "Positions",
+                names,
+                rates,
+                q,
+                (Bound(0.0, self.duration, self.robot.lower, self.robot.upper),),
+                fits=False,
+            ),
+            Quantity("Velocities", names, [f"{unit}/s" for unit in rates], v, self._bound("velocity"), fits=False),
+            Quantity(
+                "Accelerations", names, [f"{unit}/s²" for unit in rates], a, self._bound("acceleration"), fits=False
+            ),
+            Quantity(
+                "Forces",
+                names,
+                [FORCES[unit] for unit in rates],
+                tau,
+                self._bound("torque"),
+                friction_jumps(self.robot, v),
+                False,
             ),
         ]
         return plot_quantities(drawn, times, f"{self.robot.name}: retimed, {self.duration:.4g} s", path)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Indices
 from torsor.checks import number, real_array, whole_number
 from torsor.errors import ModelError, describe
 from torsor.motion.retiming.bounds import Bounds
@@ -14,11 +14,16 @@ from torsor.motion.retiming.path import Grid, JointPath
 from torsor.motion.retiming.reachability import fastest
 from torsor.motion.retiming.result import Retimed
 from torsor.motion.retiming.rows import RowKernel
+from torsor.motion.retiming.smooth import intervals_of, smooth_timing
 from torsor.motion.retiming.timing import Timing
 from torsor.robot.robot import Robot
 
 ROUNDS = 20  # timings in a row, each with friction at the speeds of the one before
 CONVERGED = 1e-10  # of the largest x
+REFINEMENTS = 3  # of the grid
+CHECKED = 0.25, 0.5, 0.75  # parts of an interval at which it is decided whether to divide it
+WANTED = 2e-3  # of a bound, that may be exceeded between knots
+MOST_PARTS = 8
 SLOWER = 4.0  # the divisor of x where friction at that speed leaves no timing
 
 
@@ -53,7 +58,8 @@ def retime(
 
     The motion starts and ends at rest, or with a speed ``start`` and ``end``, the norm of the joint velocities. The
     bounds hold at both sides of every knot of a grid: ``knots`` is the number of intervals of each piece of the path,
-    or an array of s; by default 100 or more in all. Between knots they are checked: ``result.excess``.
+    or an array of s; by default it is refined where a bound is exceeded by more than 0.2 % between knots. What is left
+    is stated: ``result.excess``.
 
     Method: reachability analysis (Pham and Pham 2018), with x = (ds/dt)^2 linear in s between knots. Friction is
     exact in the limit of its iterations. With bounds of jerk or torque rate, ds^2/dt^2 is continuous, and the time is
@@ -83,14 +89,45 @@ def retime(
     speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
     grid = _grid(paths, knots, where)
     rows = RowKernel.of(robot, bounds)
-    s = np.concatenate([paths.breaks[:, grid.piece] + grid.first, paths.breaks[:, -1:]], axis=1)
-    x = _profile(rows, paths, grid, speeds, where)
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
+    x = _profile(rows, paths, grid, speeds, where)
+    if bounds.smooth:
+        count = intervals_of(paths) if knots is None else len(grid.piece)
+        rate = np.sqrt(x)
+        least = (2 * (grid.last - grid.first) / (rate[:, 1:] + rate[:, :-1])).sum(axis=1).tolist()
+        found = tuple(
+            _smooth(rows, bounds, JointPath(b[None], p[None]), time, count, settings, where)
+            for b, p, time in zip(*paths, least, strict=True)
+        )
+        return found if batch else found[0]
+    for _ in range(REFINEMENTS if knots is None else 0):
+        parts = _needed(rows, paths, grid, x)
+        if parts.max() == 1:
+            break
+        grid = grid.split(parts)
+        x = _profile(rows, paths, grid, speeds, where)
+    s = np.concatenate([paths.breaks[:, grid.piece] + grid.first, paths.breaks[:, -1:]], axis=1)
     found = tuple(
         Retimed(robot, JointPath(b[None], p[None]), Timing.steps(s_, x_), bounds, settings)
         for b, p, s_, x_ in zip(*paths, s, x, strict=True)
     )
     return found if batch else found[0]
+
+
+def _smooth(
+    rows: RowKernel,
+    bounds: Bounds,
+    path: JointPath,
+    least: float,
+    count: int,
+    settings: dict[str, Any],
+    where: str,
+) -> Retimed:
+    """Return the timing of one path within bounds of jerk and torque rate."""
+    if settings["start"] or settings["end"]:
+        found = f"start is {settings['start']:g} and end {settings['end']:g}, with bounds of jerk or torque rate"
+        raise ModelError(describe(found, where=where, allowed="0 and 0, from rest to rest"))
+    return Retimed(rows.robot, path, smooth_timing(rows, bounds, path, least, count, where), bounds, settings)
 
 
 def _grid(paths: JointPath, knots: Any, where: str) -> Grid:
@@ -104,8 +141,7 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
     piece, way = grid.knots()
     table, most = rows.at(paths.pieces[:, piece], way)
     h = grid.last - grid.first
-    slopes = paths.pieces[:, 0, 1], paths.at(piece[-1:], way[:, -1:])[1, :, 0]
-    start, end = ((speed / np.linalg.norm(d1, axis=-1)) ** 2 for speed, d1 in zip(speeds, slopes, strict=True))
+    start, end = (_at_end(paths, piece[k], way[:, k], speed) for k, speed in zip((0, -1), speeds, strict=True))
     found = fastest(table, most, h, start, end)
     if rows.has_friction and not failing(found, most).any():
         d1, x = paths.at(piece, way)[1], found.x
@@ -126,3 +162,31 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
         s = paths.breaks[b, grid.piece] + grid.first[b]
         raise ModelError(cause(rows, table[b], most[b], found.path(b), np.append(s, paths.breaks[b, -1]), speeds, here))
     return found.x
+
+
+def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> Array:
+    """Return x (B,) of a speed, the norm of the joint velocities, at an end of the paths."""
+    if speed == 0:
+        return np.zeros(len(way))
+    slope = np.linalg.norm(paths.at(np.array([piece]), way[:, None])[1, :, 0], axis=-1)
+    return np.asarray((speed / np.maximum(slope, 1e-300)) ** 2)
+
+
+def _needed(rows: RowKernel, paths: JointPath, grid: Grid, x: Array) -> Indices:
+    """Return into how many parts (G,) intervals are to be divided, so that bounds nearly hold between knots.
+
+    What is exceeded between two knots falls with the square of their distance.
+    """
+    h, most = grid.last - grid.first, np.zeros(x[:, 1:].shape)
+    u = np.diff(x) / (2 * h)
+    for part in CHECKED:
+        way, inner = grid.first + part * h, x[:, :-1] + part * np.diff(x)
+        table, fastest_x = rows.at(paths.pieces[:, grid.piece], way)
+        if rows.has_friction:
+            table = rows.with_friction(table, paths.at(grid.piece, way)[1], inner)
+        a, b, low, high = np.moveaxis(table, -2, 0)
+        value = a * u[..., None] + b * inner[..., None]
+        beyond = (np.maximum(value - high, low - value) / (high - low)).max(axis=-1)
+        most = np.maximum(most, np.maximum(2 * beyond, np.sqrt(inner / fastest_x) - 1))
+    parts: Indices = np.ceil(np.sqrt(most.max(axis=0) / WANTED)).clip(1, MOST_PARTS).astype(int)
+    return parts

@@ -7,6 +7,7 @@ is a part of b and of the bounds.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import casadi as ca
@@ -33,10 +34,10 @@ class Motion(NamedTuple):
 
     @classmethod
     def of(cls, bounds: Bounds) -> "Motion":
-        """Return the rows of some bounds: those that are finite."""
+        """Return the rows of some bounds: values or rates of them that are finite."""
         own = [
-            tuple(np.flatnonzero(np.isfinite(bounds.values[kind]).any(axis=0)).tolist())
-            for kind in ("acceleration", "torque")
+            tuple(np.flatnonzero(np.isfinite([bounds.values[kind] for kind in kinds]).any(axis=(0, 1))).tolist())
+            for kinds in (("acceleration", "jerk"), ("torque", "torque_rate"))
         ]
         return cls(own[0], own[1], tuple((link, kind) for _, link, kind, _ in bounds.reactions))
 
@@ -58,9 +59,7 @@ class RowKernel:
     robot: Robot
     motion: Motion
     names: tuple[tuple[str, str], ...]
-    ends: Array
-    speeds: Array
-    sizes: Array
+    numbers: Array
 
     @classmethod
     def of(cls, robot: Robot, bounds: Bounds) -> "RowKernel":
@@ -70,26 +69,29 @@ class RowKernel:
         names += [("acceleration", coordinates[k]) for k in motion.accelerations]
         names += [("torque", coordinates[k]) for k in motion.torques]
         names += [(f"reaction {kind}", joint) for joint, _, kind, _ in bounds.reactions for _ in range(SIDES // 2)]
-        ends = [bounds.values["acceleration"][:, motion.accelerations], bounds.values["torque"][:, motion.torques]]
-        limited = np.clip(np.concatenate(ends, axis=1), -LARGEST, LARGEST)
-        speeds = np.clip(bounds.values["velocity"], -LARGEST, LARGEST)
-        return cls(robot, motion, tuple(names), limited, speeds, np.array([each[-1] for each in bounds.reactions]))
+        kinds = ("acceleration", motion.accelerations), ("torque", motion.torques), ("velocity", slice(None))
+        ends = [bounds.values[kind][:, own].ravel() for kind, own in kinds]
+        numbers = np.concatenate([*ends, [each[-1] for each in bounds.reactions]])
+        return cls(robot, motion, tuple(names), np.minimum(np.maximum(numbers, -LARGEST), LARGEST))
 
     def at(self, pieces: Array, way: Array) -> tuple[Array, Array]:
-        """Return rows (..., 4, r) and the largest x (...) in pieces (..., powers, n), at ways (...) from their starts."""
-        found: tuple[Array, Array] = self._kernel(pieces.shape[-2])(pieces, way, self.ends, self.speeds, self.sizes)
+        """Return rows (..., 4, r) and the largest x (...) in pieces (..., powers, n), ways (...) from their starts."""
+        found: tuple[Array, Array] = self._kernel(pieces.shape[-2])(pieces, way, self.numbers)
         return found
 
     def _kernel(self, powers: int) -> AnyKernel:
         key = "retiming", powers, tuple(self.motion), source_hash("motion/retiming/rows.py")
-        n, r = self.robot.nv, self.ends.shape[1]
-        shapes = [(powers, n), (), (2, r), (2, n), (len(self.sizes),)], [(4, len(self.names)), ()]
-        return self.robot.kernels.kernel(key, lambda: self._trace(powers), lambda _: shapes)
+        shapes = [(powers, self.robot.nv), (), self.numbers.shape], [(4, len(self.names)), ()]
+        return self.robot.kernels.kernel(key, lambda: self.trace(powers), lambda _: shapes)
 
-    def _trace(self, powers: int) -> ca.Function:
+    def trace(self, powers: int) -> ca.Function:
+        """Return the function (piece, way, numbers) -> (rows (4, r), largest x), without friction."""
         robot, n = self.robot, self.robot.nv
-        piece, way, ends = ca.SX.sym("piece", powers, n), ca.SX.sym("way"), ca.SX.sym("ends", *self.ends.shape)
-        speeds, sizes = ca.SX.sym("speeds", 2, n), ca.SX.sym("sizes", len(self.sizes))
+        piece, way, numbers = ca.SX.sym("piece", powers, n), ca.SX.sym("way"), ca.SX.sym("numbers", len(self.numbers))
+        counts = len(self.motion.accelerations), len(self.motion.torques), n
+        places = np.cumsum([0, *np.repeat(counts, 2), len(self.motion.reactions)]).tolist()
+        *ends, slowest, speed, sizes = (numbers[i:j] for i, j in pairwise(places))
+        low, high = ca.vertcat(*ends[::2]), ca.vertcat(*ends[1::2])
         q, d1, d2 = on_path(piece, way, 3)
         parts = [ca.horzcat(d1, d2, ca.SX.zeros(n, 1))[list(self.motion.accelerations), :]]
         if self.motion.torques:
@@ -98,7 +100,7 @@ class RowKernel:
             table = ca.horzcat(forces(q, none, d1) - still, forces(q, d1, d2) - still, still)
             parts.append(table[list(self.motion.torques), :])
         a, b, c = ca.horzsplit(ca.vertcat(*parts))
-        rows = [ca.horzcat(a, b, ends[0, :].T - c, ends[1, :].T - c)]
+        rows = [ca.horzcat(a, b, low - c, high - c)]
         if self.motion.reactions:
             wrenches, none = robot.function("joint_wrenches"), ca.SX.zeros(n, 1)
             loads = [wrenches(q, *each) for each in ((none, none), (none, d1), (d1, d2))]
@@ -106,10 +108,10 @@ class RowKernel:
                 part = slice(3, 6) if kind == "force" else slice(0, 3)
                 still, by_u, by_x = (each[link, part].T for each in loads)
                 rows.append(_polygon(by_u - still, by_x - still, still, sizes[k]))
-        speed = ca.if_else(d1.T > 0, speeds[1, :], -speeds[0, :]) / ca.fmax(ca.fabs(d1.T), TINY)
-        most = ca.fmin(ca.mmin(speed), LARGEST) ** 2
+        rate = ca.if_else(d1 > 0, speed, -slowest) / ca.fmax(ca.fabs(d1), TINY)
+        most = ca.fmin(ca.mmin(rate), LARGEST) ** 2
         results = [ca.densify(ca.cse(ca.vertcat(*rows).T)), most]
-        return ca.Function("retiming", [piece, way, ends, speeds, sizes], results)
+        return ca.Function("retiming", [piece, way, numbers], results)
 
     def with_friction(self, rows: Array, d1: Array, x: Array) -> Array:
         """Return rows (..., 4, r) with friction at x (...): its value there, and its slope by x.
@@ -139,7 +141,9 @@ class RowKernel:
     @property
     def has_friction(self) -> bool:
         """Whether torques are bounded and have a part from friction or dampers."""
-        return bool(self.motion.torques) and bool(np.any(self.robot.friction_force(np.ones(self.robot.nv))))
+        robot = self.robot
+        rubs = robot.kernels.once("has friction", lambda: bool(np.any(robot.friction_force(np.ones(robot.nv)))))
+        return rubs and bool(self.motion.torques)
 
 
 def on_path(piece: ca.SX, way: ca.SX, orders: int) -> list[ca.SX]:

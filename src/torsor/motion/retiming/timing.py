@@ -5,8 +5,8 @@ With the rate v = s' and u = s'' at the start of an interval and w = du/ds in it
     s = v S + u E,    s' = v + w v E + u S,    s'' = u + w (v S + u E),    s''' = w s'
 
 with S = sinh(k t) / k and E = (cosh(k t) - 1) / w for k^2 = w, of sin and cos where w < 0. For w = 0, s'' is constant.
-Intervals from and to rest have a constant s''' instead where s'' is to be continuous: x = s'^2 grows with the power 4/3
-of the way.
+Where s'' is to be continuous, all this is of a progress p from which s follows (``stretched``): near rest s is the
+third power of p, so that a constant p' starts with a constant jerk.
 """
 
 from typing import NamedTuple
@@ -38,10 +38,23 @@ def flow(w: Array, time: Array) -> tuple[Array, Array]:
     return 2 * sine * cosine, 2 * sine * sine
 
 
+def stretched(p: Array) -> Array:
+    """Return the place s for a progress p, both from 0 to 1, and its first three derivatives by p (4, ...).
+
+    s = 10 p^3 - 15 p^4 + 6 p^5, the smoothest step of degree 5: s' and s'' are 0 at both ends.
+
+    Example:
+        >>> stretched(np.array([0.0, 0.5])).tolist()
+        [[0.0, 0.5], [0.0, 1.875], [0.0, 0.0], [60.0, -30.0]]
+    """
+    rest = p * (1 - p)
+    return np.stack([p**3 * (10 - 15 * p + 6 * p * p), 30 * rest**2, 60 * rest * (1 - 2 * p), 60 * (1 - 6 * rest)])
+
+
 class Timing(NamedTuple):
     """A timing: ``times`` (G + 1), ``s``, ``x`` = s'^2 at knots; ``u`` and ``w`` (G) of intervals.
 
-    ``rest`` (G) is 1 for an interval from rest and -1 for one to rest with a constant s''', else 0.
+    With ``stretch``, all of this is of the progress along the path, in the unit of s, and places are ``stretched``.
     """
 
     times: Array
@@ -49,7 +62,7 @@ class Timing(NamedTuple):
     x: Array
     u: Array
     w: Array
-    rest: Indices
+    stretch: bool = False
 
     @classmethod
     def steps(cls, s: Array, x: Array) -> "Timing":
@@ -61,33 +74,27 @@ class Timing(NamedTuple):
             ([0.0, 1.0, 1.5], [2.0, 0.0])
         """
         h, rate = np.diff(s), np.sqrt(x)
-        none = np.zeros(len(h))
         times = np.concatenate([[0.0], np.cumsum(2 * h / (rate[1:] + rate[:-1]))])
-        return cls(times, s, x, np.diff(x) / (2 * h), none, none.astype(int))
+        return cls(times, s, x, np.diff(x) / (2 * h), np.zeros(len(h)))
 
     @classmethod
     def smooth(cls, s: Array, x: Array, u: Array) -> "Timing":
-        """Return the timing with a continuous s'', u (G + 1) at the knots; ends with x = 0 have a constant s'''.
+        """Return the timing of a progress s with continuous rates: x and u (G + 1) at the knots.
 
         Example:
-            >>> x = np.array([0.0, 1.0, 1.0, 0.0])
-            >>> timing = Timing.smooth(np.arange(4.0), x, np.array([0.0, 2 / 3, -2 / 3, 0.0]))
-            >>> timing.rest.tolist(), timing.times.round(6).tolist()  # 3 / s' at the end of an interval from rest
-            ([1, 0, -1], [0.0, 3.0, 3.9069, 6.9069])
+            >>> Timing.smooth(np.arange(2.0), np.ones(2), np.array([2 / 3, -2 / 3])).times.round(6).tolist()
+            [0.0, 0.9069]
         """
-        h, rate, rest = np.diff(s), np.sqrt(x), np.zeros(len(s) - 1, dtype=int)
-        rest[0], rest[-1] = int(x[0] == 0), -int(x[-1] == 0)
-        w = np.where(rest == 0, np.diff(u) / h, 0.0)
-        first, v = u[:-1], rate[:-1]
-        used = np.where(rest == 0, 2 * h / (rate[1:] + v), 0.0)
+        h, rate, first = np.diff(s), np.sqrt(x), u[:-1]
+        w, v = np.diff(u) / h, rate[:-1]
+        used = 2 * h / (rate[1:] + v)
         for _ in range(_ROUNDS):
             S, E = flow(w, used)
-            change = np.where(rest == 0, v * S + first * E - h, 0.0) / (v + w * v * E + first * S + (rest != 0))
+            change = (v * S + first * E - h) / (v + w * v * E + first * S)
             used = used - change
             if np.abs(change).max() <= 1e-15 * used.max():
                 break
-        used = np.where(rest == 0, used, 3 * h / np.where(rest == 1, rate[1:], rate[:-1] + (rest == 0)))
-        return cls(np.concatenate([[0.0], np.cumsum(used)]), s, x, first, w, rest)
+        return cls(np.concatenate([[0.0], np.cumsum(used)]), s, x, first, w, True)
 
     @property
     def duration(self) -> float:
@@ -104,15 +111,13 @@ class Timing(NamedTuple):
         v, u, w = np.sqrt(self.x[k]), self.u[k], self.w[k]
         S, E = flow(w, time)
         way, rate = v * S + u * E, v + w * v * E + u * S
-        acceleration, jerk = u + w * way, w * rate
-        if self.rest.any():
-            from_rest, to_rest = self.rest[k] > 0, self.rest[k] < 0
-            h, whole = self.s[k + 1] - self.s[k], self.times[k + 1] - self.times[k]
-            left = np.where(from_rest, time, whole - time)  # from or to the rest
-            constant = 6 * h / whole**3
-            way = np.where(from_rest, constant * left**3 / 6, np.where(to_rest, h - constant * left**3 / 6, way))
-            rate = np.where(from_rest | to_rest, constant * left**2 / 2, rate)
-            sign = np.where(from_rest, 1.0, -1.0)
-            acceleration = np.where(from_rest | to_rest, sign * constant * left, acceleration)
-            jerk = np.where(from_rest | to_rest, constant, jerk)
-        return self.s[k] + way, np.maximum(rate, 0.0), acceleration, jerk
+        found = self.s[k] + way, np.maximum(rate, 0.0), u + w * way, w * rate
+        return self._stretched(*found) if self.stretch else found
+
+    def _stretched(self, p: Array, rate: Array, u: Array, jerk: Array) -> tuple[Array, Array, Array, Array]:
+        """Return s and its rates from the progress and its rates."""
+        first, length = self.s[0], self.s[-1] - self.s[0]
+        s, g1, g2, g3 = stretched((p - first) / length)
+        g2, g3 = g2 / length, g3 / length**2
+        higher = g1 * jerk + 3 * g2 * rate * u + g3 * rate**3
+        return first + length * s, g1 * rate, g1 * u + g2 * rate**2, higher
