@@ -100,7 +100,7 @@ def _ends(value: Any, names: Sequence[str], where: str, kind: str) -> Array:
             raise ModelError(describe(f"{kind} has shape {ends.T.shape}", where=where, allowed=f"({n},) or ({n}, 2)"))
     else:
         upper = by_name(value, names, np.inf, f"{where}: {kind}")
-        ends = np.stack([-upper, upper])
+        ends = np.stack([0.0 - upper, upper])
     if not (ends[0] < 0).all() or not (ends[1] > 0).all():  # NaN too
         wrong = int(np.flatnonzero(~((ends[0] < 0) & (ends[1] > 0)))[0])
         found = f"{kind} of {names[wrong]!r} is {ends[0, wrong]:g} to {ends[1, wrong]:g}"

@@ -22,8 +22,9 @@ def failing(found: Profile, most: Array) -> Flags:
     size = ROUNDING * np.maximum(found.high, 1e-6 * np.minimum(most, 1.0))
     empty = ~(found.low <= found.high + size).all(axis=1)
     stuck = (found.x[:, 1:] + found.x[:, :-1] <= 0).any(axis=1)
+    too_slow = found.x[:, 0] < found.low[:, 0] - size[:, 0]
     too_fast = (found.x[:, 0] > found.high[:, 0] + size[:, 0]) | (found.x[:, -1] > most[:, -1] * (1 + ROUNDING))
-    bad: Flags = empty | stuck | too_fast
+    bad: Flags = empty | stuck | too_slow | too_fast
     return bad
 
 
@@ -50,6 +51,9 @@ def cause(
     if found.x[0] > found.high[0] >= found.low[0]:
         fastest = speeds[0] * np.sqrt(max(found.high[0], 0.0) / found.x[0])
         allowed = f"0 to {fastest:.6g}: faster, it cannot brake in time"
+        return describe(f"start is {speeds[0]:g}", where=where, allowed=allowed)
+    if found.x[0] < found.low[0] <= found.high[0]:
+        allowed = "more: slower, it does not reach the end within the bounds"
         return describe(f"start is {speeds[0]:g}", where=where, allowed=allowed)
     empty = np.flatnonzero(~(found.low <= found.high))
     k = int(empty[-1]) if len(empty) else int(np.argmin(found.x[1:] + found.x[:-1]))

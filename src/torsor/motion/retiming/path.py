@@ -13,7 +13,7 @@ from torsor.errors import ModelError, describe
 QUARTIC = 5  # coefficients of a blend
 MOST_WAYPOINTS = 2000
 WAY = 0.45  # of a straight piece that a blend takes at most, so that a part of the line is left
-KNOTS, LEAST = 60, 10  # intervals of a whole path, and of each piece, by default
+KNOTS, LEAST = 60, 20  # intervals of a whole path, and of each piece, by default
 
 
 class JointPath(NamedTuple):

@@ -16,6 +16,7 @@ from torsor.mechanism.units import FORCES, units
 from torsor.motion.retiming import files
 from torsor.motion.retiming.bounds import KINDS, Bounds
 from torsor.motion.retiming.path import JointPath
+from torsor.motion.retiming.rows import SLOWEST
 from torsor.motion.retiming.timing import Timing
 from torsor.motion.retiming.uses import Use, uses
 from torsor.results.archive import Archive, reading_archive
@@ -30,7 +31,6 @@ from torsor.summary import Summary
 PLACES = np.arange(1, 8) / 8  # parts of the time of an interval at which bounds are checked
 ACTIVE = 1 - 1e-6  # of a bound
 DRAWN = 401
-SLOWEST = 1e-9  # s' of a motion that just begins
 
 
 @dataclass(frozen=True, eq=False)

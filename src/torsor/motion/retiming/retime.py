@@ -20,10 +20,11 @@ from torsor.robot.robot import Robot
 
 ROUNDS = 20  # timings in a row, each with friction at the speeds of the one before
 CONVERGED = 1e-10  # of the largest x
-REFINEMENTS = 3  # of the grid
-CHECKED = 0.25, 0.5, 0.75  # parts of an interval at which it is decided whether to divide it
+REFINEMENTS = 4  # of the grid
+CHECKED = np.linspace(0.0, 1.0, 5)  # parts of an interval at which it is decided whether to divide it
 WANTED = 2e-3  # of a bound, that may be exceeded between knots
-MOST_PARTS = 8
+NEAR, LONG = 1e-3, 5e-4  # of a bound that is not reached in an interval, and of the time that such an interval may take
+MOST_PARTS = 6  # of an interval, in one refinement
 SLOWER = 4.0  # the divisor of x where friction at that speed leaves no timing
 
 
@@ -173,20 +174,27 @@ def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> Array:
 
 
 def _needed(rows: RowKernel, paths: JointPath, grid: Grid, x: Array) -> Indices:
-    """Return into how many parts (G,) intervals are to be divided, so that bounds nearly hold between knots.
+    """Return into how many parts (G,) intervals are to be divided.
 
-    What is exceeded between two knots falls with the square of their distance.
+    What is exceeded between two knots falls with the square of their distance. An interval in which no bound is reached
+    has a switch within: there s'' should change, which costs time.
     """
-    h, most = grid.last - grid.first, np.zeros(x[:, 1:].shape)
-    u = np.diff(x) / (2 * h)
-    for part in CHECKED:
-        way, inner = grid.first + part * h, x[:, :-1] + part * np.diff(x)
-        table, fastest_x = rows.at(paths.pieces[:, grid.piece], way)
-        if rows.has_friction:
-            table = rows.with_friction(table, paths.at(grid.piece, way)[1], inner)
-        a, b, low, high = np.moveaxis(table, -2, 0)
-        value = a * u[..., None] + b * inner[..., None]
-        beyond = (np.maximum(value - high, low - value) / (high - low)).max(axis=-1)
-        most = np.maximum(most, np.maximum(2 * beyond, np.sqrt(inner / fastest_x) - 1))
-    parts: Indices = np.ceil(np.sqrt(most.max(axis=0) / WANTED)).clip(1, MOST_PARTS).astype(int)
-    return parts
+    h = grid.last - grid.first
+    way, inner = (
+        first[..., None] + CHECKED * change[..., None] for first, change in ((grid.first, h), (x[:, :-1], np.diff(x)))
+    )
+    table, most = rows.at(paths.pieces[:, grid.piece, None], way)
+    if rows.has_friction:
+        shape, piece = (len(x), -1), np.repeat(grid.piece, len(CHECKED))
+        table = rows.with_friction(table, paths.at(piece, way.reshape(shape))[1].reshape(*way.shape, -1), inner)
+    a, b, low, high = (table[..., k, :] for k in range(4))
+    value = a * (np.diff(x) / (2 * h))[..., None, None] + b * inner[..., None]
+    left = 2 * (np.minimum(high - value, value - low) / (high - low)).min(axis=(-1, -2))
+    speed = np.sqrt(inner / most)
+    beyond, slow = np.maximum(-left, speed.max(axis=-1) - 1), 1 - speed.min(axis=-1)
+    rate = np.sqrt(x)
+    time = 2 * h / (rate[:, 1:] + rate[:, :-1])
+    idle = (left > NEAR) & (slow > NEAR) & (time > LONG * time.sum(axis=1, keepdims=True))
+    parts: Indices = np.ceil(np.sqrt(beyond.clip(0) / WANTED)).clip(1, MOST_PARTS).astype(int)
+    found: Indices = np.maximum(parts, np.where(idle, MOST_PARTS, 1)).max(axis=0)
+    return found

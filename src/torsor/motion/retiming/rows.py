@@ -21,7 +21,7 @@ from torsor.robot.robot import Robot
 
 SIDES = 16  # of the polygon within the circle of a reaction's magnitude: at most 1 - cos(pi / 16) = 1.9 % is given away
 LARGEST = 1e15  # a bound where there is none
-SLOWEST = 1e-12  # of the largest x: where friction is that of a motion that just begins
+SLOWEST = 1e-12  # s' of a motion that just begins, where friction has a direction
 TINY = 1e-300
 
 
@@ -127,11 +127,10 @@ class RowKernel:
         """
         first, coordinates = len(self.motion.accelerations), list(self.motion.torques)
         own = slice(first, first + len(coordinates))
-        known = np.maximum(x, SLOWEST * max(float(x.max()), 1.0))[..., None]
-        rate = np.sqrt(known)
+        known, rate = x[..., None], np.maximum(np.sqrt(x), SLOWEST)[..., None]
+        by_x = np.where(known > 0, d1 / (2 * rate), 0.0)
         force, slope = (
-            np.asarray(each)[..., coordinates]
-            for each in self.robot.jvp("friction_force", (d1 * rate,), (d1 / (2 * rate),))
+            np.asarray(each)[..., coordinates] for each in self.robot.jvp("friction_force", (d1 * rate,), (by_x,))
         )
         found = rows.copy()
         found[..., 1, own] += slope
