@@ -34,6 +34,7 @@ from torsor.cli.measure import MEASURE
 from torsor.cli.outputs import check_output
 from torsor.cli.predict import PREDICT
 from torsor.cli.reproduce import REPRODUCE
+from torsor.cli.retime import RETIME
 from torsor.cli.simulate import SIMULATE
 from torsor.cli.statuses import ALL, ARGUMENTS, DONE, INTERNAL, status_of_error, statuses_help
 from torsor.cli.sweep import SWEEP
@@ -55,6 +56,7 @@ COMMANDS: tuple[Command, ...] = (
         EQUATIONS,
         SIMULATE,
         PREDICT,
+        RETIME,
         MEASURE,
         SWEEP,
         EXCITE,

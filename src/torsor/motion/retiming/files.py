@@ -7,7 +7,6 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.files import check_array
-from torsor.mechanism.units import units
 from torsor.motion.retiming.bounds import KINDS, SOURCES, Bounds
 from torsor.motion.retiming.path import JointPath
 from torsor.motion.retiming.timing import Timing
@@ -67,7 +66,6 @@ def columns(robot: Robot, times: Array, q: Array, v: Array, a: Array, tau: Array
 
 def content(robot: Robot, bounds: Bounds, settings: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plain values of the document."""
-    rates = units(robot)[1]
     return {
         "units": {"times": "s", "duration": "s", "excess": "1", **state_units(robot)},
         "robot": robot_facts(robot),
@@ -80,6 +78,5 @@ def content(robot: Robot, bounds: Bounds, settings: Mapping[str, Any], facts: Ma
             {"joint": joint, "kind": kind, "bound": size, "unit": "N" if kind == "force" else "N m"}
             for joint, _, kind, size in bounds.reactions
         ],
-        "path_unit": "s" if "times" in settings else " and ".join(sorted(set(rates))),
         **{name: plain(value) for name, value in facts.items()},
     }

@@ -8,6 +8,7 @@ The splines are those of the progress p of ``timing.stretched``: near rest, wher
 rate of p is about constant.
 """
 
+import math
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -28,15 +29,17 @@ from torsor.motion.retiming.path import JointPath
 from torsor.motion.retiming.rows import LARGEST, SIDES, TINY, RowKernel, on_path
 from torsor.motion.retiming.timing import Timing, stretched
 
-PIECES, INTERVALS, MOST = 10, 200, 1000  # pieces of a path for each so many intervals of its grid, up to the most
+INTERVALS, MOST = 200, 1000  # of a path: a multiple of the first, up to the most
+SHORTEST = 8.0  # intervals, of the mean length, of the shortest piece of a path
 PLACES = np.array([0.0, *CHECKED, 1.0])  # of an interval: its ends, and where bounds are checked
 ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tighter bounds
 GAP = 1e-4  # of the time that may be left to gain
 ALLOWED = 1e-3  # of a bound, that may be exceeded between the places where it is checked
-TIGHTER = 1.002  # the factor of tighter bounds over the use that broke them
+TIGHTER, TIGHTEST = 1.002, 1.2  # the factor of tighter bounds over the use that broke them, and the largest one
 ENOUGH, PRECISION = 0.999, 1e-3  # of the scale of x, that makes a timing slower until it is within all bounds
 FASTER = 30.0  # the largest x, relative to that of the mean rate
 FIRST = 0.3  # the same for the first guess
+SMOOTH = 30  # parts of the path: the first guess changes smoothly over two of them
 INSIDE = 1e-9  # of half an interval
 BEGIN = 0.7  # the largest use of a bound by the first guess
 
@@ -80,7 +83,8 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
         _kernels(len(rows.names), at.shape[-1] // len(rows.names), count), samples, ratio, count, count, 1.0
     )
     _finish(window.fill(0, count, "free", "free"))
-    window.begin(FIRST * np.minimum(np.append(fastest, 2 * [fastest[-1]]), mean))
+    window.begin(np.full(count + 2, FIRST * min(fastest.min(), mean)))
+    window.take(window.points * _envelope(BEGIN / _finish(window.uses())))
     if _finish(window.slow_down(BEGIN)).max() > 1:
         raise ModelError(describe("no timing within the bounds was found", where=where, fix="wider bounds"))
     best = window.points.copy()
@@ -96,12 +100,25 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
         time = _timing(s, window.points).duration
         if time < shortest:
             best, shortest = window.points.copy(), time
-        if scale > ENOUGH:
+        if scale > ENOUGH and window.iterations < ITERATIONS - 1:
             break
         near = np.maximum(uses, np.maximum(np.append(uses[1:], 0.0), np.append(0.0, uses[:-1])))
-        window.tight = window.tight * np.where(near > 1, TIGHTER * near, 1.0)
-        window.take(found)
+        window.tight = window.tight * np.where(near > 1, np.minimum(TIGHTER * near, TIGHTEST), 1.0)
     return _timing(s, best)
+
+
+def _envelope(limits: Array) -> Array:
+    """Return a smooth curve (G + 2) below limits (G): a first guess that is slow only where it must be.
+
+    Example:
+        >>> bool((_envelope(np.linspace(1.0, 2.0, 100))[:-2] <= np.linspace(1.0, 2.0, 100)).all())
+        True
+    """
+    width = max(1, len(limits) // SMOOTH)
+    near = np.lib.stride_tricks.sliding_window_view(np.pad(limits, (2 * width, 2 * width + 2), "edge"), 2 * width + 1)
+    even = np.ones(width + 1) / (width + 1)
+    found: Array = np.exp(np.convolve(np.convolve(np.log(near.min(axis=1)), even, "valid"), even, "valid"))
+    return found
 
 
 def _slower(window: Window, points: Array) -> float:
@@ -124,13 +141,15 @@ def _slower(window: Window, points: Array) -> float:
 
 
 def intervals_of(path: JointPath) -> int:
-    """Return the number of intervals for a path, by default.
+    """Return the number of intervals for paths, by default: each piece has some.
 
     Example:
         >>> intervals_of(JointPath.blended(np.eye(3)[None], 0.1))
         200
     """
-    return min(MOST, INTERVALS * -(-int(path.pieces.shape[1]) // PIECES))
+    lengths = np.diff(path.breaks)
+    wanted = float((SHORTEST * lengths.sum(axis=1) / lengths.min(axis=1)).max())
+    return min(MOST, INTERVALS * math.ceil(wanted / INTERVALS))
 
 
 def _timing(s: Array, points: Array) -> Timing:
