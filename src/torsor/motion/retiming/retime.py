@@ -1,5 +1,6 @@
 """``retime``: the fastest timing of a path within bounds."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from torsor.motion.retiming.smooth import intervals_of, smooth_timing
 from torsor.motion.retiming.timing import Timing
 from torsor.robot.robot import Robot
 
+REMEMBERED = 64  # sets of bounds of a robot
 ROUNDS = 20  # timings in a row, each with friction at the speeds of the one before
 CONVERGED = 1e-10  # of the largest x
 REFINEMENTS = 4  # of the grid
@@ -85,11 +87,10 @@ def retime(
         "torque": torque,
         "torque_rate": torque_rate,
     }
-    bounds = Bounds.of(robot, given, reactions)
+    bounds, rows = _bounds(robot, given, reactions)
     paths, batch = read_path(robot, path, tolerance, where)
     speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
     grid = _grid(paths, knots, where)
-    rows = RowKernel.of(robot, bounds)
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
     x = _profile(rows, paths, grid, speeds, where)
     if bounds.smooth:
@@ -108,11 +109,34 @@ def retime(
         grid = grid.split(parts)
         x = _profile(rows, paths, grid, speeds, where)
     s = np.concatenate([paths.breaks[:, grid.piece] + grid.first, paths.breaks[:, -1:]], axis=1)
-    found = tuple(
-        Retimed(robot, JointPath(b[None], p[None]), Timing.steps(s_, x_), bounds, settings)
-        for b, p, s_, x_ in zip(*paths, s, x, strict=True)
-    )
+    parts = zip(paths.breaks[:, None], paths.pieces[:, None], Timing.steps(s, x), strict=True)
+    found = tuple(Retimed(robot, JointPath(b, p), timing, bounds, settings) for b, p, timing in parts)
     return found if batch else found[0]
+
+
+def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bounds, RowKernel]:
+    """Return the bounds and what they mean along a path; those of the last calls are remembered."""
+    known = robot.kernels.once("bounds of retiming", dict)
+    key = _key([*given.values(), {} if reactions is None else reactions])
+    if key not in known:
+        bounds = Bounds.of(robot, given, reactions)
+        if len(known) >= REMEMBERED:
+            known.clear()
+        known[key] = bounds, RowKernel.of(robot, bounds)
+    found: tuple[Bounds, RowKernel] = known[key]
+    return found
+
+
+def _key(value: Any) -> Any:
+    """Return the content of arguments: numbers, arrays, and tables and lists of them."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return tuple((name, _key(each)) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(_key(each) for each in value)
+    array = np.asarray(value)
+    return array.shape, array.dtype.str, array.tobytes()
 
 
 def _smooth(
