@@ -31,6 +31,7 @@ from torsor.summary import Summary
 PLACES = np.arange(1, 8) / 8  # parts of the time of an interval at which bounds are checked
 ACTIVE = 1 - 1e-6  # of a bound
 DRAWN = 401
+LIMIT = 1e-9  # rad, m beyond a position limit that is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +149,15 @@ class Retimed(Result):
 
     # Bounds
 
+    def _uses(self, t: Array, k: Indices) -> list[Use]:
+        """Return how much of each bound is used at times (T,) in intervals k."""
+        return uses(self.robot, self.bounds, *self._motion(t, k), self._forces(t, k))
+
     @cached_property
     def _at_knots(self) -> list[Use]:
         """How much of each bound the knots use, before and after them."""
         k = np.arange(len(self.timing.u))
-        return uses(self, np.stack([self.times[:-1], self.times[1:]], axis=1).ravel(), np.repeat(k, 2))
+        return self._uses(np.stack([self.times[:-1], self.times[1:]], axis=1).ravel(), np.repeat(k, 2))
 
     @cached_property
     def active(self) -> list[str]:
@@ -172,7 +177,7 @@ class Retimed(Result):
         """How much of each bound is used between the knots."""
         k = np.repeat(np.arange(len(self.timing.u)), len(PLACES))
         step = np.diff(self.times)[k]
-        return uses(self, self.times[k] + np.tile(PLACES, len(self.timing.u)) * step, k)
+        return self._uses(self.times[k] + np.tile(PLACES, len(self.timing.u)) * step, k)
 
     @cached_property
     def largest(self) -> dict[str, float]:
@@ -305,12 +310,21 @@ class Retimed(Result):
         facts = {"duration": self.duration, "excess": self.excess, **motion}
         return files.content(self.robot, self.bounds, self.settings, facts)
 
+    def _outside(self) -> list[str]:
+        """Return the coordinates that leave the range of their joints."""
+        q, robot = self.at(np.linspace(0.0, self.duration, DRAWN))[0], self.robot
+        beyond = ((q < robot.lower - LIMIT) | (q > robot.upper + LIMIT)).any(axis=0)
+        return [name for name, own in zip(robot.coordinate_names, beyond, strict=True) if own]
+
     def _summary(self) -> Summary:
         largest = self.largest
         worst = max(largest, key=lambda name: largest[name], default="")
         facts = {"duration": f"{self.duration:.6g} s", "knots": str(len(self.times)), "bounds": self.bounds.used()}
         if worst:
             facts["largest use between knots"] = f"{100 * largest[worst]:.2f} % of {worst}"
+        outside = self._outside()
+        if outside:
+            facts["beyond their position limits"] = ", ".join(outside)
         kinds = [kind for kind in KINDS if self.bounds.has(kind)]
         rows = []
         for k, name in enumerate(self.robot.coordinate_names):

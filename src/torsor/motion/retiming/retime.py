@@ -109,22 +109,21 @@ def retime(
         grid = grid.split(parts)
         x = _profile(rows, paths, grid, speeds, where)
     s = np.concatenate([paths.breaks[:, grid.piece] + grid.first, paths.breaks[:, -1:]], axis=1)
-    parts = zip(paths.breaks[:, None], paths.pieces[:, None], Timing.steps(s, x), strict=True)
-    found = tuple(Retimed(robot, JointPath(b, p), timing, bounds, settings) for b, p, timing in parts)
+    each = zip(paths.breaks[:, None], paths.pieces[:, None], Timing.steps(s, x), strict=True)
+    found = tuple(Retimed(robot, JointPath(b, p), timing, bounds, settings) for b, p, timing in each)
     return found if batch else found[0]
 
 
 def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bounds, RowKernel]:
     """Return the bounds and what they mean along a path; those of the last calls are remembered."""
-    known = robot.kernels.once("bounds of retiming", dict)
+    known: dict[Any, tuple[Bounds, RowKernel]] = robot.kernels.once("bounds of retiming", dict)
     key = _key([*given.values(), {} if reactions is None else reactions])
     if key not in known:
         bounds = Bounds.of(robot, given, reactions)
         if len(known) >= REMEMBERED:
             known.clear()
         known[key] = bounds, RowKernel.of(robot, bounds)
-    found: tuple[Bounds, RowKernel] = known[key]
-    return found
+    return known[key]
 
 
 def _key(value: Any) -> Any:

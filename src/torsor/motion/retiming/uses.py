@@ -1,14 +1,12 @@
 """How much of each bound a motion uses, at any times: what is said of a timing after it is found."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
-from torsor.motion.retiming.bounds import KINDS
-
-if TYPE_CHECKING:
-    from torsor.motion.retiming.result import Retimed
+from torsor.arrays import Array
+from torsor.motion.retiming.bounds import KINDS, Bounds
+from torsor.robot.robot import Robot
 
 
 class Use(NamedTuple):
@@ -18,13 +16,9 @@ class Use(NamedTuple):
     use: Array
 
 
-def uses(motion: "Retimed", t: Array, k: Indices) -> list[Use]:
-    """Return the use of all bounds at times (T,) in intervals k (T,)."""
-    robot, bounds = motion.robot, motion.bounds
-    q, v, a, jerk = motion._motion(t, k)
-    values = {"velocity": v, "acceleration": a, "jerk": jerk}
-    if bounds.has("torque"):
-        values["torque"] = motion._forces(t, k)
+def uses(robot: Robot, bounds: Bounds, q: Array, v: Array, a: Array, jerk: Array, tau: Array) -> list[Use]:
+    """Return the use of all bounds in a motion, whose arrays are (T, n)."""
+    values = {"velocity": v, "acceleration": a, "jerk": jerk, "torque": tau}
     if bounds.has("torque_rate"):
         values["torque_rate"] = robot.force_rate(q, v, a, jerk)[1]
     found = []
