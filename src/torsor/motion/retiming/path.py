@@ -1,6 +1,7 @@
 """Paths of the joints for retiming: piecewise polynomials q(s), exact through waypoints or with blended corners.
 
-Both kinds have continuous q, q' and q'' (primes are derivatives by s), so that forces along them are continuous.
+Both kinds have continuous q, q' and q'' (primes are derivatives by s), so that forces along them are continuous. Blends
+have continuous q''' too.
 """
 
 from typing import NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 from torsor.arrays import Array, Indices
 from torsor.errors import ModelError, describe
 
-QUARTIC = 5  # coefficients of a blend
+BLEND = 7  # coefficients of a blend
 MOST_WAYPOINTS = 2000
 WAY = 0.45  # of a straight piece that a blend takes at most, so that a part of the line is left
 KNOTS, LEAST = 60, 20  # intervals of a whole path, and of each piece, by default
@@ -61,8 +62,9 @@ class JointPath(NamedTuple):
     def blended(cls, q: Array, tolerance: float) -> "JointPath":
         """Return straight lines through q (B, K, n) whose corners are blended, each within a distance ``tolerance``.
 
-        Blends are quartics with the directions e, f of both lines and q'' = 0 at their ends, a way l before and after
-        the corner. In the middle they are 3/16 l |f - e| from the corner, which is the largest distance.
+        Blends turn from the direction e of one line to the direction f of the next, with q'' and q''' = 0 at their
+        ends, a way l before and after the corner. In the middle they are 5/32 l |f - e| from the corner, which is the
+        largest distance.
 
         Example:
             >>> path = JointPath.blended(np.array([[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]]), 0.05)
@@ -74,18 +76,18 @@ class JointPath(NamedTuple):
         length = np.linalg.norm(line, axis=-1, keepdims=True)
         e = line / length
         turn = np.linalg.norm(np.diff(e, axis=1), axis=-1, keepdims=True)
-        way = np.minimum(16 / 3 * tolerance / np.maximum(turn, 1e-12), WAY * np.minimum(length[:, 1:], length[:, :-1]))
+        way = np.minimum(32 / 5 * tolerance / np.maximum(turn, 1e-12), WAY * np.minimum(length[:, 1:], length[:, :-1]))
         none = np.zeros((len(q), 1, 1))
         straight = length - np.concatenate([none, way], axis=1) - np.concatenate([way, none], axis=1)
         count, n = 2 * q.shape[1] - 3, q.shape[2]
-        pieces, lengths = np.zeros((len(q), count, QUARTIC, n)), np.empty((len(q), count))
+        pieces, lengths = np.zeros((len(q), count, BLEND, n)), np.empty((len(q), count))
         lengths[:, ::2], lengths[:, 1::2] = straight[..., 0], 2 * way[..., 0]
         pieces[:, ::2, 0] = q[:, :-1] + np.concatenate([none, way], axis=1) * e
         pieces[:, ::2, 1] = e
         first, last, L = e[:, :-1], e[:, 1:], 2 * way
         pieces[:, 1::2, 0], pieces[:, 1::2, 1] = q[:, 1:-1] - way * first, first
-        # q' = e + (f - e) (3 z^2 - 2 z^3) with z from 0 to 1, so that the ends are L (e + f) / 2 apart.
-        for power, factor in ((3, 1.0), (4, -0.5)):
+        # q' = e + (f - e) (10 z^3 - 15 z^4 + 6 z^5) with z from 0 to 1, so that the ends are L (e + f) / 2 apart.
+        for power, factor in ((4, 2.5), (5, -3.0), (6, 1.0)):
             pieces[:, 1::2, power] = factor * (last - first) / L ** (power - 1)
         breaks = np.concatenate([none[..., 0], np.cumsum(lengths, axis=1)], axis=1)
         return cls(breaks, pieces)

@@ -313,7 +313,7 @@ class Retimed(Result):
     def _outside(self) -> list[str]:
         """Return the coordinates that leave the range of their joints."""
         q, robot = self.at(np.linspace(0.0, self.duration, DRAWN))[0], self.robot
-        beyond = ((q < robot.lower - LIMIT) | (q > robot.upper + LIMIT)).any(axis=0)
+        beyond = np.any((q < robot.lower - LIMIT) | (q > robot.upper + LIMIT), axis=0).tolist()
         return [name for name, own in zip(robot.coordinate_names, beyond, strict=True) if own]
 
     def _summary(self) -> Summary:

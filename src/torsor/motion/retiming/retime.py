@@ -22,7 +22,7 @@ from torsor.robot.robot import Robot
 REMEMBERED = 64  # sets of bounds of a robot
 ROUNDS = 20  # timings in a row, each with friction at the speeds of the one before
 CONVERGED = 1e-10  # of the largest x
-REFINEMENTS = 4  # of the grid
+REFINEMENTS = 6  # of the grid
 CHECKED = np.linspace(0.0, 1.0, 5)  # parts of an interval at which it is decided whether to divide it
 WANTED = 2e-3  # of a bound, that may be exceeded between knots
 NEAR, LONG = 1e-3, 5e-4  # of a bound that is not reached in an interval, and of the time that such an interval may take
@@ -169,8 +169,11 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
     found = fastest(table, most, h, start, end)
     if rows.has_friction and not failing(found, most).any():
         d1, x = paths.at(piece, way)[1], found.x
+        turning = np.zeros(d1.shape, dtype=bool)
+        turning[:, 1:] = np.sign(d1[:, 1:]) != np.sign(d1[:, :-1])
+        turning[:, :-1] |= turning[:, 1:]
         for _ in range(ROUNDS):
-            rubbed = rows.with_friction(table, d1, x)
+            rubbed = rows.with_friction(table, d1, x, turning)
             found = fastest(rubbed, most, h, start, end)
             if failing(found, most).any():
                 x = x / SLOWER  # the tangent of friction at a high speed is too large at rest

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
 from torsor.motion.retiming.bounds import Bounds
@@ -113,10 +113,11 @@ class RowKernel:
         results = [ca.densify(ca.cse(ca.vertcat(*rows).T)), most]
         return ca.Function("retiming", [piece, way, numbers], results)
 
-    def with_friction(self, rows: Array, d1: Array, x: Array) -> Array:
+    def with_friction(self, rows: Array, d1: Array, x: Array, turning: Flags | None = None) -> Array:
         """Return rows (..., 4, r) with friction at x (...): its value there, and its slope by x.
 
-        Dry friction acts against the motion along the path, with q' = d1 (..., n), also where that just begins.
+        Dry friction acts against the motion along the path, with q' = d1 (..., n), also where that just begins; of
+        coordinates that turn back (..., n) in both directions.
 
         Example:
             >>> arm = torsor.library.planar_chain(1).with_friction("joint1", coulomb=2.0, viscous=3.0)
@@ -135,6 +136,11 @@ class RowKernel:
         found = rows.copy()
         found[..., 1, own] += slope
         found[..., 2:, own] -= (force - slope * known)[..., None, :]
+        if turning is not None:
+            dry = np.abs(self.robot.friction_force(np.full(self.robot.nv, SLOWEST)))
+            back = (2 * dry * turning)[..., coordinates]
+            found[..., 2, own] += np.where(d1[..., coordinates] > 0, back, 0.0)
+            found[..., 3, own] -= np.where(d1[..., coordinates] > 0, 0.0, back)
         return found
 
     @property
