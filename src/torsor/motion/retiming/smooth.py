@@ -41,7 +41,8 @@ FASTER = 30.0  # the largest x, relative to that of the mean rate
 FIRST = 0.3  # the same for the first guess
 SMOOTH = 30  # parts of the path: the first guess changes smoothly over two of them
 INSIDE = 1e-9  # of half an interval
-BEGIN = 0.7  # the largest use of a bound by the first guess
+BEGIN = 0.7  # the largest use of a bound by the first guess, of what standing still leaves
+STILL, LEAST = 1e-6, 1e-3  # of x of the first guess: where it stands still, and the smallest local one
 
 
 @dataclass
@@ -83,9 +84,13 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
         _kernels(len(rows.names), at.shape[-1] // len(rows.names), count), samples, ratio, count, count, 1.0
     )
     _finish(window.fill(0, count, "free", "free"))
-    window.begin(np.full(count + 2, FIRST * min(fastest.min(), mean)))
-    window.take(window.points * _envelope(BEGIN / _finish(window.uses())))
-    if _finish(window.slow_down(BEGIN)).max() > 1:
+    window.begin(np.full(count + 2, FIRST * mean))
+    moving = _finish(window.uses())
+    window.take(STILL * window.points)
+    standing = _finish(window.uses())
+    spare = BEGIN * (1 - standing) / np.maximum(moving - standing, TINY)
+    window.take(_envelope(np.minimum(FIRST * mean * np.clip(spare, LEAST, 1 / FIRST), BEGIN * fastest)))
+    if _finish(window.slow_down(float((standing + BEGIN * (1 - standing)).max()))).max() > 1:
         raise ModelError(describe("no timing within the bounds was found", where=where, fix="wider bounds"))
     best = window.points.copy()
     shortest = _timing(s, best).duration
