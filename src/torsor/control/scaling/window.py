@@ -160,11 +160,13 @@ class Window:
         """Make the bounds tighter in intervals where they were broken, for the next search."""
         self.tight = self.tight * np.where(uses > 1, np.minimum(TIGHTER * uses, TIGHTEST), 1.0)
 
-    def improve(self, iterations: int, least_gap: float = GAP) -> Iterator[None]:
+    def improve(
+        self, iterations: int, least_gap: float = GAP, centering: tuple[float, float, float] = CENTERING
+    ) -> Iterator[None]:
         """Search for the least time within the tightened bounds, in pieces and so many iterations.
 
-        It ends when at most ``least_gap`` of the time can be gained. It may be ended early: ``feasible`` are the last
-        points that keep these bounds, at the samples.
+        It ends when at most ``least_gap`` of the time can be gained; ``centering`` as ``CENTERING``. It may be ended
+        early: ``feasible`` are the last points that keep these bounds, at the samples.
         """
         n, kernels, common, pieces = self.n, self.kernels, self._common, self._pieces
         self._own[:n, 1], self.feasible = self.tight, None
@@ -180,7 +182,7 @@ class Window:
             kept.append(kernels.start(common, each.own, each.triples, each.near))
             yield
         for self.iterations in range(iterations):
-            common[1] = CENTERING[(taken < LONG) + (taken < SHORT)] * gap / size
+            common[1] = centering[(taken < LONG) + (taken < SHORT)] * gap / size
             for k, each in enumerate(pieces):
                 kept[k] = kernels.system(common, each.own, each.triples, each.near, kept[k], changes[k])
                 each.systems[:] = kept[k][:, :SYSTEM]

@@ -34,6 +34,11 @@ SHORTEST = 8.0  # intervals, of the mean length, of the shortest piece of a path
 PLACES = np.array([0.0, *CHECKED, 1.0])  # of an interval: its ends, and where bounds are checked
 ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tighter bounds
 GAP = 1e-4  # of the time that may be left to gain
+CENTERING = (
+    0.1,
+    0.5,
+    3.0,
+)  # of products of slacks and multipliers after long, short and very short steps, away from bounds
 ALLOWED = 1e-3  # of a bound, that may be exceeded between the places where it is checked
 TIGHTER, TIGHTEST = 1.002, 1.2  # the factor of tighter bounds over the use that broke them, and the largest one
 ENOUGH, PRECISION = 0.999, 1e-3  # of the scale of x, that makes a timing slower until it is within all bounds
@@ -95,7 +100,7 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     best = window.points.copy()
     shortest = _timing(s, best).duration
     for _ in range(SEARCHES):
-        _finish(window.improve(ITERATIONS, GAP))
+        _finish(window.improve(ITERATIONS, GAP, CENTERING))
         if window.feasible is None:
             break
         window.take(window.feasible)
