@@ -40,11 +40,8 @@ def cause(
         unit = force_units(rows.robot).get(name, "N m") if kind == "torque" else "N" if "force" in kind else "N m"
         takes = abs(held[k, row]) + (high[k, row] - low[k, row]) / 2
         text = f"standing still takes {takes:.4g} {unit} of {kind} at {name!r}, at s = {s[k]:.4g} of {s[-1]:.4g}"
-        allowed, fix = (
-            f"{(high[k, row] - low[k, row]) / 2:.4g} {unit}",
-            "a larger bound, a smaller load or another path",
-        )
-        return describe(text, where=where, allowed=allowed, fix=fix)
+        allowed = f"{(high[k, row] - low[k, row]) / 2:.4g} {unit}"
+        return describe(text, where=where, allowed=allowed, fix="a larger bound, a smaller load or another path")
     if found.x[-1] > most[-1]:
         fastest = speeds[1] * np.sqrt(most[-1] / found.x[-1])
         return describe(f"end is {speeds[1]:g}", where=where, allowed=f"0 to {fastest:.6g}, by the velocity bounds")

@@ -34,11 +34,7 @@ SHORTEST = 8.0  # intervals, of the mean length, of the shortest piece of a path
 PLACES = np.array([0.0, *CHECKED, 1.0])  # of an interval: its ends, and where bounds are checked
 ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tighter bounds
 GAP = 1e-4  # of the time that may be left to gain
-CENTERING = (
-    0.1,
-    0.5,
-    3.0,
-)  # of products of slacks and multipliers after long, short and very short steps, away from bounds
+CENTERING = 0.1, 0.5, 3.0  # as ``window.CENTERING``: after very short steps, away from the bounds
 ALLOWED = 1e-3  # of a bound, that may be exceeded between the places where it is checked
 TIGHTER, TIGHTEST = 1.002, 1.2  # the factor of tighter bounds over the use that broke them, and the largest one
 ENOUGH, PRECISION = 0.999, 1e-3  # of the scale of x, that makes a timing slower until it is within all bounds
@@ -84,19 +80,12 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     mean = (count * h / least) ** 2
     fastest = np.minimum(found[..., -2].min(axis=1), FASTER * mean)
     samples = _Sampled(count, h, near, inner.reshape(count, -1), fastest, np.ones(count))
-    ratio = _ratios(rows, bounds)
-    window = Window(
-        _kernels(len(rows.names), at.shape[-1] // len(rows.names), count), samples, ratio, count, count, 1.0
-    )
+    compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names), count)
+    window = Window(compiled, samples, _ratios(rows, bounds), count, count, 1.0)
     _finish(window.fill(0, count, "free", "free"))
-    window.begin(np.full(count + 2, FIRST * mean))
-    moving = _finish(window.uses())
-    window.take(STILL * window.points)
-    standing = _finish(window.uses())
-    spare = BEGIN * (1 - standing) / np.maximum(moving - standing, TINY)
-    window.take(_envelope(np.minimum(FIRST * mean * np.clip(spare, LEAST, 1 / FIRST), BEGIN * fastest)))
-    if _finish(window.slow_down(float((standing + BEGIN * (1 - standing)).max()))).max() > 1:
-        raise ModelError(describe("no timing within the bounds was found", where=where, fix="wider bounds"))
+    if not _begin(window, mean, fastest):
+        fix = "wider bounds, so that the robot can stand still everywhere"
+        raise ModelError(describe("no timing within the bounds was found", where=where, fix=fix))
     best = window.points.copy()
     shortest = _timing(s, best).duration
     for _ in range(SEARCHES):
@@ -104,9 +93,8 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
         if window.feasible is None:
             break
         window.take(window.feasible)
-        found = window.points.copy()
         uses = _finish(window.uses())
-        scale = _slower(window, found)
+        scale = _slower(window)
         time = _timing(s, window.points).duration
         if time < shortest:
             best, shortest = window.points.copy(), time
@@ -115,6 +103,18 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
         near = np.maximum(uses, np.maximum(np.append(uses[1:], 0.0), np.append(0.0, uses[:-1])))
         window.tight = window.tight * np.where(near > 1, np.minimum(TIGHTER * near, TIGHTEST), 1.0)
     return _timing(s, best)
+
+
+def _begin(window: Window, mean: float, fastest: Array) -> bool:
+    """Take a first guess that is away from the bounds, but not far; return whether there is one."""
+    window.begin(np.full(window.count + 2, FIRST * mean))
+    moving = _finish(window.uses())
+    window.take(STILL * window.points)
+    standing = _finish(window.uses())
+    spare = BEGIN * (1 - standing) / np.maximum(moving - standing, TINY)
+    window.take(_envelope(np.minimum(FIRST * mean * np.clip(spare, LEAST, 1 / FIRST), BEGIN * fastest)))
+    most = float((standing + BEGIN * (1 - standing)).max())
+    return bool(_finish(window.slow_down(most)).max() <= 1)
 
 
 def _envelope(limits: Array) -> Array:
@@ -131,12 +131,12 @@ def _envelope(limits: Array) -> Array:
     return found
 
 
-def _slower(window: Window, points: Array) -> float:
+def _slower(window: Window) -> float:
     """Scale x by the largest factor up to 1 that is within the bounds, and return it.
 
     Some factor is: slower motions need smaller forces and rates, where the robot can stand still.
     """
-    low, high = 0.0, 2.0
+    low, high, points = 0.0, 2.0, window.points.copy()
     while high - low > PRECISION:
         factor = min(1.0, (low + high) / 2)
         window.take(factor * points)
