@@ -19,6 +19,7 @@ KINDS = (
     "identification",
     "physical",
     "excitation",
+    "retimed",
     "workspace",
 )
 
@@ -49,5 +50,6 @@ def results() -> dict[str, Any]:
         "identification": torsor.identify(ARM, data),
         "physical": torsor.identify(ARM, data, physical=True),
         "excitation": identification.excite(ARM, 4.0, 2, lower=-1.5, upper=1.5, velocity=3.0, iterations=1),
+        "retimed": motion.retime(ARM, [[0, 0], [1, 1], [2, 0]], velocity=2.0, acceleration=5.0),
         "workspace": rrr.workspace(rrr.grid(x=line, y=line)),
     }

@@ -13,6 +13,7 @@ COMMANDS = {
     "equations": "print an algorithm of a robot as LaTeX or SymPy",
     "simulate": "simulate a robot from an initial state, save or plot the motion",
     "predict": "find an optimal motion, save or plot it",
+    "retime": "find the fastest timing of a path of the joints within bounds",
     "measure": "joint angles, moments and powers of a recorded person, from markers and ground forces",
     "sweep": "compute many cases of a problem, side by side",
     "excite": "find a motion within limits that shows the parameters of a robot, for torsor identify",

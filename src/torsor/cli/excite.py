@@ -15,8 +15,8 @@ from torsor.cli.statuses import DONE, EXCITED
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.criteria import CRITERIA
 from torsor.identification.excitation.excite import check_excitable
-from torsor.identification.excitation.points import SUFFIXES as POINTS
-from torsor.identification.excitation.points import check_rate
+from torsor.results.points import SUFFIXES as POINTS
+from torsor.results.points import check_rate
 from torsor.startup import STOPPED
 
 LIMITS = {
@@ -74,7 +74,7 @@ def _run(arguments: Namespace, console: Console) -> int:
     robot = as_robot(given_robot(arguments))
     check_excitable(robot)
     logs = [Measurements.load(each, robot, arguments.map, cutoff=arguments.cutoff) for each in arguments.measured]
-    given: dict[str, Any] = {name: _number_or_list(getattr(arguments, name)) for name in (*LIMITS, "noise")}
+    given: dict[str, Any] = {name: number_or_list(getattr(arguments, name)) for name in (*LIMITS, "noise")}
     motion = excite(
         robot,
         arguments.period,
@@ -101,7 +101,13 @@ def _run(arguments: Namespace, console: Console) -> int:
     return DONE if motion.status == "done" else STOPPED
 
 
-def _number_or_list(values: list[float] | None) -> float | list[float] | None:
+def number_or_list(values: list[float] | None) -> float | list[float] | None:
+    """Return the numbers of an option: one for all coordinates, or a list with one for each.
+
+    Example:
+        >>> number_or_list([2.0]), number_or_list([1.0, 2.0]), number_or_list(None)
+        (2.0, [1.0, 2.0], None)
+    """
     return values[0] if values is not None and len(values) == 1 else values
 
 

@@ -10,7 +10,7 @@ Orientation, Follow, Clearance of Sphere, Capsule and HalfSpace. Any expression 
 
 Profiles: Spline, Path; free numbers of the robot: Number. Built-in problems: PROBLEMS. Files: load_problem. Several
 solves: continuation, pareto, ``MotionProblem.multistart``. Bang-bang motions: switching. Solvers by name: SOLVERS.
-Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit.
+Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit. Given paths: retime, Retimed.
 
 Files import downwards only, from the top: problems, sweeps, switching, inverse; problem (``MotionProblem``,
 ``MotionResult``); multistart, files, writing; solve (the strategies), refine, diagnosis, starts, settings; results;
@@ -29,6 +29,8 @@ from torsor.motion.results.constraints import Active, Group
 from torsor.motion.results.replay import Replay
 from torsor.motion.results.samples import Moments
 from torsor.motion.results.solution import Part, Pass
+from torsor.motion.retiming.result import Retimed
+from torsor.motion.retiming.retime import retime
 from torsor.motion.sequence import MotionSequence
 from torsor.motion.sweeps import continuation, pareto
 from torsor.motion.switching import BangBang, switching
@@ -108,6 +110,7 @@ __all__ = [
     "Reactions",
     "Reference",
     "Replay",
+    "Retimed",
     "Sphere",
     "Spline",
     "Start",
@@ -124,6 +127,7 @@ __all__ = [
     "fit_weights",
     "load_problem",
     "pareto",
+    "retime",
     "switching",
     "weight_sensitivities",
 ]

@@ -31,6 +31,7 @@ KINDS: Mapping[str, tuple[str, str, str]] = {
     "motion": ("torsor.motion", "MotionResult", "a result of a motion problem"),
     "multistart": ("torsor.motion", "MotionMultistart", "results from random starts"),
     "sequence": ("torsor.motion", "MotionSequence", "a sequence of motions"),
+    "retimed": ("torsor.motion", "Retimed", "a retimed motion"),
     "near_optimal_walks": ("torsor.human", "NearOptimalWalks", "walks from several starts"),
     "weights": ("torsor.motion", "WeightFit", "fitted weights of objectives"),
     "stride": ("torsor.human", "Stride", "a stride"),

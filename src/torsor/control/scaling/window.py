@@ -1,14 +1,13 @@
 """The look-ahead: the fastest timing over a window of path samples, found in small pieces of work."""
 
 from collections.abc import Generator, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from torsor.arrays import Array
 from torsor.control.scaling.newton import COMMON, ENDING, FROM_REST, OWN, SYSTEM, Kernels, free_points
-from torsor.control.scaling.samples import Samples
 
 LEAST = 4  # intervals of a window
 GAP = 3e-3  # of the time of a window
@@ -22,6 +21,17 @@ SLOWER = 60  # times that x is halved at most
 STEPS = 2  # pieces whose steps are one piece of work, since a step takes less than half the time of a system
 CHECKS = 2  # parts of a piece for the check, which takes about twice as long
 LOWEST = 1e-3  # of the largest control point: those of a first guess are no smaller, since the time grows without end
+
+
+class Sampled(Protocol):
+    """Samples of a path: see ``samples.Samples``."""
+
+    capacity: int
+    spacing: float
+    near: Array
+    inner: Array
+    fastest: Array
+    tight: Array
 
 
 class _Piece(NamedTuple):
@@ -44,7 +54,7 @@ class Window:
     loads times ``spare``, since between two checked points they may be a little larger.
     """
 
-    def __init__(self, kernels: Kernels, samples: Samples, ratio: Array, count: int, piece: int, spare: float):
+    def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, piece: int, spare: float):
         self.kernels, self.count, self.piece = kernels, count, piece
         self._samples, self._spare = samples, spare
         self._common = np.array([samples.spacing, *(COMMON - 1) * [0.0], *ratio])
@@ -150,10 +160,13 @@ class Window:
         """Make the bounds tighter in intervals where they were broken, for the next search."""
         self.tight = self.tight * np.where(uses > 1, np.minimum(TIGHTER * uses, TIGHTEST), 1.0)
 
-    def improve(self, iterations: int) -> Iterator[None]:
+    def improve(
+        self, iterations: int, least_gap: float = GAP, centering: tuple[float, float, float] = CENTERING
+    ) -> Iterator[None]:
         """Search for the least time within the tightened bounds, in pieces and so many iterations.
 
-        It may be ended early: ``feasible`` are the last points that keep these bounds, at the samples.
+        It ends when at most ``least_gap`` of the time can be gained; ``centering`` as ``CENTERING``. It may be ended
+        early: ``feasible`` are the last points that keep these bounds, at the samples.
         """
         n, kernels, common, pieces = self.n, self.kernels, self._common, self._pieces
         self._own[:n, 1], self.feasible = self.tight, None
@@ -169,14 +182,14 @@ class Window:
             kept.append(kernels.start(common, each.own, each.triples, each.near))
             yield
         for self.iterations in range(iterations):
-            common[1] = CENTERING[(taken < LONG) + (taken < SHORT)] * gap / size
+            common[1] = centering[(taken < LONG) + (taken < SHORT)] * gap / size
             for k, each in enumerate(pieces):
                 kept[k] = kernels.system(common, each.own, each.triples, each.near, kept[k], changes[k])
                 each.systems[:] = kept[k][:, :SYSTEM]
                 yield
             if self._systems[:n, -1].max() < FEASIBLE:
                 self.feasible = self.points.copy()
-                if gap < GAP and residual < STATIONARY:
+                if gap < least_gap and residual < STATIONARY:
                     break
             self._steps[:] = kernels.solve(self._systems)
             yield

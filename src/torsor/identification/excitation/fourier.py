@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.files import check_array
-from torsor.identification.excitation.points import check_rate, instants, write_points
 from torsor.identification.excitation.series import features
 from torsor.mechanism.units import FORCES, units
 from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
 from torsor.results.documents import plain, robot_facts, state_units
 from torsor.results.figures import Bound, Quantity, friction_jumps, plot_quantities
+from torsor.results.points import check_rate, instants, write_points
 from torsor.results.result import Result
 from torsor.results.tables import Column, columns_of, write_table
 from torsor.robot.robot import Robot

@@ -1,0 +1,118 @@
+"""``torsor retime``: the fastest timing of a path of the joints within bounds."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from torsor.cli.command import Command
+from torsor.cli.excite import number_or_list
+from torsor.cli.outputs import add_json, check_apart, check_output, check_plot, print_paths, write_json
+from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.states import states_of
+from torsor.cli.statuses import DONE
+from torsor.errors import ModelError, describe
+from torsor.motion import Retimed, retime
+from torsor.motion.retiming.bounds import KINDS
+from torsor.results.points import SUFFIXES as POINTS
+from torsor.results.points import check_rate
+from torsor.robot.robot import Robot
+
+UNITS = {
+    "velocity": "rad/s, m/s; default: of the robot",
+    "acceleration": "rad/s^2, m/s^2; default: none",
+    "jerk": "rad/s^3, m/s^3; default: none",
+    "torque": "N m, N; default: of the robot",
+    "torque_rate": "N m/s, N/s; default: none",
+}
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_robot(parser)
+    text = "a table of waypoints with columns 'q NAME' and perhaps 'time' (.csv), a trajectory (.npz), or a "
+    parser.add_argument("path", type=Path, metavar="PATH", help=text + "JointTrajectory of ROS (.json)")
+    for kind in KINDS:
+        text = (
+            f"greatest {kind.replace('_', ' ')} ({UNITS[kind]}): one number, or one for each coordinate; inf for none"
+        )
+        parser.add_argument(f"--{kind.replace('_', '-')}", type=float, nargs="+", metavar="NUMBER", help=text)
+    text = "greatest force (N) and moment (N m) that a joint transmits; may be given several times"
+    parser.add_argument("--reaction", nargs=3, action="append", default=[], metavar=("JOINT", "N", "NM"), help=text)
+    text = "a load (kg) at a link or frame"
+    parser.add_argument("--payload", nargs=2, metavar=("PLACE", "KG"), help=text)
+    text = (
+        "go straight between waypoints, with corners blended at this distance (rad, m; default: a spline through all)"
+    )
+    parser.add_argument("--tolerance", type=float, metavar="NUMBER", help=text)
+    for name in ("start", "end"):
+        text = f"speed at the {name}, the norm of the joint velocities (default: 0)"
+        parser.add_argument(f"--{name}", type=float, default=0.0, metavar="NUMBER", help=text)
+    text = "intervals of the grid in each piece of the path (default: refined where it is needed)"
+    parser.add_argument("--knots", type=int, metavar="N", help=text)
+    text = "write the motion: a table of time, q, v, a, tau (.csv), or all of it (.npz)"
+    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
+    text = "write points for a controller, a JointTrajectory of ROS (.json, .yaml)"
+    parser.add_argument("--points", type=Path, metavar="FILE", help=text)
+    text = "rows and points a second (default: 100)"
+    parser.add_argument("--rate", type=float, default=100.0, metavar="HZ", help=text)
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot of the motion and its bounds")
+    add_json(parser)
+
+
+def _run(arguments: Namespace, console: Console) -> int:
+    check_output(arguments.output, [".csv", ".npz"])
+    check_output(arguments.points, POINTS)
+    check_plot(arguments.plot)
+    outputs = (arguments.output, arguments.points, arguments.plot, arguments.json)
+    check_apart(outputs, [arguments.robot, arguments.path])
+    check_rate(arguments.rate, 1.0, "--rate")
+    robot = as_robot(given_robot(arguments))
+    if arguments.payload is not None:
+        place, mass = arguments.payload
+        robot = robot.with_payload(place, _number(mass, "--payload"))
+    given: dict[str, Any] = {kind: number_or_list(getattr(arguments, kind)) for kind in KINDS}
+    reactions = {
+        joint: {"force": _number(force, "--reaction"), "moment": _number(moment, "--reaction")}
+        for joint, force, moment in arguments.reaction
+    }
+    own = {name: getattr(arguments, name) for name in ("tolerance", "start", "end", "knots")}
+    path = _path(arguments.path, robot, arguments.tolerance is None)
+    motion: Retimed = retime(robot, path, **given, reactions=reactions, **own)
+    console.print(motion.report(), markup=False, highlight=False, soft_wrap=True)
+    if arguments.output is not None:
+        motion.save(arguments.output, *((arguments.rate,) if arguments.output.suffix.lower() == ".csv" else ()))
+    if arguments.points is not None:
+        motion.save_points(arguments.points, arguments.rate)
+    if arguments.plot is not None:
+        motion.plot(arguments.plot)
+    write_json(arguments, console, motion.to_dict())
+    print_paths(console, arguments.output, arguments.points, arguments.plot)
+    return DONE
+
+
+def _path(file: Path, robot: Robot, timed: bool) -> Any:
+    """Return the path in a file; times are left out where they are not wanted."""
+    if file.suffix.lower() == ".json":
+        try:
+            return json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ModelError(describe(f"no JSON: {error}", where=file.name)) from None
+    found = states_of(file, robot)
+    return (found["time"], found["q"]) if timed and "time" in found else found["q"]
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ModelError(describe(f"{text!r}", where=where, allowed="a number")) from None
+
+
+_EXAMPLES = (
+    "torsor retime ur5 waypoints.csv -o motion.csv --plot motion.png",
+    "torsor retime robot.urdf waypoints.csv --acceleration 10 --jerk 100 --tolerance 0.05 --points motion.json",
+    "torsor retime ur5 waypoints.csv --payload ee_link 3 --torque-rate 1000 --reaction elbow_joint 300 200",
+)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -1,0 +1,186 @@
+"""Paths of the joints for retiming: piecewise polynomials q(s), exact through waypoints or with blended corners.
+
+Both kinds have continuous q, q' and q'' (primes are derivatives by s), so that forces along them are continuous. Blends
+have continuous q''' too.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.arrays import Array, Indices
+from torsor.errors import ModelError, describe
+
+BLEND = 7  # coefficients of a blend
+MOST_WAYPOINTS = 2000
+WAY = 0.45  # of a straight piece that a blend takes at most, so that a part of the line is left
+KNOTS, LEAST = 60, 20  # intervals of a whole path, and of each piece, by default
+
+
+class JointPath(NamedTuple):
+    """Polynomial pieces of B paths: ``breaks`` (B, S + 1) of s, ``pieces`` (B, S, powers, n) of s minus its break."""
+
+    breaks: Array
+    pieces: Array
+
+    @classmethod
+    def through(cls, s: Array, q: Array) -> "JointPath":
+        """Return the cubic splines through q (B, K, n) at s (B, K), without a knot at the points next to the ends.
+
+        The slopes m solve h_k m_k-1 + 2 (h_k-1 + h_k) m_k + h_k-1 m_k+1 = 3 (h_k d_k-1 + h_k-1 d_k), where h are the
+        distances and d the divided differences; the third derivative is continuous at the second and the second but
+        last point (de Boor 1978, chapter 4).
+
+        Example:
+            >>> s = np.array([[0.0, 1.0, 2.0, 4.0, 5.0]])
+            >>> path = JointPath.through(s, s[..., None] ** 3)
+            >>> path.at(np.array([2]), np.array([[0.5]]))[:, 0, 0, 0].round(9).tolist()  # at s = 2.5
+            [15.625, 18.75, 15.0, 6.0]
+        """
+        h, count = np.diff(s, axis=1)[..., None], s.shape[1]
+        d = np.diff(q, axis=1) / h
+        if count == 2:
+            slopes = np.concatenate([d, d], axis=1)
+        else:
+            before, after = h[:, :-1, 0], h[:, 1:, 0]
+            M, right, inner = np.zeros((*s.shape, count)), np.empty_like(q), np.arange(1, count - 1)
+            M[:, inner, inner - 1], M[:, inner, inner], M[:, inner, inner + 1] = after, 2 * (before + after), before
+            right[:, 1:-1] = 3 * (h[:, 1:] * d[:, :-1] + h[:, :-1] * d[:, 1:])
+            for end, beside, far in ((0, 1, 1), (-1, -2, -2)):  # a point, the one beside it, and the second interval
+                h0, h1, d0, d1 = h[:, end], h[:, far], d[:, end], d[:, far]
+                if count == 3:  # the parabola through all
+                    M[:, end, end], M[:, end, beside], right[:, end] = 1.0, 1.0, 2 * d0
+                else:
+                    M[:, end, end], M[:, end, beside] = h1[:, 0], (h0 + h1)[:, 0]
+                    right[:, end] = ((3 * h0 + 2 * h1) * h1 * d0 + h0**2 * d1) / (h0 + h1)
+            slopes = np.linalg.solve(M, right)
+        m0, m1 = slopes[:, :-1], slopes[:, 1:]
+        pieces = np.stack([q[:, :-1], m0, (3 * d - 2 * m0 - m1) / h, (m0 + m1 - 2 * d) / h**2], axis=2)
+        return cls(s, pieces)
+
+    @classmethod
+    def blended(cls, q: Array, tolerance: float) -> "JointPath":
+        """Return straight lines through q (B, K, n) whose corners are blended, each within a distance ``tolerance``.
+
+        Blends turn from the direction e of one line to the direction f of the next, with q'' and q''' = 0 at their
+        ends, a way l before and after the corner. In the middle they are 5/32 l |f - e| from the corner, which is the
+        largest distance.
+
+        Example:
+            >>> path = JointPath.blended(np.array([[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]]), 0.05)
+            >>> middle = path.at(np.array([1]), np.diff(path.breaks)[:, 1:2] / 2)[0, 0, 0]
+            >>> float(np.linalg.norm(middle - [1.0, 0.0]).round(9))
+            0.05
+        """
+        line = np.diff(q, axis=1)
+        length = np.linalg.norm(line, axis=-1, keepdims=True)
+        e = line / length
+        turn = np.linalg.norm(np.diff(e, axis=1), axis=-1, keepdims=True)
+        way = np.minimum(32 / 5 * tolerance / np.maximum(turn, 1e-12), WAY * np.minimum(length[:, 1:], length[:, :-1]))
+        none = np.zeros((len(q), 1, 1))
+        straight = length - np.concatenate([none, way], axis=1) - np.concatenate([way, none], axis=1)
+        count, n = 2 * q.shape[1] - 3, q.shape[2]
+        pieces, lengths = np.zeros((len(q), count, BLEND, n)), np.empty((len(q), count))
+        lengths[:, ::2], lengths[:, 1::2] = straight[..., 0], 2 * way[..., 0]
+        pieces[:, ::2, 0] = q[:, :-1] + np.concatenate([none, way], axis=1) * e
+        pieces[:, ::2, 1] = e
+        first, last, L = e[:, :-1], e[:, 1:], 2 * way
+        pieces[:, 1::2, 0], pieces[:, 1::2, 1] = q[:, 1:-1] - way * first, first
+        # q' = e + (f - e) (10 z^3 - 15 z^4 + 6 z^5) with z from 0 to 1, so that the ends are L (e + f) / 2 apart.
+        for power, factor in ((4, 2.5), (5, -3.0), (6, 1.0)):
+            pieces[:, 1::2, power] = factor * (last - first) / L ** (power - 1)
+        breaks = np.concatenate([none[..., 0], np.cumsum(lengths, axis=1)], axis=1)
+        return cls(breaks, pieces)
+
+    def at(self, piece: Indices, way: Array) -> Array:
+        """Return q and its first three derivatives (4, B, G, n) in pieces (G,), at ways (B, G) from their starts."""
+        C, x, found = self.pieces[:, piece], way[..., None], []
+        powers = C.shape[2]
+        for order in range(4):
+            value = np.zeros_like(C[:, :, 0])
+            for power in reversed(range(order, powers)):
+                value = value * x + float(np.prod(np.arange(power - order + 1, power + 1))) * C[:, :, power]
+            found.append(value)
+        return np.stack(found)
+
+    def piece_of(self, s: Array) -> Indices:
+        """Return the pieces (G,) of places s (G,), of the first path."""
+        return np.clip(np.searchsorted(self.breaks[0], s, side="right") - 1, 0, self.pieces.shape[1] - 1)
+
+
+class Grid(NamedTuple):
+    """Intervals of a path: their ``piece`` (G,), and the ways (B, G) of their ends from the start of the piece."""
+
+    piece: Indices
+    first: Array
+    last: Array
+
+    @classmethod
+    def even(cls, path: JointPath, count: int | None) -> "Grid":
+        """Return a grid with ``count`` equal intervals in each piece; by default enough for a smooth timing.
+
+        Example:
+            >>> line = JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1)
+            >>> Grid.even(line, 3).last.tolist()
+            [[1.0, 2.0, 3.0]]
+        """
+        pieces = path.pieces.shape[1]
+        count = max(LEAST, -(-KNOTS // pieces)) if count is None else count
+        parts = np.linspace(0.0, 1.0, count + 1)
+        lengths = np.diff(path.breaks)[..., None]
+        shape = len(path.breaks), pieces * count
+        return cls(
+            np.repeat(np.arange(pieces), count),
+            (lengths * parts[:-1]).reshape(shape),
+            (lengths * parts[1:]).reshape(shape),
+        )
+
+    @classmethod
+    def at(cls, path: JointPath, s: Array, where: str) -> "Grid":
+        """Return the grid with knots s (G + 1), which all breaks of the path are among.
+
+        Example:
+            >>> line = JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1)
+            >>> Grid.at(line, np.array([0.0, 0.5, 3.0]), "example").first.tolist()
+            [[0.0, 0.5]]
+        """
+        breaks = path.breaks[0]
+        if (path.breaks != breaks).any():
+            fix = "give the number of intervals of each piece"
+            raise ModelError(describe("knots as an array for paths of different lengths", where=where, fix=fix))
+        size = breaks[-1] - breaks[0]
+        if (
+            len(s) < 2
+            or not (np.diff(s) > 0).all()
+            or max(abs(s[0] - breaks[0]), abs(s[-1] - breaks[-1])) > 1e-9 * size
+        ):
+            allowed = f"increasing numbers from {breaks[0]:g} to {breaks[-1]:g}"
+            raise ModelError(describe("knots are not in the order of the path", where=where, allowed=allowed))
+        s = np.union1d(s[(np.abs(s[:, None] - breaks) > 1e-9 * size).all(axis=1)], breaks)
+        piece = path.piece_of((s[1:] + s[:-1]) / 2)
+        first, last = (np.tile(each - breaks[piece], (len(path.breaks), 1)) for each in (s[:-1], s[1:]))
+        return cls(piece, first, last)
+
+    def split(self, parts: Indices) -> "Grid":
+        """Return the grid with intervals divided into so many ``parts`` (G,).
+
+        Example:
+            >>> line = JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1)
+            >>> Grid.even(line, 3).split(np.array([1, 2, 1])).first.tolist()
+            [[0.0, 1.0, 1.5, 2.0]]
+        """
+        of = np.repeat(np.arange(len(parts)), parts)
+        turn = np.arange(len(of)) - np.repeat(np.cumsum(parts) - parts, parts)
+        step = ((self.last - self.first) / parts)[:, of]
+        first = self.first[:, of] + turn * step
+        last = np.where(turn + 1 == parts[of], self.last[:, of], first + step)
+        return Grid(self.piece[of], first, last)
+
+    def knots(self) -> tuple[Indices, Array]:
+        """Return the pieces (G + 1) of all knots, and their ways (B, G + 1).
+
+        Example:
+            >>> Grid.even(JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1), 3).knots()[1].tolist()
+            [[0.0, 1.0, 2.0, 3.0]]
+        """
+        return np.append(self.piece, self.piece[-1]), np.concatenate([self.first, self.last[:, -1:]], axis=1)

@@ -1,0 +1,158 @@
+"""The fastest timing of a path by reachability analysis (Pham and Pham 2018), as compiled functions without branches.
+
+On a grid, u = s'' is constant in each interval of length h, so x = s'^2 changes by 2 h u. Bounds are rows
+L <= a u + b x <= H of an interval, at both of its ends: at the last one, a u + b (x + 2 h u). Their signs are such
+that a >= 0. Two rows i, j leave some u if
+
+    x (a_j b_i - a_i b_j) <= a_j H_i - a_i L_j
+
+and the same with i and j exchanged (Fourier and Motzkin). Pairs of rows of one interval bound its first x, for all
+intervals at once. The pairs with the row of the next interval, lo' <= 2 h u + x <= hi', are affine in its lo' and hi'.
+So the backward pass is a minimum of affine functions of two numbers, and so is the forward pass, which takes the
+largest u of the controllable set.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.compiler import Kernel, compile
+from torsor.compiler.repeat import repeat
+
+LARGEST = 1e30  # x where nothing bounds it
+TINY = 1e-300
+NO_INERTIA = 1e-11  # of a relative to 2 h b: such a row bounds x, but not u
+FEW = 16  # rows at a knot up to which all pairs are one function; more would take long to compile
+
+
+class Profile(NamedTuple):
+    """x (B, G + 1) at the knots of B paths, and the controllable sets ``low`` to ``high`` that contain it."""
+
+    x: Array
+    low: Array
+    high: Array
+
+    def path(self, b: int) -> "Profile":
+        """Return that of one path (G + 1)."""
+        return Profile(self.x[b], self.low[b], self.high[b])
+
+
+class _Kernels(NamedTuple):
+    """``interval`` makes of the rows at its ends: limits of x, affine functions of both passes, and its rows.
+
+    ``pairs`` returns the limits of x by all pairs with one row, where they are not part of ``interval``.
+    """
+
+    interval: Kernel
+    pairs: Kernel
+    backward: Kernel
+    forward: Kernel
+
+
+def fastest(rows: Array, most: Array, h: Array, start: Array, end: Array) -> Profile:
+    """Return the fastest timing of B paths with G intervals of lengths h (B, G).
+
+    ``rows`` (B, G + 1, 4, r) are a, b and the bounds low, high at the knots, ``most`` (B, G + 1) the largest x of
+    velocity bounds, and ``start`` and ``end`` (B,) x at both ends. Where a controllable set is empty, its low is above
+    its high, and x has no meaning.
+
+    Example:
+        >>> rows, none = np.tile([[1.0], [0.0], [-1.0], [1.0]], (1, 5, 1, 1)), np.zeros(1)  # |u| <= 1
+        >>> fastest(rows, np.full((1, 5), 9.0), np.ones((1, 4)), none, none).x.tolist()
+        [[0.0, 2.0, 4.0, 2.0, 0.0]]
+    """
+    count, knots, _, r = rows.shape
+    kernels = _kernels(r)
+    back, ahead, *own = kernels.interval(rows[:, :-1], rows[:, 1:], h)
+    if own:
+        by_pairs = kernels.pairs(own[0][:, :, None], own[0])
+        back[..., 0], back[..., 1] = by_pairs[..., 0].max(axis=-1), by_pairs[..., 1].min(axis=-1)
+    sets, x = np.empty((knots, count, 2)), np.empty((knots, count))
+    sets[-1] = end[:, None]
+    x[0] = start
+    repeat(kernels.backward, [back.swapaxes(0, 1)[::-1], most.T[-2::-1], sets[:0:-1]], [sets[-2::-1]])
+    repeat(kernels.forward, [ahead.swapaxes(0, 1), sets[1:], x[:-1]], [x[1:]])
+    return Profile(x.T, sets[..., 0].T, sets[..., 1].T)
+
+
+@cache
+def _kernels(r: int) -> _Kernels:
+    """Return the compiled functions for r rows at each knot."""
+    m = 2 * r
+    results = [(2 + 4 * m,), (2 * m,), *([] if r <= FEW else [(m, 4)])]
+    made: list[Any] = [
+        compile(_interval(r), inputs=[(4, r), (4, r), ()], outputs=results),
+        compile(_pairs(m), inputs=[(m, 4), (4,)], outputs=[(2,)]),
+        compile(_backward(m), inputs=[(2 + 4 * m,), (), (2,)], outputs=[(2,)]),
+        compile(_forward(m), inputs=[(2 * m,), (2,), ()], outputs=[()]),
+    ]
+    return _Kernels(*made)
+
+
+def _interval(r: int) -> ca.Function:
+    left, right, h = ca.SX.sym("left", 4, r), ca.SX.sym("right", 4, r), ca.SX.sym("h")
+    step, found = 2 * h, []
+    for at, ahead in ((left, 0), (right, step)):
+        a, b, low, high = ca.vertsplit(at)
+        a = a + ahead * b
+        turned = a < 0
+        sign = ca.if_else(turned, -1, 1)
+        found.append(ca.vertcat(sign * a, sign * b, ca.if_else(turned, -low, high), ca.if_else(turned, -high, low)).T)
+    rows = ca.vertcat(*found)
+    a, b, high, low = ca.horzsplit(rows)
+    d = step * b - a  # of the pair with the row of the next interval
+    size, behind = ca.fmax(ca.fabs(d), TINY), d < 0
+    own, by_high, by_low = a / size, step * high / size, step * low / size
+    affine = [
+        ca.if_else(behind, own, 0),
+        ca.if_else(behind, 0, -own),
+        ca.if_else(behind, -by_low, by_high),
+        ca.if_else(behind, -by_high, by_low),
+    ]
+    free = a <= NO_INERTIA * ca.fabs(step * b)
+    inverse = step / ca.if_else(free, 1, ca.fmax(a, TINY))
+    forward = [ca.if_else(free, 0, 1 - b * inverse), ca.if_else(free, LARGEST, high * inverse)]
+    least, most = ca.SX(0), ca.SX(LARGEST)
+    if r <= FEW:
+        for k in range(1, 2 * r):
+            lower, upper = _limits(rows[:k, :], rows[k, :])
+            least, most = ca.fmax(least, lower), ca.fmin(most, upper)
+    results = [ca.vertcat(least, most, *affine), ca.vertcat(*forward), *([] if r <= FEW else [rows])]
+    return ca.Function("retiming_interval", [left, right, h], [ca.cse(each) for each in results])
+
+
+def _limits(rows: ca.SX, row: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the limits of x by the pairs of one row with others (K, 4)."""
+    a, b, high, low = ca.horzsplit(row)
+    others, others_b, others_high, others_low = ca.horzsplit(rows)
+    d = others * b - a * others_b
+    first, second = others * high - a * others_low, a * others_high - others * low
+    size, positive = ca.fmax(ca.fabs(d), TINY), d > 0
+    least = -ca.if_else(positive, second, first) / size
+    return ca.mmax(least), ca.mmin(ca.if_else(positive, first, second) / size)
+
+
+def _pairs(m: int) -> ca.Function:
+    rows, row = ca.SX.sym("rows", m, 4), ca.SX.sym("row", 4)
+    return ca.Function("retiming_pairs", [rows, row], [ca.vertcat(*_limits(rows, row.T))])
+
+
+def _backward(m: int) -> ca.Function:
+    """Return the controllable set (low, high) of an interval from that of the next one."""
+    found, most, after = ca.SX.sym("found", 2 + 4 * m), ca.SX.sym("most"), ca.SX.sym("after", 2)
+    limits, affine = ca.vertsplit(found, [0, 2, 2 + 4 * m])
+    same, other, high, low = ca.vertsplit(affine, m)
+    high = ca.vertcat(limits[1], most, same * after[1] + other * after[0] + high)
+    low = ca.vertcat(limits[0], same * after[0] + other * after[1] + low)
+    return ca.Function("retiming_backward", [found, most, after], [ca.vertcat(ca.mmax(low), ca.mmin(high))])
+
+
+def _forward(m: int) -> ca.Function:
+    """Return the largest next x that is reached from x."""
+    found, after, x = ca.SX.sym("found", 2 * m), ca.SX.sym("after", 2), ca.SX.sym("x")
+    slope, offset = ca.vertsplit(found, m)
+    reached = ca.mmin(slope * x + offset)
+    return ca.Function("retiming_forward", [found, after, x], [ca.fmax(ca.fmin(reached, after[1]), after[0])])

@@ -1,0 +1,337 @@
+"""The result of ``retime``: a motion along a path, with its bounds and what they leave."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array, Indices
+from torsor.checks import positive, real_array
+from torsor.errors import ModelError, describe, shortened
+from torsor.mechanism.units import FORCES, units
+from torsor.motion.retiming import files
+from torsor.motion.retiming.bounds import KINDS, Bounds
+from torsor.motion.retiming.path import JointPath
+from torsor.motion.retiming.rows import SLOWEST
+from torsor.motion.retiming.timing import Timing
+from torsor.motion.retiming.uses import Use, uses
+from torsor.results.archive import Archive, reading_archive
+from torsor.results.figures import Bound, Quantity, friction_jumps, plot_quantities
+from torsor.results.points import check_rate, instants, write_points
+from torsor.results.result import Result
+from torsor.results.tables import Column, write_table
+from torsor.robot.robot import Robot
+from torsor.simulation import Trajectory
+from torsor.summary import Summary
+
+PLACES = np.arange(1, 8) / 8  # parts of the time of an interval at which bounds are checked
+ACTIVE = 1 - 1e-6  # of a bound
+DRAWN = 401
+LIMIT = 1e-9  # rad, m beyond a position limit that is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Retimed(Result):
+    """A motion along a path: ``at`` any time, and ``q``, ``v``, ``a``, ``jerk``, ``tau`` (G + 1, n) at its knots.
+
+    ``times`` (G + 1) are the knots in s, ``duration`` the last of them, ``bounds`` those that hold, with where they
+    come from, ``active`` (G + 1) the bound that each knot is at. Where accelerations step, knots have the values after
+    the step (the last one before it); the bounds hold on both sides.
+
+    Example:
+        >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
+        >>> round(line.duration, 9), line.active[0], line.active[30]  # 1 + 1 / 2
+        (1.5, 'acceleration joint1', 'velocity joint1')
+    """
+
+    kind = "retimed"
+    robot: Robot
+    path: JointPath
+    timing: Timing
+    bounds: Bounds
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Retimed of {self.robot.name!r}: {len(self.times)} knots, {self.duration:.6g} s>"
+
+    @property
+    def times(self) -> Array:
+        """The times (G + 1) of the knots, in s."""
+        return self.timing.times
+
+    @property
+    def duration(self) -> float:
+        """The duration, in s."""
+        return self.timing.duration
+
+    @cached_property
+    def _knots(self) -> tuple[Array, Array, Array, Array]:
+        return self._motion(self.times, np.minimum(np.arange(len(self.times)), len(self.times) - 2))
+
+    @property
+    def q(self) -> Array:
+        """Positions (G + 1, n) at the knots, in rad and m."""
+        return self._knots[0]
+
+    @property
+    def v(self) -> Array:
+        """Velocities (G + 1, n) at the knots."""
+        return self._knots[1]
+
+    @property
+    def a(self) -> Array:
+        """Accelerations (G + 1, n) at the knots."""
+        return self._knots[2]
+
+    @property
+    def jerk(self) -> Array:
+        """Jerks (G + 1, n) at the knots, without those of steps of the acceleration."""
+        return self._knots[3]
+
+    @cached_property
+    def tau(self) -> Array:
+        """Forces (G + 1, n) at the knots, in N m and N; friction at rest is that of the motion that begins or ends."""
+        return self._forces(self.times, np.minimum(np.arange(len(self.times)), len(self.times) - 2))
+
+    def _forces(self, t: Array, k: Indices) -> Array:
+        """Return forces (T, n) at times (T,) in intervals k; dry friction acts along the path also at rest."""
+        q, v, a, _ = self._motion(t, k)
+        tau, still = self.robot.inverse_dynamics(q, v, a), (v == 0).all(axis=1)
+        if still.any():
+            d1 = self._on_path(self.timing.at(t[still], k[still])[0])[1]
+            tau[still] += self.robot.friction_force(SLOWEST * d1)
+        return tau
+
+    def _on_path(self, s: Array) -> Array:
+        """Return q and its derivatives by s (4, T, n) at places s (T,)."""
+        piece = self.path.piece_of(s)
+        return self.path.at(piece, (s - self.path.breaks[0, piece])[None])[:, 0]
+
+    def _motion(self, t: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
+        """Return q, v, a and jerk (T, n) at times (T,) in intervals k."""
+        s, rate, u, rate_of_u = (each[:, None] for each in self.timing.at(t, k))
+        q, d1, d2, d3 = self._on_path(s[:, 0])
+        return q, d1 * rate, d1 * u + d2 * rate**2, d1 * rate_of_u + 3 * d2 * rate * u + d3 * rate**3
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return q, v and a (..., n) at times t (...), from 0 to ``duration``.
+
+        Example:
+            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
+            >>> [each.round(9).tolist() for each in line.at(0.25)]
+            [[0.0625], [0.5], [2.0]]
+        """
+        times = real_array(t, self.robot.name, "t")
+        if not ((times >= 0) & (times <= self.duration * (1 + 1e-12))).all():
+            allowed = f"times from 0 to {self.duration:.6g} s"
+            raise ModelError(describe(f"at {shortened(times)} s", where=self.robot.name, allowed=allowed))
+        flat = times.ravel()
+        found = self._motion(flat, self.timing.interval(flat))
+        q, v, a = (each.reshape(*times.shape, self.robot.nv) for each in found[:3])
+        return q, v, a
+
+    def sample(self, dt: float) -> Trajectory:
+        """Return the motion at steps dt (s), the last one shorter, as a ``Trajectory`` with the forces.
+
+        Example:
+            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
+            >>> line.sample(0.5)
+            <Trajectory of 'planar_chain': 4 samples, 1.5 s, done>
+        """
+        times = instants(self.duration, check_rate(1 / positive(dt, self.robot.name, "dt"), self.duration, "sample"))
+        q, v, a = self.at(times)
+        tau = self.robot.inverse_dynamics(q, v, a)
+        return Trajectory(self.robot, times, q, v, a, tau, settings={"method": "retime", **self.settings})
+
+    # Bounds
+
+    def _uses(self, t: Array, k: Indices) -> list[Use]:
+        """Return how much of each bound is used at times (T,) in intervals k."""
+        return uses(self.robot, self.bounds, *self._motion(t, k), self._forces(t, k))
+
+    @cached_property
+    def _at_knots(self) -> list[Use]:
+        """How much of each bound the knots use, before and after them."""
+        k = np.arange(len(self.timing.u))
+        return self._uses(np.stack([self.times[:-1], self.times[1:]], axis=1).ravel(), np.repeat(k, 2))
+
+    @cached_property
+    def active(self) -> list[str]:
+        """The bound that each knot (G + 1) is at, such as "torque elbow"; "" for a knot that is at none."""
+        found = self._at_knots
+        if not found:
+            return [""] * len(self.times)
+        use = np.stack([each.use for each in found]).reshape(len(found), -1, 2)  # bounds, intervals, ends
+        most = np.zeros((len(found), len(self.times)))
+        most[:, :-1] = use[..., 0]
+        most[:, 1:] = np.maximum(most[:, 1:], use[..., 1])
+        best = most.argmax(axis=0)
+        return [found[b].name if most[b, k] >= ACTIVE else "" for k, b in enumerate(best.tolist())]
+
+    @cached_property
+    def _between(self) -> list[Use]:
+        """How much of each bound is used between the knots."""
+        k = np.repeat(np.arange(len(self.timing.u)), len(PLACES))
+        step = np.diff(self.times)[k]
+        return self._uses(self.times[k] + np.tile(PLACES, len(self.timing.u)) * step, k)
+
+    @cached_property
+    def largest(self) -> dict[str, float]:
+        """The largest use of each bound, at and between knots: 1 at the bound.
+
+        Example:
+            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
+            >>> {name: round(use, 9) for name, use in line.largest.items()}
+            {'velocity joint1': 1.0, 'acceleration joint1': 1.0}
+        """
+        pairs = zip(self._at_knots, self._between, strict=True)
+        return {a.name: float(max(a.use.max(), b.use.max())) for a, b in pairs}
+
+    @property
+    def excess(self) -> float:
+        """By how much any bound is exceeded between knots, at most, relative to the bound: 0 if none is."""
+        return max(0.0, max(self.largest.values(), default=0.0) - 1)
+
+    # Files and figures
+
+    def report(self) -> str:
+        """Return the facts of the motion as text: duration, bounds and where they come from, and how far they are used.
+
+        Example:
+            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
+            >>> print(line.report())
+            Retimed motion of planar_chain
+            duration: 1.5 s
+            knots: 61
+            bounds: velocity, acceleration given; none of jerk, torque, torque rate
+            largest use between knots: 100.00 % of velocity joint1
+            coordinate  velocity     acceleration
+            joint1      1 (100.0 %)  2 (100.0 %)
+        """
+        return self._summary().text()
+
+    def save(self, path: str | Path, rate: float | None = None) -> None:
+        """Write the motion: .npz to read it back, .json for other programs, .csv with time, q, v, a and tau.
+
+        The table has the knots, or ``rate`` (Hz) rows a second.
+
+        Example:
+            >>> import tempfile
+            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     line.save(folder + "/line.npz")
+            ...     torsor.load_result(folder + "/line.npz").duration == line.duration
+            True
+        """
+        path = Path(path)
+        if rate is None:
+            super().save(path)
+            return
+        if path.suffix.lower() != ".csv":
+            found, fix = f"a rate, and the suffix {path.suffix!r}", "points for a controller: save_points"
+            raise ModelError(describe(found, where=path.name, allowed=".csv", fix=fix))
+        times = instants(self.duration, check_rate(rate, self.duration, path.name))
+        q, v, a = self.at(times)
+        write_table(path, files.columns(self.robot, times, q, v, a, self.robot.inverse_dynamics(q, v, a)))
+
+    def save_points(self, path: str | Path, rate: float = 100.0) -> None:
+        """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml.
+
+        Example:
+            >>> import json, tempfile
+            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     line.save_points(folder + "/line.json", rate=2.0)
+            ...     len(json.loads(Path(folder, "line.json").read_text())["points"])
+            4
+        """
+        times = instants(self.duration, check_rate(rate, self.duration, Path(path).name))
+        write_points(Path(path), self.robot.coordinate_names, times, self.at(times))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Retimed":
+        """Return the motion in a .npz file."""
+        with reading_archive(Path(path), cls.kind) as found:
+            return cls(*files.read(found), found.settings["settings"])
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
+
+        Needs matplotlib: ``torsor[plot]``.
+
+        Example:
+            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
+            >>> len(line.plot().axes)
+            4
+        """
+        times, rates = np.linspace(0.0, self.duration, DRAWN), units(self.robot)[1]
+        names, (q, v, a) = self.robot.coordinate_names, self.at(times)
+        tau = self.robot.inverse_dynamics(q, v, a)
+        drawn = [
+            Quantity(
+                "Positions",
+                names,
+                rates,
+                q,
+                (Bound(0.0, self.duration, self.robot.lower, self.robot.upper),),
+                fits=False,
+            ),
+            Quantity("Velocities", names, [f"{unit}/s" for unit in rates], v, self._bound("velocity"), fits=False),
+            Quantity(
+                "Accelerations", names, [f"{unit}/s²" for unit in rates], a, self._bound("acceleration"), fits=False
+            ),
+            Quantity(
+                "Forces",
+                names,
+                [FORCES[unit] for unit in rates],
+                tau,
+                self._bound("torque"),
+                friction_jumps(self.robot, v),
+                False,
+            ),
+        ]
+        return plot_quantities(drawn, times, f"{self.robot.name}: retimed, {self.duration:.4g} s", path)
+
+    def _bound(self, kind: str) -> tuple[Bound, ...]:
+        return (Bound(0.0, self.duration, *self.bounds.values[kind]),) if self.bounds.has(kind) else ()
+
+    def _archive(self) -> Archive:
+        return files.archive(self.robot, self.path, self.timing, self.bounds, self.settings)
+
+    def _columns(self) -> list[Column]:
+        return files.columns(self.robot, self.times, self.q, self.v, self.a, self.tau)
+
+    def _content(self) -> dict[str, Any]:
+        motion = {"times": self.times, "q": self.q, "v": self.v, "a": self.a, "tau": self.tau, "active": self.active}
+        facts = {"duration": self.duration, "excess": self.excess, **motion}
+        return files.content(self.robot, self.bounds, self.settings, facts)
+
+    def _outside(self) -> list[str]:
+        """Return the coordinates that leave the range of their joints."""
+        q, robot = self.at(np.linspace(0.0, self.duration, DRAWN))[0], self.robot
+        beyond = np.any((q < robot.lower - LIMIT) | (q > robot.upper + LIMIT), axis=0).tolist()
+        return [name for name, own in zip(robot.coordinate_names, beyond, strict=True) if own]
+
+    def _summary(self) -> Summary:
+        largest = self.largest
+        worst = max(largest, key=lambda name: largest[name], default="")
+        facts = {"duration": f"{self.duration:.6g} s", "knots": str(len(self.times)), "bounds": self.bounds.used()}
+        if worst:
+            facts["largest use between knots"] = f"{100 * largest[worst]:.2f} % of {worst}"
+        outside = self._outside()
+        if outside:
+            facts["beyond their position limits"] = ", ".join(outside)
+        kinds = [kind for kind in KINDS if self.bounds.has(kind)]
+        rows = []
+        for k, name in enumerate(self.robot.coordinate_names):
+            cells = []
+            for kind in kinds:
+                use = largest.get(f"{kind.replace('_', ' ')} {name}")
+                cells.append(self.bounds.text(kind, k) + ("" if use is None else f" ({100 * use:.1f} %)"))
+            rows.append((name, *cells))
+        head = ("coordinate", *(kind.replace("_", " ") for kind in kinds))
+        return Summary(f"Retimed motion of {self.robot.name}", facts, head, rows)

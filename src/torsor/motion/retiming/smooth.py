@@ -1,0 +1,259 @@
+"""Timings within bounds of jerk and torque rate: s'' is continuous, and the time is minimised by an interior point.
+
+With w = du/ds, the rate of a row a u + b x + c is sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s), where the index s is the
+derivative along the path: for a = q', b = q'' it is the jerk, for forces the torque rate. So both are the loads of
+``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the whole path at once.
+
+The splines are those of the progress p of ``timing.stretched``: near rest, where x(s) would be the power 4/3 of s, the
+rate of p is about constant.
+"""
+
+import math
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.compiler import AnyKernel
+from torsor.compiler.cache import source_hash
+from torsor.control.scaling.newton import Kernels, kernels
+from torsor.control.scaling.samples import CHECKED
+from torsor.control.scaling.window import Window
+from torsor.errors import ModelError, describe
+from torsor.motion.retiming.bounds import Bounds
+from torsor.motion.retiming.path import JointPath
+from torsor.motion.retiming.rows import LARGEST, SIDES, TINY, RowKernel, on_path
+from torsor.motion.retiming.timing import Timing, stretched
+
+INTERVALS, MOST = 200, 1000  # of a path: a multiple of the first, up to the most
+SHORTEST = 8.0  # intervals, of the mean length, of the shortest piece of a path
+PLACES = np.array([0.0, *CHECKED, 1.0])  # of an interval: its ends, and where bounds are checked
+ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tighter bounds
+GAP = 1e-4  # of the time that may be left to gain
+CENTERING = 0.1, 0.5, 3.0  # as ``window.CENTERING``: after very short steps, away from the bounds
+ALLOWED = 1e-3  # of a bound, that may be exceeded between the places where it is checked
+TIGHTER, TIGHTEST = 1.002, 1.2  # the factor of tighter bounds over the use that broke them, and the largest one
+ENOUGH, PRECISION = 0.999, 1e-3  # of the scale of x, that makes a timing slower until it is within all bounds
+FASTER = 30.0  # the largest x, relative to that of the mean rate
+FIRST = 0.3  # the same for the first guess
+SMOOTH = 30  # parts of the path: the first guess changes smoothly over two of them
+INSIDE = 1e-9  # of half an interval
+BEGIN = 0.7  # the largest use of a bound by the first guess, of what standing still leaves
+STILL, LEAST = 1e-6, 1e-3  # of x of the first guess: where it stands still, and the smallest local one
+
+
+@dataclass
+class _Sampled:
+    """The samples of one path as the window of the interior-point method reads them."""
+
+    capacity: int
+    spacing: float
+    near: Array
+    inner: Array
+    fastest: Array
+    tight: Array
+
+
+def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float, count: int, where: str) -> Timing:
+    """Return the fastest timing of one path from rest to rest, in ``count`` intervals, with a continuous s''.
+
+    ``least`` is a duration (s) that it cannot be shorter than, which scales the search.
+
+    Example:
+        >>> arm = torsor.library.planar_chain(1)
+        >>> bounds = Bounds.of(arm, {"velocity": 9.0, "acceleration": 9.0, "jerk": 32.0})
+        >>> line = JointPath.blended(np.array([[[0.0], [1.0]]]), 1.0)
+        >>> timing = smooth_timing(RowKernel.of(arm, bounds), bounds, line, 0.6, 100, "example")
+        >>> bool(1.0 <= timing.duration <= 1.005)  # (32 / jerk)^(1/3) s
+        True
+    """
+    _check_friction(rows, bounds, where)
+    s = np.linspace(path.breaks[0, 0], path.breaks[0, -1], count + 1)
+    h = float(s[1] - s[0])
+    found = _coefficients(rows, path, s[:-1, None] + h * PLACES)
+    at, inner = found[..., :-2], np.ascontiguousarray(found[:, 1:])
+    near = np.concatenate([at[:, 0], at[:, len(CHECKED) // 2 + 1], at[:, -1]], axis=1)
+    mean = (count * h / least) ** 2
+    fastest = np.minimum(found[..., -2].min(axis=1), FASTER * mean)
+    samples = _Sampled(count, h, near, inner.reshape(count, -1), fastest, np.ones(count))
+    compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names), count)
+    window = Window(compiled, samples, _ratios(rows, bounds), count, count, 1.0)
+    _finish(window.fill(0, count, "free", "free"))
+    if not _begin(window, mean, fastest):
+        fix = "wider bounds, so that the robot can stand still everywhere"
+        raise ModelError(describe("no timing within the bounds was found", where=where, fix=fix))
+    best = window.points.copy()
+    shortest = _timing(s, best).duration
+    for _ in range(SEARCHES):
+        _finish(window.improve(ITERATIONS, GAP, CENTERING))
+        if window.feasible is None:
+            break
+        window.take(window.feasible)
+        uses = _finish(window.uses())
+        scale = _slower(window)
+        time = _timing(s, window.points).duration
+        if time < shortest:
+            best, shortest = window.points.copy(), time
+        if scale > ENOUGH and window.iterations < ITERATIONS - 1:
+            break
+        near = np.maximum(uses, np.maximum(np.append(uses[1:], 0.0), np.append(0.0, uses[:-1])))
+        window.tight = window.tight * np.where(near > 1, np.minimum(TIGHTER * near, TIGHTEST), 1.0)
+    return _timing(s, best)
+
+
+def _begin(window: Window, mean: float, fastest: Array) -> bool:
+    """Take a first guess that is away from the bounds, but not far; return whether there is one."""
+    window.begin(np.full(window.count + 2, FIRST * mean))
+    moving = _finish(window.uses())
+    window.take(STILL * window.points)
+    standing = _finish(window.uses())
+    spare = BEGIN * (1 - standing) / np.maximum(moving - standing, TINY)
+    window.take(_envelope(np.minimum(FIRST * mean * np.clip(spare, LEAST, 1 / FIRST), BEGIN * fastest)))
+    most = float((standing + BEGIN * (1 - standing)).max())
+    return bool(_finish(window.slow_down(most)).max() <= 1)
+
+
+def _envelope(limits: Array) -> Array:
+    """Return a smooth curve (G + 2) below limits (G): a first guess that is slow only where it must be.
+
+    Example:
+        >>> bool((_envelope(np.linspace(1.0, 2.0, 100))[:-2] <= np.linspace(1.0, 2.0, 100)).all())
+        True
+    """
+    width = max(1, len(limits) // SMOOTH)
+    near = np.lib.stride_tricks.sliding_window_view(np.pad(limits, (2 * width, 2 * width + 2), "edge"), 2 * width + 1)
+    even = np.ones(width + 1) / (width + 1)
+    found: Array = np.exp(np.convolve(np.convolve(np.log(near.min(axis=1)), even, "valid"), even, "valid"))
+    return found
+
+
+def _slower(window: Window) -> float:
+    """Scale x by the largest factor up to 1 that is within the bounds, and return it.
+
+    Some factor is: slower motions need smaller forces and rates, where the robot can stand still.
+    """
+    low, high, points = 0.0, 2.0, window.points.copy()
+    while high - low > PRECISION:
+        factor = min(1.0, (low + high) / 2)
+        window.take(factor * points)
+        if _finish(window.uses()).max() <= 1 + ALLOWED:
+            low = factor
+            if factor == 1.0:
+                return 1.0
+        else:
+            high = factor
+    window.take(low * points)
+    return low
+
+
+def intervals_of(path: JointPath) -> int:
+    """Return the number of intervals for paths, by default: each piece has some.
+
+    Example:
+        >>> intervals_of(JointPath.blended(np.eye(3)[None], 0.1))
+        200
+    """
+    lengths = np.diff(path.breaks)
+    wanted = float((SHORTEST * lengths.sum(axis=1) / lengths.min(axis=1)).max())
+    return min(MOST, INTERVALS * math.ceil(wanted / INTERVALS))
+
+
+def _timing(s: Array, points: Array) -> Timing:
+    """Return the timing of control points (G + 2) of x."""
+    x, u = (points[1:] + points[:-1]) / 2, np.diff(points) / (2 * (s[1] - s[0]))
+    return Timing.smooth(s, x, u)
+
+
+def _finish(work: Iterator[None] | Generator[None, None, Any]) -> Any:
+    """Do all pieces of a work, and return its result."""
+
+    def whole() -> Generator[None, None, Any]:
+        return (yield from work)
+
+    running = whole()
+    while True:
+        try:
+            next(running)
+        except StopIteration as end:
+            return end.value
+
+
+@cache
+def _kernels(r: int, parts: int, count: int) -> Kernels:
+    return kernels(r, parts, count)
+
+
+def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
+    """Return half of the range of each row over the bound of its rate, 0 where that is infinite."""
+    found = []
+    for kind, rate, own in (
+        ("acceleration", "jerk", rows.motion.accelerations),
+        ("torque", "torque_rate", rows.motion.torques),
+    ):
+        low, high = (np.clip(each[list(own)], -LARGEST, LARGEST) for each in bounds.values[kind])
+        found.append((high - low) / 2 / bounds.values[rate][1, list(own)])
+    return np.concatenate([*found, np.zeros(len(rows.motion.reactions) * SIDES // 2)])
+
+
+def _coefficients(rows: RowKernel, path: JointPath, p: Array) -> Array:
+    """Return coefficients and their slopes relative to bounds, and the largest x, at progresses p (G, P) of a path."""
+    first, length = path.breaks[0, 0], path.breaks[0, -1] - path.breaks[0, 0]
+    inside = p + INSIDE * (p[:, p.shape[1] // 2, None] - p)  # at the end of an interval, the piece is that before it
+    s, *slopes = stretched((inside - first) / length)
+    shape = np.stack([each / length**k for k, each in enumerate(slopes)], axis=-1)
+    piece, s = path.piece_of(first + length * s), first + length * s
+    powers = path.pieces.shape[2]
+    key = "smooth retiming", powers, tuple(rows.motion), source_hash("motion/retiming")
+    r, parts = len(rows.names), 8 if rows.has_friction else 6
+    shapes = [(powers, rows.robot.nv), (), (3,), rows.numbers.shape], [(parts * r + 2,)]
+    kernel: AnyKernel = rows.robot.kernels.kernel(key, lambda: _trace(rows, powers), lambda _: shapes)
+    found: Array = kernel(path.pieces[0, piece], s - path.breaks[0, piece], shape, rows.numbers)
+    return found
+
+
+def _trace(rows: RowKernel, powers: int) -> ca.Function:
+    """Return the coefficients by the progress p, where ``shape`` has the derivatives of s by p.
+
+    With u = s'' and x = s'^2 of the place, u = g1 u_p + g2 x_p and x = g1^2 x_p of the progress.
+    """
+    n, first = rows.robot.nv, len(rows.motion.accelerations)
+    piece, way, numbers = ca.SX.sym("piece", powers, n), ca.SX.sym("way"), ca.SX.sym("numbers", len(rows.numbers))
+    shape, change = ca.SX.sym("shape", 3), ca.SX.sym("change")
+    g1, g2, g3 = ca.vertsplit(shape)
+    # The place and its slopes near p, as functions of a small change of p.
+    place = way + change * (g1 + change * (g2 / 2 + change * g3 / 6))
+    slope, bend = g1 + change * (g2 + change * g3 / 2), g2 + change * g3
+    table, most = rows.trace(powers)(piece, place, numbers)
+    a, b, low, high = (each.T for each in ca.vertsplit(table))
+    half, parts = (high - low) / 2, [a * slope, a * bend + b * slope**2, -(high + low) / 2]
+    if rows.has_friction:
+        friction, own = rows.robot.function("friction_force"), list(rows.motion.torques)
+        d1 = on_path(piece, place, 2)[1]
+        once, twice = friction(d1)[own], friction(2 * d1)[own]
+        none = ca.SX.zeros(len(rows.names) - first - len(own), 1)
+        parts[2] += ca.vertcat(ca.SX.zeros(first, 1), 2 * once - twice, none)
+        parts.append(slope * ca.vertcat(ca.SX.zeros(first, 1), twice - once, none))
+    slopes = [ca.jtimes(each, change, 1) for each in parts]
+    scaled = ca.vertcat(
+        *(each / half for each in (*parts, *slopes)), ca.fmin(most / ca.fmax(slope**2, TINY), LARGEST), 0
+    )
+    result = ca.densify(ca.cse(ca.substitute(scaled, change, 0)))
+    return ca.Function("smooth_retiming", [piece, way, shape, numbers], [result])
+
+
+def _check_friction(rows: RowKernel, bounds: Bounds, where: str) -> None:
+    """Raise ModelError for friction whose torque rate is not finite, or that is neither dry nor viscous."""
+    if not rows.has_friction:
+        return
+    robot = rows.robot
+    smooth = [joint.name for joint in robot.joints if joint.smooth]
+    dry = [joint.name for joint in robot.joints if np.any(joint.coulomb)]
+    if smooth or (dry and bounds.has("torque_rate")):
+        found = f"friction of {(smooth or dry)[0]!r} with bounds of jerk or torque rate"
+        allowed = "viscous friction; dry friction without a bound of torque rate"
+        fix = "robot.without_friction(), with its friction subtracted from the torque bounds"
+        raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))

@@ -1,0 +1,61 @@
+"""``torsor retime``: tables, points and documents have the motion of ``motion.retime``; mistakes are named."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.cli.main import main
+from torsor.motion import retime
+
+ARM = torsor.library.ur5()
+WAYPOINTS = np.array([[0, -1.5, 1, 0, 0, 0], [1, -1, 0.5, 0.5, 1, 0], [1.5, -0.5, 1, 1, -0.5, 1]], dtype=float)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file = tmp_path / "waypoints.csv"
+    head = ",".join(f"q {name} [rad]" for name in ARM.coordinate_names)
+    np.savetxt(file, WAYPOINTS, delimiter=",", header=head, comments="")
+    return file
+
+
+def test_files_have_the_motion_of_retime(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, points, document = (table.with_name(name) for name in ("motion.csv", "points.json", "motion.json"))
+    files = ["-o", str(out), "--points", str(points), "--json", str(document), "--rate", "50"]
+    assert main(["retime", "ur5", str(table), "--payload", "ee_link", "2", "--tolerance", "0.1", *files]) == 0
+    found = retime(ARM.with_payload("ee_link", 2.0), WAYPOINTS, tolerance=0.1)
+    assert f"duration: {found.duration:.6g} s" in capsys.readouterr().out
+    rows = np.loadtxt(out, delimiter=",", skiprows=1)
+    assert rows[-1, 0] == pytest.approx(found.duration, abs=1e-12)
+    assert rows[:, 1:7] == pytest.approx(found.at(rows[:, 0])[0], abs=1e-12)
+    shown = json.loads(document.read_text())
+    assert shown["torsor"]["kind"] == "retimed" and shown["duration"] == pytest.approx(found.duration)
+    assert shown["bounds"]["torque"]["source"] == "of the robot"
+    again = retime(ARM, json.loads(points.read_text()))
+    assert again.q[-1] == pytest.approx(WAYPOINTS[-1], abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--torque", "1"], "standing still takes"),
+        (["--payload", "ee_link", "heavy"], "'heavy'"),
+        (["--reaction", "knee", "1", "1"], "no joint 'knee'"),
+        (["--tolerance", "-1"], "tolerance is -1"),
+        (["--velocity", "1", "2"], "6 of them"),
+        (["-o", "motion.txt"], "the suffix is '.txt'"),
+    ],
+)
+def test_mistakes_are_named(table: Path, options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["retime", "ur5", str(table), *options]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_a_robot_without_limits_asks_for_bounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "line.csv"
+    file.write_text("q joint1,q joint2\n0,0\n1,1\n", encoding="utf-8")
+    assert main(["retime", "two_link", str(file)]) == 1
+    assert "has no velocity limit; fix: give velocity= (--velocity of torsor retime)" in capsys.readouterr().err
