@@ -35,7 +35,8 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 def test_every_command_has_json_and_refuses_a_place_before_it_starts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    needed = {"predict": "walk", "sweep": "x.toml", "completion": "bash", "identify": "two_link x.csv"}
+    needed = {"predict": "walk", "sweep": "x.toml", "completion": "bash"}
+    needed |= dict.fromkeys(("identify", "retime"), "two_link x.csv")
     needed |= {
         "export": "two_link x",
         "ik": "two_link --target link2 0.5 0 0",
