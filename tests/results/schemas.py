@@ -13,7 +13,7 @@ TYPES = {
 }
 KNOWN = {
     *("$schema", "title", "description", "type", "properties", "required", "additionalProperties", "items"),
-    *("minimum", "minItems", "const", "enum"),
+    *("minimum", "minItems", "const", "enum", "anyOf"),
 }
 
 
@@ -31,6 +31,8 @@ def faults(value: Any, schema: Any, where: str = "document") -> list[str]:
         found.append(f"{where}: {value!r} is not {schema['const']!r}")
     if "enum" in schema and value not in schema["enum"]:
         found.append(f"{where}: {value!r} is none of {schema['enum']}")
+    if "anyOf" in schema and all(faults(value, each, where) for each in schema["anyOf"]):
+        found.append(f"{where}: {value!r:.60} fits none of {schema['anyOf']}")
     if "minimum" in schema and value < schema["minimum"]:
         found.append(f"{where}: {value!r} is below {schema['minimum']}")
     if isinstance(value, dict):
