@@ -110,6 +110,12 @@ def test_positions_and_forces_beyond_the_limits_of_the_robot_are_named():
     assert first.value == pytest.approx((q[:, 0] + 7.0).max() - robot.upper[0])
 
 
+def test_degrees_of_several_joints_are_one_finding():
+    arm, t = torsor.library.ur5(), np.arange(1000) * 4e-3
+    q = np.degrees(np.sin(2 * np.pi * np.outer(t, 0.5 + 0.1 * np.arange(6))))
+    assert first_look(arm, (t, q, 0.1 * q), cutoff=10.0).kinds == ("degrees",)
+
+
 def test_a_clean_log_raises_nothing_and_says_what_can_be_identified():
     robot, _, log = log_of()
     look = first_look(robot, log)

@@ -101,8 +101,9 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
         findings += motion_findings(robot, log, prepared)
     found = ModelLook([], np.full(robot.nv, np.nan))
     degrees = any(each.kind == "degrees" for each in findings)
-    if degrees:  # they are beyond the limits for this reason
-        findings = [each for each in findings if each.kind != "limit" or ": q of " not in each.place]
+    beyond = [each for each in findings if each.kind == "limit" and ": q of " in each.place]
+    if degrees and len(beyond) > 1:  # several joints are beyond their limits for this reason
+        findings = [each for each in findings if each not in beyond]
     if not degrees and prepared.segments[0].all_measured:
         try:
             found = model_look(robot, prepared, clean[0].source)
