@@ -319,3 +319,11 @@ def test_a_singular_posture_is_named_with_its_time() -> None:
     q = np.linspace(angle + 0.3, angle, 31)[:, None]
     with pytest.raises(ModelError, match=r"sample 30 \(t = 3 s\): .*singular"):
         torsor.identify(rocker(), _still(q, times=0.1 * np.arange(31)))
+
+
+def test_measured_forces_are_those_of_the_drives():
+    bars, one = torsor.library.four_bar(), np.zeros((9, 1))
+    for data in (Measurements(one, one, one, one), Measurements(one, one, one, one, weights=np.ones((9, 1)))):
+        assert data.measured(bars) == ["crank_joint"]
+        with pytest.raises(ModelError, match="ur5: tau has 1 columns; allowed: 6"):
+            data.measured(torsor.library.ur5())

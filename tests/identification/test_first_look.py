@@ -43,12 +43,13 @@ def reversed_second(x):
     return changed(x, ALL, 1, lambda y: -y)
 
 
-def test_a_zero_that_is_wrong_by_any_angle_is_the_only_finding() -> None:
+@pytest.mark.parametrize("angle", [1.0, -0.4])
+def test_a_zero_that_is_wrong_by_any_angle_is_the_only_finding(angle: float) -> None:
     made, rng = truth(ARM, rate=125.0), np.random.default_rng(0)
     tau = made.tau + 1e-3 * made.tau.std(axis=0) * rng.normal(size=made.tau.shape)
-    look = first_look(ARM, (made.t, made.q + np.array([0.0, 1.0, 0.0]), tau), cutoff=20.0)
+    look = first_look(ARM, (made.t, made.q + np.array([0.0, angle, 0.0]), tau), cutoff=20.0)
     assert look.kinds == ("offset",) and "'joint2'" in look.findings[0].place
-    assert float(look.findings[0].fix.split()[1]) == pytest.approx(-1.0, abs=0.02)
+    assert float(look.findings[0].fix.split()[1]) == pytest.approx(-angle, abs=0.02)
     assert max(each.left for each in look.signals) < 0.2
 
 
@@ -107,6 +108,12 @@ def test_positions_and_forces_beyond_the_limits_of_the_robot_are_named():
     first = look.findings[0]
     assert first.kind == "limit" and first.place.endswith(f"q of {robot.coordinate_names[0]!r}")
     assert first.value == pytest.approx((q[:, 0] + 7.0).max() - robot.upper[0])
+
+
+def test_degrees_of_several_joints_are_one_finding():
+    arm, t = torsor.library.ur5(), np.arange(1000) * 4e-3
+    q = np.degrees(np.sin(2 * np.pi * np.outer(t, 0.5 + 0.1 * np.arange(6))))
+    assert first_look(arm, (t, q, 0.1 * q), cutoff=10.0).kinds == ("degrees",)
 
 
 def test_a_clean_log_raises_nothing_and_says_what_can_be_identified():
@@ -203,7 +210,8 @@ def test_the_command_draws_what_it_checks(tmp_path):
     names = [str(tmp_path / name) for name in ("chain.toml", "log.csv", "look.html", "look.png")]
     assert main(["identify", *names[:2], "--check", "--report", names[2], "--plot", names[3]]) == 3
     text = (tmp_path / "look.html").read_text()
-    assert "data:image/png" in text and "! constant" in text and (tmp_path / "look.png").stat().st_size > 20_000
+    assert "data:image/png" in text and "<td>constant</td>" in text and "<td>-</td></tr>" in text
+    assert (tmp_path / "look.png").stat().st_size > 20_000
 
 
 def test_the_report_of_a_look_has_tables_of_html_and_escapes_names(tmp_path):

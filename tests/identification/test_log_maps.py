@@ -178,7 +178,7 @@ def changed(k, text):
         (changed(9, "0,09,1,1,2,3\n"), "line 11 has 6 columns, and the first line 5; allowed: 5; fix: .*commas"),
         (changed(9, "0.09,1,1\n"), "line 11 has 3 columns, and none for 'tau joint1'"),
         (HEAD + "".join(ROWS[:5]), "5 samples; allowed: 8 or more; fix: measure longer"),
-        ("time,q joint1,tau joint1,tau joint2\n0,0,0,0\n", "no column 'q joint2'; .*--map"),
+        ("time,q joint1,tau joint1,tau joint2\n0,0,0,0\n", "no column 'q joint2', the columns are time, .*--map"),
     ],
 )
 def test_bad_rows_are_named_with_their_line_and_the_fix(tmp_path, text, words):

@@ -118,8 +118,9 @@ def test_several_logs_whose_times_begin_again_are_reported(tmp_path: Path) -> No
     for k in (1, 2):
         table(tmp_path / f"log{k}.csv", measured(ARM, seed=k))
     names = [str(tmp_path / name) for name in ("arm.toml", "log1.csv", "log2.csv")]
-    assert main(["identify", *names, "--held-out", "0.2", "--report", str(tmp_path / "found.html")]) == 0
-    assert "from 2480 samples over 12.4 s" in (tmp_path / "found.html").read_text()
+    options = ["--cutoff", "10", "--held-out", "0.2", "--report", str(tmp_path / "found.html")]
+    assert main(["identify", *names, *options]) == 0
+    assert "from 2496 samples over 12.5 s" in (tmp_path / "found.html").read_text()  # 0.8 of 2 (1600 - 2 * 20)
 
 
 def test_tables_of_a_report_escape_names(tmp_path: Path) -> None:

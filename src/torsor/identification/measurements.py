@@ -15,7 +15,7 @@ from torsor.arrays import Array
 from torsor.checks import indices_of, instance_of, real_array, several
 from torsor.errors import ModelError, describe, warn
 from torsor.identification.bases import environment_forces, forces_of, wrenches_of
-from torsor.identification.closed_robot import ClosedRobot, measured_robot, notes_of
+from torsor.identification.closed_robot import ClosedRobot, drives_of, measured_robot, notes_of
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.first_look import FirstLook, first_look
 from torsor.identification.logs.log import read
@@ -212,8 +212,10 @@ class Measurements:
         tau = found.tau - environment_forces(robot, found.q, found.external)
         return cls(**found._replace(tau=tau)._asdict(), notes=(*prepared.notes, *notes_of(robot)))
 
-    def measured(self, robot: Robot) -> list[str]:
+    def measured(self, robot: Robot | ParallelRobot) -> list[str]:
         """Return the coordinates of a robot whose forces are known, for ``robot.base_parameters(measured=...)``.
+
+        Of closed loops and parallel robots, these are drives.
 
         Example:
             >>> robot = torsor.library.quadruped()
@@ -222,9 +224,13 @@ class Measurements:
             >>> data.measured(robot)[5:], len(robot.base_parameters(measured=data.measured(robot)))
             (['root/vz', 'fl_knee'], 97)
         """
-        if self.weights is None:
-            return list(robot.coordinate_names)
-        return [name for name, own in zip(robot.coordinate_names, self.weights.T, strict=True) if own.any()]
+        if not isinstance(robot, Robot | ParallelRobot):
+            raise ModelError(describe(f"robot is {robot!r}", where="measurements", allowed="a Robot or ParallelRobot"))
+        shown = measured_robot(robot)
+        known = drives_of(shown, "weights", np.ones_like(self.tau) if self.weights is None else self.weights)
+        if known.shape[1] != shown.nv:
+            raise ModelError(describe(f"tau has {known.shape[1]} columns", where=shown.name, allowed=str(shown.nv)))
+        return [name for name, own in zip(shown.coordinate_names, known.T, strict=True) if own.any()]
 
     def check(self, robot: Robot | ParallelRobot) -> FirstLook:
         """Return a first look at the samples: what is suspicious in them, and what can be identified from them.

@@ -62,10 +62,11 @@ def _check_limits(robot: Robot, what: str, names: list[str], values: Array, limi
     worst = int(np.argmax(np.where(outside, reach, -1.0)))
     if not inside or not reach[worst] > DOUBTFUL or not np.abs(values[:, worst]).max() > LEAST:
         return
-    unit = "rad" if what == "q" else "rad/s"
+    unit, degrees = ("rad", "deg") if what == "q" else ("rad/s", "deg/s")
     size = float(np.abs(values[:, worst]).max())
     found = f"{what} of {names[worst]!r} reaches {size:.4g}, and its limit is {largest[worst]:.4g} {unit}"
-    fix = f"convert them, np.radians({what}), with all rates; or correct the limits of the robot"
+    fix = f'convert them, np.radians({what}), with all rates; in the map of a log, units = {{{what} = "{degrees}"}}'
+    fix += "; or correct the limits of the robot"
     if reach[worst] > FAR:
         text = f"{found}; all are within their limits if the numbers are degrees"
         raise ModelError(describe(text, where=robot.name, allowed=unit, fix=fix))
@@ -80,5 +81,6 @@ def _check_turns(robot: Robot, names: list[str], q: Array, limits: tuple[Array, 
         return
     worst = int(np.argmax(span))
     found = f"q of {names[worst]!r} spans {span[worst]:.3g} turns: are the numbers degrees?"
-    fix = "if so, convert positions and rates: np.radians(q); if not, give the joint limits that allow these turns"
+    fix = 'if so, convert positions and rates, np.radians(q), or write units = {q = "deg"} in the map of a log; '
+    fix += "if not, give the joint limits that allow these turns"
     warn(describe(found, where=robot.name, allowed="rad", fix=fix))

@@ -146,7 +146,7 @@ def write_look_report(path: str | Path, look: FirstLook) -> Path:
     if look.signals:
         rows = [[html_text(cell) for cell in row] for row in signal_rows(look)]
         parts += ["<h2>Signals (SI units)</h2>", html_table(HEADS, rows)]
-    parts += ["<h2>What can be identified</h2>", _list(line.lstrip("- ") for line in identifiable(look))]
+    parts += ["<h2>What can be identified</h2>", _list(_joined(identifiable(look)))]
     return write(Path(path), name, [*parts, image(look.plot())])
 
 
@@ -160,6 +160,17 @@ def write(target: Path, name: str, parts: Iterable[str]) -> Path:
     with replacing(target) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
     return target
+
+
+def _joined(lines: Iterable[str]) -> list[str]:
+    """Return lines without dashes, and those that are indented, names of parameters, after the line before."""
+    found: list[str] = []
+    for line in lines:
+        if line.startswith(" ") and found:
+            found[-1] += f". {line.strip()}"
+        else:
+            found.append(line.removeprefix("- "))
+    return found
 
 
 def _list(lines: Iterable[str]) -> str:

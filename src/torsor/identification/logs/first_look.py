@@ -100,7 +100,11 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
     for log in clean:
         findings += motion_findings(robot, log, prepared)
     found = ModelLook([], np.full(robot.nv, np.nan))
-    if not any(each.kind == "degrees" for each in findings) and prepared.segments[0].all_measured:
+    degrees = any(each.kind == "degrees" for each in findings)
+    beyond = [each for each in findings if each.kind == "limit" and ": q of " in each.place]
+    if degrees and len(beyond) > 1:  # several joints are beyond their limits for this reason
+        findings = [each for each in findings if each not in beyond]
+    if not degrees and prepared.segments[0].all_measured:
         try:
             found = model_look(robot, prepared, clean[0].source)
         except UnclosedError as error:
@@ -108,7 +112,13 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
     return replace(
         whole,
         findings=(*findings, *found.findings),
-        notes=(*prepared.notes, *notes_of(robot), *_encoders(robot, clean), *_acting(robot, prepared, found.rest)),
+        notes=(
+            *prepared.notes,
+            *notes_of(robot),
+            *_encoders(robot, clean),
+            *_acting(robot, prepared, found.rest),
+            *_coupled(robot, given),
+        ),
         signals=_signals(robot, clean, prepared, found.left),
         prepared=prepared,
         excited=found.excited,
@@ -146,6 +156,13 @@ def _acting(robot: Robot, prepared: Prepared, rest: Array | None) -> Iterator[st
         k = int(np.argmax(percents))
         text += f"; of the drives alone, the model leaves {percents[k]:.3g} % at most, of {robot.coordinate_names[k]!r}"
     yield text
+
+
+def _coupled(robot: Robot, given: LogMap) -> Iterator[str]:
+    """Yield what the model of a look has not: motors that turn with several joints."""
+    if motors := given.couplings(robot):
+        text = "turns with several joints: a look leaves out its inertia and friction, which torsor identify finds"
+        yield f"{', '.join(motors)} {text}"
 
 
 def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tuple[list[Log], LogMap]:

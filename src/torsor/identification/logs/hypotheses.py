@@ -5,13 +5,13 @@ Each hypothesis changes the motion or the forces; each coordinate is then fitted
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.identification.closing import UnclosedError
 from torsor.identification.logs.findings import LogFinding
 from torsor.identification.logs.force_model import ForceModel, Motion
@@ -25,6 +25,9 @@ ALIKE = 0.1  # of the mean of log(variance left): hypotheses that differ by less
 MANY = 10  # coordinates: of more, only neighbours may be swapped, and no offsets are tried
 REFINEMENTS = 4  # of an offset: each tries nine, the last ones in steps of pi/1024
 EXACT = 0.02  # rad: an offset that is nearer to a multiple of pi/2 is this multiple
+QUARTERS = {math.pi / 2: "pi/2", -math.pi / 2: "-pi/2", math.pi: "pi"}  # offsets that are tried
+BETWEEN = {k * math.pi / 8: "" for k in range(-7, 8, 2)}  # and those from which others are looked for
+HINT = 0.3  # the fall of an offset between, from which on it is refined
 FLOOR = 1e-9  # of the variance: what is left below it is rounding
 
 
@@ -41,6 +44,15 @@ class Hypothesis(NamedTuple):
     apply: Callable[[Motion], Motion]
     coordinate: int = 0
     shift: float = 0.0
+
+
+class _Tried(NamedTuple):
+    """A hypothesis: the ``fall`` of the sum of log(variance left), what it leaves (n,), whether it is ``clear``."""
+
+    fall: float
+    after: Array
+    what: Hypothesis
+    clear: bool
 
 
 def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[list[LogFinding], Motion]:
@@ -62,8 +74,6 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
         if best is None:
             break
         before, after, chosen = best
-        if chosen.kind == "offset":
-            after, chosen = _refined(model, now, after, chosen)
         worst = int(np.argmax(before / after))
         name = model.robot.coordinate_names[worst]
         text = (
@@ -85,55 +95,53 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
     fits = model.of(now.q, now.v, now.a)
     before = np.maximum(fits.fit(now.tau).left, FLOOR)
     changes = np.ptp(now.tau, axis=0) > 0  # a constant force says nothing
-    clear: list[tuple[float, Array, Hypothesis]] = []
-    for each in hypotheses(model.robot):
-        changed = each.apply(now)
-        if (np.ptp(changed.tau, axis=0) > 0).tolist() != changes.tolist():
-            continue
-        try:
-            fitted = fits.fit(changed.tau) if changed.q is now.q else model.fit(*changed)
-        except UnclosedError:
-            continue  # its loops have no such positions
-        after = np.maximum(fitted.left, FLOOR)
-        fall = float(np.log(before / after)[changes].sum())
-        if fall > TOTAL and (before / after)[changes].max() > SINGLE:
-            clear.append((fall, after, each))
-    if not clear:
+
+    def tried(those: Iterable[Hypothesis]) -> Iterator[_Tried]:
+        for each in those:
+            changed = each.apply(now)
+            if (np.ptp(changed.tau, axis=0) > 0).tolist() != changes.tolist():
+                continue
+            try:
+                fitted = fits.fit(changed.tau) if changed.q is now.q else model.fit(*changed)
+            except UnclosedError:
+                continue  # its loops have no such positions
+            after = np.maximum(fitted.left, FLOOR)
+            falls = np.log(before / after)[changes]
+            yield _Tried(float(falls.sum()), after, each, bool(falls.sum() > TOTAL and np.exp(falls.max()) > SINGLE))
+
+    found = [each for each in tried(hypotheses(model.robot)) if each.clear]
+    found = found or [each for each in tried(_offsets(model.robot, BETWEEN)) if each.fall > HINT]
+    best = max(found, key=lambda each: each.fall, default=None)
+    if best is not None and best.what.kind == "offset":
+        shift = _refined(best, lambda those: max((each.fall for each in tried(those)), default=-math.inf))
+        words = QUARTERS.get(shift, f"about {shift:.3g}")
+        offsets = tried(_offsets(model.robot, {shift: words}))  # zeros of parallel axes are much alike
+        found = [*(each for each in found if each.what.kind != "offset"), *(each for each in offsets if each.clear)]
+        best = max(found, key=lambda each: each.fall, default=None)
+    if best is None:
         return None
-    most = max(fall for fall, _, _ in clear)
-    near = [each for each in clear if each[0] > most - ALIKE * changes.sum()]
+    near = [each for each in found if each.fall > best.fall - ALIKE * changes.sum()]
     if len(near) > 1:
-        near.sort(key=lambda each: (len(list(sign_findings(model, each[2].apply(now), ""))), -each[0]))
-    _, after, chosen = near[0]
-    return before, after, chosen
+        near.sort(key=lambda each: (len(list(sign_findings(model, each.what.apply(now), ""))), -each.fall))
+    return before, near[0].after, near[0].what
 
 
-def _refined(model: ForceModel, now: Motion, after: Array, chosen: Hypothesis) -> tuple[Array, Hypothesis]:
-    """Return what is left (n,) with the zero near an offset that explains the forces best, and this hypothesis.
+def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> float:
+    """Return the offset (rad) near a first one with the largest ``fall`` of what is left.
 
     Zeros that are wrong by other angles than multiples of pi/2 are so corrected as a whole: what is left of them would
     look like other mistakes, such as a delay.
     """
-    changes = np.ptp(now.tau, axis=0) > 0
+    given = first.what
 
-    def left(shift: float) -> Array:
-        try:
-            return np.maximum(model.fit(*_shifted(chosen.coordinate, shift)(now)).left, FLOOR)
-        except UnclosedError:
-            return np.full(len(after), 1.0)
+    def gain(shift: float) -> float:
+        return fall([given._replace(apply=_shifted(given.coordinate, shift))])
 
-    def score(shift: float) -> float:
-        return float(np.log(left(shift))[changes].sum())
-
-    best, step = chosen.shift, math.pi / 16
+    best, step = given.shift, math.pi / 16
     for _ in range(REFINEMENTS):
-        near = best + step * np.arange(-4, 5)
-        best, step = float(near[int(np.argmin([score(float(each)) for each in near]))]), step / 4
-    if abs(best - chosen.shift) < EXACT or score(best) > float(np.log(after)[changes].sum()) - TOTAL:
-        return after, chosen
-    text, fix = f"is its zero elsewhere, by about {best:.3g} rad?", f"add {best:.3g} to drives.offsets"
-    apply = _shifted(chosen.coordinate, best)
-    return left(best), chosen._replace(words=text, fix=fix, apply=apply, shift=best)
+        best, step = max((best + k * step for k in range(-4, 5)), key=gain), step / 4
+    exact = given.shift in QUARTERS and (abs(best - given.shift) < EXACT or gain(best) < first.fall + TOTAL)
+    return given.shift if exact else math.remainder(best, 2 * math.pi)
 
 
 def hypotheses(robot: Robot) -> Iterator[Hypothesis]:
@@ -144,9 +152,8 @@ def hypotheses(robot: Robot) -> Iterator[Hypothesis]:
         ['degrees', 'sign', 'offset', 'offset', 'offset']
     """
     n, names = robot.nv, robot.coordinate_names
-    angles = np.array([turns for joint in robot.joints if not joint.follows for turns in joint.kind.turns][:n])
-    if angles.any():
-        factor = np.where(np.resize(angles, n), math.pi / 180, 1.0)
+    if (angles := _angles(robot)).any():
+        factor = np.where(angles, math.pi / 180, 1.0)
         yield Hypothesis("degrees", "q", "are the positions in degrees?", 'write units = {q = "deg"}', _scaled(factor))
     for i, k in combinations(range(n), 2):
         if n > MANY and k > i + 1:
@@ -166,11 +173,23 @@ def hypotheses(robot: Robot) -> Iterator[Hypothesis]:
         sign = np.where(np.arange(n) == j, -1.0, 1.0)
         fix = "write scale = {q = ...} with -1 for it, or a negative ratio"
         yield Hypothesis("sign", f"q of {name!r}", "has it the wrong sign?", fix, _scaled(sign))
-        if n <= MANY and np.resize(angles, n)[j]:
-            for offset, words in ((math.pi / 2, "pi/2"), (-math.pi / 2, "-pi/2"), (math.pi, "pi")):
+    yield from _offsets(robot, QUARTERS)
+
+
+def _angles(robot: Robot) -> Flags:
+    """Return which coordinates (n,) are angles."""
+    turns = [turns for joint in robot.joints if not joint.follows for turns in joint.kind.turns]
+    return np.resize(np.array(turns[: robot.nv], dtype=bool), robot.nv)
+
+
+def _offsets(robot: Robot, shifts: Mapping[float, str]) -> Iterator[Hypothesis]:
+    """Yield other zeros of the angles of a robot, by the ``shifts`` (rad: its words)."""
+    for j, name in enumerate(robot.coordinate_names):
+        if robot.nv <= MANY and _angles(robot)[j]:
+            for shift, words in shifts.items():
                 text = f"is its zero elsewhere, by {words} rad?"
-                fix = f"add {words} to drives.offsets"
-                yield Hypothesis("offset", f"q of {name!r}", text, fix, _shifted(j, offset), j, offset)
+                fix = f"add {words.removeprefix('about ')} to drives.offsets"
+                yield Hypothesis("offset", f"q of {name!r}", text, fix, _shifted(j, shift), j, shift)
 
 
 def _scaled(factor: Array) -> Callable[[Motion], Motion]:

@@ -81,7 +81,8 @@ def model_look(robot: Robot, prepared: Prepared, source: str) -> ModelLook:
     shown = excited(model, some, model.fit(some.q, some.v, some.a, some.tau))
     shown = shown._replace(deviations=shown.deviations / math.sqrt(every), forces=shown.forces * every)
     rest = np.sqrt(np.nanmean((tau - made) ** 2, axis=0))
-    return ModelLook(findings, fitted.left, delay, shown, np.column_stack([times[::step], made]), rest)
+    left = np.where(changes, fitted.left, np.nan)  # a constant force has no part that is left
+    return ModelLook(findings, left, delay, shown, np.column_stack([times[::step], made]), rest)
 
 
 def _longest(prepared: Prepared) -> tuple[Array, Motion]:

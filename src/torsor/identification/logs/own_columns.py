@@ -53,7 +53,7 @@ def own_map(path: Path, robot: Robot) -> LogMap:
         if len(missing) == len(wanted) and letter != "q":
             continue
         if missing:
-            text = f"no column {missing[0]!r}"
+            text = f"no column {missing[0]!r}, the columns are {listing(heads)}"
             raise ModelError(describe(text, where=path.name, allowed=listing(wanted), fix=FIX))
         columns[letter] = [places[each][0] for each in wanted]
         own = ["s"] if letter == "time" else [kind if kind != "1" else "rad" for kind in units_of(robot)[letter != "q"]]
