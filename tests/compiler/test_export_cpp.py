@@ -86,6 +86,7 @@ def test_a_program_without_warnings_and_faults_gives_the_numbers_of_the_methods(
     assert last == "six_axis_arm joint6"
 
 
+@pytest.mark.slow
 def test_arrays_of_another_length_do_not_compile(exported: Path) -> None:
     assert refused(exported, "arm::gravity_force(six, six);") == ""
     for line in ("arm::gravity_force(five, six);", "arm::gravity_force(std::array<double, 7>{}, six);"):

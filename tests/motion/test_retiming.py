@@ -208,7 +208,7 @@ def test_trajectories_are_retimed_as_their_positions() -> None:
 
 
 def test_files_have_the_motion(tmp_path: Any) -> None:
-    for bounds in ({}, {"torque_rate": 500.0, "reactions": {"elbow_joint": {"force": 200.0}}}):
+    for bounds in ({}, {"torque_rate": 500.0}, {"reactions": {"elbow_joint": {"force": 200.0}}}):
         found = retime(ARM, waypoints(), **bounds)
         found.save(tmp_path / "motion.npz")
         again = torsor.load_result(tmp_path / "motion.npz")
