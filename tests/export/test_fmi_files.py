@@ -113,7 +113,8 @@ def test_robots_without_such_a_model_are_refused(tmp_path: Path) -> None:
 
 def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.fmu"
-    path.write_text("mine")
+    ARM.export_fmi(path, binary=False)
+    first = path.read_bytes()
     with pytest.raises(ModelError, match="it exists"):
         ARM.export_fmi(path, binary=False, overwrite=False)
     monkeypatch.setenv("CC", "no-such-compiler")
@@ -123,9 +124,21 @@ def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch:
     monkeypatch.delenv("CC")
     with pytest.raises(ModelError, match=r"no C compiler is found; .*--no-binary"):
         ARM.export_fmi(path)
-    assert path.read_text() == "mine"
-    ARM.export_fmi(path, binary=False)
-    assert zipfile.is_zipfile(path) and len(list(tmp_path.iterdir())) == 1
+    assert path.read_bytes() == first
+    ARM.export_fmi(path, version=2, binary=False)
+    assert zipfile.is_zipfile(path) and path.read_bytes() != first and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_file_of_another_program_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.fmu"
+    path.write_text("mine")
+    with pytest.raises(ModelError, match="not written by Torsor"):
+        ARM.export_fmi(path, binary=False)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", '<fmiModelDescription generationTool="Another" modelName="Torsor"/>')
+    with pytest.raises(ModelError, match="not written by Torsor"):
+        ARM.export_fmi(path, binary=False)
+    assert zipfile.ZipFile(path).namelist() == ["modelDescription.xml"]
 
 
 def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,12 +26,14 @@ def add_robot(parser: ArgumentParser) -> None:
 def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
     """Return the robot that the arguments name. A file takes precedence over a robot of the library of that name.
 
+    A folder does not: it may be that of an earlier export.
+
     Example:
         >>> given_robot(Namespace(robot="two_link", base="fixed", strict=False, snap=0.0)).nv
         2
     """
     name = arguments.robot
-    if Path(name).exists():
+    if Path(name).exists() and not (Path(name).is_dir() and name in _library_names()):
         return load(name, base=arguments.base, strict=arguments.strict or None, snap=arguments.snap)
     if name not in _library_names():
         allowed = f"a robot file, or one of {', '.join(_library_names())}"
