@@ -119,10 +119,10 @@ def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch:
         ARM.export_fmi(path, binary=False, overwrite=False)
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ModelError, match=r"CC names 'no-such-compiler', which is not found; .*--no-binary"):
+    with pytest.raises(ModelError, match=r"CC names 'no-such-compiler', which is not found; .*binary=False"):
         ARM.export_fmi(path)
     monkeypatch.delenv("CC")
-    with pytest.raises(ModelError, match=r"no C compiler is found; .*--no-binary"):
+    with pytest.raises(ModelError, match=r"no C compiler is found; .*binary=False"):
         ARM.export_fmi(path)
     assert path.read_bytes() == first
     ARM.export_fmi(path, version=2, binary=False)
@@ -141,13 +141,29 @@ def test_a_file_of_another_program_is_kept(tmp_path: Path) -> None:
     assert zipfile.ZipFile(path).namelist() == ["modelDescription.xml"]
 
 
-def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = tmp_path / "broken"
-    fake.write_text("#!/bin/sh\necho 'no space left' >&2\nexit 1\n")
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("#!/bin/sh\necho 'no space left' >&2\nexit 1\n", "compiler fails: no space left"),
+        ("#!/bin/sh\n", "compiler fails: it writes no library"),
+        ("nonsense", "compiler fails: .*Exec format error"),
+    ],
+)
+def test_a_compiler_that_fails_is_quoted(script: str, words: str, tmp_path: Path, monkeypatch: Any) -> None:
+    fake = tmp_path / "compiler"
+    fake.write_text(script)
     fake.chmod(0o755)
     monkeypatch.setenv("CC", str(fake))
-    with pytest.raises(ModelError, match="broken fails: no space left"):
+    with pytest.raises(ModelError, match=words):
         ARM.export_fmi(tmp_path / "a.fmu")
+
+
+def test_a_compiler_with_an_open_quotation_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CC", 'gcc "-O2')
+    assert main(["export", "two_link", str(tmp_path / "a.fmu"), "--to", "fmi"]) == 1
+    assert "CC is 'gcc \"-O2': No closing quotation" in capsys.readouterr().err
 
 
 def test_the_command_writes_an_fmu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
