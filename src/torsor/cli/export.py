@@ -84,7 +84,7 @@ def _flag(option: str) -> str:
 _EXAMPLES = (
     "torsor export stanford c_code --names inverse_dynamics mass_matrix",
     "torsor export two_link page --to js --names poses",
-    "torsor export six_axis_arm arm_dynamics --to ros2",
+    "torsor export six_axis_arm six_axis_arm_dynamics --to ros2",
     "torsor export ur5 ur5.fmu --to fmi --names pose:ee_link --parameters links.wrist_3_link.mass",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -33,12 +33,12 @@ _FILES = {  # of the folder ``assets``, by their names in the package of ROS
     "test/check_numbers.cpp": "test/check_numbers.cpp",
 }
 _CORIOLIS = "Forces C(q, v) v (nv) of the velocities, without gravity and friction"
+_RIGID = "Forces M(q) a + C(q, v) v + g(q) (nv), without friction"
 _TAKEN = {  # namespaces that the package uses
     *("std", "controller_interface", "hardware_interface", "inverse_dynamics_solver"),
     *("pluginlib", "rclcpp", "rclcpp_lifecycle"),
 }
 _LONGEST = 60  # characters of the robot's name in that of the package
-_RIGID = "Forces M(q) a + C(q, v) v + g(q) (nv), without friction"
 
 
 def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
@@ -61,7 +61,7 @@ def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwri
     """
     _check(robot)
     name = package_name(robot.name) if name is None else name
-    plain_name = isinstance(name, str) and re.fullmatch(r"[a-z](_?[a-z0-9]+)*", name)
+    plain_name = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name)
     if not plain_name or c_names(_TAKEN).new(name) != name:
         allowed = "lower-case letters, digits and single _, a letter first, no word of C or C++ and no package it needs"
         raise ModelError(describe(f"name is {name!r}", where=robot.name, allowed=allowed))
