@@ -58,6 +58,23 @@ def test_export_replaces_files_with_force_only(capsys: pytest.CaptureFixture[str
         getattr(torsor.library.two_link(), f"export_{to}")(tmp_path, overwrite=False)
 
 
+def test_a_folder_does_not_hide_a_robot_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert main(["export", "two_link", "two_link", "--force"]) == 0
+
+
+def test_export_refuses_a_prefix_that_is_no_name_and_an_fmu_as_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for prefix in ("../x", "_", "1", "é", "a-b", "*/"):
+        assert main(["export", "two_link", str(tmp_path / "c"), "--prefix", prefix]) == 1
+        assert "allowed: letters, digits and _, a letter first" in capsys.readouterr().err
+    assert main(["export", "two_link", str(tmp_path / "arm.fmu")]) == 1
+    assert "fix: --to fmi" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_export_says_which_targets_and_options_there_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["export", "three_rrr", str(tmp_path), "--to", "cpp"]) == 1
     assert "--to cpp of this kind of robot; allowed: c, js" in capsys.readouterr().err

@@ -150,3 +150,11 @@ def test_names_of_cpp_and_empty_arguments(tmp_path: Path) -> None:
     run("gcc", *STRICT, "-c", tmp_path / "class.c", "-o", tmp_path / "c.o")
     run("g++", "-std=c++17", *STRICT, tmp_path / "main.cpp", tmp_path / "c.o", "-o", tmp_path / "main")
     run(tmp_path / "main")
+
+
+@pytest.mark.slow
+def test_a_compiler_of_cpp_takes_the_c_source_too(tmp_path: Path) -> None:
+    robot = torsor.library.seven_axis_arm()  # a function in pieces
+    _, _, source, _ = robot.export_cpp(tmp_path, ["forward_dynamics_derivatives"], name="arm")
+    (tmp_path / "main.cpp").write_text('#include "arm.hpp"\nint main() {}\n')
+    run("g++", "-std=c++17", *STRICT, "-I", tmp_path, tmp_path / "main.cpp", source, "-o", tmp_path / "main")

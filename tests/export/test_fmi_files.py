@@ -113,28 +113,57 @@ def test_robots_without_such_a_model_are_refused(tmp_path: Path) -> None:
 
 def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.fmu"
-    path.write_text("mine")
+    ARM.export_fmi(path, binary=False)
+    first = path.read_bytes()
     with pytest.raises(ModelError, match="it exists"):
         ARM.export_fmi(path, binary=False, overwrite=False)
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ModelError, match=r"CC names 'no-such-compiler', which is not found; .*--no-binary"):
+    with pytest.raises(ModelError, match=r"CC names 'no-such-compiler', which is not found; .*binary=False"):
         ARM.export_fmi(path)
     monkeypatch.delenv("CC")
-    with pytest.raises(ModelError, match=r"no C compiler is found; .*--no-binary"):
+    with pytest.raises(ModelError, match=r"no C compiler is found; .*binary=False"):
         ARM.export_fmi(path)
-    assert path.read_text() == "mine"
-    ARM.export_fmi(path, binary=False)
-    assert zipfile.is_zipfile(path) and len(list(tmp_path.iterdir())) == 1
+    assert path.read_bytes() == first
+    ARM.export_fmi(path, version=2, binary=False)
+    assert zipfile.is_zipfile(path) and path.read_bytes() != first and len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = tmp_path / "broken"
-    fake.write_text("#!/bin/sh\necho 'no space left' >&2\nexit 1\n")
+def test_a_file_of_another_program_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.fmu"
+    path.write_text("mine")
+    with pytest.raises(ModelError, match="not written by Torsor"):
+        ARM.export_fmi(path, binary=False)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", '<fmiModelDescription generationTool="Another" modelName="Torsor"/>')
+    with pytest.raises(ModelError, match="not written by Torsor"):
+        ARM.export_fmi(path, binary=False)
+    assert zipfile.ZipFile(path).namelist() == ["modelDescription.xml"]
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("#!/bin/sh\necho 'no space left' >&2\nexit 1\n", "compiler fails: no space left"),
+        ("#!/bin/sh\n", "compiler fails: it writes no library"),
+        ("nonsense", "compiler fails: .*Exec format error"),
+    ],
+)
+def test_a_compiler_that_fails_is_quoted(script: str, words: str, tmp_path: Path, monkeypatch: Any) -> None:
+    fake = tmp_path / "compiler"
+    fake.write_text(script)
     fake.chmod(0o755)
     monkeypatch.setenv("CC", str(fake))
-    with pytest.raises(ModelError, match="broken fails: no space left"):
+    with pytest.raises(ModelError, match=words):
         ARM.export_fmi(tmp_path / "a.fmu")
+
+
+def test_a_compiler_with_an_open_quotation_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CC", 'gcc "-O2')
+    assert main(["export", "two_link", str(tmp_path / "a.fmu"), "--to", "fmi"]) == 1
+    assert "CC is 'gcc \"-O2': No closing quotation" in capsys.readouterr().err
 
 
 def test_the_command_writes_an_fmu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ import pytest
 import torsor
 from torsor import ModelError
 from torsor.cli.main import main
+from torsor.mechanism import Joint, Link
 
 STUB = Path(__file__).parent / "ros_stub"
 NAME = "six_axis_arm_dynamics"
@@ -281,6 +282,18 @@ int main(int, char **argv)
 """
 
 
+ZERO = """
+#include <iostream>
+#include "arm/compensator.hpp"
+int main()
+{
+    arm::Settings settings;
+    std::cout << arm::configure("gravity", {}, {}, {}, settings) << "\\n";
+    std::cout << arm::configure("gravity", {}, {}, {0.0, 1.0}, settings) << "\\n";
+}
+"""
+
+
 @needs_gcc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ur5_robot.urdf", "solo12.urdf", "tree"])
@@ -299,6 +312,25 @@ def test_the_description_that_a_robot_was_read_from_is_that_of_its_package(name:
     (tmp_path / "main.cpp").write_text(DESCRIBED.replace("PACKAGE", "arm"))
     run("g++", "-std=c++17", *STRICT, f"-I{tmp_path / 'include'}", tmp_path / "main.cpp", "-o", tmp_path / "main")
     assert run(tmp_path / "main", path) == ""
+
+
+@needs_gcc
+@pytest.mark.slow
+def test_continuous_joints_have_a_package_and_an_effort_limit_of_zero_is_an_error(tmp_path: Path) -> None:
+    urdf, inertia = tmp_path / "arm.urdf", 0.1 * np.eye(3)
+    links = [Link("base"), Link("arm", 1.0, inertia=inertia), Link("hand", 1.0, inertia=inertia)]
+    joints = [Joint("turn", "continuous", "base", "arm", effort_limit=0.0), Joint("wrist", "continuous", "arm", "hand")]
+    robot = torsor.build("arm", links, joints)
+    robot.save(urdf)
+    robot.export_ros2(tmp_path, name="arm")
+    (tmp_path / "main.cpp").write_text(DESCRIBED.replace("PACKAGE", "arm"))
+    run("g++", "-std=c++17", *STRICT, f"-I{tmp_path / 'include'}", tmp_path / "main.cpp", "-o", tmp_path / "main")
+    assert run(tmp_path / "main", urdf) == ""
+    (tmp_path / "zero.cpp").write_text(ZERO)
+    kernels = tmp_path / "src" / "arm_kernels.c"
+    folders = [f"-I{tmp_path / 'include'}", f"-I{tmp_path / 'include' / 'arm'}"]
+    run("g++", "-std=c++17", *STRICT, *folders, tmp_path / "zero.cpp", kernels, "-o", tmp_path / "zero")
+    assert run(tmp_path / "zero") == "the model limits the effort of 'turn' to 0; give max_effort\n\n"
 
 
 def test_the_ros_layer_is_a_page_for_each_class(package: Path) -> None:
@@ -331,5 +363,6 @@ def test_the_command_names_the_package_and_keeps_files(tmp_path: Path, capsys: p
     assert main([*command, "--force"]) == 0
     assert main([*command, "--dtype", "float32"]) == 1
     assert "--dtype with --to ros2; allowed: --name" in capsys.readouterr().err
-    assert main([*command[:-1], "My Arm", "--force"]) == 1
-    assert "lower-case letters" in capsys.readouterr().err
+    for name in ("My Arm", "a__b", "std", "rclcpp", "a" * 60 + "-"):
+        assert main([*command[:-1], name, "--force"]) == 1
+        assert "lower-case letters" in capsys.readouterr().err

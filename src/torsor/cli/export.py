@@ -59,6 +59,9 @@ def _run(arguments: Namespace, console: Console) -> None:
         if option not in taken:
             found, allowed = f"{_flag(option)} with --to {arguments.to}", ", ".join(map(_flag, taken))
             raise ModelError(describe(found, where=robot.name, allowed=allowed or "no options", fix="leave it out"))
+    if arguments.path.suffix == ".fmu" and arguments.to != "fmi":
+        found = f"PATH has the name of an FMU with --to {arguments.to}"
+        raise ModelError(describe(found, where=str(arguments.path), allowed="a folder", fix="--to fmi"))
     if (export := getattr(robot, f"export_{arguments.to}", None)) is None:
         allowed = ", ".join(each for each in _TARGETS if hasattr(robot, f"export_{each}"))
         raise ModelError(describe(f"--to {arguments.to} of this kind of robot", where=robot.name, allowed=allowed))
@@ -81,7 +84,7 @@ def _flag(option: str) -> str:
 _EXAMPLES = (
     "torsor export stanford c_code --names inverse_dynamics mass_matrix",
     "torsor export two_link page --to js --names poses",
-    "torsor export six_axis_arm arm_dynamics --to ros2",
+    "torsor export six_axis_arm six_axis_arm_dynamics --to ros2",
     "torsor export ur5 ur5.fmu --to fmi --names pose:ee_link --parameters links.wrist_3_link.mass",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

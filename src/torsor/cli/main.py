@@ -139,11 +139,13 @@ def _in_options(message: str, flags: Mapping[str, str], given: Mapping[str, obje
         '--tie-break of given durations; fix: leave it out'
         >>> _in_options("the control points is 2; fix: solve(points=...)", {"points": "--points"}, {"points": 2})
         'the control points is 2; fix: solve(points=...)'
+        >>> _in_options("no compiler; fix: binary=False", {"binary": "--no-binary"}, {})
+        'no compiler; fix: --no-binary'
     """
     for words, instead in IN_PYTHON.items():
         message = re.sub(words, instead, message)
     for name, flag in flags.items():
-        message = re.sub(rf"\b{name}=True\b", flag, message)
+        message = re.sub(rf"\b{name}={not flag.startswith('--no-')}\b", flag, message)
         message = re.sub(rf"\b{name}=(['\"]?)([\w+-][\w.+-]*)\1", rf"{flag} \2", message)
         if "_" in name:  # no word of a sentence
             message = re.sub(rf"(?<![\w./'\"-]){name}(?![\w./'\"=-])", flag, message)

@@ -37,12 +37,15 @@ def add_search(parser: ArgumentParser) -> None:
 def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
     """Return the robot that the arguments name. A file takes precedence over a robot of the library of that name.
 
+    A folder does not: it may be that of an earlier export.
+
     Example:
         >>> given_robot(Namespace(robot="two_link", base="fixed")).nv
         2
     """
     name = arguments.robot
-    if Path(name).exists() or Path(name.partition("#")[0]).is_file() or is_description(name):
+    exists = Path(name).exists() and not (Path(name).is_dir() and name in _library_names())
+    if exists or Path(name.partition("#")[0]).is_file() or is_description(name):
         strict, pairs = arguments.strict or None, [each.partition("=") for each in arguments.xacro]
         if not all(key and equals for key, equals, _ in pairs):
             raise ModelError(describe(f"--xacro {arguments.xacro}", where=name, allowed="--xacro NAME=VALUE"))

@@ -1,5 +1,6 @@
 """A robot's algorithms as source: C99 and C++ for controllers that have no Python, JavaScript for web pages."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -139,6 +140,9 @@ def with_prefix(where: str, functions: Sequence[tuple[str, str, ca.Function]], a
 
     ``allowed`` are names of algorithms for the error if there is none.
     """
+    if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z][A-Za-z0-9_]*)?", prefix):
+        allowed = "letters, digits and _, a letter first"
+        raise ModelError(describe(f"prefix is {prefix!r}", where=where, allowed=allowed))
     named: Named = {}
     for title, algorithm, function in functions:
         if prefix + title in named:

@@ -125,7 +125,8 @@ def _text(value: str) -> str:
         "say \042\303\266\042"
     """
     kept = {code for code in range(32, 127) if chr(code) not in '"\\?'}
-    return '"' + "".join(chr(byte) if byte in kept else f"\\{byte:03o}" for byte in value.encode()) + '"'
+    coded = value.encode(errors="replace")
+    return '"' + "".join(chr(byte) if byte in kept else f"\\{byte:03o}" for byte in coded) + '"'
 
 
 _INCLUDES = """#include <array>

@@ -20,7 +20,11 @@ from torsor.compiler.source.names import Names, with_names
 
 DTYPES = ("float64", "float32")
 PIECE = 1500  # operations in the longest piece
-_TARGETS = {"all", "clean", "depend", "help", "install", "m", "package", "test"}  # CMake has its own meaning for these
+# CMake has its own meaning for these.
+_TARGETS = {
+    *("all", "clean", "depend", "edit_cache", "help", "install", "list_install_components", "m", "package"),
+    *("package_source", "preinstall", "rebuild_cache", "test"),
+}
 # NAME.h of the folder would hide these headers of the C library, of any standard, from all files that include both.
 _HEADERS = """
 assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbit
@@ -134,7 +138,8 @@ def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
     definitions = [_definition(kernel, scalar, names) for kernel in kernels]
     parts = [
         comment(f"{MARK}. A statement is one operation; -ffp-contract=off keeps it so.")
-        + f'#include "{name}.h"\n\n#include <math.h>\n'
+        + f'#include "{name}.h"\n\n#include <math.h>\n',
+        _PLUS_PLUS,
     ]
     if any("TORSOR_PIECE" in each for each in definitions):
         # A compiler that inlined the pieces would take as long as for one long function.
@@ -164,6 +169,11 @@ def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
     lines += [f"    (void){each.name};" for each in kernel.arrays if each.name not in touched]
     return text + f"{_head(kernel, scalar, 'restrict ')}\n{{\n" + "".join(line + "\n" for line in lines) + "}\n"
 
+
+_PLUS_PLUS = """#ifdef __cplusplus /* commands of C++ compilers take this file for C++, which does not know the word */
+#define restrict
+#endif
+"""
 
 _CMAKE = f"""# {MARK}.
 cmake_minimum_required(VERSION 3.13...3.31)

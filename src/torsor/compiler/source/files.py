@@ -27,6 +27,8 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
     ``texts`` are ASCII, by names in the folder, which may be those of subfolders (``"src/arm.cpp"``).
     """
     parts: dict[Path, Path] = {}
+    if "\0" in str(folder):
+        raise ValueError(f"{str(folder)!r} has a null character; allowed: a folder; fix: choose another")
     if folder.suffix in {Path(each).suffix for each in texts} and not folder.is_dir():
         found = f"{folder} has the name of a file; allowed: a folder, for {', '.join(texts)}"
         raise ValueError(f"{found}; fix: {str(folder.with_suffix(''))!r}")

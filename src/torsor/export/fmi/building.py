@@ -20,7 +20,7 @@ _SYSTEMS = {
     "win32": ("windows", "win64", ".dll"),
 }
 _MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
-_SOURCES_ONLY = "binary=False (--no-binary) for the sources alone"
+_SOURCES_ONLY = "binary=False for the sources alone"
 _SHOWN = 600  # characters of what the compiler says that an error shows
 
 
@@ -40,7 +40,10 @@ def library_path(identifier: str, fmi: int, where: str) -> str:
 
 def compiler(where: str) -> list[str]:
     """Return the command of the C compiler: that of the environment variable CC, or the first that is found."""
-    given = shlex.split(os.environ.get("CC", ""))
+    try:
+        given = shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:  # a quotation mark that is not closed
+        raise ModelError(describe(f"CC is {os.environ['CC']!r}: {error}", where=where, allowed="a command")) from None
     for each in given[:1] or _COMPILERS:
         if (found := shutil.which(each)) is not None:
             return [str(Path(found).absolute()), *given[1:]]
@@ -57,9 +60,12 @@ def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str]
     library = folder / "library"
     sources = [name for name in texts if name.endswith(".c")]
     command = [*program, *_OPTIONS, *sources, "-o", library.name, "-lm"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode:
-        said = " ".join(done.stderr.split())[-_SHOWN:]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+        failed, said = done.returncode != 0, " ".join(done.stderr.split())[-_SHOWN:] or "it writes no library"
+    except OSError as error:  # a file that is no program
+        failed, said = True, str(error)
+    if failed or not library.exists():
         fix = f"another compiler by the environment variable CC, or {_SOURCES_ONLY}"
         raise ModelError(describe(f"{program[0]} fails: {said}", where=where, fix=fix))
     return library.read_bytes()

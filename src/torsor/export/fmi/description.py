@@ -11,6 +11,9 @@ from torsor.export.fmi.units import used
 from torsor.export.fmi.variables import Variable, is_structured
 from torsor.robot.about import version
 
+TOOL = "Torsor"
+"""The program that writes descriptions, as they name it."""
+
 _LOG = "logStatusError"
 
 
@@ -25,7 +28,7 @@ def model_description(model: Model, identifier: str, token: str, fmi: int, sourc
             "modelName": _text(model.robot.name),
             {2: "guid", 3: "instantiationToken"}[fmi]: token,
             "description": _text(f"{dynamics} of {model.robot.name}; SI units, radians"),
-            "generationTool": f"Torsor {version()}",
+            "generationTool": f"{TOOL} {version()}",
             "variableNamingConvention": "structured" if plain else "flat",
         },
     )

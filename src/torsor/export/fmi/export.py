@@ -3,6 +3,7 @@
 import hashlib
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from torsor.checks import flag, instance_of
 from torsor.compiler.source.names import words
 from torsor.errors import ModelError, describe
 from torsor.export.fmi.building import build_library, compiler, library_path
-from torsor.export.fmi.description import build_description, model_description, page
+from torsor.export.fmi.description import TOOL, build_description, model_description, page
 from torsor.export.fmi.model import Model
 from torsor.export.fmi.settings import Settings
 from torsor.export.fmi.sources import source_files, with_token
@@ -23,6 +24,8 @@ from torsor.robot.robot import Robot
 
 VERSIONS = (2, 3)
 _SUFFIX = ".fmu"
+_DESCRIPTION = "modelDescription.xml"
+_HEAD = 10_000  # bytes of a description within which its program is named
 _LONGEST = 60  # characters of the name of the library
 _DATE = (1980, 1, 1, 0, 0, 0)  # of every member: equal content makes equal files
 
@@ -78,7 +81,7 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     blank = model_description(model, identifier, "", fmi, sources)
     token = _token(blank, *texts.values())
     texts = with_token(texts, model, identifier, token, fmi)
-    members = {"modelDescription.xml": model_description(model, identifier, token, fmi, sources)}
+    members = {_DESCRIPTION: model_description(model, identifier, token, fmi, sources)}
     members["documentation/index.html"] = page(model, about)
     members |= {f"sources/{name}": text for name, text in texts.items()}
     if fmi == 3:
@@ -113,4 +116,16 @@ def _checked_path(path: str | Path, overwrite: bool) -> Path:
         raise ModelError(describe("its folder does not exist", where=where, fix="make the folder first"))
     if file.exists() and not overwrite:
         raise ModelError(describe("it exists", where=where, fix="another name, or overwrite=True (--force)"))
+    if file.exists() and not _is_own(file):
+        found = "it is there and was not written by Torsor"
+        raise ModelError(describe(found, where=where, allowed="files that were", fix="another name"))
     return file
+
+
+def _is_own(file: Path) -> bool:
+    """Return whether Torsor wrote a file: its model description says so."""
+    try:
+        with zipfile.ZipFile(file) as archive, archive.open(_DESCRIPTION) as description:
+            return f'generationTool="{TOOL} '.encode() in description.read(_HEAD)
+    except (OSError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        return False

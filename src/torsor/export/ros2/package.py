@@ -34,6 +34,11 @@ _FILES = {  # of the folder ``assets``, by their names in the package of ROS
 }
 _CORIOLIS = "Forces C(q, v) v (nv) of the velocities, without gravity and friction"
 _RIGID = "Forces M(q) a + C(q, v) v + g(q) (nv), without friction"
+_TAKEN = {  # namespaces that the package uses
+    *("std", "controller_interface", "hardware_interface", "inverse_dynamics_solver"),
+    *("pluginlib", "rclcpp", "rclcpp_lifecycle"),
+}
+_LONGEST = 60  # characters of the robot's name in that of the package
 
 
 def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
@@ -44,8 +49,8 @@ def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwri
     ``NAME/Solver`` has the interface of the package inverse_dynamics_solver. Both compare the robot description with
     the joints of the robot when they start. ``name`` is that of the package, by default ``ROBOT_dynamics``.
 
-    The robot stands on a fixed base, and its joints are revolute or prismatic; it has no loops, springs, elastic joints
-    or joints that follow others.
+    The robot stands on a fixed base, and its joints are revolute, continuous or prismatic; it has no loops, springs,
+    elastic joints or joints that follow others.
 
     Example:
         >>> import tempfile
@@ -56,8 +61,9 @@ def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwri
     """
     _check(robot)
     name = package_name(robot.name) if name is None else name
-    if not isinstance(name, str) or not re.fullmatch(r"[a-z](_?[a-z0-9]+)*", name) or c_names().new(name) != name:
-        allowed = "lower-case letters, digits and single _, a letter first, no word of C or C++"
+    plain_name = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name)
+    if not plain_name or c_names(_TAKEN).new(name) != name:
+        allowed = "lower-case letters, digits and single _, a letter first, no word of C or C++ and no package it needs"
         raise ModelError(describe(f"name is {name!r}", where=robot.name, allowed=allowed))
     texts, kernels = {}, f"{name}_kernels"
     for title, text in _kernel_texts(robot, name).items():
@@ -77,7 +83,7 @@ def package_name(robot: str) -> str:
         >>> package_name("UR5e (left)"), package_name("3-link")
         ('ur5e_left_dynamics', 'robot_3_link_dynamics')
     """
-    own = "_".join(re.findall("[a-z0-9]+", robot.lower()))
+    own = "_".join(re.findall("[a-z0-9]+", robot.lower()))[:_LONGEST].strip("_")
     return f"{own if re.match('[a-z]', own) else f'robot_{own}'.strip('_')}_dynamics"
 
 
@@ -85,7 +91,7 @@ def _check(robot: Robot) -> None:
     """Raise ModelError for what ros2_control does not know: only joints with one coordinate, driven directly."""
 
     def fault(joint: Joint) -> str:
-        if joint.type not in ("revolute", "prismatic"):
+        if joint.type not in ("revolute", "continuous", "prismatic"):
             return f"it is {joint.type}"
         if joint.follows or (joint.ratio, joint.offset) != (1.0, 0.0):
             return "it follows another joint, or has a ratio or an offset"
@@ -96,7 +102,8 @@ def _check(robot: Robot) -> None:
         raise ModelError(describe(found, where=robot.name, allowed="trees", fix=fix))
     for joint in robot.joints:
         if found := fault(joint):
-            allowed = "revolute and prismatic joints on a fixed base, without springs, each with its own coordinate"
+            allowed = "revolute, continuous and prismatic joints on a fixed base, without springs, each with its own"
+            allowed += " coordinate"
             where = f"{robot.name}: joint {joint.name!r}"
             raise ModelError(describe(found, where=where, allowed=allowed, fix="robot.fix holds a joint still"))
     if not robot.nv:

@@ -1,6 +1,7 @@
 // A stand-in for controller_interface: the interface of a chainable controller with the signatures of Jazzy.
 #pragma once
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,12 @@ public:
     }
     std::vector<hardware_interface::CommandInterface> export_reference_interfaces()
     {
-        return on_export_reference_interfaces();
+        auto exported = on_export_reference_interfaces();
+        if (exported.size() != reference_interfaces_.size()) throw std::runtime_error("number of references");
+        for (const auto &each : exported) {  // as ros2_control: the prefix is the controller's name, nothing more
+            if (each.get_prefix_name() != node->get_name()) throw std::runtime_error("prefix of " + each.get_name());
+        }
+        return exported;
     }
     std::shared_ptr<rclcpp_lifecycle::LifecycleNode> get_node() const { return node; }
     const std::string &get_robot_description() const { return description; }

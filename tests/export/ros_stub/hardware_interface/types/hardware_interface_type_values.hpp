@@ -13,14 +13,15 @@ constexpr char HW_IF_EFFORT[] = "effort";
 class CommandInterface {
 public:
     CommandInterface(const std::string &prefix, const std::string &name, double *value)
-    : name_(prefix + "/" + name), value_(value)
+    : prefix_(prefix), name_(prefix + "/" + name), value_(value)
     {
     }
     const std::string &get_name() const { return name_; }
+    const std::string &get_prefix_name() const { return prefix_; }
     double *value() const { return value_; }
 
 private:
-    std::string name_;
+    std::string prefix_, name_;
     double *value_;
 };
 

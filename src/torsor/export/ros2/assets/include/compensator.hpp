@@ -73,6 +73,11 @@ inline std::string configure(const std::string &mode, const std::vector<double> 
                                      take("max_effort", max_effort, settings.max_effort)}) {
         if (!fault.empty()) return fault;
     }
+    for (std::size_t k = 0; k < joint_count && max_effort.empty(); ++k) {
+        if (!(settings.max_effort[k] > 0.0)) {
+            return "the model limits the effort of '" + std::string(model::robot::coordinates[k]) + "' to 0; give max_effort";
+        }
+    }
     return "";
 }
 

@@ -77,8 +77,8 @@ protected:
         for (const char *kind : {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
                                  hardware_interface::HW_IF_ACCELERATION, hardware_interface::HW_IF_EFFORT}) {
             for (const char *joint : model::robot::coordinates) {
-                const std::string prefix = std::string(get_node()->get_name()) + "/" + joint;
-                exported.emplace_back(prefix, kind, &reference_interfaces_[next++]);
+                const std::string name = std::string(joint) + "/" + kind;  // its prefix is that of the controller
+                exported.emplace_back(get_node()->get_name(), name, &reference_interfaces_[next++]);
             }
         }
         return exported;
