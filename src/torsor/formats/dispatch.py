@@ -34,6 +34,8 @@ _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
 _XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf, "sdf": read_sdf}  # by root element
 _WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf, ".sdf": write_sdf}
 _WRITERS |= dict.fromkeys((".usda", ".usd", ".usdc"), write_usd)
+WRITTEN = tuple(_WRITERS)
+"""The suffixes of the files that ``write`` writes."""
 
 
 def read(

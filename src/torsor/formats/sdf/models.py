@@ -1,5 +1,6 @@
 """Models of SDF: which one of a file is read, its nested and included models, and all their parts with their scopes."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -218,7 +219,7 @@ def _model_file(folder: Path, where: str) -> Path:
     listed = [each for each in parse_xml(config).iter("sdf") if (each.text or "").strip()]
     if not listed:
         raise ModelError(describe(f"model.config of {folder.name} names no <sdf>", where=where))
-    versions = [tuple(int(part) for part in each.get("version", "0").split(".") if part.isdigit()) for each in listed]
+    versions = [tuple(map(int, re.findall("[0-9]{1,4}", each.get("version", "")))) for each in listed]
     best = max(range(len(listed)), key=lambda k: versions[k])
     file = folder / (listed[best].text or "").strip()
     if not file.is_file():
