@@ -273,6 +273,8 @@ WRONG = {
         body("a"),
         joint("Revolute", "-a", "float physics:lowerLimit = 9\n float physics:upperLimit = 1\n"),
     ),
+    "upper.*nan": (body("a"), joint("Revolute", "-a", "float physics:upperLimit = nan")),
+    "/pin: its axis is 'W'; allowed: X, Y, Z": (body("a"), joint("Revolute", "-a", HINGE.replace("Y", "W"))),
     "USD refuses it": ("def {",),
     "Invalid xform": (body("a", 'uniform token[] xformOpOrder = ["xformOp:%"]'), joint("Revolute", "-a")),
     "mirrors": (
