@@ -167,7 +167,7 @@ class _JointReader:
             )
             for tag, x in ((ROTOR, 0.0), (GEAR, 1.0))
         )
-        return inertia * ratio**2
+        return inertia * ratio * ratio  # ** raises an error of its own where it overflows
 
     def _settings(self, part: Part, tag: str) -> dict[str, Any]:
         """Return limits, friction, spring and leader of an axis."""
