@@ -55,7 +55,7 @@ def test_a_file_that_is_too_large_is_refused_and_the_limit_can_be_raised(
     monkeypatch.setenv("TORSOR_LARGEST_FILE", str(len(text)))
     assert torsor.load(path).nv == 1
     monkeypatch.setenv("TORSOR_LARGEST_FILE", "much")
-    with pytest.raises(ModelError, match=r"^TORSOR_LARGEST_FILE: it is 'much'; allowed: a number of bytes"):
+    with pytest.raises(ModelError, match=r"TORSOR_LARGEST_FILE: it is 'much'; allowed: a number of bytes"):
         torsor.load(path)
 
 
@@ -185,3 +185,12 @@ def test_a_number_of_a_site_or_a_keyframe_that_is_none_is_refused_with_the_name_
         pytest.warns(ModelWarning, match="MuJoCo warns: XML contains a 'NaN'"),
     ):
         torsor.load(path)
+
+
+@pytest.mark.parametrize("suffix", ["toml", "urdf", "sdf", "xml", "usda"])
+def test_a_robot_is_not_saved_as_a_folder_or_under_a_name_that_no_file_has(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"arm.{suffix}").mkdir()
+    with pytest.raises(ModelError, match=rf"arm.{suffix}: it is a folder; allowed: a file"):
+        torsor.library.two_link().save(tmp_path / f"arm.{suffix}")
+    with pytest.raises(ModelError, match="a null character in its name"):
+        torsor.library.two_link().save(tmp_path / f"a\0b.{suffix}")

@@ -224,11 +224,17 @@ def test_versions_3_and_4_of_a_skeleton_are_the_same_robot(tmp_path: Path) -> No
         read(tmp_path, NEW, strict=True)
 
 
+def test_lengths_are_metres_as_in_opensim_whatever_the_file_calls_them(tmp_path: Path) -> None:
+    with pytest.warns(ModelWarning, match=r"^arm.osim: length_units is 'millimeters'; its numbers are read as m"):
+        renamed = read(tmp_path, OLD.replace("<BodySet>", "<length_units>millimeters</length_units><BodySet>"))
+    assert renamed == read(tmp_path, OLD)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (("CustomJoint", "EllipsoidJoint"), "a EllipsoidJoint; allowed: CustomJoint"),
-        (("<x>-1 0 1 2", "<x>-1 0 0 2"), "in increasing order"),
+        (("<x>-1 0 1 2", "<x>-1 0 0 2"), r"^arm.osim: .*in increasing order"),
         (
             ("<coordinates>angle</coordinates><axis>0 0 1", "<coordinates>other</coordinates><axis>0 0 1"),
             "no coordinate 'other'",

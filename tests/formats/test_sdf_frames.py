@@ -167,6 +167,16 @@ def test_a_weld_to_the_world_does_not_keep_the_base_from_floating_but_other_join
         read(tmp_path, sliding, base="floating")
 
 
+def test_the_ground_and_the_sun_that_a_world_includes_are_not_the_robot(tmp_path: Path) -> None:
+    ground = model("<static>true</static>", link("plate"), name="ground")
+    read(tmp_path, ground, "ground/model.sdf")
+    (tmp_path / "ground" / "model.config").write_text("<model><sdf version='1.7'>model.sdf</sdf></model>")
+    sun, plane = (f"<include><uri>model://{name}</uri></include>" for name in ("sun", "ground"))
+    text = model(link("a"), name="robot", around=f"<world name='w'>{sun}{plane}{{}}</world>")
+    with pytest.warns(torsor.ModelWarning, match="3 models; 'robot' is read, not 'sun', 'ground'"):
+        assert read(tmp_path, text, search=[tmp_path]).name == "robot"
+
+
 def test_nothing_of_a_static_model_moves(tmp_path: Path) -> None:
     robot = read(
         tmp_path, model("<static>true</static>", link("a", "0 0 1 0 0 0"), link("b"), joint("revolute", "a", "b"))
@@ -216,6 +226,7 @@ REFUSED = {
     "relative to nothing": (model(link("a", "1 0 0 0 0 0", "", "x")), r"line 2: link 'a': no frame 'x'"),
     "five numbers": (model(link("a", "1 0 0 0 0")), "<pose> is '1 0 0 0 0'; allowed: 6 finite numbers"),
     "nan": (model(link("a", "nan 0 0 0 0 0")), "allowed: 6 finite numbers"),
+    "digits that only Python reads": (model(link("a", "1_0 0 0 0 0 0")), "allowed: 6 finite numbers"),
     "a zero quaternion": (
         model(link("a").replace("<inertial>", '<pose rotation_format="quat_xyzw">1 0 0 0 0 0 0</pose><inertial>', 1)),
         "a quaternion of zeros",

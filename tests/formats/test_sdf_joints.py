@@ -267,3 +267,15 @@ def test_a_wrong_joint_is_an_error_that_names_it(tmp_path: Path, case: str) -> N
     text, message = WRONG[case]
     with pytest.raises(ModelError, match=f"^robot.sdf: .*{message}"):
         read(tmp_path, model(link("a"), link("b"), text))
+
+
+def test_rotors_of_drake_add_their_inertia_times_the_square_of_the_gear(tmp_path: Path) -> None:
+    rotor = "<drake:rotor_inertia>0.002</drake:rotor_inertia><drake:gear_ratio>10</drake:gear_ratio>"
+    parts = link("a"), link("b")
+    bare, geared = (read(tmp_path, model(*parts, joint("revolute", "a", "b", more))) for more in ("", rotor))
+    added = geared.mass_matrix([0.3]) - bare.mass_matrix([0.3])
+    np.testing.assert_allclose(added, [[0.002 * 10**2]], rtol=1e-12)
+    with pytest.warns(ModelWarning, match="not read: <drake:rotor_inertia> of a joint that"):
+        read(tmp_path, model(*parts, joint("ball", "a", "b", rotor)))
+    with pytest.raises(ModelError, match=r"rotor_inertia is .*inf"):
+        read(tmp_path, model(*parts, joint("revolute", "a", "b", rotor.replace("10<", "1e200<"))))

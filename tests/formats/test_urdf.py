@@ -25,6 +25,10 @@ WRONG = {
     "mass overflows": (arm(inertial("1e400")), r"line 3.*'hand'.*mass"),
     "mass is a word": (arm(inertial("heavy")), r"line 3.*'hand'.*mass.*heavy.*allowed: a number"),
     "mass is empty": (arm(inertial("")), r"line 3.*'hand'.*mass.*allowed: a number"),
+    "mass is in digits that only Python reads": (
+        arm(inertial("1_0")),
+        r"line 3.*'hand'.*mass.*'1_0'.*allowed: a number",
+    ),
     "mass is two numbers": (arm(inertial("1 2")), r"line 3.*'hand'.*mass.*'1 2'.*allowed: a number"),
     "mass with a decimal comma": (arm(inertial("1,5")), r"line 3.*'hand'.*mass.*1,5.*allowed: a number"),
     "mass without a value": (arm("<inertial><mass/></inertial>"), r"line 3.*'hand'.*<mass> has no value.*fix: "),

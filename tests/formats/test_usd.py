@@ -273,6 +273,8 @@ WRONG = {
         body("a"),
         joint("Revolute", "-a", "float physics:lowerLimit = 9\n float physics:upperLimit = 1\n"),
     ),
+    "upper.*nan": (body("a"), joint("Revolute", "-a", "float physics:upperLimit = nan")),
+    "/pin: its axis is 'W'; allowed: X, Y, Z": (body("a"), joint("Revolute", "-a", HINGE.replace("Y", "W"))),
     "USD refuses it": ("def {",),
     "Invalid xform": (body("a", 'uniform token[] xformOpOrder = ["xformOp:%"]'), joint("Revolute", "-a")),
     "mirrors": (
@@ -309,6 +311,15 @@ def test_stages_may_only_refer_to_files_beside_them(asset: str, arc: str, tmp_pa
     folder.mkdir()
     with pytest.raises(ModelError, match="it refers to"):
         load(folder, f'def "a" (prepend {arc} = @{asset}@) {{}}\n')
+
+
+def test_instances_of_prims_of_the_same_stage_have_the_shapes_of_these(tmp_path: Path) -> None:
+    instance = 'def Xform "collisions" (\n instanceable = true\n prepend references = </box>\n) {\n}\n'
+    cube = 'def Cube "cube" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n double size = 20\n}\n'
+    parts = body("rod", instance), joint("Revolute", "-rod", HINGE), f'over "box" {{\n{cube}}}\n'
+    robot = load(tmp_path, *parts, m=0.01)
+    assert [(each.shape, *each.size) for each in robot.links[0].shapes] == [("box", 0.2, 0.2, 0.2)]
+    assert torsor.load(f"{tmp_path}/stage.usda#rod").links[0].mass == 2.0  # the first / may be left out
 
 
 def test_files_beside_a_stage_are_composed_and_cycles_are_errors(tmp_path: Path) -> None:

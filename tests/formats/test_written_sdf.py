@@ -20,10 +20,10 @@ SDF_KINDS = ("revolute", "continuous", "prismatic", "helical", "planar")
 TURNED = make_pose(from_rpy([0.1, 0.2, -0.3]), [0.2, 0.1, 0.3])
 
 
-def without_rotors(robot: torsor.Robot) -> torsor.Robot:
+def as_sdf_has_it(robot: torsor.Robot) -> torsor.Robot:
     """Return a robot without what SDF cannot express."""
-    joints = [replace(joint, rotor_inertia=0.0, motor=None, smooth=0.0) for joint in robot.joints]
-    joints = [replace(joint, viscous=0.0) if joint.type in ("free", "spherical") else joint for joint in joints]
+    joints = [replace(joint, motor=None, smooth=0.0) for joint in robot.joints]
+    joints = [joint if joint.nv == 1 else replace(joint, viscous=0.0, rotor_inertia=0.0) for joint in joints]
     return replace(robot, joints=tuple(joints))
 
 
@@ -47,7 +47,7 @@ def written(robot: torsor.Robot, path: Path, base: str = "fixed") -> torsor.Robo
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_robot_comes_back_with_the_same_forces_masses_and_places(tmp_path: Path, name: str) -> None:
-    robot = without_rotors(ROBOTS[name])
+    robot = as_sdf_has_it(ROBOTS[name])
     floating = bool(robot.joints) and robot.joints[0].type == "free"
     again = written(robot, tmp_path / "robot.sdf", "floating" if floating else "fixed")
     np.testing.assert_array_equal(again.gravity, robot.gravity)
@@ -58,6 +58,13 @@ def test_a_robot_comes_back_with_the_same_forces_masses_and_places(tmp_path: Pat
             np.testing.assert_array_equal(copy.velocity_limit, joint.velocity_limit)
 
 
+def test_a_motor_on_the_base_comes_back_as_its_inertia_after_the_gear(tmp_path: Path) -> None:
+    robot = one(motor=Motor("ground", 0.1, ratio=3.0), rotor_inertia=0.02)
+    again = written(robot, tmp_path / "one.sdf")
+    assert again.joints[0].rotor_inertia == pytest.approx(0.1 * 9 + 0.02, rel=1e-15)
+    np.testing.assert_allclose(again.mass_matrix([0.3]), robot.mass_matrix([0.3]), rtol=1e-14)
+
+
 def test_the_lowest_version_that_has_all_parts_is_written(tmp_path: Path) -> None:
     def version(robot: torsor.Robot) -> str | None:
         written(robot, tmp_path / "robot.sdf")
@@ -66,7 +73,7 @@ def test_the_lowest_version_that_has_all_parts_is_written(tmp_path: Path) -> Non
     assert version(one()) == "1.7"
     assert version(one(link=replace(ARM, shapes=(Shape("capsule", (0.1, 0.2)),)))) == "1.8"
     assert version(one("helical", pitch=0.1)) == "1.10"
-    assert version(without_rotors(bench())) == "1.11"
+    assert version(as_sdf_has_it(bench())) == "1.11"
 
 
 def test_a_spherical_joint_and_a_screw_keep_their_kind(tmp_path: Path) -> None:
@@ -168,8 +175,8 @@ OMITTED = {
     r"a free base, which .*: load it with base='floating' \(pin\)": torsor.build(
         "one", [Link("world"), ARM], [Joint("pin", "free", "world", "arm")]
     ),
-    r"rotor inertia \(pin\)": one(rotor_inertia=0.1),
-    r"rotor inertia \(pin\) ": one(motor=Motor("ground", 0.1)),
+    r"rotor inertia \(pin\)": one("spherical", rotor_inertia=0.1),
+    r"gyroscopic moments of rotors in moving links \(.*\) \(pin\)": one(motor=Motor("arm", 0.1)),
     r"smooth Coulomb friction, written as sign\(v\) \(pin\)": one(coulomb=1.0, smooth=0.1),
     r"nonlinear stiffness \(pin\)": one(spring=Spring("2 + x**2")),
     r"limits and friction of spherical joints \(pin\)": one("spherical", viscous=1.0),

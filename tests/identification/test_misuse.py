@@ -167,4 +167,17 @@ def test_the_command_never_writes_over_what_it_reads(tmp_path: Path, monkeypatch
     assert Path("log.csv").read_bytes() == before
     torsor.library.four_bar().save("bars.toml")
     assert main(["identify", "bars.toml", "log.csv", "-o", "bars.urdf"]) == 1
-    assert "which URDF cannot express" in capsys.readouterr().err
+    assert "bars.urdf: 'pin' closes a loop, which URDF cannot express" in capsys.readouterr().err
+
+
+def test_the_identified_robot_is_the_same_in_every_format_that_is_written(tmp_path: Path, monkeypatch) -> None:
+    pytest.importorskip("pxr", reason="needs the extra usd")
+    monkeypatch.chdir(tmp_path)
+    ARM.save("arm.toml")
+    heads = "time,q joint1,q joint2,tau joint1,tau joint2"
+    np.savetxt("log.csv", np.column_stack([T, MOTION[0], TAU]), delimiter=",", header=heads, comments="")
+    for name in ("real.sdf", "real.usda"):
+        assert main(["identify", "arm.toml", "log.csv", "--cutoff", "10", "-o", name]) == 0
+    forces = [torsor.load(name).inverse_dynamics(*MOTION) for name in ("real.sdf", "real.usda")]
+    np.testing.assert_allclose(*forces, rtol=1e-12, atol=1e-12)
+    assert 0 < np.abs(forces[0] - TAU).std() < 0.06  # the noise of the measured forces is 0.05 N m

@@ -1,7 +1,9 @@
 """``torsor identify``: the parameters of a robot from recorded motions and their forces."""
 
+import warnings
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
@@ -18,9 +20,10 @@ from torsor.cli.outputs import (
 )
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import CHECKED, DONE, NONE
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import describe, warn
+from torsor.formats.dispatch import WRITTEN
 from torsor.identification import LogMap, Measurements, first_look
-from torsor.identification.closed_robot import ClosedRobot, measured_robot
+from torsor.identification.closed_robot import measured_robot
 from torsor.identification.identify import SIMULATION, identify
 from torsor.identification.robust import INFLUENCES
 from torsor.identification.terms import OFFERED
@@ -61,7 +64,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--held-out", type=float, default=0.0, metavar="FRACTION", help=text)
     text = "a motion that is not used to identify: its forces are predicted"
     parser.add_argument("--validate", type=Path, metavar="LOG", help=text)
-    text = "write the robot with the identified parameters: .urdf, .xml, .toml; they are physically consistent"
+    text = "write the robot with the identified parameters: .urdf, .sdf, .xml, .toml, .usda; physically consistent"
     parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
     text = "write a plot of measured and predicted forces to this file, of --validate if it is given; with --check, of "
     text += "the signals"
@@ -73,15 +76,15 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> int | None:
-    check_output(arguments.output, [".urdf", ".xml", ".mjcf", ".toml"])
+    check_output(arguments.output, WRITTEN)
     check_plot(arguments.plot)
     check_report(arguments.report)
     outputs = (arguments.output, arguments.plot, arguments.report, arguments.json)
     check_apart(outputs, [arguments.robot, arguments.map, arguments.validate, *arguments.logs])
-    robot = measured_robot(given_robot(arguments))
-    if arguments.output is not None and arguments.output.suffix.lower() == ".urdf" and isinstance(robot, ClosedRobot):
-        found, allowed = "a robot with closed loops, which URDF cannot express", ".xml, .mjcf or .toml"
-        raise ModelError(describe(found, where=str(arguments.output), allowed=allowed))
+    given = given_robot(arguments)
+    if arguments.output is not None:
+        _try_to_write(as_robot(given), arguments.output.name)
+    robot = measured_robot(given)
     if arguments.check:
         return _check(robot, arguments, console)
     data = _measured(arguments.logs, robot, arguments)
@@ -126,6 +129,13 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         result.save_report(arguments.report, validated)
     print_paths(console, arguments.output, arguments.plot, arguments.report)
     return None
+
+
+def _try_to_write(robot: Robot, name: str) -> None:
+    """Raise before anything is identified if the format of a file cannot express the robot, or needs a package."""
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they come when the file is written
+        robot.save(Path(folder, name))
 
 
 def _measured(paths: list[Path], robot: Robot, arguments: Namespace) -> Measurements:

@@ -14,8 +14,8 @@ def number_in(text: str, power: int = 0) -> float:
         ValueError: '12,5' is no number
     """
     try:
-        # float() also reads "1_000", which no other program does.
-        if "_" in text:
+        # float() also reads "1_000" and digits of other scripts, which no other program does.
+        if "_" in text or not text.isascii():
             raise ValueError
         if not power:
             return float(text)

@@ -34,6 +34,8 @@ _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
 _XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf, "sdf": read_sdf}  # by root element
 _WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf, ".sdf": write_sdf}
 _WRITERS |= dict.fromkeys((".usda", ".usd", ".usdc"), write_usd)
+WRITTEN = tuple(_WRITERS)
+"""The suffixes of the files that ``write`` writes."""
 
 
 def read(
@@ -74,7 +76,14 @@ def read(
         file = file.with_name(name)
     strict = None if strict is None else flag(strict, str(path), "strict")
     with all_faults(), searching(folders):
-        return _read(file, base, strict, snap, model, arguments)
+        try:
+            return _read(file, base, strict, snap, model, arguments)
+        except ModelError as error:
+            name = split_prim(file)[0].name
+            if isinstance(error, StopReadingError) or name in str(error):
+                raise
+            # Of a part that does not know its file, such as a frame or a posture.
+            raise ModelError(f"{name}: {error}") from None
 
 
 def _read(
@@ -101,15 +110,9 @@ def _read(
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed=allowed))
     if model and root.tag != "sdf":
         raise ModelError(describe(f"a model {model!r} of it", where=path.name, allowed="models of SDF files"))
-    try:
-        if root.tag == "sdf":
-            return read_sdf(path, base, bool(strict), root, snap, model)
-        return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
-    except ModelError as error:
-        if isinstance(error, StopReadingError) or path.name in str(error):
-            raise
-        # Of a part that does not know its file, such as a frame or a posture.
-        raise ModelError(f"{path.name}: {error}") from None
+    if root.tag == "sdf":
+        return read_sdf(path, base, bool(strict), root, snap, model)
+    return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
@@ -128,4 +131,8 @@ def write(mechanism: Mechanism, path: str | Path) -> None:
     if suffix not in _WRITERS:
         allowed, fix = ".toml, .urdf, .sdf, .xml (MJCF), .usda, .usd, .usdc", f"name it {path.stem}.toml"
         raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=allowed, fix=fix))
+    if "\0" in str(path):
+        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
+    if path.is_dir():
+        raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
     _WRITERS[suffix](mechanism, path)

@@ -1,8 +1,8 @@
 """xacro: macros that become URDF or SDF, expanded by the package ``xacro`` (of the extra ``xacro``).
 
 Expressions in such a file are Python. The package keeps Python's built-in functions from them; here, names with two
-underscores are refused too, by which an expression could reach them. That is a fence, not a wall: a .xacro file can
-take any time and memory, and should come from a source that you trust.
+underscores and those of frames are refused too, by which an expression could reach them. That is a fence, not a wall: a
+.xacro file can take any time and memory, and should come from a source that you trust.
 """
 
 import ast
@@ -18,6 +18,8 @@ from torsor.formats.xml import Element, parse_xml, parse_xml_text
 
 _ONE_AT_A_TIME = threading.Lock()  # the package has its state in global variables
 _ARGUMENTS = (str, bool, int, float)
+# Names without underscores by which an expression reaches those with them, or the functions that called it.
+_LEADING_OUT = ("vars", "mro", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "f_back", "f_builtins", "f_globals")
 
 
 def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
@@ -84,12 +86,13 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
 
 
 def _check(expression: str) -> None:
-    """Raise ModelError for an expression with a name that begins with two underscores, wherever it is."""
+    """Raise ModelError for an expression with a name that leads out of the fence, wherever it is."""
     try:
         nodes = ast.walk(ast.parse(expression.strip(), mode="eval"))
     except (SyntaxError, ValueError):
         return  # the package has its own words for it
     for node in nodes:
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if name.startswith("__"):
-            raise ModelError(describe(f"the expression {expression[:80]!r} uses {name!r}", allowed="names without __"))
+        if name.startswith("__") or name in _LEADING_OUT:
+            allowed = f"names without __, and not {', '.join(_LEADING_OUT)}"
+            raise ModelError(describe(f"the expression {expression[:80]!r} uses {name!r}", allowed=allowed))

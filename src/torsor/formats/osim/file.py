@@ -13,7 +13,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array
-from torsor.errors import ModelError, describe, listing
+from torsor.errors import ModelError, describe, listing, warn
 from torsor.formats.decimals import number_in
 from torsor.formats.osim.model import (
     GROUND,
@@ -89,6 +89,9 @@ def _model(path: Path, root: Element) -> ET.Element:
     if model is None:
         found = f"<{root[0].tag}>" if len(root) else "nothing"
         raise ModelError(describe(f"{found} in place of <Model>", where=path.name, allowed=KIND))
+    length = (model.findtext("length_units") or "").strip()
+    if length.lower() not in ("", "m", "meter", "meters"):
+        warn(describe(f"length_units is {length[:20]!r}; its numbers are read as m, as OpenSim does", where=path.name))
     return model
 
 

@@ -38,6 +38,7 @@ _CUTS = {
     "universal": "universal",
     "fixed": "weld",
 }
+ROTOR, GEAR = "drake:rotor_inertia", "drake:gear_ratio"  # Drake's elements of a joint, as text
 _NO_LIMIT = 1e16  # SDF's default of limits
 _PARALLEL = 1e-6  # largest sine of the angle between an axis of a gearbox and its joint
 
@@ -88,7 +89,10 @@ class _JointReader:
             raise ModelError(describe("the child is the world", where=where, fix="make the world the parent"))
         if parent is child:
             raise ModelError(describe(f"both ends are parts of {child.name!r}", where=where, allowed="two links"))
-        if child.name in self.children:
+        closing = child.name in self.children
+        if self._rotor(part) and (closing or kind in (*_TWO_AXES, "fixed", "ball")):
+            self.unread.note(f"<{ROTOR}> of a joint that closes a loop or has not one axis", part.element)
+        if closing:
             self._loop(part, kind, parent, child)
             return
         self.children.add(child.name)
@@ -105,6 +109,7 @@ class _JointReader:
         more: dict[str, Any] = {"source": part.scope.source}
         if kind not in ("fixed", "ball"):
             more |= self._settings(part, "axis") | {"axis": self._axis(part, "axis", child)}
+            more["rotor_inertia"] = self._rotor(part)
         if kind not in ("fixed", "prismatic"):
             more["point"] = at[:3, 3]
         if kind == "screw":
@@ -152,6 +157,17 @@ class _JointReader:
                 raise ModelError(describe("thread_pitch is 0", where=where, allowed="any other number (rad/m)"))
             return -1.0 / turns
         return number_of(part.element, "screw_thread_pitch", 1.0, source, owner) / (2 * math.pi)
+
+    def _rotor(self, part: Part) -> float:
+        """Return the rotor inertia after the gear, as Drake takes it: without the gyroscopic moments of the rotor."""
+        owner = f"joint {part.frame.name!r}"
+        inertia, ratio = (
+            float(
+                next((numbers_of(each, 1, part.scope.source, owner)[0] for each in part.element if each.tag == tag), x)
+            )
+            for tag, x in ((ROTOR, 0.0), (GEAR, 1.0))
+        )
+        return inertia * ratio * ratio  # ** raises an error of its own where it overflows
 
     def _settings(self, part: Part, tag: str) -> dict[str, Any]:
         """Return limits, friction, spring and leader of an axis."""

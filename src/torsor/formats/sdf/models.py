@@ -1,5 +1,6 @@
 """Models of SDF: which one of a file is read, its nested and included models, and all their parts with their scopes."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.formats.mesh_folders import is_inside
 from torsor.formats.sdf.frames import MODEL, THE_WORLD, WORLD, Scope, SdfFrame
-from torsor.formats.sdf.values import flag_of, numbers_of, pose_of, text_of, where_of
+from torsor.formats.sdf.values import FLAGS, flag_of, numbers_of, pose_of, text_of, where_of
 from torsor.formats.search_path import SEARCH_FIX, Finder
 from torsor.formats.xml import Element, parse_xml
 
@@ -55,14 +56,15 @@ def read_model(path: Path, root: Element, wanted: str = "") -> Model:
         raise ModelError(describe("no model", where=path.name, allowed="<model> in <sdf> or in <world>"))
     if wanted and wanted not in names:
         raise ModelError(describe(f"no model {wanted!r}", where=path.name, allowed=listing(names, like=wanted)))
-    # A world has ground and walls, which are static, besides robots.
-    resting = [text_of(each, "static").lower() in ("true", "1") for _, each in candidates]
-    chosen = names.index(wanted) if wanted else resting.index(False) if False in resting else 0
+    collector = _Collector(path, version)
+    # A world has ground, walls and lights besides robots.
+    moving = (k for k, (_, each) in enumerate(candidates) if collector.may_move(each))
+    chosen = names.index(wanted) if wanted else next(moving, 0)
     if len(candidates) > 1 and not wanted:
         others = [repr(name) for k, name in enumerate(names) if k != chosen]
         found = f"{len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
         warn(describe(found, where=path.name, fix=f"name one: {path.name}#{names[chosen]}"))
-    return _Collector(path, version).read(*candidates[chosen], root)
+    return collector.read(*candidates[chosen], root)
 
 
 def _called(element: Any) -> str:
@@ -91,6 +93,16 @@ class _Collector:
         self.path, self.version, self.includes = path, version, 0
         self.parsed: dict[Path, Element] = {}
         self.model: Model
+
+    def may_move(self, element: Any) -> bool:
+        """Whether a model of a world is not static; an <include> that cannot be read, such as model://sun, is none."""
+        given = element
+        if element.tag == "include":
+            try:
+                given = self._included(element, Scope(THE_WORLD, self.version, self.path.name), Finder(self.path))[0]
+            except ModelError:
+                return False
+        return not any(FLAGS.get(text_of(each, "static").lower(), False) for each in (element, given))
 
     def read(self, world: Any, element: Any, root: Element) -> Model:
         outside = Scope(THE_WORLD, self.version, self.path.name)
@@ -218,7 +230,7 @@ def _model_file(folder: Path, where: str) -> Path:
     listed = [each for each in parse_xml(config).iter("sdf") if (each.text or "").strip()]
     if not listed:
         raise ModelError(describe(f"model.config of {folder.name} names no <sdf>", where=where))
-    versions = [tuple(int(part) for part in each.get("version", "0").split(".") if part.isdigit()) for each in listed]
+    versions = [tuple(map(int, re.findall("[0-9]{1,4}", each.get("version", "")))) for each in listed]
     best = max(range(len(listed)), key=lambda k: versions[k])
     file = folder / (listed[best].text or "").strip()
     if not file.is_file():

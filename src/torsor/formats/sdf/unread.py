@@ -18,7 +18,7 @@ _READ = {
     "visual": "pose geometry material cast_shadows laser_retro transparency visibility_flags meta",
     "collision": "pose geometry surface laser_retro max_contacts density auto_inertia_params",
     "joint": """parent child pose axis axis2 gearbox_ratio gearbox_reference_body thread_pitch screw_thread_pitch
-        physics""",
+        physics drake:rotor_inertia drake:gear_ratio""",
     "axis": "xyz limit dynamics mimic use_parent_model_frame",
     "axis2": "xyz limit dynamics mimic use_parent_model_frame",
 }

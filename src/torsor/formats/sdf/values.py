@@ -7,6 +7,7 @@ import numpy as np
 
 from torsor.arrays import IDENTITY, Array
 from torsor.errors import ModelError, describe
+from torsor.formats.decimals import number_in
 from torsor.formats.xml import Element
 from torsor.spatial import from_quaternion, from_rpy, make_pose
 
@@ -34,7 +35,7 @@ def numbers_of(element: Any, count: int, source: str, owner: str, infinite: bool
     """Return the numbers (count,) in the text of an element."""
     text = (element.text or "").strip()
     try:
-        values = np.array([float(word) for word in text.split()])
+        values = np.array([number_in(word) for word in text.split()])
     except ValueError:
         values = np.zeros(0)
     if values.shape != (count,) or np.isnan(values).any() or not (infinite or np.isfinite(values).all()):

@@ -17,6 +17,7 @@ from torsor.errors import ModelError, describe
 from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.sdf.frames import WORLD
+from torsor.formats.sdf.joints import ROTOR
 from torsor.formats.sdf.writing_loops import write_loops
 from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
 from torsor.formats.xml import add_element, numbers, xml_bytes
@@ -41,9 +42,9 @@ def write_sdf(mechanism: Mechanism, path: str | Path) -> None:
     the first link is what SDF has where nothing holds a model: ``read_sdf`` gives it back with ``base="floating"``.
     Gravity other than (0, 0, -9.81) puts the model in a <world>. A helical joint is a screw, a planar joint two
     prismatic joints and a revolute one. Couplings of two joints are <mimic> (version 1.11); weld, revolute, prismatic,
-    universal and spherical loops that are closed at zero are joints to a link that has a parent already. A
-    ``ModelWarning`` names what is not written (rotor inertia, motors, wheels) and what Gazebo does not accept (links
-    without mass). Other loops and elastic joints are errors.
+    universal and spherical loops that are closed at zero are joints to a link that has a parent already. Rotor inertia
+    is Drake's element. A ``ModelWarning`` names what is not written (gyroscopic moments of rotors, wheels) and what
+    Gazebo does not accept (links without mass). Other loops and elastic joints are errors.
 
     Example:
         >>> import tempfile
@@ -245,6 +246,7 @@ class _Writer:
         add_element(axis, "xyz").text = numbers(joint.axis)
         self._limits(axis, joint)
         self._dynamics(axis, joint)
+        self._rotor(element, joint)
         if joint.follows:
             self.version = max(self.version, 11)
             mimic = add_element(axis, "mimic", joint=self.joint_names[joint.coordinate], axis="axis")
@@ -263,8 +265,6 @@ class _Writer:
     def _dynamics(self, axis: ET.Element, joint: Joint) -> None:
         viscous, coulomb = (self.omissions.common(joint, key) for key in ("viscous", "coulomb"))
         motor, spring, smooth = joint.motor, joint.spring, joint.smooth
-        rotor = np.any(joint.rotor_inertia) or (motor is not None and motor.inertia)
-        self.omissions.note("rotor inertia", joint.name, rotor)
         if motor is not None:
             viscous, coulomb, smooth = viscous + motor.viscous, coulomb + motor.coulomb, max(smooth, motor.smooth)
         self.omissions.note("smooth Coulomb friction, written as sign(v)", joint.name, coulomb and smooth)
@@ -279,6 +279,18 @@ class _Writer:
             element = add_element(axis, "dynamics")
             for key, value in ({"damping": viscous, "friction": coulomb} | found).items():
                 add_element(element, key).text = numbers(value)
+
+    def _rotor(self, element: ET.Element, joint: Joint) -> None:
+        """Add the rotor inertia after the gear, in the element that Drake reads."""
+        inertia, motor = self.omissions.common(joint, "rotor_inertia"), joint.motor
+        if motor is not None:
+            inertia += motor.ratio**2 * motor.inertia
+            moved = motor.carrier != self.mechanism.base.name and motor.inertia
+            what = "gyroscopic moments of rotors in moving links (their inertia after the gear is written)"
+            self.omissions.note(what, joint.name, moved)
+        if inertia:
+            self.root.set("xmlns:drake", "http://drake.mit.edu")
+            add_element(element, ROTOR).text = numbers(inertia)
 
 
 def _pose(element: ET.Element, T: Array, relative_to: str | None = None) -> None:

@@ -13,6 +13,7 @@ from torsor.arrays import Array
 from torsor.checks import direction
 from torsor.errors import ModelError, describe, listing
 from torsor.faults import refuse_or_warn
+from torsor.formats.decimals import number_in
 from torsor.formats.xml import Element
 from torsor.mechanism import Frame, Joint, Link, Loop
 from torsor.mechanism.names import claim_name
@@ -113,7 +114,7 @@ def _pose(element: Any, where: str) -> Array:
 def _numbers(element: Any, attribute: str, default: str, where: str) -> Array:
     text = default if element is None else element.get(attribute, default)
     try:
-        values = np.array([float(word) for word in text.split()])
+        values = np.array([number_in(word) for word in text.split()])
     except ValueError:
         values = np.zeros(0)
     if values.shape != (3,) or not np.isfinite(values).all():

@@ -7,6 +7,7 @@ import numpy as np
 
 from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn
+from torsor.formats.decimals import number_in
 from torsor.formats.xml import Element
 from torsor.mechanism import Joint, Motor
 
@@ -87,7 +88,7 @@ def _value(transmission: Any, tag: str, where: str) -> Any:
         return text.strip()
     count = 3 if tag == "axis" else 1
     try:
-        numbers = [float(word) for word in text.split()]
+        numbers = [number_in(word) for word in text.split()]
     except ValueError:
         numbers = []
     if len(numbers) != count:

@@ -13,6 +13,7 @@ import numpy as np
 from torsor.arrays import IDENTITY, Array
 from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn, stop_reading
+from torsor.formats.decimals import number_in
 from torsor.formats.search_path import Finder
 from torsor.formats.urdf.extras import read_extras
 from torsor.formats.urdf.motors import with_motors
@@ -115,7 +116,7 @@ class _Reader:
             what = f"<{element.tag}> has no {attribute}"
             raise ModelError(describe(what, where=self._where(element, owner), fix=f'add {attribute}="..."'))
         try:
-            values = np.array([float(word) for word in text.replace(",", " ").split()])
+            values = np.array([number_in(word) for word in text.replace(",", " ").split()])
         except ValueError:
             values = np.zeros(0)
         bad = np.isnan(values) if infinite else ~np.isfinite(values)

@@ -70,7 +70,10 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
         free = {axis: axis for axis in AXES if not _is_locked(scene, prim, axis)}
     elif kind in _ONE:
         prefix, drive = _ONE[kind]
-        free = {prefix + str(prim.GetAttribute("physics:axis").Get()): drive}
+        axis = str(prim.GetAttribute("physics:axis").Get())
+        if axis not in ("X", "Y", "Z"):
+            raise ModelError(describe(f"its axis is {axis[:20]!r}", where=scene.where(prim), allowed="X, Y, Z"))
+        free = {prefix + axis: drive}
     elif kind in _TYPED:
         free = dict.fromkeys(_TYPED[kind], "")
         limits = [number_of(prim.GetAttribute(f"physics:coneAngle{k}Limit"), -1.0) for k in "01"]
@@ -168,7 +171,7 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
 
 def _limit(value: float) -> float:
     """Return a limit without the largest number of single precision, which stands for none."""
-    return value if abs(value) < 3e38 else math.copysign(math.inf, value)
+    return math.copysign(math.inf, value) if abs(value) >= 3e38 else value
 
 
 def _limits(scene: Scene, joint: UsdJoint, axis: str) -> dict[str, float]:

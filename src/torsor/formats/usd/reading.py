@@ -34,8 +34,8 @@ def split_prim(path: Path) -> tuple[Path, str]:
         >>> file.name, prim
         ('scene.usda', '/World/arm')
     """
-    file, _, prim = path.as_posix().partition("#/")
-    return (Path(file), f"/{prim}") if prim and file.lower().endswith(SUFFIXES) else (path, "")
+    file, _, prim = path.as_posix().partition("#")
+    return (Path(file), f"/{prim.strip('/')}" if prim else "") if file.lower().endswith(SUFFIXES) else (path, "")
 
 
 def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:

@@ -94,7 +94,7 @@ def _line(error: object) -> str:
 
 def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str], path: Path) -> None:
     """Raise ModelError if a layer is composed with anything but files in these folders; ``seen`` ends cycles."""
-    for asset in layer.GetCompositionAssetDependencies():
+    for asset in filter(None, layer.GetCompositionAssetDependencies()):  # an empty one is the layer itself
         found = layer.ComputeAbsolutePath(asset)
         file = Path(found.split("[")[0])  # of a file in an archive: robot.usdz[arm.usdc]
         fix = "save the stage as one file: usdcat --flatten"
