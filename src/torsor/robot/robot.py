@@ -236,11 +236,11 @@ class Robot(Mechanism, Viewable):
         return replace(self, target=self.target.changed(self.name, dtype, device, threads, bool(self.loops)))
 
     def save(self, path: str | Path) -> None:
-        """Write the robot as TOML (.toml), which ``torsor.load`` reads back equal, or as URDF, MJCF or USD (.usda).
+        """Write the robot as TOML, which ``torsor.load`` reads back equal, or as URDF, SDF, MJCF (.xml) or USD (.usda).
 
         Other formats cannot express all robots: a ``ModelWarning`` names omitted forces and limits, and a structure
-        that the format cannot describe is a ``ModelError``. See ``formats.write_urdf``, ``formats.write_mjcf`` and
-        ``formats.write_usd``.
+        that the format cannot describe is a ``ModelError``. See ``formats.write_urdf``, ``write_sdf``, ``write_mjcf``
+        and ``write_usd``.
 
         Example:
             >>> import tempfile
