@@ -26,7 +26,7 @@ def linkage() -> torsor.Robot:
 LINKAGE = linkage()
 
 
-@pytest.mark.parametrize("make", [four_bar, slider_crank, five_bar, palletiser])
+@pytest.mark.parametrize("make", [four_bar, slider_crank, five_bar, pytest.param(palletiser, marks=pytest.mark.slow)])
 def test_the_regressor_times_the_parameters_is_the_force_of_the_drives(make) -> None:
     robot = make()
     made = swing(robot, count=20)
@@ -67,6 +67,7 @@ def test_a_mass_at_a_pin_of_the_coupler_is_one_of_the_crank_or_of_the_rocker() -
         assert np.abs(base.matrix @ change).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_friction_of_passive_joints_is_unknown_where_it_is_named() -> None:
     assert not any("rocker_joint" in name for name in LINKAGE.base_parameters().names)
     named = LINKAGE.base_parameters(among=["*", "rocker_joint.viscous"])
@@ -76,7 +77,15 @@ def test_friction_of_passive_joints_is_unknown_where_it_is_named() -> None:
     assert abs(found.values[found.names.index("rocker_joint.viscous")] - 0.3) < 1e-6
 
 
-@pytest.mark.parametrize("make", [linkage, slider_crank, five_bar, palletiser])
+@pytest.mark.parametrize(
+    "make",
+    [
+        linkage,
+        slider_crank,
+        pytest.param(five_bar, marks=pytest.mark.slow),
+        pytest.param(palletiser, marks=pytest.mark.slow),
+    ],
+)
 def test_forces_of_drives_alone_predict_those_of_another_motion(make) -> None:
     real = make()
     assumed = real.with_parameters(0.7 * real.parameters())
@@ -212,6 +221,7 @@ def test_a_full_turn_of_the_crank_keeps_the_mode() -> None:
     assert np.abs(LINKAGE.closure_error(q)).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_a_physical_linkage_has_the_forces_of_the_real_one(tmp_path) -> None:
     assumed = LINKAGE.with_parameters(0.8 * LINKAGE.parameters())
     found = torsor.identify(assumed, swing(LINKAGE).data, physical=True, friction=["offset"], held_out=0.2)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from repository.statements import imports_of
 from torsor.cli.doctor import EXTRAS
 
 ROOT = Path(__file__).parents[2]
@@ -35,10 +36,10 @@ USERS = {
 
 def imported(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif node.module and not node.level:
             found.add(node.module)
     return {name.split(".")[0] for name in found}
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import torsor
+from repository.statements import imports_of
 from torsor import library
 from torsor.dynamics import ALGORITHMS
 from torsor.viewable import Viewable
@@ -164,10 +165,10 @@ def layer(module: str) -> str:
 
 def imports(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             found |= {f"{node.module}.{alias.name}" if node.module == "torsor" else node.module for alias in node.names}
     return {name for name in found if name.split(".")[0] == "torsor"}
 
@@ -200,10 +201,10 @@ def module_name(path: Path) -> str:
 def imported_files(path: Path, modules: set[str]) -> set[str]:
     """The files that a file imports anywhere: at the top, inside of functions, and for type checkers only."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if name in modules else node.module for name in names}
     return (found & modules) - {module_name(path)}
@@ -292,7 +293,7 @@ PAGES = ["README.md", *(str(each.relative_to(ROOT)) for each in sorted((ROOT / "
 
 
 RUN = [page for page in PAGES if "tutorials" not in page]  # those have tests of their own
-LONG = {"docs/motion.md"}
+LONG = {f"docs/{page}.md" for page in ("contact", "loops", "measured_people", "motion", "parallel", "retiming")}
 NEEDS = {"docs/whole_body.md": "daqp", "docs/fmi.md": "fmpy", "docs/usd.md": "pxr"}  # optional packages of pages
 
 

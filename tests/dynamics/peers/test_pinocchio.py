@@ -16,9 +16,9 @@ TOLERANCE = 1e-9
 BROKEN = {"ur3.urdf": "no link at all", "falcon.urdf": "'Z_propeller', which does not exist"}
 FILES = [path for path in robot_files() if path.name not in BROKEN]
 BASES = ("fixed", "floating")
-# Every file is read both ways. The default tests have one file of every second robot, by turns with a floating base;
+# Every file is read both ways. The default tests have one file of every third robot, by turns with a floating base;
 # variants, which differ in hands or sensors, and the others are among the slow tests.
-ROBOTS = list(dict.fromkeys(path.parts[-3] for path in FILES))[::2]
+ROBOTS = list(dict.fromkeys(path.parts[-3] for path in FILES))[::3]
 SHORT = {(next(path for path in FILES if path.parts[-3] == name), BASES[k % 2]) for k, name in enumerate(ROBOTS)}
 CASES = [
     pytest.param((path, base), marks=() if (path, base) in SHORT else pytest.mark.slow)
