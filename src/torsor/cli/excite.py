@@ -9,13 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_apart, check_output, check_plot, print_paths, write_json
+from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import DONE, EXCITED
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.criteria import CRITERIA
 from torsor.identification.excitation.excite import check_excitable
-from torsor.results.points import SUFFIXES as POINTS
 from torsor.results.points import check_rate
 from torsor.startup import STOPPED
 
@@ -52,22 +51,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--among", nargs="+", default=["*"], metavar="PATTERN", help=among)
     parser.add_argument("--iterations", type=int, default=200, help="steps of the search at most (default: 200)")
     parser.add_argument("--seed", type=int, default=0, help="of the random motions at the start (default: 0)")
-    text = "write the motion: a table of time, q, v, a (.csv), or all of it (.npz)"
-    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
-    text = "write points for a controller, a JointTrajectory of ROS (.json, .yaml)"
-    parser.add_argument("--points", type=Path, metavar="FILE", help=text)
-    text = "rows and points a second (default: 100)"
-    parser.add_argument("--rate", type=float, default=100.0, metavar="HZ", help=text)
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot of the motion and its limits")
-    add_json(parser)
+    add_motion(parser, "time, q, v, a", "limits")
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    check_output(arguments.output, [".csv", ".npz"])
-    check_output(arguments.points, POINTS)
-    check_plot(arguments.plot)
-    outputs = (arguments.output, arguments.points, arguments.plot, arguments.json)
-    check_apart(outputs, [arguments.robot, arguments.map, *arguments.measured])
+    check_motion(arguments, arguments.robot, arguments.map, *arguments.measured)
     for each in (arguments.output, arguments.points):
         if each is not None and each.suffix.lower() != ".npz":
             check_rate(arguments.rate, arguments.period, each.name)

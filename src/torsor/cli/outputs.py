@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from torsor.errors import ModelError, describe, missing
 from torsor.results.documents import STANDARD_OUTPUT, write_document
+from torsor.results.points import SUFFIXES
 
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
@@ -146,3 +147,23 @@ def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any
     write_document(path, content)
     if path != STANDARD_OUTPUT:
         print_paths(console, path)
+
+
+def add_motion(parser: ArgumentParser, columns: str, limits: str) -> None:
+    """Declare the outputs of a motion, a table of ``columns`` and a plot with its ``limits``, and ``--json``."""
+    text = f"write the motion: a table of {columns} (.csv), or all of it (.npz)"
+    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
+    text = "write points for a controller, a JointTrajectory of ROS (.json, .yaml)"
+    parser.add_argument("--points", type=Path, metavar="FILE", help=text)
+    text = "rows and points a second (default: 100)"
+    parser.add_argument("--rate", type=float, default=100.0, metavar="HZ", help=text)
+    parser.add_argument("--plot", type=Path, metavar="FILE", help=f"write a plot of the motion and its {limits}")
+    add_json(parser)
+
+
+def check_motion(arguments: Namespace, *inputs: str | Path | None) -> None:
+    """Raise ModelError for outputs of a motion that cannot be written, or that are one of the ``inputs``."""
+    check_output(arguments.output, [".csv", ".npz"])
+    check_output(arguments.points, SUFFIXES)
+    check_plot(arguments.plot)
+    check_apart((arguments.output, arguments.points, arguments.plot, arguments.json), list(inputs))

@@ -9,14 +9,13 @@ from rich.console import Console
 
 from torsor.cli.command import Command
 from torsor.cli.excite import number_or_list
-from torsor.cli.outputs import add_json, check_apart, check_output, check_plot, print_paths, write_json
+from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.states import states_of
 from torsor.cli.statuses import DONE
 from torsor.errors import ModelError, describe
 from torsor.motion import Retimed, retime
 from torsor.motion.retiming.bounds import KINDS
-from torsor.results.points import SUFFIXES as POINTS
 from torsor.results.points import check_rate
 from torsor.robot.robot import Robot
 
@@ -51,22 +50,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
         parser.add_argument(f"--{name}", type=float, default=0.0, metavar="NUMBER", help=text)
     text = "intervals of the grid in each piece of the path (default: refined where it is needed)"
     parser.add_argument("--knots", type=int, metavar="N", help=text)
-    text = "write the motion: a table of time, q, v, a, tau (.csv), or all of it (.npz)"
-    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
-    text = "write points for a controller, a JointTrajectory of ROS (.json, .yaml)"
-    parser.add_argument("--points", type=Path, metavar="FILE", help=text)
-    text = "rows and points a second (default: 100)"
-    parser.add_argument("--rate", type=float, default=100.0, metavar="HZ", help=text)
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot of the motion and its bounds")
-    add_json(parser)
+    add_motion(parser, "time, q, v, a, tau", "bounds")
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    check_output(arguments.output, [".csv", ".npz"])
-    check_output(arguments.points, POINTS)
-    check_plot(arguments.plot)
-    outputs = (arguments.output, arguments.points, arguments.plot, arguments.json)
-    check_apart(outputs, [arguments.robot, arguments.path])
+    check_motion(arguments, arguments.robot, arguments.path)
     check_rate(arguments.rate, 1.0, "--rate")
     robot = as_robot(given_robot(arguments))
     if arguments.payload is not None:
