@@ -178,6 +178,17 @@ def test_wide_matrices_show_every_number_on_a_narrow_terminal(
     assert printed.count("mass_matrix") == 3 and printed.count(" -0 ") == 0  # 18 columns, in three parts
 
 
+def test_columns_with_plain_names_are_positions(capsys: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "states.csv"
+    found = []
+    for heads in ("joint2 [rad],joint1", "q joint2,q joint1", "q joint2,joint1"):
+        path.write_text(f"{heads}\n0.2,0.1\n")
+        arguments = ("dynamics", "two_link", "gravity_force", "--states", str(path))
+        found.append(printed(capsys, *arguments) if "q joint1" in heads or "[" in heads else main(list(arguments)))
+    assert found[0]["gravity_force"] == found[1]["gravity_force"]
+    assert found[2] == 1 and "no column 'q joint1'" in capsys.readouterr().err  # half of them are 'q NAME'
+
+
 def test_motion_that_a_table_does_not_have_is_said(capsys: Captured, tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("time,q joint1,q joint2\n0,0.1,0.2\n")

@@ -103,7 +103,7 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
     """Return the states of a table by letter (K, n), and "time" (K,) if it has that column.
 
     Columns are named 'q NAME', 'v NAME', ..., where a unit in brackets may follow: it must be that of the coordinate.
-    Others are left out. A .npz file is a saved trajectory.
+    Without any 'q NAME', columns 'NAME' are positions. Others are left out. A .npz file is a saved trajectory.
     """
     where = path.name
     if path.suffix.lower() == ".npz":
@@ -112,7 +112,7 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file)
             header = [cell.strip() for cell in next(rows, [])]
-            columns = _columns(header, where)
+            columns = _with_positions(_columns(header, where), names(robot, "q"))
             content = [_numbers(row, len(header), rows.line_num) for row in rows if row]
         table = np.array(content).reshape(len(content), len(header))
     except (ValueError, csv.Error) as error:
@@ -155,6 +155,20 @@ def _columns(header: list[str], where: str) -> Mapping[tuple[str, str], _Column]
             raise ModelError(describe(f"the column {cell!r} is there twice", where=where))
         columns[key] = _Column(cell, (time[1] if time else match[3] if match else "") or "", k)
     return columns
+
+
+def _with_positions(
+    columns: Mapping[tuple[str, str], _Column], positions: Iterable[str]
+) -> Mapping[tuple[str, str], _Column]:
+    """Return columns where those with the plain name of a position are that position, unless some are 'q NAME'."""
+    if any(letter == "q" for letter, _ in columns):
+        return columns
+    found = dict(columns)
+    for column in columns.values():
+        name, _, unit = column.head.partition(" [")
+        if name in positions:
+            found["q", name] = column._replace(unit=unit.removesuffix("]"))
+    return found
 
 
 def _check_unit(column: _Column, unit: str, where: str) -> None:

@@ -331,7 +331,7 @@ class Retimed(Result):
             cells = []
             for kind in kinds:
                 use = largest.get(f"{kind.replace('_', ' ')} {name}")
-                cells.append(self.bounds.text(kind, k) + ("" if use is None else f" ({100 * use:.1f} %)"))
+                cells.append(self.bounds.text(kind, k) + ("" if use is None else f" ({abs(100 * use):.1f} %)"))
             rows.append((name, *cells))
         head = ("coordinate", *(kind.replace("_", " ") for kind in kinds))
         return Summary(f"Retimed motion of {self.robot.name}", facts, head, rows)
