@@ -21,7 +21,7 @@ def motion(robot: torsor.Robot, count: int, seed: int = 5) -> tuple[np.ndarray, 
     return q, rng.normal(size=(count, robot.nv)), rng.normal(size=(count, robot.nv))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_forces_are_the_regressor_times_the_parameters(seed: int) -> None:
     robot = plain(torsor.library.random_tree(8, seed))
     state = motion(robot, 3)
@@ -32,7 +32,7 @@ def test_forces_are_the_regressor_times_the_parameters(seed: int) -> None:
     np.testing.assert_allclose(Y @ pi, tau, rtol=0, atol=1e-11 * np.abs(tau).max())
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_base_parameters_give_the_forces_of_unseen_motions(seed: int) -> None:
     robot = plain(torsor.library.random_tree(6, seed))
     base, state = robot.base_parameters(), motion(robot, 20)
