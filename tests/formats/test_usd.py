@@ -124,7 +124,8 @@ def test_masses_from_densities_are_those_of_the_standard(tmp_path: Path) -> None
 def test_a_body_without_mass_properties_is_of_water_and_roots_may_be_marked_twice(tmp_path: Path) -> None:
     ball = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n double radius = 0.1\n}\n'
     bare = body("a", ball, mass="", more=', "PhysicsArticulationRootAPI"').replace(', "PhysicsMassAPI"', "")
-    robot = load(tmp_path, bare, joint("Revolute", "-a", HINGE, '"PhysicsArticulationRootAPI"'))
+    with pytest.warns(ModelWarning, match="no mass is given of /a: .* filled with water"):
+        robot = load(tmp_path, bare, joint("Revolute", "-a", HINGE, '"PhysicsArticulationRootAPI"'))
     mass = 1000 * 4 / 3 * np.pi * 0.001
     assert robot.links[0].mass == pytest.approx(mass, rel=1e-12)
     assert robot.mass_matrix([0.0])[0, 0] == pytest.approx(0.4 * mass * 0.01, rel=1e-12)
@@ -135,8 +136,9 @@ def test_a_closed_mesh_has_the_inertia_of_its_inside(tmp_path: Path) -> None:
     faces = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
     mesh = f'def Mesh "hull" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{\n point3f[] points = {corners}\n'
     mesh += f"int[] faceVertexCounts = [4, 4, 4, 4, 4, 4]\n int[] faceVertexIndices = {faces}\n}}\n"
+    given = "float physics:density = 1000\n"
     with pytest.warns(ModelWarning, match="collision shapes of the kind Mesh"):
-        robot = load(tmp_path, body("part", mesh, mass=""), joint("Revolute", "-part"))
+        robot = load(tmp_path, body("part", given + mesh, mass=""), joint("Revolute", "-part"))
     link = robot.links[0]
     assert link.mass == pytest.approx(6000.0, rel=1e-12)
     np.testing.assert_allclose(link.com, [0.5, 1, 1.5], rtol=1e-12)
@@ -184,6 +186,7 @@ def test_a_robot_that_nothing_holds_floats_and_one_that_is_held_can_be_released(
     assert load(tmp_path, *held).base.name == "a"
     floating = load(tmp_path, *held, base="floating")
     assert [each.type for each in floating.joints] == ["free", "continuous"]
+    assert not floating.loops
 
 
 def test_joints_beside_the_articulation_close_loops(tmp_path: Path) -> None:
@@ -210,6 +213,51 @@ def test_followers_of_physx_follow(tmp_path: Path) -> None:
     follower = robot.joints[1]
     assert (follower.coordinate, follower.ratio) == ("j1", 2.0)
     assert follower.offset == pytest.approx(-np.pi / 2, rel=1e-15)
+
+
+def test_followers_of_newton_follow_where_they_are_enabled(tmp_path: Path) -> None:
+    """q = coef1 q(other) + coef0, the offset in degrees."""
+    mimic = "rel newton:mimicJoint = </j1>\n float newton:mimicCoef1 = -2\n float newton:mimicCoef0 = 90\n"
+    first = body("a"), body("b"), joint("Revolute", "-a", HINGE, name="j1")
+    robot = load(tmp_path, *first, joint("Revolute", "a-b", HINGE + mimic, '"NewtonMimicAPI"', name="j2"))
+    follower = robot.joints[1]
+    assert (follower.coordinate, follower.ratio) == ("j1", -2.0)
+    assert follower.offset == pytest.approx(np.pi / 2, rel=1e-15)
+    off = "bool newton:mimicEnabled = false\n"
+    assert load(tmp_path, *first, joint("Revolute", "a-b", HINGE + mimic + off, name="j2")).nv == 2
+
+
+def test_friction_rotor_inertia_and_inertia_of_newton_have_the_closed_form(tmp_path: Path) -> None:
+    """In centimetres and grams, with damping for each degree a second; newton:inertia counts before the diagonal."""
+    numbers = {"armature": 5e6, "friction": 3e7, "damping": 4e7 * np.pi / 180, "velocityLimit": 180}
+    own = "".join(f"float newton:{key} = {value}\n" for key, value in numbers.items())
+    rod = "float physics:mass = 2000\n point3f physics:centerOfMass = (50, 0, 0)\n"
+    rod += "float3 physics:diagonalInertia = (1, 1, 1)\n double[] newton:inertia = [1e6, 2e6, 3e6, 1e5, 0, 0]\n"
+    pin = joint("Revolute", "-rod", HINGE + own, '"NewtonJointAPI"')
+    robot = load(tmp_path, body("rod", rod, mass=""), pin, m=0.01, kg=0.001)
+    q, v, a = 0.3, 0.5, 1.7
+    expected = (0.2 + 2 * 0.25 + 0.5) * a - 2 * 9.81 * 0.5 * np.cos(q) + 3.0 + 4.0 * v
+    assert robot.inverse_dynamics([q], [v], [a])[0] == pytest.approx(expected, rel=1e-7)  # numbers are single
+    assert robot.links[0].inertia[0, 1] == pytest.approx(0.01, rel=1e-12)
+    assert float(np.ravel(robot.joints[0].velocity_limit)[0]) == pytest.approx(np.pi, rel=1e-12)
+    with pytest.raises(ModelError, match=r"newton:inertia is .*allowed: 6 finite numbers"):
+        load(tmp_path, body("rod", rod.replace("1e5, 0, 0", "1e5"), mass=""), pin)
+
+
+def test_names_that_usd_does_not_allow_are_those_that_are_displayed(tmp_path: Path) -> None:
+    named = 'displayName = "joint_0.0"\n prepend apiSchemas = ["NewtonJointAPI"]'
+    pin = joint("Revolute", "-a", HINGE, "?").replace("prepend apiSchemas = [?]", named)
+    assert load(tmp_path, body("a"), pin).coordinate_names == ("joint_0.0",)
+
+
+def test_numbers_of_newton_on_a_ball_are_named_as_left_out(tmp_path: Path) -> None:
+    with pytest.warns(ModelWarning, match="newton:friction of joints with several axes"):
+        load(tmp_path, body("a"), joint("Spherical", "-a", "float newton:friction = 2\n"))
+
+
+def test_gravity_that_newton_switches_off(tmp_path: Path) -> None:
+    scene = 'def PhysicsScene "scene" {\n bool newton:gravityEnabled = false\n}\n'
+    assert load(tmp_path, scene, body("a"), joint("Revolute", "-a", HINGE)).gravity.tolist() == [0, 0, 0]
 
 
 def test_what_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:

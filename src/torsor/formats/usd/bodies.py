@@ -66,7 +66,10 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
     mass = own_mass or volume
     given_center = bool(np.isfinite(center).all())
     com = center * place.scale * units.length if given_center else middle
-    if moments.any():
+    whole = _newton_inertia(scene, prim)
+    if whole is not None:
+        inertia = whole * units.torque
+    elif moments.any():
         inertia = (R * (moments * units.torque)) @ R.T
     else:
         away = com - middle
@@ -75,6 +78,19 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
         scene.without_mass.append(str(prim.GetPath()))
     inertia = exact(data, "inertia", (inertia + inertia.T) / 2)
     return exact(data, "mass", mass), exact(data, "com", com), inertia
+
+
+def _newton_inertia(scene: Scene, prim: Any) -> Array | None:
+    """Return the inertia (3 x 3) that Newton has in double precision, which counts before that of UsdPhysics."""
+    attribute = prim.GetAttribute("newton:inertia")
+    numbers = np.array(attribute.Get() if attribute and attribute.Get() is not None else [], dtype=float)
+    if not numbers.size:
+        return None
+    if numbers.shape != (6,) or not np.isfinite(numbers).all():
+        found = f"newton:inertia is {numbers.tolist()}"
+        raise ModelError(describe(found, where=scene.where(prim), allowed="6 finite numbers: xx yy zz xy xz yz"))
+    xx, yy, zz, xy, xz, yz = numbers
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def _check(scene: Scene, prim: Any, mass: float, center: Array, moments: Array) -> None:
@@ -114,6 +130,12 @@ def _density(scene: Scene, body: Any, part: Any) -> float:
     given = next((value for each in densities for value in [number_of(each)] if value), 0.0)
     if not given >= 0 or np.isinf(given):
         raise ModelError(describe(f"density is {given:g}", where=scene.where(part), allowed="0 or more"))
+    path, counts = (
+        str(body.GetPath()),
+        "mass" not in own_data(body) and not number_of(physics.MassAPI(body).GetMassAttr()),
+    )
+    if not given and counts and path not in scene.of_water:
+        scene.of_water.append(path)
     return given * scene.units.mass / scene.units.length**3 or WATER
 
 

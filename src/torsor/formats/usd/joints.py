@@ -23,6 +23,13 @@ WORLD = ""  # the path of what is no body
 _TYPED = {"PhysicsFixedJoint": (), "PhysicsSphericalJoint": AXES[3:]}
 _ONE = {"PhysicsRevoluteJoint": ("rot", "angular"), "PhysicsPrismaticJoint": ("trans", "linear")}
 DEGREE = math.pi / 180
+# What UsdPhysics has no words for: the default, then the attributes of Newton and of PhysX.
+ENGINES: dict[str, tuple[Any, ...]] = {
+    "velocity_limit": (np.inf, "newton:velocityLimit", "physxJoint:maxJointVelocity"),
+    "coulomb": (0.0, "newton:friction", "physxJoint:jointFriction"),
+    "armature": (0.0, "newton:armature", "physxJoint:armature"),
+    "viscous": (0.0, "newton:damping"),
+}
 
 
 @dataclass(frozen=True)
@@ -130,9 +137,11 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
     return End(str(body.GetPath()), local)
 
 
-def several(prim: Any) -> dict[str, Array]:
+def several(scene: Scene, prim: Any) -> dict[str, Array]:
     """Return friction, limits and rotor inertia of a joint with several velocities, as far as Torsor wrote them."""
     data = own_data(prim)
+    given = [key for default, *keys in ENGINES.values() for key in keys if _engine(prim, default, key) != default]
+    scene.left_out.note(f"{', '.join(given)} of joints with several axes", prim.GetName(), given)
     return {key: np.array(data[key], dtype=float) for key in SEVERAL if key in data}
 
 
@@ -156,17 +165,22 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
     limited = bool(np.isfinite([lower, upper]).any())
     settings: dict[str, Any] = {"lower": lower, "upper": upper, "source": scene.source}
 
-    def physx(key: str, default: float) -> float:
-        return number_of(prim.GetAttribute(f"physxJoint:{key}"), default)
-
-    settings["velocity_limit"] = exact(data, "velocity_limit", _limit(physx("maxJointVelocity", np.inf)) * unit)
-    settings["coulomb"] = exact(data, "coulomb", physx("jointFriction", 0.0) * effort)
+    velocity, friction, armature, damping = (_engine(prim, *keys) for keys in ENGINES.values())
+    settings["velocity_limit"] = exact(data, "velocity_limit", _limit(velocity) * unit)
+    settings["coulomb"] = exact(data, "coulomb", friction * effort)
     settings["smooth"] = float(data.get("smooth", 0.0))
+    settings["viscous"] = damping * effort / unit
     settings |= _driven(scene, joint, joint.free[axis], unit, effort)
-    settings |= _rotor(data, physx("armature", 0.0) * inertia)
+    settings |= _rotor(data, armature * inertia)
     settings |= _follower(scene, joint, axis, unit)
     hinge = "revolute" if limited or data.get("type") == "revolute" else "continuous"
     return Joint(name, hinge if turns else "prismatic", "parent", "child", axis=sign * axis_of(axis), **settings)
+
+
+def _engine(prim: Any, default: float, *keys: str) -> float:
+    """Return the number of the first attribute that a prim has, or the default."""
+    found = (prim.GetAttribute(key) for key in keys)
+    return next((number_of(each, default) for each in found if each), default)
 
 
 def _limit(value: float) -> float:
@@ -219,21 +233,35 @@ def _rotor(data: Any, armature: float) -> dict[str, Any]:
 
 
 def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str, Any]:
-    """Return the coordinate that a joint follows, as PhysX says it: q + gearing q(other) + offset = 0."""
+    """Return the coordinate that a joint follows, with ratio and offset: q = ratio q(other) + offset."""
     prim, data = joint.prim, own_data(joint.prim)
-    for key in (axis, "rotX", "rotY", "rotZ"):  # PhysX takes any of these for the one axis of a hinge
-        targets = prim.GetRelationship(f"physxMimicJoint:{key}:referenceJoint").GetTargets()
-        if targets:
-            break
-    else:
+    found = _mimicked(prim, axis)
+    if found is None:
         return {}
-    leader = scene.stage.GetPrimAtPath(targets[0])
+    target, ratio, offset = found
+    leader = scene.stage.GetPrimAtPath(target)
     if not leader:
-        raise ModelError(describe(f"it mimics {targets[0]}, which is missing", where=scene.where(prim)))
+        raise ModelError(describe(f"it mimics {target}, which is missing", where=scene.where(prim)))
     if (leader.GetTypeName() == "PhysicsPrismaticJoint") == axis.startswith("rot") and "ratio" not in data:
         scene.left_out.note("joints that mimic one of another kind", joint.name)
         return {}
-    ratio = -number_of(prim.GetAttribute(f"physxMimicJoint:{key}:gearing"), 1.0)
-    offset = -number_of(prim.GetAttribute(f"physxMimicJoint:{key}:offset")) * unit
     name = scene.name(leader, "joint")
-    return {"coordinate": name, "ratio": exact(data, "ratio", ratio), "offset": exact(data, "offset", offset)}
+    return {"coordinate": name, "ratio": exact(data, "ratio", ratio), "offset": exact(data, "offset", offset * unit)}
+
+
+def _mimicked(prim: Any, axis: str) -> tuple[Any, float, float] | None:
+    """Return the path of the joint that a joint mimics, ratio, and offset in units of the stage, or None.
+
+    Newton: q = coef1 q(other) + coef0; PhysX: q + gearing q(other) + offset = 0.
+    """
+    enabled = prim.GetAttribute("newton:mimicEnabled")
+    targets = prim.GetRelationship("newton:mimicJoint").GetTargets()
+    if targets and (not enabled or enabled.Get()):
+        offset, ratio = (number_of(prim.GetAttribute(f"newton:mimicCoef{k}"), float(k)) for k in (0, 1))
+        return targets[0], ratio, offset
+    for key in (axis, "rotX", "rotY", "rotZ"):  # PhysX takes any of these for the one axis of a hinge
+        targets = prim.GetRelationship(f"physxMimicJoint:{key}:referenceJoint").GetTargets()
+        if targets:
+            gearing, offset = prim.GetAttribute(f"physxMimicJoint:{key}:gearing"), f"physxMimicJoint:{key}:offset"
+            return targets[0], -number_of(gearing, 1.0), -number_of(prim.GetAttribute(offset))
+    return None

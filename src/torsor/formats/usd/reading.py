@@ -131,9 +131,11 @@ class _Reader:
 
     def _tree(self, base: str) -> dict[str, tuple[UsdJoint | None, str]]:
         """Return, by body, the joint that moves it and the body before; a body that nothing holds has no joint."""
-        inside = [joint for joint in self.joints if not joint.excluded]
         if base == "floating":  # what is welded to the world is released
-            inside = [joint for joint in inside if joint.free or WORLD not in {end.body for end in joint.ends}]
+            welds = [each for each in self.joints if not (each.free or each.excluded)]
+            held = [each for each in welds if WORLD in {end.body for end in each.ends}]
+            self.joints = [each for each in self.joints if not any(each is weld for weld in held)]
+        inside = [joint for joint in self.joints if not joint.excluded]
         found = dict[str, tuple[UsdJoint | None, str]]()
         starts = [WORLD, *([self.root] if self.root in self.bodies else []), *self.bodies]
         for start in starts:
@@ -167,7 +169,7 @@ class _Reader:
         data = own_data(self.bodies[body])
         name = str(data.get("free", "")) or self.scene.unused("root", "joint")
         placement = np.array(data.get("free_placement", IDENTITY), dtype=float)
-        settings: dict[str, Any] = several(self.bodies[body])
+        settings: dict[str, Any] = several(self.scene, self.bodies[body])
         return Joint(name, "free", self.names[WORLD], self.names[body], placement, source=self.scene.source, **settings)
 
     def _joint(self, joint: UsdJoint, parent: str, child: str) -> tuple[list[Link], list[Joint]]:
@@ -175,7 +177,7 @@ class _Reader:
         scene, data, ends = self.scene, own_data(joint.prim), (self.names[parent], self.names[child])
         before, after, sign = joint.between(parent)
         placement, axes = self._placement(joint, parent), list(joint.free)
-        whole: dict[str, Any] = {"source": scene.source, **(several(joint.prim) if len(axes) > 1 else {})}
+        whole: dict[str, Any] = {"source": scene.source, **(several(scene, joint.prim) if len(axes) > 1 else {})}
         if not axes or len(axes) == len(AXES):
             return [], [Joint(joint.name, "free" if axes else "fixed", *ends, placement, **whole)]
         ball = [axis for axis in axes if axis in _TURNS] == list(_TURNS)

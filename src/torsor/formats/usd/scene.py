@@ -39,6 +39,7 @@ class Scene:
     folder: Path
     left_out: Omissions = field(default_factory=Omissions)
     without_mass: list[str] = field(default_factory=list)
+    of_water: list[str] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
     _taken: dict[str, set[str]] = field(default_factory=dict)
 
@@ -67,10 +68,13 @@ class Scene:
         return f"{self.source}: {prim.GetPath()}"
 
     def name(self, prim: Any, kind: str) -> str:
-        """Return the name of a prim: that of Torsor or of the prim, made unique among its ``kind``."""
+        """Return the name of a prim: that of Torsor, the displayed one, or its own, made unique among its ``kind``.
+
+        Converters display the names that USD does not allow, such as ``joint_0.0``.
+        """
         path = str(prim.GetPath())
         if path not in self._names:
-            wanted = str(own_data(prim).get("name", "")) or prim.GetName()
+            wanted = str(own_data(prim).get("name", "")) or prim.GetDisplayName() or prim.GetName()
             self._names[path] = self.unused(wanted, kind)
         return self._names[path]
 
@@ -133,6 +137,9 @@ class Scene:
         )
         if not np.isfinite(along).all() or np.isnan(size) or size == np.inf:
             raise ModelError(describe(f"gravity is {size:g} along {along}", where=self.where(scene)))
+        enabled = scene.GetAttribute("newton:gravityEnabled")
+        if enabled and not enabled.Get():
+            return np.zeros(3)
         length = float(np.linalg.norm(along))
         direction = along / length if length else -up
         plain = direction * (EARTH if size < 0 else size * self.units.length)
@@ -145,6 +152,11 @@ class Scene:
             found = f"no mass, or no inertia, and no collision shape that gives one: {listing(light, most=4)}"
             fix = "add mass and diagonalInertia (PhysicsMassAPI)"
             refuse_or_warn(describe(found, where=self.source, fix=fix), self.strict)
+        wet = [path for path in self.of_water if path != base]
+        if wet:
+            found = f"no mass is given of {listing(wet, most=4)}: that of its collision shapes filled with water"
+            fix = "if it is not meant so, add mass (PhysicsMassAPI)"
+            refuse_or_warn(describe(f"{found} is taken, as UsdPhysics says", where=self.source, fix=fix), self.strict)
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.left_out.found.items()]
         if lines:
             omitted = "mechanisms do not have" if self.strict else "omitted, because mechanisms do not have it:"
