@@ -262,6 +262,6 @@ def _mimicked(prim: Any, axis: str) -> tuple[Any, float, float] | None:
     for key in (axis, "rotX", "rotY", "rotZ"):  # PhysX takes any of these for the one axis of a hinge
         targets = prim.GetRelationship(f"physxMimicJoint:{key}:referenceJoint").GetTargets()
         if targets:
-            gearing, offset = prim.GetAttribute(f"physxMimicJoint:{key}:gearing"), f"physxMimicJoint:{key}:offset"
-            return targets[0], -number_of(gearing, 1.0), -number_of(prim.GetAttribute(offset))
+            gearing, shift = (prim.GetAttribute(f"physxMimicJoint:{key}:{each}") for each in ("gearing", "offset"))
+            return targets[0], -number_of(gearing, 1.0), -number_of(shift)
     return None
