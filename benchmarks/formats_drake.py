@@ -92,7 +92,9 @@ def main() -> int:
             or any(j.nv != 1 for j in robot.joints)
             or not robot.nv
         ):
-            reasons.append(f"{path.stem}: left out: inertias that no body has, or other joints than hinges and slides")
+            reasons.append(
+                f"{path.stem}: left out: no joint, inertias that no body has, or other joints than hinges and slides"
+            )
             continue
         for suffix in SUFFIXES:
             with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
