@@ -33,6 +33,11 @@ def searching(folders: Sequence[str | Path]) -> Iterator[None]:
         _GIVEN.reset(before)
 
 
+def given_folders() -> tuple[Path, ...]:
+    """Return the folders that are to be searched first."""
+    return _GIVEN.get()
+
+
 def environment_folders() -> list[Path]:
     """Return the folders of packages and models that the environment lists, in the order of ``SEARCHED``."""
     listed = ((name, each) for name in SEARCHED for each in os.environ.get(name, "").split(os.pathsep) if each)
@@ -79,7 +84,7 @@ class Finder:
         One that is not listed must hold the file itself or be marked as a package: no other folder is named.
         """
         if package not in self._packages:
-            given, above = _GIVEN.get(), self.path.resolve().parents
+            given, above = given_folders(), self.path.resolve().parents
             places = (*given, *environment_folders(), *above)
             tries = [place / package for place in places] + [place for place in places if place.name == package]
             named = package != ".." and Path(package).name == package  # one folder, not a way through several
