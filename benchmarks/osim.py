@@ -41,7 +41,8 @@ def differences(path: Path, reference: dict[str, Any]) -> dict[str, float]:
             worst[kind] = max(worst[kind], float(np.abs(found[kind] - given).max() / np.abs(given).max()))
         poses, links = robot.poses(q), [link.name for link in robot.links]
         for body, pose in state["poses"].items():
-            worst["poses"] = max(worst["poses"], float(np.abs(poses[links.index(body)] - pose).max()))
+            ours = poses[links.index(body)] if body in links else robot.pose(q, body)  # a frame, if it is welded
+            worst["poses"] = max(worst["poses"], float(np.abs(ours - pose).max()))
     return worst
 
 
