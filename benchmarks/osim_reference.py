@@ -209,7 +209,7 @@ def main() -> None:
     opensim.Logger.setLevelString("off")
     paths = sorted(arguments.folder.rglob("*.osim"))
     found = {str(path.relative_to(arguments.folder)): numbers_of(path, arguments.states) for path in paths}
-    arguments.references.write_text(json.dumps({"opensim": opensim.GetVersion(), "files": found}, indent=1) + "\n")
+    arguments.references.write_text(json.dumps({"opensim": opensim.GetVersion(), "files": found}) + "\n")
 
 
 if __name__ == "__main__":
