@@ -12,6 +12,7 @@ from torsor.errors import ModelError, describe, missing
 from torsor.meshes.mesh_colors import Materials, painted, without_textures
 from torsor.meshes.mesh_folders import ALLOWED, is_inside
 from torsor.meshes.triangles import Triangles, joined
+from torsor.meshes.usd_files import read_surface, split_prim
 from torsor.meshes.vtp_files import read_vtp
 
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".vtp")
@@ -29,17 +30,19 @@ class Painted(NamedTuple):
 def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tuple[Painted, ...]:
     """Return the triangles of a mesh file (.stl, .obj, .dae, .ply, .glb, .vtp) by colour, in the units of the file.
 
+    ``robot.usda#/arm/shell`` is a mesh in a stage of USD.
+
     Colours are those of materials (.dae, .glb, .obj with its .mtl file in the same folder) and of vertices and faces.
     Textures are not read, and no other file that the mesh names is opened. Other kinds of files, devices, files above
     256 MiB and files without triangles raise ModelError, and so do files outside of ``folders`` and of those that the
     environment allows (ROS_PACKAGE_PATH, TORSOR_MESHES); None allows all.
     """
-    real = Path(path)
+    real, prim = split_prim(Path(path))
     if folders is not None and not is_inside(real, folders):
         found = f"the file is outside of the folder of the description: {real}"
         fix = f"if you trust it, set {ALLOWED} to its folder, or copy it beside the description"
         raise ModelError(describe(found, where=f"mesh {real.name!r}", fix=fix))
-    return _read(real)
+    return tuple(Painted(*each) for each in read_surface(real, prim, folders or ())) if prim else _read(real)
 
 
 def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Triangles:
