@@ -27,7 +27,7 @@ def joint_chain(
     """
     last = max(k for k, step in enumerate(steps) if isinstance(step, Joint))
     links, joints = list[Link](), list[Joint]()
-    for pose in (step for step in steps[last + 1 :] if not isinstance(step, Joint)):
+    for pose in (step for step in reversed(steps[last + 1 :]) if not isinstance(step, Joint)):
         after = after @ inverse_pose(pose)  # what does not move after the last joint is a part of its child
     for step in steps[: last + 1]:
         if not isinstance(step, Joint):

@@ -19,12 +19,12 @@ from torsor.formats.toml.writing import write_toml
 from torsor.formats.urdf.closures import read_closures
 from torsor.formats.urdf.reading import read_urdf
 from torsor.formats.urdf.writing import write_urdf
-from torsor.formats.usd.reading import read_usd, split_prim
-from torsor.formats.usd.stage import SUFFIXES as USD_SUFFIXES
+from torsor.formats.usd.reading import read_usd
 from torsor.formats.usd.writing import write_usd
 from torsor.formats.xacro_files import expanded
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Mechanism
+from torsor.meshes.usd_files import USD_SUFFIXES, split_prim
 
 KINDS = (
     ".urdf, .xml (MJCF, URDF or SDF), .sdf, .xacro, .toml, .yaml (closures of the URDF beside it), "

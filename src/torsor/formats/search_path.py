@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from torsor.errors import ModelError, describe
-from torsor.formats.mesh_folders import SEARCHED, is_package, own_folders
+from torsor.meshes.mesh_folders import SEARCHED, is_package, own_folders
 
 SCHEMES = ("package://", "model://")
 SEARCH_FIX = f"give its folder: load(..., search=[...]), or {', '.join(SEARCHED)} in the environment"
@@ -31,6 +31,11 @@ def searching(folders: Sequence[str | Path]) -> Iterator[None]:
         yield
     finally:
         _GIVEN.reset(before)
+
+
+def given_folders() -> tuple[Path, ...]:
+    """Return the folders that are to be searched first."""
+    return _GIVEN.get()
 
 
 def environment_folders() -> list[Path]:
@@ -79,7 +84,7 @@ class Finder:
         One that is not listed must hold the file itself or be marked as a package: no other folder is named.
         """
         if package not in self._packages:
-            given, above = _GIVEN.get(), self.path.resolve().parents
+            given, above = given_folders(), self.path.resolve().parents
             places = (*given, *environment_folders(), *above)
             tries = [place / package for place in places] + [place for place in places if place.name == package]
             named = package != ".." and Path(package).name == package  # one folder, not a way through several

@@ -80,12 +80,17 @@ def painted(mesh: Any, vertices: Array, faces: NDArray[np.int64]) -> list[tuple[
     colors = _face_colors(mesh, len(faces))
     if colors is None:
         return [(Triangles(vertices, faces), _material_color(mesh))]
+    return by_color(Triangles(vertices, faces), colors)
+
+
+def by_color(surface: Triangles, colors: Array) -> list[tuple[Triangles, Color | None]]:
+    """Return a surface, whose faces have ``colors`` (m, 4), in parts of one colour each."""
     shades, own = _few(colors)
     found = list[tuple[Triangles, Color | None]]()
     for number, shade in enumerate(shades):
-        used, indices = np.unique(faces[own == number], return_inverse=True)
+        used, indices = np.unique(surface.faces[own == number], return_inverse=True)
         red, green, blue, opacity = shade.tolist()
-        found.append((Triangles(vertices[used], indices.reshape(-1, 3)), (red, green, blue, opacity)))
+        found.append((Triangles(surface.vertices[used], indices.reshape(-1, 3)), (red, green, blue, opacity)))
     return found
 
 

@@ -4,15 +4,18 @@ from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree.ElementTree import ParseError
 
 import numpy as np
 
 from torsor.errors import ModelError, describe, missing
-from torsor.formats.mesh_folders import ALLOWED, is_inside
 from torsor.meshes.mesh_colors import Materials, painted, without_textures
+from torsor.meshes.mesh_folders import ALLOWED, is_inside
 from torsor.meshes.triangles import Triangles, joined
+from torsor.meshes.usd_files import read_surface, split_prim
+from torsor.meshes.vtp_files import read_vtp
 
-SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb")
+SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".vtp")
 LARGEST = 256 * 2**20  # bytes of a mesh file
 MANY = 2_000_000  # triangles of a mesh
 
@@ -25,19 +28,21 @@ class Painted(NamedTuple):
 
 
 def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tuple[Painted, ...]:
-    """Return the triangles of a mesh file (.stl, .obj, .dae, .ply, .glb) by colour, in the units of the file.
+    """Return the triangles of a mesh file (.stl, .obj, .dae, .ply, .glb, .vtp) by colour, in the units of the file.
+
+    ``robot.usda#/arm/shell`` is a mesh in a stage of USD.
 
     Colours are those of materials (.dae, .glb, .obj with its .mtl file in the same folder) and of vertices and faces.
     Textures are not read, and no other file that the mesh names is opened. Other kinds of files, devices, files above
     256 MiB and files without triangles raise ModelError, and so do files outside of ``folders`` and of those that the
     environment allows (ROS_PACKAGE_PATH, TORSOR_MESHES); None allows all.
     """
-    real = Path(path)
+    real, prim = split_prim(Path(path))
     if folders is not None and not is_inside(real, folders):
         found = f"the file is outside of the folder of the description: {real}"
         fix = f"if you trust it, set {ALLOWED} to its folder, or copy it beside the description"
         raise ModelError(describe(found, where=f"mesh {real.name!r}", fix=fix))
-    return _read(real)
+    return tuple(Painted(*each) for each in read_surface(real, prim, folders or ())) if prim else _read(real)
 
 
 def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Triangles:
@@ -58,6 +63,8 @@ def _read(path: Path) -> tuple[Painted, ...]:
         raise ModelError(describe("no such file", where=where, fix="check the path in the description of the robot"))
     if size > LARGEST:
         raise ModelError(describe(f"{size / 2**20:.0f} MiB", where=where, allowed=f"{LARGEST / 2**20:.0f} MiB"))
+    if path.suffix.lower() == ".vtp":
+        return (Painted(_polygons(path, where), None),)
     try:
         import trimesh
     except ImportError:
@@ -84,6 +91,21 @@ def _read(path: Path) -> tuple[Painted, ...]:
         what = f"{count} triangles" if finite else "vertices that are not finite"
         raise ModelError(describe(what, where=where, allowed=f"1 to {MANY} triangles with finite corners"))
     return tuple(Painted(*part) for part in found)
+
+
+def _polygons(path: Path, where: str) -> Triangles:
+    """Return the surface of a .vtp file."""
+    fix = "save it in ParaView as .vtp with ASCII numbers, or as .stl"
+    if _names_entities(path):
+        raise ModelError(describe("it has a document type", where=where, fix=fix))
+    try:
+        surface = read_vtp(path)
+    except (ValueError, ParseError) as error:
+        raise ModelError(describe(f"cannot be read: {error}", where=where, fix=fix)) from None
+    if not (0 < len(surface.faces) <= MANY and np.isfinite(surface.vertices).all()):
+        allowed = f"1 to {MANY} with finite corners"
+        raise ModelError(describe(f"{len(surface.faces)} triangles", where=where, allowed=allowed))
+    return surface
 
 
 def _names_entities(path: Path) -> bool:

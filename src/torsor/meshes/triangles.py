@@ -38,6 +38,25 @@ def joined(surfaces: list[Triangles]) -> Triangles:
     return Triangles(np.concatenate([each.vertices for each in surfaces]), np.concatenate(faces))
 
 
+def fans(corners: NDArray[np.int64], counts: NDArray[np.int64], points: int) -> NDArray[np.int64]:
+    """Return the triangles (m, 3) of polygons, each a fan from its first corner.
+
+    ``corners`` are the indices of all polygons, ``counts`` how many of them each has, of ``points`` points. Indices and
+    counts that do not fit together raise ValueError.
+
+    Example:
+        >>> fans(np.array([4, 5, 6, 7, 0, 1, 2]), np.array([4, 3]), 8).tolist()
+        [[4, 5, 6], [4, 6, 7], [0, 1, 2]]
+    """
+    inside = not corners.size or (corners.min() >= 0 and corners.max() < points)
+    if not inside or (counts < 0).any() or counts.sum() != corners.size:
+        raise ValueError(f"{corners.size} corners of {counts.size} faces that do not fit to {points} points")
+    size = np.maximum(counts - 2, 0)
+    first = np.repeat(np.cumsum(counts) - counts, size)
+    second = first + np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size) + 1
+    return np.asarray(corners[np.stack([first, second, second + 1], axis=-1)])
+
+
 def box(sizes: ArrayLike) -> Triangles:
     """Return a box about the origin with edges of ``sizes`` (3,) in m; corners are not shared, so that edges are sharp.
 

@@ -6,15 +6,16 @@ moves it.
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array
-from torsor.errors import ModelError, describe, listing, warn
-from torsor.formats.decimals import number_in
+from torsor.errors import ModelError, describe, warn
+from torsor.formats.osim.frames import OFFSET, Frames
+from torsor.formats.osim.geometry import shapes_of
 from torsor.formats.osim.model import (
     GROUND,
     OsimAxis,
@@ -26,7 +27,11 @@ from torsor.formats.osim.model import (
     OsimMarker,
     OsimModel,
 )
+from torsor.formats.osim.steps import pose_of
+from torsor.formats.osim.values import name_of, numbers_in, place_in, text_in, where_is
+from torsor.formats.search_path import given_folders
 from torsor.formats.xml import Element, parse_xml
+from torsor.meshes.mesh_folders import own_folders
 
 KIND = "an .osim file of OpenSim 3 or 4"
 OLDEST = 20300  # the version of the document that OpenSim 3 began with
@@ -37,7 +42,7 @@ _COUPLER, _LOOPS = "CoordinateCouplerConstraint", {"WeldConstraint": "weld", "Po
 _OTHER_SETS = ("ForceSet", "ContactGeometrySet", "ControllerSet", "ProbeSet", "ComponentSet")
 _WRAPS = "surfaces that muscles wrap around"
 
-Part = TypeVar("Part", OsimBody, OsimJoint, OsimMarker)
+Part = TypeVar("Part", OsimJoint, OsimMarker)
 
 
 def read_osim(path: str | Path) -> OsimModel:
@@ -62,19 +67,20 @@ def read_osim(path: str | Path) -> OsimModel:
     root = parse_xml(path)
     model = _model(path, root)
     described = [each for each in _objects(model, "BodySet") if each.get("name") != GROUND]
-    bodies = _by_name([_body(path, each) for each in described], path, "bodies")
-    made = [_joint(path, each, bodies) for each in _objects(model, "JointSet")]
-    made += [_inner_joint(path, each, joint, bodies) for each in described for joint in each.iterfind("Joint/*")]
+    bodies = _bodies(path, described)
+    frames = Frames(path, model, bodies)
+    made = [_joint(path, each, frames) for each in _objects(model, "JointSet")]
+    made += [_inner_joint(path, each, joint, frames) for each in described for joint in each.iterfind("Joint/*")]
     joints = _by_name(made, path, "joints")
-    markers = _by_name([_marker(path, each, bodies) for each in _objects(model, "MarkerSet")], path, "markers")
-    if not bodies:
-        raise ModelError(describe("it has no body", where=path.name, allowed=KIND))
-    gravity = _numbers(path, model, "gravity", 3, (0.0, -9.80665, 0.0))
+    _check_coordinates(path, made)
+    markers = _by_name([_marker(path, each, frames) for each in _objects(model, "MarkerSet")], path, "markers")
+    gravity = numbers_in(path, model, "gravity", 3, (0.0, -9.80665, 0.0))
     constraints = [each for each in _objects(model, "ConstraintSet") if _is_enforced(each)]
     couplings = tuple(_coupling(path, each) for each in constraints if each.tag == _COUPLER)
-    loops = tuple(_loop(path, each, bodies) for each in constraints if each.tag in _LOOPS)
-    name = model.get("name") or path.stem
-    return OsimModel(name, bodies, joints, markers, gravity, path.name, couplings, loops, _left_out(model, constraints))
+    loops = tuple(_loop(path, each, frames) for each in constraints if each.tag in _LOOPS)
+    name, left_out = model.get("name") or path.stem, _left_out(model, constraints)
+    shapes, folders = tuple(shapes_of(path, model, frames)), (*own_folders(path), *map(str, given_folders()))
+    return OsimModel(name, bodies, joints, markers, gravity, path.name, couplings, loops, left_out, shapes, folders)
 
 
 def _model(path: Path, root: Element) -> ET.Element:
@@ -101,191 +107,170 @@ def _objects(model: ET.Element, name: str) -> Iterator[ET.Element]:
 
 
 def _is_enforced(element: ET.Element) -> bool:
-    return _text(element, "isEnforced").lower() != "false" and _text(element, "isDisabled").lower() != "true"
+    return text_in(element, "isEnforced").lower() != "false" and text_in(element, "isDisabled").lower() != "true"
 
 
 def _left_out(model: ET.Element, constraints: list[ET.Element]) -> dict[str, list[str]]:
     """Return the names of muscles, contact surfaces and other parts that act in OpenSim, by kind."""
     found: dict[str, list[str]] = {}
     others = [each for each in constraints if each.tag not in (_COUPLER, *_LOOPS)]
-    for each in (*others, *(part for name in _OTHER_SETS for part in _objects(model, name))):
+    parts = [part for name in _OTHER_SETS for part in _objects(model, name)]
+    parts += [part for owner in model.iter("components") for part in owner]
+    for each in (*others, *(part for part in parts if part.tag != OFFSET)):
         found.setdefault(each.tag, []).append(each.get("name", ""))
     wraps = [each.get("name", "") for each in model.iterfind("BodySet/objects/Body//WrapObjectSet/objects/*")]
-    prescribed = [each.get("name", "") for each in model.iter("Coordinate") if _text(each, "prescribed") == "true"]
+    prescribed = [each.get("name", "") for each in model.iter("Coordinate") if text_in(each, "prescribed") == "true"]
     return found | {what: names for what, names in ((_WRAPS, wraps), ("prescribed motions", prescribed)) if names}
 
 
+def _bodies(path: Path, elements: list[ET.Element]) -> dict[str, OsimBody]:
+    """Return the bodies by name; joints name them, so that no two may have the same."""
+    found: dict[str, OsimBody] = {}
+    for body in (_body(path, each) for each in elements):
+        if body.name in found:
+            raise ModelError(describe(f"two bodies are named {body.name!r}", where=path.name, fix="rename one"))
+        found[body.name] = body
+    if not found:
+        raise ModelError(describe("it has no body", where=path.name, allowed=KIND))
+    return found
+
+
 def _body(path: Path, element: ET.Element) -> OsimBody:
-    name = _name(path, element)
-    mass = float(_numbers(path, element, "mass", 1)[0])
+    name = name_of(path, element)
+    mass = float(numbers_in(path, element, "mass", 1)[0])
     if mass < 0:
-        raise ModelError(describe(f"mass is {mass:g} kg", where=_where(path, element), allowed="0 or more"))
+        raise ModelError(describe(f"mass is {mass:g} kg", where=where_is(path, element), allowed="0 or more"))
     if element.find("inertia_xx") is None:
-        xx, yy, zz, xy, xz, yz = _numbers(path, element, "inertia", 6, (0.0,) * 6)
+        xx, yy, zz, xy, xz, yz = numbers_in(path, element, "inertia", 6, (0.0,) * 6)
     else:  # of version 3
         keys = ("xx", "yy", "zz", "xy", "xz", "yz")
-        xx, yy, zz, xy, xz, yz = (_numbers(path, element, f"inertia_{key}", 1, (0.0,))[0] for key in keys)
+        xx, yy, zz, xy, xz, yz = (numbers_in(path, element, f"inertia_{key}", 1, (0.0,))[0] for key in keys)
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     surface = element.find("attached_geometry/Mesh")
     surface = element.find("VisibleObject") if surface is None else surface  # of version 3
-    scale = np.ones(3) if surface is None else _numbers(path, surface, "scale_factors", 3, (1.0,) * 3)
-    return OsimBody(name, mass, _numbers(path, element, "mass_center", 3, (0.0,) * 3), inertia, scale)
+    scale = np.ones(3) if surface is None else numbers_in(path, surface, "scale_factors", 3, (1.0,) * 3)
+    return OsimBody(name, mass, numbers_in(path, element, "mass_center", 3, (0.0,) * 3), inertia, scale)
 
 
-def _joint(path: Path, element: ET.Element, bodies: dict[str, OsimBody]) -> OsimJoint:
+def _joint(path: Path, element: ET.Element, frames: Frames) -> OsimJoint:
     """Return a joint of version 4."""
-    (parent, before), (child, after) = (_framed(path, element, f"{role}_frame", bodies) for role in ("parent", "child"))
+    (parent, before), (child, after) = (frames.at(element, f"{role}_frame") for role in ("parent", "child"))
     coordinates = tuple(_coordinate(path, each) for each in element.iterfind("coordinates/Coordinate"))
-    return OsimJoint(_name(path, element), element.tag, parent, child, before, after, coordinates, _axes(path, element))
+    return OsimJoint(
+        name_of(path, element), element.tag, parent, child, before, after, coordinates, _axes(path, element)
+    )
 
 
-def _framed(path: Path, element: ET.Element, socket: str, bodies: dict[str, OsimBody]) -> tuple[str, Array]:
-    """Return the body of a socket, and where on it the frame of the socket lies."""
-    name = _text(element, f"socket_{socket}").split("/")[-1]
-    frames = {each.get("name", ""): each for each in element.iterfind("frames/PhysicalOffsetFrame")}
-    body, place = name, np.zeros(6)
-    if name in frames:
-        body = _text(frames[name], "socket_parent").split("/")[-1]
-        place = _place(path, frames[name], "translation", "orientation")
-    _check_body(path, element, body, bodies)
-    return body, place
-
-
-def _inner_joint(path: Path, body: ET.Element, element: ET.Element, bodies: dict[str, OsimBody]) -> OsimJoint:
+def _inner_joint(path: Path, body: ET.Element, element: ET.Element, frames: Frames) -> OsimJoint:
     """Return the joint of version 3 that is in the body that it moves."""
-    if _text(element, "reverse").lower() == "true":
+    if text_in(element, "reverse").lower() == "true":
         fix = "open it in OpenSim 4 and save it"
-        raise ModelError(describe("the joint is reversed", where=_where(path, element), fix=fix))
-    parent = _text(element, "parent_body")
-    _check_body(path, element, parent, bodies)
-    before = _place(path, element, "location_in_parent", "orientation_in_parent")
-    after = _place(path, element, "location", "orientation")
+        raise ModelError(describe("the joint is reversed", where=where_is(path, element), fix=fix))
+    parent = text_in(element, "parent_body")
+    frames.check(element, parent)
+    before = place_in(path, element, "location_in_parent", "orientation_in_parent")
+    after = place_in(path, element, "location", "orientation")
     coordinates = tuple(_coordinate(path, each) for each in element.iterfind("CoordinateSet/objects/Coordinate"))
-    ends = parent, _name(path, body), before, after
-    return OsimJoint(_name(path, element), element.tag, *ends, coordinates, _axes(path, element))
-
-
-def _place(path: Path, element: ET.Element, *keys: str) -> Array:
-    """Return translation and orientation (6,) of a frame, zeros where they are missing."""
-    return np.concatenate([_numbers(path, element, key, 3, (0.0,) * 3) for key in keys])
+    ends = parent, name_of(path, body), before, after
+    return OsimJoint(name_of(path, element), element.tag, *ends, coordinates, _axes(path, element))
 
 
 def _axes(path: Path, element: ET.Element) -> tuple[OsimAxis, ...]:
     return tuple(_axis(path, each) for each in element.iterfind("SpatialTransform/TransformAxis"))
 
 
-def _loop(path: Path, element: ET.Element, bodies: dict[str, OsimBody]) -> OsimLoop:
+def _loop(path: Path, element: ET.Element, frames: Frames) -> OsimLoop:
     """Return a weld or a point that two bodies share; version 4 has frames of welds, all others places on bodies."""
     if element.find("socket_frame1") is not None:
-        (a, at), (b, there) = (_framed(path, element, f"frame{k}", bodies) for k in "12")
-        return OsimLoop(_name(path, element), _LOOPS[element.tag], (a, b), (at, there))
+        (a, at), (b, there) = (frames.at(element, f"frame{k}") for k in "12")
+        return OsimLoop(name_of(path, element), _LOOPS[element.tag], (a, b), (at, there))
     names, places = [], []
     for k in "12":
-        names.append(_text(element, f"body_{k}") or _text(element, f"socket_body_{k}").split("/")[-1])
-        _check_body(path, element, names[-1], bodies)
-        places.append(_place(path, element, f"location_body_{k}", f"orientation_body_{k}"))
-    return OsimLoop(_name(path, element), _LOOPS[element.tag], (names[0], names[1]), (places[0], places[1]))
+        names.append(text_in(element, f"body_{k}") or text_in(element, f"socket_body_{k}").split("/")[-1])
+        frames.check(element, names[-1])
+        places.append(place_in(path, element, f"location_body_{k}", f"orientation_body_{k}"))
+    return OsimLoop(name_of(path, element), _LOOPS[element.tag], (names[0], names[1]), (places[0], places[1]))
 
 
 def _coordinate(path: Path, element: ET.Element) -> OsimCoordinate:
-    default = float(_numbers(path, element, "default_value", 1, (0.0,))[0])
-    lower, upper = _numbers(path, element, "range", 2, (-np.inf, np.inf))
-    locked, clamped = (_text(element, key).lower() == "true" for key in ("locked", "clamped"))
-    return OsimCoordinate(_name(path, element), default, float(lower), float(upper), locked, clamped)
+    default = float(numbers_in(path, element, "default_value", 1, (0.0,))[0])
+    lower, upper = numbers_in(path, element, "range", 2, (-np.inf, np.inf))
+    locked, clamped = (text_in(element, key).lower() == "true" for key in ("locked", "clamped"))
+    return OsimCoordinate(name_of(path, element), default, float(lower), float(upper), locked, clamped)
 
 
 def _axis(path: Path, element: ET.Element) -> OsimAxis:
     named = (each for each in element if each.tag.endswith(("Function", "Spline", "Constant")))
     own = next(named, element.find("function/*"))  # in version 3 within <function>
-    axis = _numbers(path, element, "axis", 3)
-    coordinates = tuple(_text(element, "coordinates").split())
+    axis = numbers_in(path, element, "axis", 3)
+    coordinates = tuple(text_in(element, "coordinates").split())
     return OsimAxis(element.get("name", ""), axis, coordinates, *_function(path, element, own))
 
 
 def _coupling(path: Path, element: ET.Element) -> OsimCoupling:
-    names = _text(element, "independent_coordinate_names").split()
+    names = text_in(element, "independent_coordinate_names").split()
     if len(names) != 1:
         text = f"it depends on {len(names)} coordinates"
-        raise ModelError(describe(text, where=_where(path, element), allowed="1"))
+        raise ModelError(describe(text, where=where_is(path, element), allowed="1"))
     kind, numbers, scale = _function(path, element, element.find("coupled_coordinates_function/*"))
-    scale *= float(_numbers(path, element, "scale_factor", 1, (1.0,))[0])
-    return OsimCoupling(_text(element, "dependent_coordinate_name"), names[0], kind, numbers, scale)
+    scale *= float(numbers_in(path, element, "scale_factor", 1, (1.0,))[0])
+    return OsimCoupling(text_in(element, "dependent_coordinate_name"), names[0], kind, numbers, scale)
 
 
 def _function(path: Path, element: ET.Element, function: ET.Element | None) -> tuple[str, Array, float]:
     """Return the kind, the numbers and the scale of a function, the constant 0 where there is none."""
     scale = 1.0
     if function is not None and function.tag == "MultiplierFunction":
-        scale = float(_numbers(path, function, "scale", 1, (1.0,))[0])
+        scale = float(numbers_in(path, function, "scale", 1, (1.0,))[0])
         function = function.find("function/*")
     if function is None:
         return "Constant", np.zeros(1), scale
     kind = _OLD_NAMES.get(function.tag, function.tag)
     if kind not in _FUNCTIONS:
         text = f"a {kind} in {element.get('name', 'it')!r}"
-        raise ModelError(describe(text, where=_where(path, element), allowed=", ".join(_FUNCTIONS)))
+        raise ModelError(describe(text, where=where_is(path, element), allowed=", ".join(_FUNCTIONS)))
     if kind == "Constant":
-        return kind, _numbers(path, function, "value", 1, (0.0,)), scale
+        return kind, numbers_in(path, function, "value", 1, (0.0,)), scale
     if kind in ("LinearFunction", "PolynomialFunction"):
-        return kind, _numbers(path, function, "coefficients", None, (0.0,)), scale
-    x, y = (_numbers(path, function, key, None) for key in "xy")
+        return kind, numbers_in(path, function, "coefficients", None, (0.0,)), scale
+    x, y = (numbers_in(path, function, key, None) for key in "xy")
     if len(x) != len(y):
         text = f"{len(x)} x and {len(y)} y in a {kind}"
-        raise ModelError(describe(text, where=_where(path, function), allowed="as many of both"))
+        raise ModelError(describe(text, where=where_is(path, function), allowed="as many of both"))
     return kind, np.stack([x, y], axis=1).ravel(), scale
 
 
-def _marker(path: Path, element: ET.Element, bodies: dict[str, OsimBody]) -> OsimMarker:
-    body = _text(element, "body") or _text(element, "socket_parent_frame").split("/")[-1]
-    _check_body(path, element, body, bodies)
-    fixed = _text(element, "fixed").lower() == "true"
-    return OsimMarker(_name(path, element), body, _numbers(path, element, "location", 3), fixed)
-
-
-def _check_body(path: Path, element: ET.Element, body: str, bodies: dict[str, OsimBody]) -> None:
-    if body not in bodies and body != GROUND:
-        allowed = f"ground, {listing(bodies, like=body)}"
-        raise ModelError(describe(f"the body is {body[:60]!r}", where=_where(path, element), allowed=allowed))
+def _marker(path: Path, element: ET.Element, frames: Frames) -> OsimMarker:
+    location, fixed = numbers_in(path, element, "location", 3), text_in(element, "fixed").lower() == "true"
+    body = text_in(element, "body")  # of version 3
+    if body:
+        frames.check(element, body)
+    else:
+        body, place = frames.at(element, "parent_frame")
+        if place.any():
+            pose = pose_of(place)
+            location = pose[:3, :3] @ location + pose[:3, 3]
+    return OsimMarker(name_of(path, element), body, location, fixed)
 
 
 def _by_name(parts: list[Part], path: Path, what: str) -> dict[str, Part]:
+    """Return parts by name; OpenSim renames those whose names are taken, "back" to "back_0", and so do we."""
     found: dict[str, Part] = {}
     for part in parts:
-        if part.name in found:
-            raise ModelError(describe(f"two {what} are named {part.name!r}", where=path.name, fix="rename one"))
-        found[part.name] = part
+        numbers = (f"{part.name}_{k}" for k in count())
+        name = part.name if part.name not in found else next(each for each in numbers if each not in found)
+        if name != part.name:
+            warn(describe(f"two {what} are named {part.name!r}; the later one is now {name!r}", where=path.name))
+        found[name] = part._replace(name=name)
     return found
 
 
-def _name(path: Path, element: ET.Element) -> str:
-    name = element.get("name", "")
-    if not name:
-        raise ModelError(describe("it has no name", where=_where(path, element)))
-    return name
-
-
-def _text(element: ET.Element, key: str) -> str:
-    return (element.findtext(key) or "").strip()
-
-
-def _numbers(
-    path: Path, element: ET.Element, key: str, count: int | None, missing: tuple[float, ...] | None = None
-) -> Array:
-    """Return the numbers in a child element: ``count`` of them, or any number; ``missing`` without that element."""
-    text = _text(element, key)
-    if not text and missing is not None:
-        return np.array(missing)
-    where = _where(path, element)
-    try:
-        values = [number_in(each) for each in text.replace(",", " ").split()]
-    except ValueError as error:
-        raise ModelError(describe(f"<{key}>: {error}", where=where, allowed="numbers")) from None
-    if not values or (count is not None and len(values) != count):
-        allowed = f"{'some' if count is None else count} numbers"
-        raise ModelError(describe(f"<{key}> has {len(values)} numbers", where=where, allowed=allowed))
-    return frozen_array(values, (len(values),), where, f"<{key}>")
-
-
-def _where(path: Path, element: ET.Element) -> str:
-    line = f"line {element.line}: " if isinstance(element, Element) else ""
-    return f"{path.name}: {line}{element.tag} {element.get('name', '')!r}"
+def _check_coordinates(path: Path, joints: list[OsimJoint]) -> None:
+    """Raise ModelError if two coordinates have the same name: functions and couplers name them."""
+    owners: dict[str, str] = {}
+    for joint in joints:
+        for name in (each.name for each in joint.coordinates):
+            if name in owners:
+                text = f"joints {owners[name]!r} and {joint.name!r} have a coordinate {name!r} each"
+                raise ModelError(describe(text, where=path.name, fix="rename one"))
+            owners[name] = joint.name

@@ -97,12 +97,32 @@ class OsimLoop(NamedTuple):
     places: tuple[Array, Array]
 
 
+class OsimShape(NamedTuple):
+    """A surface of a ``body``, of a ``kind`` such as "Mesh" or "Brick", with its ``size`` in m and its ``scale`` (3,).
+
+    A Brick has three half edges, a Sphere its radius, a Cylinder (about y) radius and half height, an Ellipsoid three
+    radii. ``place`` (6,) is as in ``OsimJoint``, ``color`` red, green, blue and opacity. ``file`` is the file of a
+    Mesh as the model names it, ``found`` its path, None where there is no such file.
+    """
+
+    name: str
+    body: str
+    kind: str
+    size: Array
+    scale: Array
+    place: Array
+    color: tuple[float, ...] | None = None
+    file: str = ""
+    found: str | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class OsimModel:
     """A skeleton: ``bodies``, ``joints`` and ``markers`` by name, and ``gravity`` (3,) in m/s².
 
     ``couplings`` are coordinates that follow others, as those of the kneecaps do, ``loops`` constraints between
     bodies. ``left_out`` are the names of what the file has besides, by kind: muscles, contact surfaces, controllers.
+    ``shapes`` are the surfaces of bodies, ``folders`` those that their files may lie in.
     """
 
     name: str
@@ -114,6 +134,8 @@ class OsimModel:
     couplings: tuple[OsimCoupling, ...] = ()
     loops: tuple[OsimLoop, ...] = ()
     left_out: dict[str, list[str]] = field(default_factory=dict)
+    shapes: tuple[OsimShape, ...] = ()
+    folders: tuple[str, ...] = ()
 
     @property
     def mass(self) -> float:

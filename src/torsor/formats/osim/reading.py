@@ -17,6 +17,7 @@ from torsor.formats.chains import joint_chain
 from torsor.formats.osim.file import read_osim
 from torsor.formats.osim.model import GROUND, OsimCoordinate, OsimJoint, OsimModel
 from torsor.formats.osim.steps import Step, couplings_of, pose_of, steps_of
+from torsor.formats.osim.visuals import not_drawn, visuals_of
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, build
 from torsor.mechanism.cams import Cam
 from torsor.mechanism.curves import IDENTITY, Curve
@@ -32,13 +33,15 @@ def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: f
     The coordinates have OpenSim's names, units (rad, m) and meaning; balls and free joints have three angles about x,
     the new y and the new z, as in OpenSim. Ranges are limits, locked coordinates stay at their default values, coupled
     ones follow their leaders (CoordinateCouplerConstraint), and the default values are the posture "default". Welds
-    and points that two bodies share (WeldConstraint, PointConstraint) are loops, markers are frames. One
+    and points that two bodies share (WeldConstraint, PointConstraint) are loops, markers are frames, and surfaces of
+    bodies are visuals, whose meshes are beside the file, in the folder Geometry there or in folders to search. One
     ``ModelWarning`` names what is left out: muscles and other forces, contact geometry, controllers; ``strict`` makes
     it an error.
     """
     model = read_osim(path)
-    if model.left_out:
-        lines = [f"{kind} ({listing(names, most=3)})" for kind, names in model.left_out.items()]
+    left_out = model.left_out | not_drawn(model)
+    if left_out:
+        lines = [f"{kind} ({listing(names, most=3)})" for kind, names in left_out.items()]
         omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
         refuse_or_warn(f"{model.source}: {omitted} {'; '.join(lines)}", strict)
     return mechanism_of(model, base, strict, snap)
@@ -66,14 +69,15 @@ class _Builder:
         self.model, self.coordinates = model, model.coordinates
         self.couplings = couplings_of(model, tuple(self.coordinates))
         bodies = model.bodies.values()
-        self.links = [Link(GROUND), *(self._link(each, strict) for each in bodies)]
+        self.links = [Link(GROUND, visuals=visuals_of(model, GROUND)), *(self._link(each, strict) for each in bodies)]
         self.taken = {link.name for link in self.links}
         self.joint_names = {*self.coordinates, *model.joints}
         self.steps = {name: self._resolved(joint) for name, joint in model.joints.items()}
         self.leaders = self._leaders()
 
     def _link(self, body: Any, strict: bool) -> Link:
-        link = Link(body.name, body.mass, body.com, body.inertia, strict=strict, source=self.model.source)
+        visuals, source = visuals_of(self.model, body.name), self.model.source
+        link = Link(body.name, body.mass, body.com, body.inertia, visuals, strict, source)
         if link.defect and not strict:
             refuse_or_warn(link.defect, strict=False)
         return link

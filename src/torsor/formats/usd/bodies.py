@@ -12,12 +12,12 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.faults import refuse_or_warn
-from torsor.formats.mesh_folders import own_folders
 from torsor.formats.usd.scene import Scene
 from torsor.formats.usd.stage import Place, decimal, exact, number_of, own_data, rotation_of, vector_of
 from torsor.mechanism import Link, Shape, Visual
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
+from torsor.meshes.usd_files import split_prim, triangles_of
 from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
 WATER = 1000.0  # kg/m^3, the density of what has none
@@ -103,17 +103,15 @@ def _check(scene: Scene, prim: Any, mass: float, center: Array, moments: Array) 
 
 def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any] | None) -> list[Solid]:
     """Return (mass, centre, inertia) of a collision shape with its density, in the body's axes; none of a plane."""
-    if found is not None and found["shape"] in ("plane", "mesh"):
+    if found is None or found["shape"] == "plane" or "mesh" in own_data(part):
         return []
-    if found is not None:
+    if found["shape"] != "mesh":
         solid = move_inertia(found["pose"], *primitive_solid(found["shape"], np.array(found["size"])))
-    elif part.IsA(scene.pxr.UsdGeom.Mesh):
+    else:
         inside = _mesh_solid(scene, part, body)
         if inside is None:
             return []
         solid = inside
-    else:
-        return []
     volume, center, inertia = solid
     api = scene.pxr.UsdPhysics.MassAPI
     mass = number_of(api(part).GetMassAttr()) * scene.units.mass
@@ -141,18 +139,10 @@ def _density(scene: Scene, body: Any, part: Any) -> float:
 
 def _mesh_solid(scene: Scene, part: Any, body: Any) -> Solid | None:
     """Return the solid inside of a mesh prim of unit density, in the body's axes; None without a volume."""
-    mesh = scene.pxr.UsdGeom.Mesh(part)
-    points, counts, corners = (
-        np.array(attribute.Get() if attribute.Get() is not None else [])
-        for attribute in (mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr())
-    )
-    if not points.size or corners.size != counts.sum() or (corners.size and corners.max() >= len(points)):
-        return None
+    surface, _ = triangles_of(part, scene.where(part))
     pose, scale = scene.place_in(part, body)
-    at = points.astype(float) * scale * scene.units.length @ pose[:3, :3].T + pose[:3, 3]
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    fans = [(first, first + k, first + k + 1) for first, n in zip(starts, counts, strict=True) for k in range(1, n - 1)]
-    faces = at[corners[np.array(fans)]] - at.mean(axis=0)
+    at = surface.scaled(scale * scene.units.length).at(pose).vertices
+    faces = at[surface.faces] - at.mean(axis=0)
     volumes = np.linalg.det(faces) / 6
     if abs(volumes.sum()) <= 1e-9 * np.abs(volumes).sum():
         return None
@@ -170,20 +160,11 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
         scene.left_out.note("shapes with shear or mirrors", name)
         return None
     scale = scale * scene.units.length
-    if "mesh" in data:
-        mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
-        path = scene.folder / mesh
-        file = str(path) if "://" not in mesh and path.is_file() else None
-        folders = own_folders(scene.folder / scene.source)
-        return {
-            "shape": "mesh",
-            "size": size,
-            "pose": pose,
-            "name": name,
-            "mesh": mesh,
-            "path": file,
-            "folders": folders,
-        }
+    if kind == "Mesh":
+        if not own_data(part).get("mesh") and not _has_faces(scene, part):
+            scene.left_out.note("meshes without faces, or whose points and faces do not fit together", name)
+            return None
+        return {"shape": "mesh", "pose": pose, "name": name, "folders": scene.folders, **_mesh(scene, part, scale)}
     shaped = scene.pxr.UsdGeom
     if kind == "Cube":
         size = tuple(shaped.Cube(part).GetSizeAttr().Get() * scale)
@@ -207,10 +188,31 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
     return None
 
 
+def _has_faces(scene: Scene, part: Any) -> bool:
+    try:
+        return len(triangles_of(part, scene.where(part))[0].faces) > 0
+    except ModelError:
+        return False
+
+
+def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
+    """Return name, path and scale of a mesh: the file that Torsor wrote it from, or the surface in the stage."""
+    data = own_data(part)
+    if data.get("mesh"):
+        mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
+        path = scene.path.parent / mesh
+        if "://" not in mesh and split_prim(path)[0].is_file():
+            return {"size": size, "mesh": mesh, "path": str(path)}
+        if not part.GetAttribute("points").Get():
+            return {"size": size, "mesh": mesh, "path": None}
+    prim = f"#{part.GetPath()}"
+    return {"size": tuple(scale.tolist()), "mesh": f"{scene.source}{prim}", "path": f"{scene.path}{prim}"}
+
+
 def _color(scene: Scene, part: Any) -> tuple[float, ...] | None:
     """Return red, green, blue and opacity of a prim, None without a colour of its own."""
     surface = scene.pxr.UsdGeom.Gprim(part)
     color, opacity = surface.GetDisplayColorAttr().Get(), surface.GetDisplayOpacityAttr().Get()
-    if not color:
+    if not color or surface.GetDisplayColorPrimvar().GetInterpolation() == "uniform":  # of each face
         return None
     return (*(decimal(each) for each in color[0]), decimal(opacity[0]) if opacity else 1.0)

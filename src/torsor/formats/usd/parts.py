@@ -2,21 +2,25 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.errors import ModelError
 from torsor.formats.usd.stage import OWN
 from torsor.formats.writing import Omissions, relative_file
 from torsor.mechanism import Shape, Visual
 from torsor.mechanism.names import claim_name
+from torsor.meshes.mesh_files import Painted, read_painted
+from torsor.meshes.triangles import joined
 from torsor.spatial import to_quaternion
 
 _KINDS = {"box": "Cube", "sphere": "Sphere", "ellipsoid": "Sphere", "cylinder": "Cylinder", "capsule": "Capsule"}
 _KINDS |= {"plane": "Plane", "mesh": "Mesh"}
+_GREY = (0.7, 0.7, 0.7, 1.0)  # of a part of a mesh without a colour, beside others that have one
 
 
 class Parts:
@@ -101,8 +105,42 @@ class Parts:
             shape.CreateDisplayOpacityAttr([given.color[3] if len(given.color) > 3 else 1.0])
 
     def _mesh(self, prim: Any, given: Visual | Shape) -> None:
+        """Add the surface of a mesh, scaled, and beside it the name of its file and the scale."""
         file = given.mesh or ""
         if given.path and "://" not in file:
             file = relative_file(self.path, given.path)
         self.own(prim, mesh=file, scale=np.array(given.size))
-        self.omissions.note("surfaces of meshes, whose files are only named", file)
+        try:
+            parts = read_painted(given.path, given.folders) if given.path else ()
+        except (ModelError, ImportError) as error:
+            self.omissions.note("surfaces of meshes that cannot be read, and are only named", f"{file}: {error}")
+            return
+        if not parts:
+            self.omissions.note("surfaces of meshes whose files are not found, and are only named", file)
+            return
+        surface, mesh, vt = (
+            joined([each.surface for each in parts]).scaled(given.size),
+            self.pxr.UsdGeom.Mesh(prim),
+            self.pxr.Vt,
+        )
+        points = surface.vertices.astype(np.float32)
+        mesh.CreatePointsAttr(vt.Vec3fArray.FromNumpy(points))
+        mesh.CreateFaceVertexCountsAttr(vt.IntArray.FromNumpy(np.full(len(surface.faces), 3, dtype=np.int32)))
+        mesh.CreateFaceVertexIndicesAttr(vt.IntArray.FromNumpy(surface.faces.astype(np.int32).ravel()))
+        mesh.CreateExtentAttr(vt.Vec3fArray.FromNumpy(np.stack([points.min(axis=0), points.max(axis=0)])))
+        mesh.CreateSubdivisionSchemeAttr("none")
+        if isinstance(given, Shape):
+            self.pxr.UsdPhysics.MeshCollisionAPI.Apply(prim).CreateApproximationAttr("convexHull")
+        elif given.color is None and any(each.color for each in parts):
+            self._face_colors(mesh, parts)
+
+    def _face_colors(self, mesh: Any, parts: Sequence[Painted]) -> None:
+        """Add the colours that a mesh file has, face by face, so that none of them counts as that of the visual."""
+        shades = [each.color or _GREY for each in parts]
+        colors = np.repeat(np.array(shades, dtype=np.float32), [len(each.surface.faces) for each in parts], axis=0)
+        vt = self.pxr.Vt
+        for primvar, values in (
+            (mesh.CreateDisplayColorPrimvar("uniform"), vt.Vec3fArray.FromNumpy(np.ascontiguousarray(colors[:, :3]))),
+            (mesh.CreateDisplayOpacityPrimvar("uniform"), vt.FloatArray.FromNumpy(np.ascontiguousarray(colors[:, 3]))),
+        ):
+            primvar.Set(values)

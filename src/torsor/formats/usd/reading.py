@@ -18,24 +18,13 @@ from torsor.formats.usd.bodies import link_of
 from torsor.formats.usd.joints import AXES, WORLD, UsdJoint, joint_of, several, single_joint
 from torsor.formats.usd.loops import loop_of
 from torsor.formats.usd.scene import Scene
-from torsor.formats.usd.stage import SUFFIXES, exact, own_data
+from torsor.formats.usd.stage import exact, own_data
 from torsor.mechanism import Frame, Joint, Link, Mechanism, build
 from torsor.mechanism.loops import Closure
+from torsor.meshes.usd_files import split_prim
 from torsor.spatial import inverse_pose
 
 _TURNS = AXES[3:]
-
-
-def split_prim(path: Path) -> tuple[Path, str]:
-    """Return the file and the path of the prim in it of a name like ``scene.usda#/World/arm``.
-
-    Example:
-        >>> file, prim = split_prim(Path("scene.usda#/World/arm"))
-        >>> file.name, prim
-        ('scene.usda', '/World/arm')
-    """
-    file, _, prim = path.as_posix().partition("#")
-    return (Path(file), f"/{prim.strip('/')}" if prim else "") if file.lower().endswith(SUFFIXES) else (path, "")
 
 
 def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:

@@ -10,33 +10,38 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing
 from torsor.faults import refuse_or_warn
+from torsor.formats.search_path import given_folders
 from torsor.formats.usd.stage import (
     Place,
     Units,
     exact,
-    import_usd,
     number_of,
-    open_stage,
     own_data,
     place_of,
     vector_of,
 )
 from torsor.formats.writing import Omissions
 from torsor.mechanism.names import claim_name
+from torsor.meshes.mesh_folders import own_folders
+from torsor.meshes.usd_files import import_usd, open_stage
 
 EARTH = 9.81  # m/s^2, where a scene gives none
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A stage that is being read: the package ``pxr``, the stage, its units, the name of its file for messages."""
+    """A stage that is being read: the package ``pxr``, the stage, its units, the name of its file for messages.
+
+    ``folders`` are those that its meshes may lie in.
+    """
 
     pxr: Any
     stage: Any
     units: Units
     source: str
     strict: bool
-    folder: Path
+    path: Path
+    folders: tuple[str, ...]
     left_out: Omissions = field(default_factory=Omissions)
     without_mass: list[str] = field(default_factory=list)
     of_water: list[str] = field(default_factory=list)
@@ -47,12 +52,13 @@ class Scene:
     def of(cls, path: Path, strict: bool) -> "Scene":
         """Return the scene of a file."""
         pxr = import_usd(path.name)
-        stage = open_stage(pxr, path)
+        search = tuple(map(str, given_folders()))
+        stage = open_stage(pxr, path, search)
         units = Units(pxr.UsdGeom.GetStageMetersPerUnit(stage), pxr.UsdPhysics.GetStageKilogramsPerUnit(stage))
         if not (np.isfinite(units).all() and min(units) > 0):
             found = f"metersPerUnit is {units.length:g}, kilogramsPerUnit {units.mass:g}"
             raise ModelError(describe(found, where=path.name, allowed="numbers above 0"))
-        return cls(pxr, stage, units, path.name, strict, path.parent)
+        return cls(pxr, stage, units, path.name, strict, path, (*own_folders(path), *search))
 
     @cached_property
     def _cache(self) -> Any:

@@ -1,28 +1,21 @@
-"""Stages of USD: opened from files beside them alone, their units and axes, poses of prims, and exact numbers.
+"""Stages of USD: their units, poses of prims, and exact numbers.
 
 Most attributes of UsdPhysics are of single precision. A number of the schema is read as the shortest decimal that it
 stands for, 1.3 and not 1.2999999523. Exact numbers are beside the schema, in the dictionary ``torsor`` of the
 customData of a prim; they count as long as they agree with the schema, so that a stage may be edited elsewhere.
 """
 
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe, missing
-from torsor.files import read_limited
-from torsor.formats.mesh_folders import is_inside, own_folders
+from torsor.errors import ModelError, describe
 from torsor.spatial import from_quaternion, make_pose
 
-SUFFIXES = (".usda", ".usd", ".usdc", ".usdz")
-LARGEST = 256_000_000  # bytes of a file: stages may have meshes inside
 AGREE = 2e-6  # relative: a few roundings of single precision
 STRAIGHT = 1e-4  # products of unit axes that count as perpendicular: rotations in files have few digits
-_BINARY = (b"PXR-USDC", b"PK")  # how binary stages and archives begin
 OWN = "torsor"  # the dictionary of customData
 
 
@@ -41,71 +34,6 @@ class Units(NamedTuple):
     def force(self) -> float:
         """N of a unit of force."""
         return self.mass * self.length
-
-
-def import_usd(where: str) -> Any:
-    """Return the package ``pxr`` with the modules in use; raise ImportError with the extra if it is missing."""
-    try:
-        import pxr
-        from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt  # noqa: F401  # pxr.Usd and so on
-    except ImportError:
-        raise missing(
-            "USD is read and written by the package usd-core, which is not installed", "usd", where=where
-        ) from None
-    return pxr
-
-
-def open_stage(pxr: Any, path: Path) -> Any:
-    """Return the stage of a file; references, payloads and sublayers may only be files of the folder of the robot."""
-    content = read_limited(path, LARGEST)
-    if not content.startswith(_BINARY):
-        try:
-            content.decode()
-        except UnicodeDecodeError as error:
-            raise ModelError(describe(f"it is no text of UTF-8 ({error})", where=path.name)) from None
-    layer = _layer(pxr, str(path), path)
-    layer.Reload(True)  # USD keeps layers: the file may have changed since
-    _check_files(pxr, layer, own_folders(path), {layer.identifier}, path)
-    try:
-        stage = pxr.Usd.Stage.Open(layer)
-        errors = stage.GetCompositionErrors()
-    except (RuntimeError, UnicodeDecodeError) as error:
-        raise ModelError(describe(f"USD refuses it: {_line(error)}", where=path.name)) from None
-    if errors:
-        raise ModelError(describe(f"its parts do not fit together: {_line(errors[0])}", where=path.name))
-    return stage
-
-
-def _layer(pxr: Any, identifier: str, path: Path) -> Any:
-    try:
-        layer = pxr.Sdf.Layer.FindOrOpen(identifier)
-    except (RuntimeError, UnicodeDecodeError) as error:
-        raise ModelError(describe(f"USD refuses it: {_line(error)}", where=path.name)) from None
-    if layer is None:
-        raise ModelError(describe(f"{Path(identifier).name!r} is no file of USD", where=path.name))
-    return layer
-
-
-def _line(error: object) -> str:
-    """Return an error of USD on one line, without the place in its source."""
-    text = " ".join(str(error).split())
-    return re.sub(r"^.*? in file \S+ : ", "", text)[:300]
-
-
-def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str], path: Path) -> None:
-    """Raise ModelError if a layer is composed with anything but files in these folders; ``seen`` ends cycles."""
-    for asset in filter(None, layer.GetCompositionAssetDependencies()):  # an empty one is the layer itself
-        found = layer.ComputeAbsolutePath(asset)
-        file = Path(found.split("[")[0])  # of a file in an archive: robot.usdz[arm.usdc]
-        fix = "save the stage as one file: usdcat --flatten"
-        if "://" in asset or not is_inside(file, folders):
-            allowed = "files in its own folder, or in folders of TORSOR_MESHES"
-            raise ModelError(describe(f"it refers to {asset!r}", where=path.name, allowed=allowed, fix=fix))
-        if not file.is_file():
-            raise ModelError(describe(f"it refers to {asset!r}, which is missing", where=path.name, fix=fix))
-        if found not in seen:
-            seen.add(found)
-            _check_files(pxr, _layer(pxr, found, path), folders, seen, path)
 
 
 class Place(NamedTuple):

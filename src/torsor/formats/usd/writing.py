@@ -18,10 +18,10 @@ from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints
 from torsor.formats.usd.joints import AXES, DEGREE, SEVERAL
 from torsor.formats.usd.parts import Parts
-from torsor.formats.usd.stage import import_usd
 from torsor.formats.writing import Omissions, write_file
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, ends_of
 from torsor.mechanism.build import fixed_at
+from torsor.meshes.usd_files import import_usd
 from torsor.spatial import axis_frame, make_pose
 
 SUFFIXES = (".usda", ".usd", ".usdc")

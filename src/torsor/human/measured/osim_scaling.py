@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import finite_vector, instance_of, number, table
 from torsor.errors import ModelError, describe, listing
-from torsor.formats.osim.model import OsimBody, OsimJoint
+from torsor.formats.osim.model import OsimBody, OsimJoint, OsimShape
+from torsor.formats.osim.steps import pose_of
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton, skeleton
@@ -103,7 +104,8 @@ def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float
         name: each._replace(location=by_body.get(each.body, np.ones(3)) * each.location)
         for name, each in model.markers.items()
     }
-    return replace(model, bodies=bodies, joints=joints, markers=markers)
+    shapes = tuple(_scaled_shape(each, by_body.get(each.body, np.ones(3))) for each in model.shapes)
+    return replace(model, bodies=bodies, joints=joints, markers=markers, shapes=shapes)
 
 
 def scaled_skeleton(
@@ -148,6 +150,13 @@ def _scaled_body(body: OsimBody, factors: Array, ratio: float) -> OsimBody:
     second = ratio * factors[:, None] * second * factors
     inertia = np.trace(second) * np.eye(3) - second
     return OsimBody(body.name, ratio * body.mass, factors * body.com, inertia, factors * body.scale)
+
+
+def _scaled_shape(shape: OsimShape, factors: Array) -> OsimShape:
+    """Return a surface scaled with its body; one that is turned takes the mean factors along its own axes."""
+    along = pose_of(shape.place)[:3, :3].T ** 2 @ factors
+    place = np.concatenate([factors * shape.place[:3], shape.place[3:]])
+    return shape._replace(scale=along * shape.scale, place=place)
 
 
 def _scaled_joint(joint: OsimJoint, factors: Mapping[str, Array]) -> OsimJoint:
