@@ -136,8 +136,7 @@ def test_a_closed_mesh_has_the_inertia_of_its_inside(tmp_path: Path) -> None:
     faces = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
     mesh = f'def Mesh "hull" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{\n point3f[] points = {corners}\n'
     mesh += f"int[] faceVertexCounts = [4, 4, 4, 4, 4, 4]\n int[] faceVertexIndices = {faces}\n}}\n"
-    given = "float physics:density = 1000
-"
+    given = "float physics:density = 1000\n"
     link = load(tmp_path, body("part", given + mesh, mass=""), joint("Revolute", "-part")).links[0]
     assert link.mass == pytest.approx(6000.0, rel=1e-12)
     np.testing.assert_allclose(link.com, [0.5, 1, 1.5], rtol=1e-12)
@@ -186,6 +185,15 @@ def test_a_robot_that_nothing_holds_floats_and_one_that_is_held_can_be_released(
     floating = load(tmp_path, *held, base="floating")
     assert [each.type for each in floating.joints] == ["free", "continuous"]
     assert not floating.loops
+
+
+def test_of_several_articulations_the_one_that_moves_is_read(tmp_path: Path) -> None:
+    """Converters weld each part of a base that is no body to the world, and mark it as an articulation."""
+    root = ', "PhysicsArticulationRootAPI"'
+    parts = body("cover", more=root), body("arm", more=root), joint("Fixed", "-cover", name="weld")
+    with pytest.warns(ModelWarning, match=r"bodies beside the articulation \(/cover\)"):
+        robot = load(tmp_path, *parts, joint("Revolute", "-arm", HINGE))
+    assert robot.link_names == ("arm",)
 
 
 def test_joints_beside_the_articulation_close_loops(tmp_path: Path) -> None:

@@ -83,8 +83,11 @@ class _Reader:
             found = {path: piece for path, piece in found.items() if piece & joined} or found
         found = {path: piece for path, piece in found.items() if piece and _is_below(path, wanted)}
         found = {path: piece for path, piece in found.items() if path == _first(found, piece)}
-        if len(found) == 1:
-            return next(iter(found.items()))
+        moved = {end.body for joint in joints if joint.free for end in joint.ends}
+        moving = {path: piece for path, piece in found.items() if piece & moved}
+        for each in (found, moving):
+            if len(each) == 1:
+                return next(iter(each.items()))
         if found:
             what, fix = (
                 f"{len(found)} articulations: {listing(found)}",
