@@ -8,6 +8,7 @@ import pytest
 
 import torsor
 from torsor import ModelError, ModelWarning
+from torsor.meshes.mesh_files import read_mesh
 
 pxr = pytest.importorskip("pxr", reason='USD needs usd-core: pip install "torsor[usd]"')
 from pxr import Gf, Usd, UsdPhysics  # noqa: E402
@@ -141,6 +142,23 @@ def test_a_closed_mesh_has_the_inertia_of_its_inside(tmp_path: Path) -> None:
     assert link.mass == pytest.approx(6000.0, rel=1e-12)
     np.testing.assert_allclose(link.com, [0.5, 1, 1.5], rtol=1e-12)
     np.testing.assert_allclose(np.diag(link.inertia), 500 * np.array([13, 10, 5]), rtol=1e-12)
+
+
+def test_a_mirrored_mesh_is_kept_with_its_mirrored_solid(tmp_path: Path) -> None:
+    """The tetrahedron of the corners (0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 0, 3), mirrored in y."""
+    mesh = 'def Mesh "hull" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n'
+    mesh += "point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 0, 3)]\n int[] faceVertexCounts = [3, 3, 3, 3]\n"
+    mesh += "int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]\n double3 xformOp:scale = (1, -1, 1)\n"
+    mesh += 'uniform token[] xformOpOrder = ["xformOp:scale"]\n}\n'
+    robot = load(tmp_path, body("a", "float physics:density = 1000\n" + mesh, mass=""), joint("Revolute", "-a"))
+    link = robot.links[0]
+    assert link.mass == pytest.approx(1000.0, rel=1e-12)
+    np.testing.assert_allclose(link.com, [0.25, -0.5, 0.75], rtol=1e-12)
+    (shape,) = link.shapes
+    corners = read_mesh(str(shape.path)).scaled(shape.size).at(shape.pose).vertices
+    np.testing.assert_allclose(
+        sorted(corners.tolist()), sorted([[0, 0, 0], [1, 0, 0], [0, -2, 0], [0, 0, 3]]), atol=1e-15
+    )
 
 
 def test_scales_apply_to_frames_centres_of_mass_and_shapes(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
     try:
         pose, scale = scene.place_in(part, body)
     except ModelError:
-        scene.left_out.note("shapes with shear or mirrors", name)
+        scene.left_out.note("shapes with shear", name)
         return None
     scale = scale * scene.units.length
     if kind == "Mesh":
@@ -165,7 +165,7 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
             scene.left_out.note("meshes without faces, or whose points and faces do not fit together", name)
             return None
         return {"shape": "mesh", "pose": pose, "name": name, "folders": scene.folders, **_mesh(scene, part, scale)}
-    shaped = scene.pxr.UsdGeom
+    shaped, scale = scene.pxr.UsdGeom, np.abs(scale)  # these are their own mirror images
     if kind == "Cube":
         size = tuple(shaped.Cube(part).GetSizeAttr().Get() * scale)
         return {"shape": "box", "size": size, "pose": pose, "name": name}

@@ -94,10 +94,10 @@ class Scene:
         return place_of(M, self.units, self.where(prim))
 
     def place_in(self, prim: Any, body: Any) -> Place:
-        """Return the pose of a prim in the axes of the body that it is below, and its scale."""
+        """Return the pose of a prim in the axes of the body that it is below, and its scale, which may mirror it."""
         M = np.array(self._cache.ComputeRelativeTransform(prim, body)[0]).T
         M[:3] *= self.place(body).scale[:, None]
-        return place_of(M, self.units, self.where(prim))
+        return place_of(M, self.units, self.where(prim), mirrors=True)
 
     def is_body(self, prim: Any) -> bool:
         """Whether a prim is a body that moves: neither disabled nor kinematic."""

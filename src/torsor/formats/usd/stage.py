@@ -37,17 +37,21 @@ class Units(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a prim is in the stage: its rigid ``pose`` (4 x 4, in m), and its ``scale`` (3,) along its own axes."""
+    """Where a prim is in the stage: its rigid ``pose`` (4 x 4, in m), and its ``scale`` (3,) along its own axes.
+
+    The scale of a mirrored surface is negative along z.
+    """
 
     pose: Array
     scale: Array
 
 
-def place_of(M: Array, units: Units, where: str) -> Place:
-    """Return the place of a transform (4 x 4, of columns); shear and mirrors, which no body has, raise ModelError."""
+def place_of(M: Array, units: Units, where: str, mirrors: bool = False) -> Place:
+    """Return the place of a transform (4 x 4, of columns); shear, and mirrors unless allowed, raise ModelError."""
     scale = np.linalg.norm(M[:3, :3], axis=0)
     if not np.isfinite(M).all() or not scale.all():
         raise ModelError(describe("its transform is not finite, or has a scale of 0", where=where))
+    scale[2] *= -1.0 if mirrors and np.linalg.det(M[:3, :3]) < 0 else 1.0
     axes = M[:3, :3] / scale
     if np.abs(axes.T @ axes - np.eye(3)).max() > STRAIGHT or np.linalg.det(axes) < 0:
         allowed = "rotations, translations and scales above 0"
