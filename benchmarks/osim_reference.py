@@ -135,7 +135,7 @@ class Reference:
     def lagrange_forces(self, q: Array, v: Array, a: Array) -> Array:
         """Return the forces (n,) by Lagrange's equations, from the mass matrix at states nearby and the forces at rest.
 
-            tau = M a + M' v - 1/2 d(v M v)/dq + gravity        derivatives: differences of fourth order
+        tau = M a + M' v - 1/2 d(v M v)/dq + gravity        derivatives: differences of fourth order
         """
         slopes = []
         for unit in STEP * np.eye(len(q)):
