@@ -285,6 +285,42 @@ def test_gravity_that_newton_switches_off(tmp_path: Path) -> None:
     assert load(tmp_path, scene, body("a"), joint("Revolute", "-a", HINGE)).gravity.tolist() == [0, 0, 0]
 
 
+STACKED = """<mujoco><worldbody><body name="a" pos="1 2 3">
+<inertial pos="0.5 0 0" mass="2" diaginertia="0.1 0.2 0.3"/><joint name="slide" type="slide" axis="0 0 1"/>
+<joint name="roll" axis="1 0 0"/><joint name="pitch" axis="0 1 0" pos="0.1 0.2 0.3"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("ends", ["-a", "a-"])
+def test_stacked_joints_of_newton_are_the_joints_of_a_body_of_mujoco(ends: str, tmp_path: Path) -> None:
+    """With jointsAddMobility; where the body is the first end, the others of each joint are the world's."""
+    (tmp_path / "stacked.xml").write_text(STACKED)
+    mjcf = torsor.load(tmp_path / "stacked.xml").to(device="casadi")
+    root = ', "PhysicsArticulationRootAPI", "NewtonArticulationRootAPI"'
+    world, own = (0, 1) if ends == "-a" else (1, 0)
+    joints = []
+    for name, kind, axis, at in (
+        ("slide", "Prismatic", "Z", 0),
+        ("roll", "Revolute", "X", 0),
+        ("pitch", "Revolute", "Y", 1),
+    ):
+        anchor = at * np.array([0.1, 0.2, 0.3])
+        places = {own: anchor, world: anchor + np.array([1, 2, 3])}
+        inside = f'uniform token physics:axis = "{axis}"\n'
+        inside += "".join(f"point3f physics:localPos{k} = {tuple(p.tolist())}\n" for k, p in places.items())
+        joints.append(joint(kind, ends, inside, name=name))
+    part = body("a", "uniform bool newton:jointsAddMobility = true", more=root)
+    robot = load(tmp_path, part, *(joints if own else joints[::-1]))
+    sign = 1.0 if own else -1.0
+    q, v = np.array([0.3, 0.4, 0.5]), np.array([0.7, -0.6, 0.2])
+    order = [robot.coordinate_names.index(name) for name in mjcf.coordinate_names]
+    assert robot.nv == 3
+    assert not robot.loops
+    M = robot.mass_matrix(sign * q[np.argsort(order)])[np.ix_(order, order)]
+    np.testing.assert_allclose(M, mjcf.mass_matrix(q), rtol=1e-12, atol=1e-14)
+    there = robot.inverse_dynamics(sign * q[np.argsort(order)], sign * v[np.argsort(order)], np.zeros(3))[order]
+    np.testing.assert_allclose(sign * there, mjcf.inverse_dynamics(q, v, np.zeros(3)), rtol=1e-12, atol=1e-13)
+
+
 def test_what_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:
     drive = "float drive:angular:physics:stiffness = 100\n float drive:angular:physics:damping = 1\n"
     pin = joint("Revolute", "-a", HINGE + drive, '"PhysicsDriveAPI:angular"')

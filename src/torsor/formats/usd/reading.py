@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import IDENTITY
+from torsor.arrays import IDENTITY, Array
 from torsor.errors import ModelError, describe, listing
 from torsor.formats.chains import joint_chain
 from torsor.formats.usd.bodies import link_of
@@ -65,7 +65,9 @@ class _Reader:
             scene.left_out.note("bodies beside the articulation", path)
         own = [joint for joint in joints if any(end.body in chosen for end in joint.ends)]
         self.joints = [replace(joint, name=scene.name(joint.prim, "joint")) for joint in own]
-        self.data = own_data(scene.stage.GetPrimAtPath(self.root))
+        root = scene.stage.GetPrimAtPath(self.root)
+        self.data = own_data(root)
+        self.stacks = self._stacks() if root.GetAttribute("newton:jointsAddMobility").Get() else {}
 
     def _articulation(self, bodies: dict[str, Any], joints: list[UsdJoint], wanted: str) -> tuple[str, set[str]]:
         """Return the path of the root and the paths of the bodies of the one articulation that is read."""
@@ -96,6 +98,15 @@ class _Reader:
             raise ModelError(describe(what, where=scene.source, allowed="one", fix=fix))
         what = f"no articulation at {wanted}" if wanted else "no rigid body (PhysicsRigidBodyAPI)"
         raise ModelError(describe(what, where=scene.source, allowed="bodies with joints of UsdPhysics"))
+
+    def _stacks(self) -> dict[str, list[UsdJoint]]:
+        """Take joints between the same two bodies as one chain, as Newton means them: the first has the others."""
+        stacks = dict[tuple[str, ...], list[UsdJoint]]()
+        for joint in (each for each in self.joints if not each.excluded):
+            stacks.setdefault(tuple(end.body for end in joint.ends), []).append(joint)
+        later = [joint for stack in stacks.values() for joint in stack[1:]]
+        self.joints = [joint for joint in self.joints if not any(joint is each for each in later)]
+        return {stack[0].name: stack for stack in stacks.values()}
 
     def read(self, base: str, snap: float, path: Path) -> Mechanism:
         scene = self.scene
@@ -167,18 +178,23 @@ class _Reader:
     def _joint(self, joint: UsdJoint, parent: str, child: str) -> tuple[list[Link], list[Joint]]:
         """Return the massless links and the joints of a joint of the tree: one, or a chain of slides and turns."""
         scene, data, ends = self.scene, own_data(joint.prim), (self.names[parent], self.names[child])
-        before, after, sign = joint.between(parent)
-        placement, axes = self._placement(joint, parent), list(joint.free)
-        whole: dict[str, Any] = {"source": scene.source, **(several(scene, joint.prim) if len(axes) > 1 else {})}
-        if not axes or len(axes) == len(AXES):
-            return [], [Joint(joint.name, "free" if axes else "fixed", *ends, placement, **whole)]
-        ball = [axis for axis in axes if axis in _TURNS] == list(_TURNS)
-        single = [axis for axis in axes if not (ball and axis in _TURNS)]
-        names = {axis: joint.name if len(axes) == 1 else f"{joint.name}/{axis}" for axis in single}
-        steps = [single_joint(scene, joint, axis, sign, names[axis]) for axis in single]
-        steps += [Joint(joint.name, "spherical", "parent", "child", **whole)] if ball else []
-        steps = steps if sign > 0 else steps[::-1]
-        links, made = joint_chain(steps, *ends, before, after, lambda name: scene.unused(name, "link"))
+        placement, stack = self._placement(joint, parent), self.stacks.get(joint.name, [joint])
+        free = {axis for each in stack for axis in each.free}
+        if not free or (len(stack) == 1 and len(free) == len(AXES)):
+            whole = several(scene, joint.prim) if joint.free else {}
+            settings: dict[str, Any] = {"source": scene.source, **whole}
+            return [], [Joint(joint.name, "free" if joint.free else "fixed", *ends, placement, **settings)]
+        sign = joint.between(parent)[2]
+        stack = stack if sign > 0 else stack[::-1]
+        frames = [each.between(parent)[:2] for each in stack]
+        steps = list[Joint | Array]()
+        for k, each in enumerate(stack):
+            if k:  # on the body that has moved with the joints before
+                here, there = (frames[i][1 if sign > 0 else 0] for i in (k - 1, k))
+                steps.append(inverse_pose(here) @ there)
+            steps += self._steps(each, sign)
+        between = frames[0][0], frames[-1][1]
+        links, made = joint_chain(steps, *ends, *between, lambda name: scene.unused(name, "link"))
         if len(made) == 1 and sign > 0:
             made = [
                 replace(
@@ -186,6 +202,18 @@ class _Reader:
                 )
             ]
         return links, made
+
+    def _steps(self, joint: UsdJoint, sign: float) -> list[Joint]:
+        """Return the slides and turns of a joint, in their order as seen from its parent."""
+        scene, axes = self.scene, list(joint.free)
+        ball = [axis for axis in axes if axis in _TURNS] == list(_TURNS)
+        single = [axis for axis in axes if not (ball and axis in _TURNS)]
+        names = {axis: joint.name if len(axes) == 1 else f"{joint.name}/{axis}" for axis in single}
+        steps = [single_joint(scene, joint, axis, sign, names[axis]) for axis in single]
+        if ball:
+            whole: dict[str, Any] = several(scene, joint.prim)
+            steps.append(Joint(joint.name, "spherical", "parent", "child", source=scene.source, **whole))
+        return steps if sign > 0 else steps[::-1]
 
     def _frames(self) -> list[Frame]:
         """Return the frames that Torsor wrote, on their links."""
