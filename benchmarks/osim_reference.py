@@ -133,9 +133,9 @@ class Reference:
         return self.J.T @ _array(forces)[self.columns]
 
     def lagrange_forces(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the forces (n,) by Lagrange's equations, from the mass matrix at states nearby and the forces at rest.
+        """Return the forces (n,) by Lagrange's equations: tau = M a + M' v - 1/2 d(v M v)/dq + gravity.
 
-        tau = M a + M' v - 1/2 d(v M v)/dq + gravity        derivatives: differences of fourth order
+        Derivatives are differences of fourth order of the mass matrix at states nearby.
         """
         slopes = []
         for unit in STEP * np.eye(len(q)):

@@ -1,5 +1,6 @@
 """Surfaces of meshes in stages of USD: those of other programs are kept, and ours are there for other programs."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,6 +116,19 @@ def test_a_mesh_in_a_stage_goes_into_another_stage(tmp_path: Path) -> None:
     (shape,) = torsor.load(tmp_path / "copies" / "copy.usda").links[-1].shapes
     surface = read_mesh(shape.path or "", shape.folders).scaled(shape.size)
     assert volume(*surface) == pytest.approx(12.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".toml"])
+def test_other_descriptions_name_the_surface_in_the_stage(suffix: str, tmp_path: Path) -> None:
+    robot = load(tmp_path, body("part", mesh()), joint("Revolute", "-part"))
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        robot.save(tmp_path / f"robot{suffix}")
+    assert any("surfaces in stages of USD" in str(each.message) for each in given) == (suffix != ".toml")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        (shape,) = torsor.load(tmp_path / f"robot{suffix}").links[-1].shapes
+    assert volume(*read_mesh(shape.path or "", shape.folders)) == pytest.approx(6e6, rel=1e-12)
 
 
 def test_meshes_that_cannot_be_read_are_named_in_the_warning(robot: Robot, tmp_path: Path) -> None:

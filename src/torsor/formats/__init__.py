@@ -8,9 +8,9 @@
 | ``sdf/`` | ``reading``, ``models``, ``frames``, ``links``, ``joints``, ``values``, ``unread``, ``writing`` |
 | ``mjcf/`` | ``reading``, ``compiling`` (by MuJoCo), ``equality`` (loops and couplings), ``writing`` |
 | ``usd/`` | ``reading``, ``bodies``, ``joints``, ``loops``, ``scene``, ``stage`` (units), ``writing``, ``parts`` |
-| ``osim/`` | OpenSim: ``reading`` (a mechanism), ``model`` (data), ``file``, ``steps`` (functions of joints) |
+| ``osim/`` | OpenSim: ``reading``, ``steps`` (of joints), ``visuals``, ``model``, ``file``, ``frames``, ``geometry`` |
 | ``xacro_files``, ``robot_descriptions`` | macros that become URDF or SDF; robots by name |
-| ``search_path``, ``mesh_folders`` | where ``package://`` and ``model://`` lead; the folders of meshes |
+| ``search_path`` | where ``package://`` and ``model://`` lead |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
 | ``xml``, ``decimals`` | parsing XML safely; XML elements of numbers; decimal numbers in text |
 | ``chains`` | for readers: joints that are several, one after the other |

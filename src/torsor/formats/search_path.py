@@ -8,6 +8,7 @@ from pathlib import Path
 
 from torsor.errors import ModelError, describe
 from torsor.meshes.mesh_folders import SEARCHED, is_package, own_folders
+from torsor.meshes.usd_files import split_prim
 
 SCHEMES = ("package://", "model://")
 SEARCH_FIX = f"give its folder: load(..., search=[...]), or {', '.join(SEARCHED)} in the environment"
@@ -63,6 +64,11 @@ class Finder:
             self._files[name] = self._search(name)
         return self._files[name]
 
+    def file(self, name: str) -> str | None:
+        """Return the path of a file, or of a mesh in a stage of USD, or None if it is not found."""
+        path = self.find(name)
+        return str(path) if path is not None and split_prim(path)[0].is_file() else None
+
     def _search(self, name: str) -> Path | None:
         try:
             scheme = next((each for each in SCHEMES if name.startswith(each)), None)
@@ -74,7 +80,7 @@ class Finder:
                 if folder is None:
                     return None
                 candidate = folder / inside
-            return candidate if candidate.exists() else None
+            return candidate if split_prim(candidate)[0].exists() else None
         except (OSError, ValueError):  # no file can have such a name
             return None
 

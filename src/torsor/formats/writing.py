@@ -15,6 +15,7 @@ from torsor.errors import ModelError, describe, listing, warn
 from torsor.files import replacing
 from torsor.formats.search_path import SCHEMES, Finder
 from torsor.mechanism import Joint, Mechanism, Shape, Visual, Wheel
+from torsor.meshes.usd_files import split_prim
 from torsor.spatial import from_rpy, to_rpy
 
 
@@ -50,17 +51,18 @@ class MeshNames:
     """The names of mesh files in a description that is written to ``path``.
 
     A ``package://`` or ``model://`` name stays if it leads to the same file from there; so does one that is not found.
-    Otherwise the name is relative to the description.
+    Otherwise the name is relative to the description. Surfaces in stages of USD are noted: only Torsor finds them.
     """
 
-    def __init__(self, path: Path):
-        self.path, self.finder = path, Finder(path)
+    def __init__(self, path: Path, omissions: "Omissions"):
+        self.path, self.finder, self.omissions = path, Finder(path), omissions
 
     def name(self, mesh: Visual | Shape) -> str:
         """Return the name of the mesh of a visual or a shape."""
         name = mesh.mesh or ""
         if not mesh.path:
             return name
+        self.omissions.note("surfaces in stages of USD, which are only named", name, split_prim(Path(mesh.path))[1])
         if name.startswith(SCHEMES):
             found = self.finder.find(name)
             if found is not None and found.resolve() == Path(mesh.path).resolve():

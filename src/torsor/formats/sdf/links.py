@@ -156,8 +156,7 @@ class _LinkReader:
             raise ModelError(describe("<mesh> has no <uri>", where=where_of(shape, self.source, self.owner)))
         if shape.find("submesh") is not None:
             self.unread.note("<submesh>, for which the whole mesh is taken", shape)
-        path = self.part.finder.find(uri)
-        file = str(path) if path is not None and path.is_file() else None
+        file = self.part.finder.file(uri)  # before its folders, which it may add one to
         found |= {"mesh": uri, "path": file, "folders": self.part.finder.folders}
         return [1.0] * 3 if scale is None else numbers_of(scale, 3, self.source, self.owner).tolist()
 

@@ -66,7 +66,7 @@ class _Writer:
 
     def __init__(self, mechanism: Mechanism, path: Path):
         self.source, self.omissions, self.version = path.name, Omissions(), 7
-        self.meshes = MeshNames(path)
+        self.meshes = MeshNames(path, self.omissions)
         given = self.omissions.without_wheels(mechanism)
         self.loops = [loop for loop in given.loops if not isinstance(loop, Coupling)]
         couplings = tuple(loop for loop in given.loops if isinstance(loop, Coupling))

@@ -223,8 +223,7 @@ class _Reader:
         mesh = shape.get("filename")
         if not mesh:
             return found
-        path = self.finder.find(mesh)
-        file = str(path) if path is not None and path.is_file() else None
+        file = self.finder.file(mesh)  # before its folders, which it may add one to
         return found | {"mesh": mesh, "path": file, "folders": self.finder.folders}
 
     def _visual_color(self, visual: Any) -> tuple[float, ...] | None:

@@ -60,8 +60,8 @@ class _Writer:
     """The state of writing one file."""
 
     def __init__(self, mechanism: Mechanism, path: Path):
-        self.meshes, self.source, self.active = MeshNames(path), path.name, mechanism.active
         self.omissions = Omissions()
+        self.meshes, self.source, self.active = MeshNames(path, self.omissions), path.name, mechanism.active
         self.mechanism = without_couplings(self.omissions.without_wheels(mechanism), self.source, "URDF")
         self.carriers = {link.name: link for link in (mechanism.base, *mechanism.links)}
         self.root = ET.Element("robot", {"name": mechanism.name})
