@@ -14,7 +14,7 @@ from torsor.cli.console import PlainConsole
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_search, as_robot, given_robot
 from torsor.errors import ModelError, ModelWarning, describe
-from torsor.formats.mesh_folders import ALLOWED
+from torsor.meshes.mesh_folders import ALLOWED
 from torsor.results.archive import load_result
 from torsor.results.result import Result
 

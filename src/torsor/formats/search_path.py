@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from torsor.errors import ModelError, describe
-from torsor.formats.mesh_folders import SEARCHED, is_package, own_folders
+from torsor.meshes.mesh_folders import SEARCHED, is_package, own_folders
 
 SCHEMES = ("package://", "model://")
 SEARCH_FIX = f"give its folder: load(..., search=[...]), or {', '.join(SEARCHED)} in the environment"

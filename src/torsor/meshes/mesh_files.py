@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.errors import ModelError, describe, missing
-from torsor.formats.mesh_folders import ALLOWED, is_inside
 from torsor.meshes.mesh_colors import Materials, painted, without_textures
+from torsor.meshes.mesh_folders import ALLOWED, is_inside
 from torsor.meshes.triangles import Triangles, joined
 
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb")

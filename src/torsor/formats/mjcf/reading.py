@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.faults import refuse_or_warn
-from torsor.formats.mesh_folders import own_folders
 from torsor.formats.mjcf.compiling import compile_mjcf
 from torsor.formats.mjcf.equality import Equalities, Names, read_equalities
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
 from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import VISUAL_SIZES
+from torsor.meshes.mesh_folders import own_folders
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
 # Numbers of mjtJoint, mjtTrn and mjtGeom. Height fields and signed distance functions are neither drawn nor collide.

@@ -12,12 +12,12 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.faults import refuse_or_warn
-from torsor.formats.mesh_folders import own_folders
 from torsor.formats.usd.scene import Scene
 from torsor.formats.usd.stage import Place, decimal, exact, number_of, own_data, rotation_of, vector_of
 from torsor.mechanism import Link, Shape, Visual
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
+from torsor.meshes.mesh_folders import own_folders
 from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
 WATER = 1000.0  # kg/m^3, the density of what has none

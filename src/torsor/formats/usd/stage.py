@@ -15,7 +15,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, missing
 from torsor.files import read_limited
-from torsor.formats.mesh_folders import is_inside, own_folders
+from torsor.meshes.mesh_folders import is_inside, own_folders
 from torsor.spatial import from_quaternion, make_pose
 
 SUFFIXES = (".usda", ".usd", ".usdc", ".usdz")
