@@ -62,10 +62,10 @@ def _read(path: Path) -> tuple[Painted, ...]:
         import trimesh
     except ImportError:
         raise missing("meshes need trimesh", "view") from None
-    if path.suffix.lower() == ".dae" and _names_entities(path):  # they can fill the memory, or name other files
-        raise ModelError(describe("it has a document type", where=where, fix="export it again without <!DOCTYPE"))
     kind = path.suffix.lower()[1:]
     try:
+        if kind == "dae" and _names_entities(path):  # they can fill the memory, or name other files
+            raise ModelError(describe("it has a document type", where=where, fix="export it again without <!DOCTYPE"))
         with path.open("rb") as file:  # an open file, not a path: trimesh then finds no other file
             source = BytesIO(without_textures(file.read())) if kind == "glb" else file
             others = {"resolver": Materials(path.parent)} if kind == "obj" else {"skip_materials": kind != "glb"}
@@ -78,6 +78,8 @@ def _read(path: Path) -> tuple[Painted, ...]:
         found = (
             [part for parts in zip(meshes, vertices, faces, strict=True) for part in painted(*parts)] if right else []
         )
+    except ModelError:
+        raise
     except Exception as error:  # the readers of trimesh raise errors of any kind
         raise ModelError(describe(f"cannot be read: {error}", where=where, fix="open it in a mesh editor")) from None
     if not right:
