@@ -37,7 +37,7 @@ def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tu
         found = f"the file is outside of the folder of the description: {real}"
         fix = f"if you trust it, set {ALLOWED} to its folder, or copy it beside the description"
         raise ModelError(describe(found, where=f"mesh {real.name!r}", fix=fix))
-    return _read(real)
+    return _read(real, _stamp(real))
 
 
 def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Triangles:
@@ -45,19 +45,24 @@ def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Trian
     return joined([each.surface for each in read_painted(path, folders)])
 
 
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return the time and the size of a file, which tell whether it has changed; None if there is no file."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return (found.st_mtime_ns, found.st_size) if path.is_file() else None
+
+
 @lru_cache(maxsize=256)
-def _read(path: Path) -> tuple[Painted, ...]:
+def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
     where = f"mesh {path.name!r}"
     if path.suffix.lower() not in SUFFIXES:
         raise ModelError(describe(f"a file {path.suffix!r}", where=where, allowed=", ".join(SUFFIXES)))
-    try:
-        size = path.stat().st_size if path.is_file() else -1
-    except (OSError, ValueError):
-        size = -1
-    if size < 0:
+    if stamp is None:
         raise ModelError(describe("no such file", where=where, fix="check the path in the description of the robot"))
-    if size > LARGEST:
-        raise ModelError(describe(f"{size / 2**20:.0f} MiB", where=where, allowed=f"{LARGEST / 2**20:.0f} MiB"))
+    if stamp[1] > LARGEST:
+        raise ModelError(describe(f"{stamp[1] / 2**20:.0f} MiB", where=where, allowed=f"{LARGEST / 2**20:.0f} MiB"))
     try:
         import trimesh
     except ImportError:

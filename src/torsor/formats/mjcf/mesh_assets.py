@@ -20,7 +20,7 @@ Color = tuple[float, float, float, float]
 _MOST_TRIANGLES = 200_000  # of an .stl file in MuJoCo
 _LEAST_AREA = 1e-12  # m^2: MuJoCo refuses meshes without a surface
 _FLAT = 1e-6  # thickness over length below which MuJoCo finds no convex hull
-_LONGEST = 40  # characters of the name of a mesh file that the name of its copy keeps
+_LONGEST = 40  # characters of a name that the names of copies and of their folder keep
 
 
 class MeshAssets:
@@ -31,7 +31,7 @@ class MeshAssets:
 
     def __init__(self, asset: ET.Element, path: Path):
         self.asset, self.path = asset, path
-        self.folder = path.resolve().with_name(f"{path.stem}_meshes")
+        self.folder = path.resolve().with_name(f"{path.stem[:_LONGEST]}_meshes")
         self.names: dict[tuple[str, tuple[float, ...]], str] = {}
         self.copies: dict[Path, bytes] = {}
         self._parts: dict[tuple[object, ...], list[tuple[Path, Color | None]]] = {}
@@ -54,8 +54,11 @@ class MeshAssets:
 
     def save(self) -> None:
         """Write the copies that are not there yet."""
-        if self.copies:
-            self.folder.mkdir(exist_ok=True)
+        if self.copies and not self.folder.is_dir():
+            if self.folder.exists():
+                fix = "move it, or save the robot under another name"
+                raise ModelError(describe("a file, where meshes need a folder", where=str(self.folder), fix=fix))
+            self.folder.mkdir()
         for copy, content in self.copies.items():
             if not copy.is_file() or copy.read_bytes() != content:
                 with replacing(copy) as part:

@@ -12,7 +12,7 @@ import numpy as np
 from torsor.mechanism import Shape, Visual
 from torsor.spatial import make_pose
 
-T = TypeVar("T", Visual, Shape)
+T = TypeVar("T", bound=Visual | Shape)
 _NAME = re.compile(r"(?:(.*)/)?capsule\d+", re.DOTALL)
 _ENDS = {"low": -0.5, "high": 0.5}
 _TOLERANCE = 1e-9  # of positions, over the size of the capsule
