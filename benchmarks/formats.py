@@ -1,6 +1,6 @@
 """Write robots as URDF, MJCF, SDF and USD, read them back, and compare their dynamics and their shapes.
 
-    python benchmarks/formats.py [FILE ...] [--states 2]
+    python benchmarks/formats.py [FILE ...] [--states 2] [--formats URDF MJCF SDF USD]
 
 Without files, all URDF files of the package example-robot-data are taken, with fixed and with floating base. The table
 has, for each format, how many come back, the largest relative difference of inverse dynamics and mass matrix at random
@@ -32,6 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--states", type=int, default=2)
+    parser.add_argument("--formats", nargs="+", choices=SUFFIXES, default=list(SUFFIXES))
     arguments = parser.parse_args()
     listed = [Path(str(each.locate())) for each in files("example-robot-data") or [] if each.name.endswith(".urdf")]
     paths = arguments.files or sorted(each.resolve() for each in listed)
@@ -47,9 +48,9 @@ def main() -> int:
                 reasons.append(f"not read: {error}")
                 break
             count += base == "fixed"
-            for format, suffix in SUFFIXES.items():
+            for format in arguments.formats:
                 with tempfile.TemporaryDirectory() as folder:
-                    file = Path(folder, path.stem + suffix)
+                    file = Path(folder, path.stem + SUFFIXES[format])
                     try:
                         robot.save(file)
                         again = torsor.load(file, base=base if format == "SDF" else "fixed")
