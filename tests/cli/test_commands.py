@@ -159,7 +159,7 @@ def test_convert_writes_another_format_and_replaces_a_file_with_force_only(
 ) -> None:
     path, written = tmp_path / "arm.urdf", tmp_path / "said.json"
     assert main(["convert", "two_link", str(path), "--json", str(written)]) == 0
-    assert torsor.load(path).link_names == torsor.library.two_link().link_names
+    assert torsor.load(path).joint_names == torsor.library.two_link().joint_names
     assert json.loads(written.read_text())["file"] == str(path)
     assert main(["convert", "two_link", str(path)]) == 1
     assert main(["convert", str(path), str(path), "--force"]) == 1

@@ -45,8 +45,8 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
     spherical and revolute loops (two points on the axis) become <equality>; each active coordinate gets a motor.
 
     Visuals and collision shapes are geoms of the groups 2 and 3. Meshes that MuJoCo does not read (.dae, .glb, .ply,
-    .stl of text or of more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` beside the file. What
-    is missing or cannot be converted, and a base that is not ``world``, are noted in <custom>, for ``read_mjcf``.
+    .stl of text or of more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` beside it. What is
+    missing or cannot be converted, and a base that is not ``world``, are noted in <custom>, for ``read_mjcf``.
     A ``ModelWarning`` names what is not written; other loops and elastic joints are errors.
 
     Example:
