@@ -1,11 +1,12 @@
-"""Write robots as URDF, MJCF and SDF, read them back, and compare their dynamics and their shapes.
+"""Write robots as URDF, MJCF, SDF and USD, read them back, and compare their dynamics and their shapes.
 
-    python benchmarks/formats.py [FILE ...] [--states 2]
+    python benchmarks/formats.py [FILE ...] [--states 2] [--formats URDF MJCF SDF USD]
 
 Without files, all URDF files of the package example-robot-data are taken, with fixed and with floating base. The table
 has, for each format, how many come back, the largest relative difference of inverse dynamics and mass matrix at random
-states, and how many keep all collision shapes and visuals. After it, every robot is listed that a format cannot hold,
-or not completely, with the reason. The exit code is 1 if a difference is above 1e-12.
+states, and how many keep all collision shapes and visuals: kinds, sizes, poses, colours, and the surfaces of meshes
+(``torsor.bench.shape_copies``). After it, every robot is listed that a format cannot hold, or not completely, with the
+reason. The exit code is 1 if a difference is above 1e-12.
 """
 
 import argparse
@@ -20,18 +21,10 @@ import numpy as np
 
 import torsor
 from torsor.bench.copies import Copy
+from torsor.bench.shape_copies import lost_shapes
 
 TOLERANCE = 1e-12
-SUFFIXES = {"URDF": ".urdf", "MJCF": ".xml", "SDF": ".sdf"}
-
-
-def shapes(robot: torsor.Robot) -> Counter[tuple[str, str, str]]:
-    """Return what a robot has of shapes and visuals: kind, shape and the file of its mesh."""
-    found = Counter[tuple[str, str, str]]()
-    for link in (robot.base, *robot.links):
-        for kind, parts in (("collision", link.shapes), ("visual", link.visuals)):
-            found.update((kind, each.shape, Path(each.path or "").name) for each in parts)
-    return found
+SUFFIXES = {"URDF": ".urdf", "MJCF": ".xml", "SDF": ".sdf", "USD": ".usda"}
 
 
 def main() -> int:
@@ -39,6 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--states", type=int, default=2)
+    parser.add_argument("--formats", nargs="+", choices=SUFFIXES, default=list(SUFFIXES))
     arguments = parser.parse_args()
     listed = [Path(str(each.locate())) for each in files("example-robot-data") or [] if each.name.endswith(".urdf")]
     paths = arguments.files or sorted(each.resolve() for each in listed)
@@ -54,9 +48,9 @@ def main() -> int:
                 reasons.append(f"not read: {error}")
                 break
             count += base == "fixed"
-            for format, suffix in SUFFIXES.items():
+            for format in arguments.formats:
                 with tempfile.TemporaryDirectory() as folder:
-                    file = Path(folder, path.stem + suffix)
+                    file = Path(folder, path.stem + SUFFIXES[format])
                     try:
                         robot.save(file)
                         again = torsor.load(file, base=base if format == "SDF" else "fixed")
@@ -65,10 +59,9 @@ def main() -> int:
                         continue
                     rng, copy = np.random.default_rng(1), Copy(robot, again)
                     difference = max(copy.difference(rng) for _ in range(arguments.states))
-                lost = shapes(robot) - shapes(again)
+                    lost = Counter(lost_shapes(robot, again))
                 if difference > TOLERANCE or lost:
-                    kinds = Counter(Path(file).suffix or shape for _, shape, file in lost.elements())
-                    text = ", ".join(f"{many} {kind}" for kind, many in kinds.items())
+                    text = ", ".join(f"{many} {what}" for what, many in lost.items())
                     reasons.append(f"{format}, {base}: {path.stem}: difference {difference:.1e}, left out: {text}")
                 failed |= difference > TOLERANCE
                 back[format, base] += 1

@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, and NumPy archives (.npz) that are read without trusting them."""
 
+import errno
 import os
 import secrets
 import shutil
@@ -83,6 +84,23 @@ def check_file(path: Path, allowed: str, fix: str = "") -> None:
         )
 
 
+def check_name(path: Path) -> None:
+    """Raise ModelError where no file can have this name: one that is too long, or has a null character.
+
+    Example:
+        >>> check_name(Path("a" * 300 + ".xml"))
+        Traceback (most recent call last):
+        torsor.errors.ModelError: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...: its name is too long
+    """
+    if "\0" in str(path):
+        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
+    try:
+        path.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise ModelError(describe("its name is too long", where=f"{path.name[:LONGEST_NAME]}...")) from None
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary path that replaces ``path`` when the block ends; after an error the old file is unchanged.
@@ -97,8 +115,7 @@ def replacing(path: Path) -> Iterator[Path]:
         ...     [file.name for file in Path(folder).iterdir()]
         ['note.txt']
     """
-    if "\0" in str(path):
-        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
+    check_name(path)
     target = Path(os.path.realpath(path)) if path.is_symlink() else path  # the link stays, its file is replaced
     if target.exists() and not (target.is_file() or target.is_dir()):
         yield from _poured(target)

@@ -1,5 +1,6 @@
 """The command line does what its help says, and fails with a message and status 1."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,21 @@ def test_parallel_robots_are_shown_counted_and_simulated(capsys: pytest.CaptureF
     assert main(["count", "three_rrr"]) == 0
     assert main(["simulate", "three_rrr", "--duration", "0.01"]) == 0
     assert "done" in capsys.readouterr().out
+
+
+def test_convert_writes_another_format_and_replaces_a_file_with_force_only(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, written = tmp_path / "arm.urdf", tmp_path / "said.json"
+    assert main(["convert", "two_link", str(path), "--json", str(written)]) == 0
+    assert torsor.load(path).joint_names == torsor.library.two_link().joint_names
+    assert json.loads(written.read_text())["file"] == str(path)
+    assert main(["convert", "two_link", str(path)]) == 1
+    assert main(["convert", str(path), str(path), "--force"]) == 1
+    assert main(["convert", str(path), str(tmp_path / "arm.step")]) == 1
+    assert main(["convert", "two_link", str(tmp_path / ("a" * 300 + ".urdf"))]) == 1
+    shown = capsys.readouterr().err
+    assert (
+        "--force" in shown and "it is also read" in shown and "the suffix is '.step'" in shown and "too long" in shown
+    )
+    assert main(["convert", "two_link", str(path), "--force"]) == 0

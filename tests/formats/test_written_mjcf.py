@@ -206,12 +206,8 @@ def test_shapes_come_back(tmp_path: Path) -> None:
     for a, b in zip(written(robot, tmp_path / "block.xml").base.visuals, shapes, strict=True):
         assert a.shape == b.shape and a.name == b.name and a.path == b.path
         assert_equal(np.array(a.size), np.array(b.size))
-        assert_equal(a.pose, b.pose, 1e-6 if a.shape == "mesh" else 1e-12)  # MuJoCo turns meshes in single precision
-        assert b.color is None or a.color == b.color
-    lost = replace(shapes[4], path=None)
-    with pytest.warns(ModelWarning, match=r"MJCF cannot express meshes that are not found .*\(hull.obj\)"):
-        torsor.build("block", [Link("ground", visuals=(lost,))], []).save(tmp_path / "lost.xml")
-    assert not torsor.load(tmp_path / "lost.xml").base.visuals
+        assert_equal(a.pose, b.pose)
+        assert a.color == b.color
 
 
 ARM = Link("arm", 1.0, (0.5, 0, 0), np.diag([0.1, 0.2, 0.25]))

@@ -19,6 +19,7 @@ COMMANDS = {
     "excite": "find a motion within limits that shows the parameters of a robot, for torsor identify",
     "identify": "identify masses, inertias and friction of a robot from recorded motions and forces",
     "reproduce": "compare the five documents with the library",
+    "convert": "write a robot as URDF, SDF, MJCF, USD or TOML",
     "export": "write a robot's algorithms as source of C, C++ or JavaScript, as a package of ROS 2, or as an FMU",
     "view": "show robots and results in the browser",
     "bench": "compare the speed of Torsor with other libraries",

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor.errors import ModelError, describe, missing
+from torsor.files import check_name
 from torsor.results.documents import STANDARD_OUTPUT, write_document
 from torsor.results.points import SUFFIXES
 
@@ -30,8 +31,7 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
     if allowed and path.suffix.lower() not in allowed:
         found = f"the suffix is {path.suffix!r}"
         raise ModelError(describe(found, where=str(path), allowed=", ".join(filter(None, allowed))))
-    if "\0" in str(path):
-        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
+    check_name(path)
     if path.is_dir():
         raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
     if not path.parent.is_dir():

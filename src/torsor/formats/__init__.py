@@ -4,9 +4,9 @@
 |---|---|
 | ``dispatch`` | ``read`` and ``write``: choose the reader or writer of a file |
 | ``toml/`` | TOML, the native format: ``reading``, ``schema`` (allowed keys), ``flexible`` links, ``writing`` |
-| ``urdf/`` | ``reading``, ``motors`` (transmissions), ``extras`` (Drake's elements), ``closures`` (YAML), ``writing`` |
+| ``urdf/`` | ``reading``, ``motors``, ``extras`` (Drake's elements), ``capsules``, ``closures`` (YAML), ``writing`` |
 | ``sdf/`` | ``reading``, ``models``, ``frames``, ``links``, ``joints``, ``values``, ``unread``, ``writing`` |
-| ``mjcf/`` | ``reading``, ``compiling`` (by MuJoCo), ``equality`` (loops and couplings), ``writing`` |
+| ``mjcf/`` | ``reading``, ``compiling`` (by MuJoCo), ``equality`` (loops), ``notes``, ``writing``, ``mesh_assets`` |
 | ``usd/`` | ``reading``, ``bodies``, ``joints``, ``loops``, ``scene``, ``stage`` (units), ``writing``, ``parts`` |
 | ``osim/`` | OpenSim: ``reading``, ``steps`` (of joints), ``visuals``, ``model``, ``file``, ``frames``, ``geometry`` |
 | ``xacro_files``, ``robot_descriptions`` | macros that become URDF or SDF; robots by name |

@@ -6,7 +6,7 @@ from pathlib import Path
 from torsor.checks import flag
 from torsor.errors import ModelError, describe
 from torsor.faults import StopReadingError, all_faults
-from torsor.files import check_file
+from torsor.files import check_file, check_name
 from torsor.formats.mjcf.reading import read_mjcf
 from torsor.formats.mjcf.writing import write_mjcf
 from torsor.formats.osim.reading import read_skeleton
@@ -131,8 +131,7 @@ def write(mechanism: Mechanism, path: str | Path) -> None:
     if suffix not in _WRITERS:
         allowed, fix = ".toml, .urdf, .sdf, .xml (MJCF), .usda, .usd, .usdc", f"name it {path.stem}.toml"
         raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=allowed, fix=fix))
-    if "\0" in str(path):
-        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
+    check_name(path)
     if path.is_dir():
         raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
     _WRITERS[suffix](mechanism, path)

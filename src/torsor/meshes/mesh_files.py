@@ -31,7 +31,6 @@ def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tu
     """Return the triangles of a mesh file (.stl, .obj, .dae, .ply, .glb, .vtp) by colour, in the units of the file.
 
     ``robot.usda#/arm/shell`` is a mesh in a stage of USD.
-
     Colours are those of materials (.dae, .glb, .obj with its .mtl file in the same folder) and of vertices and faces.
     Textures are not read, and no other file that the mesh names is opened. Other kinds of files, devices, files above
     256 MiB and files without triangles raise ModelError, and so do files outside of ``folders`` and of those that the
@@ -42,7 +41,9 @@ def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tu
         found = f"the file is outside of the folder of the description: {real}"
         fix = f"if you trust it, set {ALLOWED} to its folder, or copy it beside the description"
         raise ModelError(describe(found, where=f"mesh {real.name!r}", fix=fix))
-    return tuple(Painted(*each) for each in read_surface(real, prim, folders or ())) if prim else _read(real)
+    if prim:
+        return tuple(Painted(*each) for each in read_surface(real, prim, folders or ()))
+    return _read(real, _stamp(real))
 
 
 def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Triangles:
@@ -50,29 +51,34 @@ def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Trian
     return joined([each.surface for each in read_painted(path, folders)])
 
 
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return the time and the size of a file, which tell whether it has changed; None if there is no file."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return (found.st_mtime_ns, found.st_size) if path.is_file() else None
+
+
 @lru_cache(maxsize=256)
-def _read(path: Path) -> tuple[Painted, ...]:
+def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
     where = f"mesh {path.name!r}"
     if path.suffix.lower() not in SUFFIXES:
         raise ModelError(describe(f"a file {path.suffix!r}", where=where, allowed=", ".join(SUFFIXES)))
-    try:
-        size = path.stat().st_size if path.is_file() else -1
-    except (OSError, ValueError):
-        size = -1
-    if size < 0:
+    if stamp is None:
         raise ModelError(describe("no such file", where=where, fix="check the path in the description of the robot"))
-    if size > LARGEST:
-        raise ModelError(describe(f"{size / 2**20:.0f} MiB", where=where, allowed=f"{LARGEST / 2**20:.0f} MiB"))
+    if stamp[1] > LARGEST:
+        raise ModelError(describe(f"{stamp[1] / 2**20:.0f} MiB", where=where, allowed=f"{LARGEST / 2**20:.0f} MiB"))
     if path.suffix.lower() == ".vtp":
         return (Painted(_polygons(path, where), None),)
     try:
         import trimesh
     except ImportError:
         raise missing("meshes need trimesh", "view") from None
-    if path.suffix.lower() == ".dae" and _names_entities(path):  # they can fill the memory, or name other files
-        raise ModelError(describe("it has a document type", where=where, fix="export it again without <!DOCTYPE"))
     kind = path.suffix.lower()[1:]
     try:
+        if kind == "dae" and _names_entities(path):  # they can fill the memory, or name other files
+            raise ModelError(describe("it has a document type", where=where, fix="export it again without <!DOCTYPE"))
         with path.open("rb") as file:  # an open file, not a path: trimesh then finds no other file
             source = BytesIO(without_textures(file.read())) if kind == "glb" else file
             others = {"resolver": Materials(path.parent)} if kind == "obj" else {"skip_materials": kind != "glb"}
@@ -85,6 +91,8 @@ def _read(path: Path) -> tuple[Painted, ...]:
         found = (
             [part for parts in zip(meshes, vertices, faces, strict=True) for part in painted(*parts)] if right else []
         )
+    except ModelError:
+        raise
     except Exception as error:  # the readers of trimesh raise errors of any kind
         raise ModelError(describe(f"cannot be read: {error}", where=where, fix="open it in a mesh editor")) from None
     if not right:

@@ -14,8 +14,8 @@ class Triangles(NamedTuple):
     """A surface: ``vertices`` (n, 3) in m; ``faces`` (m, 3) of three indices, counterclockwise seen from outside.
 
     Example:
-        >>> box([1.0, 2.0, 3.0]).vertices.shape, sphere(1.0).at(np.eye(4)).faces.shape[1]
-        ((24, 3), 3)
+        >>> box([1.0, 2.0, 3.0]).vertices.shape, sphere(1.0).at(np.eye(4)).faces.shape[1], box([1.0, 2.0, 3.0]).area
+        ((24, 3), 3, 22.0)
     """
 
     vertices: Array
@@ -24,6 +24,12 @@ class Triangles(NamedTuple):
     def at(self, pose: Array) -> "Triangles":
         """Return the surface moved by a pose (4 x 4)."""
         return Triangles(self.vertices @ pose[:3, :3].T + pose[:3, 3], self.faces)
+
+    @property
+    def area(self) -> float:
+        """The area of the surface (m^2)."""
+        a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
+        return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()) / 2
 
     def scaled(self, factors: ArrayLike) -> "Triangles":
         """Return the surface scaled along the axes; a mirrored surface keeps its outside."""

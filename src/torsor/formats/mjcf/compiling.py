@@ -1,7 +1,7 @@
 """MuJoCo's compiler without what a mechanism does not need: only meshes that a number follows from are read.
 
 Reading meshes takes most of the time and memory of compiling. A mesh is needed where it decides an inertia or the size
-of a fitted shape; every other mesh becomes a tetrahedron, so that files with missing meshes are read as well. Textures
+of a fitted shape; every other mesh becomes an octahedron, so that files with missing meshes are read as well. Textures
 are not read.
 """
 
@@ -19,8 +19,10 @@ from torsor.mechanism.names import claim_name
 
 _PARSED = (".xml", ".urdf")
 _MESH = 7  # of mjtGeom
-_CORNERS = np.vstack([np.zeros(3), np.eye(3)])
-_FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+# An octahedron about the axes, with the largest moment about x: MuJoCo neither moves nor turns it, so that the poses of
+# geoms stay exact.
+_CORNERS = np.vstack([np.diag([1.0, 2.0, 3.0]), -np.diag([1.0, 2.0, 3.0])])
+_FACES = np.array([[0, 1, 2], [5, 1, 0], [2, 4, 0], [0, 4, 5], [2, 1, 3], [3, 1, 5], [3, 4, 2], [5, 4, 3]])
 
 
 class Compiled(NamedTuple):
@@ -32,7 +34,7 @@ class Compiled(NamedTuple):
 
 
 def compile_mjcf(path: Path) -> Compiled:
-    """Return MuJoCo's model of a file, with a tetrahedron in place of every mesh that decides no number."""
+    """Return MuJoCo's model of a file, with an octahedron in place of every mesh that decides no number."""
     try:
         import mujoco
     except ImportError:

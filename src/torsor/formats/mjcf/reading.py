@@ -3,33 +3,30 @@
 The compiled model is converted. Its numbers are final: SI units, radians, body frames relative to their parents.
 """
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.faults import refuse_or_warn
 from torsor.formats.mjcf.compiling import compile_mjcf
 from torsor.formats.mjcf.equality import Equalities, Names, read_equalities
+from torsor.formats.mjcf.notes import NAME as NOTE
+from torsor.formats.mjcf.notes import Note, read_note
+from torsor.formats.mjcf.reading_geoms import GeomReader, pose_of
 from torsor.formats.xml import Element, parse_xml
-from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
+from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, build
 from torsor.mechanism.names import claim_name
-from torsor.mechanism.parts import VISUAL_SIZES
-from torsor.meshes.mesh_folders import own_folders
-from torsor.spatial import from_quaternion, inverse_pose, make_pose
+from torsor.spatial import from_quaternion
 
-# Numbers of mjtJoint, mjtTrn and mjtGeom. Height fields and signed distance functions are neither drawn nor collide.
+# Numbers of mjtJoint and mjtTrn.
 _FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge
 _ON_JOINT = (0, 1)  # transmission to a joint, in the child's or the parent's axes
 _ON_TENDON, _WRAPPED_JOINT = 3, 1  # transmission to a tendon; a joint in a fixed tendon, of mjtWrap
 _XYZ, _WXYZ = ("x", "y", "z"), ("qw", "qx", "qy", "qz")  # names of positions, in MuJoCo's order
-_SHAPES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}
-# MuJoCo's viewer shows these groups of geoms by default; by convention the others are for collisions.
-_VISIBLE_GROUPS = (0, 1, 2)
 
 
 def read_mjcf(
@@ -37,8 +34,9 @@ def read_mjcf(
 ) -> Mechanism:
     """Return the mechanism of an MJCF file; needs the extra ``torsor[mjcf]``. ``root`` is its parsed root element.
 
-    The links are the bodies with MuJoCo's body frames; the base is ``world``. A body with several joints gets a
-    massless link ``body/joint`` after each joint but the last. Positions of hinges and slides are MuJoCo's ``qpos``;
+    The links are the bodies with MuJoCo's body frames; the base is ``world``, or the body that ``write_mjcf`` notes. A
+    body with several joints gets a massless link ``body/joint`` after each but the last. Positions of hinges and slides
+    are MuJoCo's ``qpos``;
     quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames, keyframes postures. Geoms that can
     collide become shapes, <exclude> allowed collisions. Actuators are not part of a mechanism, but their force limits,
     armature and damping are added to the joints.
@@ -55,20 +53,20 @@ def read_mjcf(
         # MuJoCo 4.0 does not survive it: it may hang when it reads a later file.
         raise ModelError(describe("<connect>: anchor is empty", where=path.name, allowed="three numbers"))
     try:
-        reader, floating = _Reader(path, strict), base == "floating"
+        reader = _Reader(path, strict, base == "floating")
     except ModelError:
         if root.flaw:  # MuJoCo cannot read it either
             raise ModelError(root.flaw) from None
         raise
     if root.flaw:
         warn(f"{root.flaw}; read by MuJoCo's own parser")
-    links, joints = reader.parts(floating)
+    links, joints = reader.parts()
     frames = reader.frames({link.name for link in links})
     closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
     for message in filter(None, [*(link.defect for link in links if not strict), reader.omissions(closed)]):
         refuse_or_warn(message, strict)
     name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
-    places, base = [*frames, *closed.frames], "fixed" if floating else base
+    places, base = [*frames, *closed.frames], "fixed" if reader.floating else base
     postures = reader.keyframes()
     parts = links, joints, places, reader.gravity
     return build(name, *parts, path.name, base, closed.loops, active, postures, snap, reader.excluded())
@@ -79,18 +77,17 @@ def _single(kinds: Array) -> Any:
     return (kinds != _FREE) & (kinds != _BALL)
 
 
-def _pose(position: ArrayLike, wxyz: ArrayLike) -> Array:
-    """Return the pose of a position and a quaternion (w, x, y, z), MuJoCo's order."""
-    return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
-
-
 class _Reader:
     """The state of converting one compiled model: its arrays and the names of its parts."""
 
-    def __init__(self, path: Path, strict: bool):
-        self.path, self.strict = path, strict
-        self.mujoco, self.model, self.unread = compile_mjcf(path)
+    def __init__(self, path: Path, strict: bool, floating: bool):
+        self.path, self.strict, self.floating = path, strict, floating
+        self.mujoco, self.model, unread = compile_mjcf(path)
         self.bodies = self._names("body", self.model.nbody)
+        note = self._note()
+        self.geoms = GeomReader(self.model, path, unread, note)
+        self.base = 0 if floating else self._noted_base(note.base)
+        self.bodies[0] = self.bodies[self.base]
         self.joints = self._names("joint", self.model.njnt)
         self.armature, self.damping = self._per_dof("armature"), self._per_dof("damping")
         self.gravity = np.zeros(3) if self._is_disabled("GRAVITY") else np.array(self.model.opt.gravity)
@@ -105,6 +102,22 @@ class _Reader:
             raise ModelError(describe(found, where=self.path.name, fix="save it as UTF-8")) from None
         taken = {name for name in given if name}
         return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
+
+    def _note(self) -> Note:
+        """Return what the file says to Torsor alone."""
+        m, names = self.model, self._names("text", self.model.ntext)
+        if NOTE not in names:
+            return Note()
+        start, count = (int(numbers[names.index(NOTE)]) for numbers in (m.text_adr, m.text_size))
+        return read_note(bytes(m.text_data)[start : start + count].rstrip(b"\0").decode(errors="replace"), self.path)
+
+    def _noted_base(self, name: str) -> int:
+        """Return the body that is noted as the base, or 0, the world, if there is none, or more than it."""
+        m, body = self.model, self.bodies.index(name) if name in self.bodies else 0
+        alone = not m.body_geomnum[0] and not np.any(m.site_bodyid == 0)
+        still = m.body_parentid[body] == 0 and not m.body_jntnum[body] and m.body_mocapid[body] < 0
+        at_origin = np.array_equal(pose_of(m.body_pos[body], m.body_quat[body]), np.eye(4))
+        return body if alone and still and at_origin else 0
 
     def _is_disabled(self, *features: str) -> bool:
         """Whether <flag> disables one of these features; not every version of MuJoCo has all of them."""
@@ -200,14 +213,16 @@ class _Reader:
         """Return the first names of the objects that a mask selects."""
         return listing([name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named], most=4)
 
-    def parts(self, floating: bool) -> tuple[list[Link], list[Joint]]:
-        """Return the links and the joints; ``floating`` adds a free joint to the one body welded to the world."""
+    def parts(self) -> tuple[list[Link], list[Joint]]:
+        """Return the links and the joints; a floating base has a free joint to the one body welded to the world."""
         m, joint_names, link_names = self.model, set(self.joints), set(self.bodies)
-        floating_body = self._floating_body() if floating else -1
-        links, joints = [self._link(0)], []
+        floating_body = self._floating_body() if self.floating else -1
+        links, joints = [self._link(self.base)], []
         for body in range(1, m.nbody):
+            if body == self.base:
+                continue
             parent, name = self.bodies[m.body_parentid[body]], self.bodies[body]
-            rest = _pose(m.body_pos[body], m.body_quat[body])
+            rest = pose_of(m.body_pos[body], m.body_quat[body])
             own = range(start := int(m.body_jntadr[body]), start + int(m.body_jntnum[body]))
             if not own:
                 welded = f"{name}/fixed", "fixed", rest
@@ -237,50 +252,13 @@ class _Reader:
         R = from_quaternion(np.roll(m.body_iquat[body], -1))
         inertia = (R * m.body_inertia[body]) @ R.T
         solid = m.body_mass[body], m.body_ipos[body], 0.5 * (inertia + inertia.T)
-        visuals, shapes = list[Visual](), list[Shape]()
-        for g in np.flatnonzero(self.model.geom_bodyid == body).tolist():
-            self._geom(g, visuals, shapes)
-        source = self.path.name
-        return Link(self.bodies[body], *solid, tuple(visuals), self.strict, source, tuple(shapes))
-
-    def _geom(self, g: int, visuals: list[Visual], shapes: list[Shape]) -> None:
-        """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
-        m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
-        material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
-        rgba = m.geom_rgba[g] if material < 0 else m.mat_rgba[material]
-        visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and rgba[3] != 0
-        if shape is None or not (visible or any(masks) or g in self._paired):
-            return
-        pose, (a, b, c) = _pose(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist()
-        sizes = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c), "ellipsoid": (a, b, c), "plane": ()}
-        found: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
-        if shape == "mesh":
-            found["pose"], found["size"], mesh = self._mesh(int(m.geom_dataid[g]), pose)
-            path = self.path.parent / mesh
-            found |= {"mesh": mesh or None, "path": str(path) if mesh and path.is_file() else None}
-            found["folders"] = own_folders(self.path) if mesh else None
-        found["name"] = m.geom(g).name
-        if visible:
-            visuals.append(Visual(**found, color=tuple(map(float, rgba))))
-        if any(masks) or g in self._paired:
-            shapes.append(Shape(**found, contype=masks[0], conaffinity=masks[1]))
-
-    @cached_property
-    def _paired(self) -> set[int]:
-        """The geoms of <pair>, which collide whatever their masks are."""
-        return {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
+        visuals, shapes = self.geoms.of_body(body, self.bodies[body])
+        return Link(self.bodies[body], *solid, visuals, self.strict, self.path.name, shapes)
 
     def excluded(self) -> list[tuple[str, str, str]]:
         """Return the pairs of bodies that <exclude> names; its signature has the number of the first body on top."""
         numbers = (divmod(int(each), 2**16) for each in self.model.exclude_signature)
         return [(self.bodies[a], self.bodies[b], "excluded") for a, b in numbers if a != b]
-
-    def _mesh(self, mesh: int, pose: Array) -> tuple[Array, tuple[float, ...], str]:
-        """Return the pose, scale and file of a mesh; MuJoCo moved it to its principal axes."""
-        m, start = self.model, int(self.model.mesh_pathadr[mesh])
-        file = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
-        file = self.unread.get(m.mesh(mesh).name, file)
-        return pose @ inverse_pose(_pose(m.mesh_pos[mesh], m.mesh_quat[mesh])), tuple(m.mesh_scale[mesh].tolist()), file
 
     def frames(self, taken: set[str]) -> list[Frame]:
         """Return the sites as frames; bodies and sites may share a name in MuJoCo, links and frames may not."""
@@ -288,7 +266,7 @@ class _Reader:
         reserved = taken | set(names)
         names = [claim_name(f"{name}/site", reserved) if name in taken else name for name in names]
         sites = zip(names, m.site_bodyid, m.site_pos, m.site_quat, strict=True)
-        return [Frame(name, self.bodies[body], _pose(position, wxyz)) for name, body, position, wxyz in sites]
+        return [Frame(name, self.bodies[body], pose_of(position, wxyz)) for name, body, position, wxyz in sites]
 
     def _joint(self, joint: int, parent: str, child: str, rest: Array) -> Joint:
         """Return a joint whose child is at the pose ``rest`` in its parent when the joint is at zero."""

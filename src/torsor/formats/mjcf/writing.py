@@ -16,18 +16,18 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.mjcf.equality import write_equalities
-from torsor.formats.writing import Omissions, relative_file, write_file
+from torsor.formats.mjcf.notes import write_note
+from torsor.formats.mjcf.writing_geoms import Geoms, placed
+from torsor.formats.writing import Omissions, write_file
 from torsor.formats.xml import add_element, xml_bytes
-from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, Shape, Visual, ends_of
-from torsor.mechanism.names import claim_name, unused_name
+from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, ends_of
+from torsor.mechanism.names import unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
 _TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
 _WORLD = "world"  # MuJoCo's name of the base
 _LEAST = 1e-14  # kg and kg m^2: MuJoCo refuses moving bodies with less than 1e-15
 _MOST_DOFS = 6  # of one body in MuJoCo
-_MESH_SUFFIXES = (".stl", ".obj", ".msh")
-COLLISION_GROUP = "3"  # of geoms: MuJoCo's viewer hides it by default
 
 
 def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
@@ -42,8 +42,12 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
     ``damping`` is the viscous friction plus the damping of the spring; ``frictionloss`` is the Coulomb friction, which
     MuJoCo treats as a soft constraint that holds a joint at rest, while sign(0) = 0 here. ``armature`` is the rotor
     inertia plus ratio^2 times the inertia of a rigid motor. Followers, couplings of one or two coordinates, and weld,
-    spherical and revolute loops (two points on the axis) become <equality>; each active coordinate gets a motor. A
-    ``ModelWarning`` names what is not written; other loops and elastic joints are errors.
+    spherical and revolute loops (two points on the axis) become <equality>; each active coordinate gets a motor.
+
+    Visuals and collision shapes are geoms of the groups 2 and 3. Meshes that MuJoCo does not read (.dae, .glb, .ply,
+    .stl of text or of more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` beside it. What is
+    missing or cannot be converted, and a base that is not ``world``, are noted in <custom>, for ``read_mjcf``.
+    A ``ModelWarning`` names what is not written; other loops and elastic joints are errors.
 
     Example:
         >>> import tempfile
@@ -77,9 +81,8 @@ class _Writer:
         self.root = ET.Element("mujoco", {"model": mechanism.name})
         add_element(self.root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
         add_element(self.root, "option", gravity=mechanism.gravity)
-        self.geoms: set[str] = set()
-        self.assets: dict[tuple[Any, ...], str] = {}
         self.asset, self.world = add_element(self.root, "asset"), add_element(self.root, "worldbody")
+        self.geoms = Geoms(self.asset, path, self.omissions)
         self.bodies: dict[str, ET.Element] = {}
         self.carriers = {link.name: link for link in (mechanism.base, *mechanism.links)}
 
@@ -116,8 +119,11 @@ class _Writer:
         self._keyframes({joint.name: joint for _, joint in moving})
         if not len(self.asset):
             self.root.remove(self.asset)
+        write_note(self.root, "" if m.base.name == _WORLD else m.base.name, self.geoms.unseen)
         self.omissions.report(self.source, "MJCF")
-        return xml_bytes(self.root, self.source)
+        content = xml_bytes(self.root, self.source)
+        self.geoms.meshes.save()
+        return content
 
     def _check(self) -> None:
         """Raise ModelError for mechanisms that MJCF cannot describe."""
@@ -162,7 +168,7 @@ class _Writer:
             pose = joint.placement @ pose
         name = unused_name(_WORLD, self.mechanism.places) if link.name == _WORLD else link.name
         self.omissions.note(f"a moving link {_WORLD!r}, written as {name!r}", link.name, name != link.name)
-        body = self.bodies[link.name] = add_element(chain.parent, "body", name=name, **_place(pose))
+        body = self.bodies[link.name] = add_element(chain.parent, "body", name=name, **placed(pose))
         self._inertial(body, link)
         for joint, place in zip(chain.joints, reversed(places), strict=True):
             self._joint(body, joint, place)
@@ -183,45 +189,24 @@ class _Writer:
 
     def _geoms(self, link: Link) -> None:
         for visual in link.visuals:
-            self._geom(link.name, visual, rgba=visual.color, contype="0", conaffinity="0", group="2")
+            self.geoms.add_visual(self.bodies[link.name], visual)
         for shape in link.shapes:
             moving = shape.shape == "plane" and link.name != self.mechanism.base.name
             self.omissions.note("planes on moving links", shape.name or link.name, moving)
             if not moving and shape.link not in self.welded:
-                self._shape(link.name, shape)
+                self.geoms.add_shape(self.bodies[link.name], shape)
 
     def _frame(self, frame: Frame) -> None:
         """Add a site; for a welded link with shapes a body without joints, unless it is the end of a loop."""
         around = self.bodies[frame.link]
         if frame.name not in self.welded:
-            add_element(around, "site", name=frame.name, **_place(frame.pose))
+            add_element(around, "site", name=frame.name, **placed(frame.pose))
             return
-        self.bodies[frame.name] = add_element(around, "body", name=frame.name, **_place(frame.pose))
+        self.bodies[frame.name] = add_element(around, "body", name=frame.name, **placed(frame.pose))
         back = inverse_pose(frame.pose)
         for shape in self.carriers[frame.link].shapes:
             if shape.link == frame.name and (shape.shape != "plane" or frame.link == self.mechanism.base.name):
-                self._shape(frame.name, replace(shape, pose=back @ shape.pose))
-
-    def _shape(self, body: str, shape: Shape) -> None:
-        masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
-        self._geom(body, shape, group=COLLISION_GROUP, **masks)
-
-    def _geom(self, body: str, given: Visual | Shape, **settings: Any) -> None:
-        size: Any = given.size
-        mesh = self._mesh(given) if given.shape == "mesh" else None
-        if given.shape == "mesh" and mesh is None:
-            self.omissions.note("meshes that are not found or no .stl, .obj or .msh", given.mesh or body)
-            return
-        if given.shape == "box":
-            size = tuple(np.array(size) / 2)
-        elif given.shape in ("capsule", "cylinder"):
-            size = size[0], size[1] / 2
-        elif given.shape in ("mesh", "plane"):
-            size = None if given.shape == "mesh" else (0, 0, 1)  # a plane without end
-        kind = "sphere" if given.shape == "capsule" and not size[1] else given.shape  # MuJoCo needs a length
-        name = claim_name(given.name, self.geoms) if given.name else None
-        look = {"type": kind, "mesh": mesh, "size": size[:1] if kind == "sphere" else size}
-        add_element(self.bodies[body], "geom", name=name, **look, **_place(given.pose), **settings)
+                self.geoms.add_shape(self.bodies[frame.name], replace(shape, pose=back @ shape.pose))
 
     def _exclusions(self) -> None:
         """Write allowed collisions; a welded link without shapes is no body, and touches nothing."""
@@ -234,19 +219,6 @@ class _Writer:
                 add_element(contact, "exclude", **dict(zip(("body1", "body2"), names, strict=True)))
         if not len(contact):
             self.root.remove(contact)
-
-    def _mesh(self, visual: Visual | Shape) -> str | None:
-        """Return the name of a mesh asset, or None: MuJoCo refuses a file if a mesh is missing or of another kind."""
-        if not visual.path or not Path(visual.path).is_file() or Path(visual.path).suffix.lower() not in _MESH_SUFFIXES:
-            return None
-        file = relative_file(self.path, visual.path)
-        name = self.assets.get((file, *visual.size))
-        if name is None:
-            name = unused_name(Path(file).stem, self.assets.values())
-            self.assets[(file, *visual.size)] = name
-            # Inertias are given: a shell has no volume that could be too small for MuJoCo.
-            add_element(self.asset, "mesh", name=name, file=file, scale=visual.size, inertia="shell")
-        return name
 
     # Joints
 
@@ -339,9 +311,3 @@ def _fit_one_body(joints: tuple[Joint, ...], after: Joint) -> bool:
 
 def _unless_zero(p: Array) -> Array | None:
     return p if p.any() else None
-
-
-def _place(T: Array) -> dict[str, Any]:
-    """Return the attributes of a pose; zero positions and identity rotations are not written."""
-    turned = not np.array_equal(T[:3, :3], np.eye(3))
-    return {"pos": _unless_zero(T[:3, 3]), "quat": np.roll(to_quaternion(T[:3, :3]), 1) if turned else None}

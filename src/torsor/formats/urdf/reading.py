@@ -15,6 +15,7 @@ from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn, stop_reading
 from torsor.formats.decimals import number_in
 from torsor.formats.search_path import Finder
+from torsor.formats.urdf.capsules import joined_capsules
 from torsor.formats.urdf.extras import read_extras
 from torsor.formats.urdf.motors import with_motors
 from torsor.formats.xml import Element, parse_xml
@@ -150,7 +151,8 @@ class _Reader:
     def _link(self, element: Any) -> Link:
         name = self._name(element)
         owner = f"link {name!r}"
-        visuals, shapes = tuple(self._visuals(element, owner)), tuple(self._shapes(element, owner))
+        visuals = tuple(joined_capsules(list(self._visuals(element, owner))))
+        shapes = tuple(joined_capsules(list(self._shapes(element, owner))))
         inertial = element.find("inertial")
         if inertial is None:
             return Link(name, visuals=visuals, shapes=shapes)

@@ -18,6 +18,7 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
+from torsor.formats.urdf.capsules import capsule_parts
 from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
 from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Motor, Shape, Visual
@@ -122,12 +123,7 @@ class _Writer:
 
     def _geometry(self, element: ET.Element, tag: str, given: Visual | Shape) -> list[ET.Element]:
         """Add a visual or a collision shape, and return its elements."""
-        shapes: list[Any] = [given]
-        if given.shape == "capsule":  # few readers know capsules: a cylinder and two spheres are the same body
-            radius, length = given.size
-            ends = [given.pose @ make_pose(p=[0, 0, side * length / 2]) for side in (-1, 1)]
-            shapes = [replace(given, shape="cylinder")] if length else []
-            shapes += [replace(given, shape="sphere", size=(radius,), pose=end) for end in ends]
+        shapes = capsule_parts(given, len(element.findall(tag))) if given.shape == "capsule" else [given]
         made = []
         for shape in shapes:
             made.append(add_element(element, tag, name=shape.name or None))

@@ -1,0 +1,76 @@
+"""What MuJoCo has no place for: JSON in <custom><text name="torsor"/>, which MuJoCo keeps and does not read.
+
+| key | value |
+|---|---|
+| ``base`` | the body that is the base of the robot; without it, the base is ``world`` |
+| ``meshes`` | visuals and collision shapes whose mesh files MuJoCo cannot read, each with its ``body`` |
+"""
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torsor.errors import ModelError, describe, warn
+from torsor.formats.search_path import Finder
+from torsor.formats.writing import MeshNames
+from torsor.formats.xml import add_element
+from torsor.mechanism import Shape, Visual
+
+NAME = "torsor"
+_LAST_ROW = (0.0, 0.0, 0.0, 1.0)
+
+
+class Note(NamedTuple):
+    """The base of a file, if it is not ``world``, and meshes that MuJoCo does not know, with their bodies."""
+
+    base: str = ""
+    visuals: tuple[tuple[str, Visual], ...] = ()
+    shapes: tuple[tuple[str, Shape], ...] = ()
+
+
+def mesh_entry(body: str, given: Visual | Shape, names: MeshNames) -> dict[str, Any]:
+    """Return a visual or a collision shape of a mesh as it is noted."""
+    entry = {"body": body, "mesh": names.name(given), "size": given.size, "pose": given.pose[:3].tolist()}
+    entry |= {"name": given.name} if given.name else {}
+    if isinstance(given, Shape):
+        return entry | {"contype": given.contype, "conaffinity": given.conaffinity}
+    return entry | ({} if given.color is None else {"color": given.color})
+
+
+def write_note(root: ET.Element, base: str, meshes: list[dict[str, Any]]) -> None:
+    """Add the note to the root element, if there is anything to note."""
+    content = ({"base": base} if base else {}) | ({"meshes": meshes} if meshes else {})
+    if content:
+        add_element(add_element(root, "custom"), "text", name=NAME, data=json.dumps(content))
+
+
+def read_note(data: str, path: Path) -> Note:
+    """Return what a note says; one that cannot be read, such as that of another program, is a warning.
+
+    Example:
+        >>> read_note('{"base": "pedestal"}', Path("arm.xml")).base
+        'pedestal'
+    """
+    finder, visuals, shapes = Finder(path), list[tuple[str, Visual]](), list[tuple[str, Shape]]()
+    try:
+        content = json.loads(data)
+        for entry in content.get("meshes", ()):
+            found = finder.find(str(entry["mesh"]))
+            file = str(found) if found is not None and found.is_file() else None
+            settings: dict[str, Any] = {"mesh": str(entry["mesh"]), "path": file, "folders": finder.folders}
+            settings |= {"pose": np.vstack([entry["pose"], _LAST_ROW]), "name": str(entry.get("name", ""))}
+            body, size = str(entry["body"]), tuple(entry["size"])
+            if "contype" in entry:
+                masks = entry["contype"], entry["conaffinity"]
+                shapes.append((body, Shape("mesh", size, **settings, contype=masks[0], conaffinity=masks[1])))
+            else:
+                color = tuple(float(each) for each in entry["color"]) if "color" in entry else None
+                visuals.append((body, Visual("mesh", size, **settings, color=color)))
+        return Note(str(content.get("base", "")), tuple(visuals), tuple(shapes))
+    except (ModelError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        found_text = f"<text name={NAME!r}> cannot be read ({error}); it is ignored"
+        warn(describe(found_text, where=path.name, fix="remove it, or save the robot again"))
+        return Note()
