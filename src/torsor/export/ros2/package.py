@@ -28,6 +28,7 @@ _FILES = {  # of the folder ``assets``, by their names in the package of ROS
     "config/controllers.yaml": "config/controllers.yaml",
     "include/PACKAGE/compensator.hpp": "include/compensator.hpp",
     "include/PACKAGE/description.hpp": "include/description.hpp",
+    "include/PACKAGE/releases.hpp": "include/releases.hpp",
     "src/controller.cpp": "src/controller.cpp",
     "src/solver.cpp": "src/solver.cpp",
     "test/check_numbers.cpp": "test/check_numbers.cpp",
