@@ -372,6 +372,12 @@ def test_the_command_names_the_package_and_keeps_files(tmp_path: Path, capsys: p
     assert (tmp_path / "arm" / "include" / "my_arm" / "my_arm_kernels.hpp").exists()
     assert main(command) == 1 and "--force" in capsys.readouterr().err
     assert main([*command, "--force"]) == 0
+    (tmp_path / "arm" / "include" / "my_arm" / "own.hpp").touch()
+    assert main([*command[:-1], "other", "--force"]) == 0  # of the earlier export, only what others wrote is left
+    left = {file.relative_to(tmp_path / "arm").as_posix() for file in (tmp_path / "arm").rglob("*my_arm*/*")}
+    assert left == {"include/my_arm/own.hpp"}
+    assert not (tmp_path / "arm" / "src" / "my_arm_kernels.c").exists()
+    assert main([*command, "--force"]) == 0 and not (tmp_path / "arm" / "include" / "other").exists()
     assert main([*command, "--dtype", "float32"]) == 1
     assert "--dtype with --to ros2; allowed: --name" in capsys.readouterr().err
     for name in ("My Arm", "a__b", "std", "rclcpp", "a" * 60 + "-"):
