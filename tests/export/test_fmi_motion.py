@@ -144,6 +144,16 @@ def test_errors_are_logged(arm: Path, units: list[Unit]) -> None:
     assert "the motion diverges" in unit.said[-1]
 
 
+def test_no_step_goes_past_the_stop_time(arm: Path, units: list[Unit]) -> None:
+    units.append(unit := Unit(arm, START, stop=0.05))
+    unit.step(0.0, 0.05)
+    with pytest.raises(Exception, match="DoStep"):
+        unit.step(0.05, 1e-3)
+    assert "past the stop time" in unit.said[-1]
+    with pytest.raises(Exception, match=r"SetupExperiment|EnterInitializationMode"):
+        Unit(arm, stop=-1.0)
+
+
 def test_a_wrong_token_makes_no_instance(arm: Path) -> None:
     with pytest.raises(Exception, match="nstantiate"):
         Unit(arm, token="{0}")

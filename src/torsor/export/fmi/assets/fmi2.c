@@ -110,10 +110,7 @@ FMI2(fmi2Status, fmi2SetupExperiment,
     ENTER(MODE_INSTANTIATED, "fmi2SetupExperiment")
     (void)tolerance_defined;
     (void)tolerance;
-    (void)stop_defined;
-    (void)stop;
-    c->model.state.values[0] = start;
-    return fmi2OK;
+    return done(c, model_experiment(&c->model, start, stop_defined, stop));
 }
 
 FMI2(fmi2Status, fmi2EnterInitializationMode, (fmi2Component instance))

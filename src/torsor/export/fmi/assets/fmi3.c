@@ -141,9 +141,9 @@ FMI3(fmi3Status, fmi3EnterInitializationMode,
     ENTER(MODE_INSTANTIATED, "fmi3EnterInitializationMode")
     (void)tolerance_defined;
     (void)tolerance;
-    (void)stop_defined;
-    (void)stop;
-    c->model.state.values[0] = start;
+    if (model_experiment(&c->model, start, stop_defined, stop)) {
+        return done(c, MODEL_ERROR);
+    }
     c->model.state.mode = MODE_INITIALISATION;
     return fmi3OK;
 }

@@ -37,6 +37,7 @@ static int refused(Model *model, uint32_t reference, const char *what)
 void model_reset(Model *model)
 {
     memcpy(model->state.values, robot_start, sizeof model->state.values);
+    model->state.stop = HUGE_VAL;
     model->state.mode = MODE_INSTANTIATED;
     model->state.known = KNOWN_NOTHING;
 }
@@ -48,6 +49,16 @@ int model_mode(Model *model, int modes, const char *name)
     }
     snprintf(model->message, sizeof model->message, "%s is not allowed in this mode", name);
     return MODEL_ERROR;
+}
+
+int model_experiment(Model *model, double start, int is_stopped, double stop)
+{
+    if (!isfinite(start) || (is_stopped && !(stop >= start))) {
+        return failed(model, MODEL_ERROR, "the start time is not finite, or the stop time is before it");
+    }
+    model->state.values[0] = start;
+    model->state.stop = is_stopped ? stop : HUGE_VAL;
+    return MODEL_OK;
 }
 
 #ifdef ROBOT_CLOSING
@@ -331,6 +342,9 @@ int model_step(Model *model, double point, double length)
     }
     if (!(length > 0.0) || !isfinite(length)) {
         return failed(model, MODEL_ERROR, "the communication step is not a positive number");
+    }
+    if (point + length > model->state.stop + WHOLE * (1.0 + fabs(model->state.stop))) {
+        return failed(model, MODEL_ERROR, "the communication step goes past the stop time");
     }
     if (moved(model, length)) {
         return MODEL_ERROR;

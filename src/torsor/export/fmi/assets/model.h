@@ -19,6 +19,7 @@
 #define MODEL_NAMED(prefix, name) MODEL_JOINED(prefix, name)
 #define model_reset MODEL_NAMED(ROBOT_PREFIX, model_reset)
 #define model_mode MODEL_NAMED(ROBOT_PREFIX, model_mode)
+#define model_experiment MODEL_NAMED(ROBOT_PREFIX, model_experiment)
 #define model_initialised MODEL_NAMED(ROBOT_PREFIX, model_initialised)
 #define model_get MODEL_NAMED(ROBOT_PREFIX, model_get)
 #define model_set MODEL_NAMED(ROBOT_PREFIX, model_set)
@@ -48,6 +49,7 @@ enum { MODEL_OK = 0, MODEL_DISCARD = 2, MODEL_ERROR = 3 };
 /* What an importer may save and restore. */
 typedef struct {
     double values[ROBOT_VARIABLES];
+    double stop; /* the time past which no step goes, infinite if there is none (s) */
     int32_t mode;
     int32_t known; /* what of z belongs to x: KNOWN_NOTHING, KNOWN_RATES, KNOWN_ALL (model.c) */
 } ModelState;
@@ -65,7 +67,10 @@ void model_reset(Model *model);
 /* Fail unless the mode is one of a set; name is that of the function that was called. */
 int model_mode(Model *model, int modes, const char *name);
 
-/* Leave the initialisation: quaternions get length 1. */
+/* Take over the times of an experiment. */
+int model_experiment(Model *model, double start, int is_stopped, double stop);
+
+/* Leave the initialisation: quaternions get length 1, and loops are closed. */
 int model_initialised(Model *model);
 
 int model_get(Model *model, const uint32_t references[], size_t count, double values[]);
