@@ -79,11 +79,12 @@ def test_a_linkage_turns_as_in_simulate_with_the_reactions_of_the_robot(
     start = dict(zip(names, [*q0, *v0], strict=True)) | forces(robot, tau)
     load = np.zeros((3, 6))
     load[robot.link_names.index("rocker")] = [0.0, 0.0, 0.3, 1.0, -2.0, 0.0]
+    start["step"] = 1e-4
     start |= {f"external.rocker.{c}": x for c, x in zip(SIX, load[robot.link_names.index("rocker")], strict=True)}
     units.append(unit := Unit(path, start))
     for k in range(10):  # more than a turn of the crank
         unit.step(0.1 * k, 0.1)
-    motion = torsor.simulate(robot, q0, v0, 1.0, controller=tau, external=load)
+    motion = torsor.simulate(robot, q0, v0, 1.0, controller=tau, external=load, step=1e-4)
     q, v = np.split(unit.get(names), [robot.nq])
     assert motion.q[-1, 0] - q0[0] > 2 * np.pi
     np.testing.assert_allclose([*q, *v], [*motion.q[-1], *motion.v[-1]], rtol=0, atol=1e-9)
@@ -133,7 +134,7 @@ def test_parameters_and_derivatives_of_a_linkage_are_those_of_the_robot(
 @pytest.mark.slow
 def test_a_dead_point_ends_the_motion_as_in_simulate(tmp_path: Path, units: list[Unit]) -> None:
     robot = torsor.library.four_bar(ground=1.0, crank=0.5, coupler=1.0, rocker=0.5)  # a parallelogram
-    q0 = robot.assemble([1.5])
+    q0 = robot.assemble([1.5], guess=[1.5, -1.5, 1.5])
     v0 = robot.constrained_velocities(q0, [3.0])
     with pytest.raises(SimulationError, match="lose their rank"):
         torsor.simulate(robot, q0, v0, 2.0)

@@ -39,13 +39,13 @@ class Loops:
 
     def acceleration(self, given: Mapping[str, ca.SX]) -> ca.SX:
         """Return a (nv x 1) of all coordinates."""
-        state = (given[name] for name in ("q", "v", "tau"))
-        return closed_forward_dynamics(self._tree(given), *state, self.choice, given["external"], given["closing"])
+        tree, (q, v, tau) = self._tree(given), (given[name] for name in ("q", "v", "tau"))
+        return closed_forward_dynamics(tree, q, v, tau, self.choice, given["external"], given["closing"])
 
     def joint_wrenches(self, given: Mapping[str, ca.SX]) -> ca.SX:
         """Return the wrench of each parent on its link (L x 6), at the accelerations a."""
-        tree, (q, v) = self._tree(given, whole=True), (given[name] for name in ("q", "v"))
-        multipliers = closed_loop_forces(tree, q, v, given["tau"], self.choice, given["external"])
+        tree, (q, v, tau) = self._tree(given, whole=True), (given[name] for name in ("q", "v", "tau"))
+        multipliers = closed_loop_forces(tree, q, v, tau, self.choice, given["external"])
         return joint_wrenches(tree, q, v, given["a"], given["external"] + loop_loads(tree, q, multipliers))
 
     def closed(self, given: Mapping[str, ca.SX], q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
