@@ -114,7 +114,11 @@ def test_a_saved_state_brings_the_motion_back(arm: Path, units: list[Unit]) -> N
     saved = save()
     unit.step(0.01, 0.02)
     end = unit.get(START)
-    copy = unpack(pack(saved))
+    copy, other = unpack(pack(saved)), bytearray(pack(saved))
+    other[1] ^= 1  # the token of another FMU
+    with pytest.raises(Exception, match="erializeFMU"):
+        unpack(bytes(other))
+    assert "these bytes are no state of this FMU" in unit.said[-1]
     for state in (saved, copy):
         restore(state)
         unit.step(0.01, 0.02)
@@ -180,6 +184,8 @@ def test_rates_of_a_quaternion_are_those_of_integrate(afloat: Path, units: list[
     if unit.three:
         unit.fmu.updateDiscreteStates()
     unit.fmu.enterContinuousTimeMode()
+    with pytest.raises(Exception, match="SetTime"):
+        unit.fmu.setTime(np.nan)
     h = 1e-5
     slope = (AFLOAT.integrate(q, h * v) - AFLOAT.integrate(q, -h * v)) / (2 * h)
     rates = unit.rates([*q, *v])
@@ -232,6 +238,7 @@ KINDS = {
     "elastic": torsor.library.elastic_arm(),
     "flexible": torsor.library.flexible_arm(),
     "flying": torsor.library.free_flying_arm(),
+    "dry friction": torsor.library.two_link().with_friction("joint2", coulomb=0.05),
     "sliding with friction and a spring": torsor.library.stanford()
     .with_friction("joint2", coulomb=1.0, viscous=0.5, smooth=0.1)
     .with_spring("joint3", 100.0, damping=2.0, rest=0.1),

@@ -133,8 +133,8 @@ def page(model: Model, about: About) -> str:
 _STEP = f"""<p>Co-simulation integrates by the classical Runge-Kutta method with equal steps, none longer than the
 parameter {STEP}; inputs are constant during a communication step. Limits of joints and drives are not enforced.</p>
 """
-_LOOPS = f"""<p>Loops are closed after each step of co-simulation; in model exchange, errors of closure decrease at the rate
-{CLOSING}. Start values have to close the loops.</p>
+_LOOPS = f"""<p>Loops are closed after each step of co-simulation; in model exchange, errors of closure decrease at the
+rate {CLOSING}. Start values have to close the loops.</p>
 """
 
 

@@ -420,3 +420,27 @@ int model_restore(Model *model, const ModelState *state)
     model->state = *state;
     return MODEL_OK;
 }
+
+void model_pack(const ModelState *state, unsigned char bytes[])
+{
+    memcpy(bytes, ROBOT_TOKEN, sizeof ROBOT_TOKEN);
+    memcpy(bytes + sizeof ROBOT_TOKEN, state, sizeof *state);
+}
+
+int model_unpack(ModelState *state, const unsigned char bytes[])
+{
+    if (memcmp(bytes, ROBOT_TOKEN, sizeof ROBOT_TOKEN) != 0) {
+        return MODEL_ERROR;
+    }
+    memcpy(state, bytes + sizeof ROBOT_TOKEN, sizeof *state);
+    return MODEL_OK;
+}
+
+int model_time(Model *model, double time)
+{
+    if (!isfinite(time)) {
+        return refused(model, 0, "it is not finite");
+    }
+    model->state.values[0] = time;
+    return MODEL_OK;
+}

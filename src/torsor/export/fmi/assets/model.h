@@ -30,6 +30,9 @@
 #define model_step MODEL_NAMED(ROBOT_PREFIX, model_step)
 #define model_tangent MODEL_NAMED(ROBOT_PREFIX, model_tangent)
 #define model_adjoint MODEL_NAMED(ROBOT_PREFIX, model_adjoint)
+#define model_pack MODEL_NAMED(ROBOT_PREFIX, model_pack)
+#define model_unpack MODEL_NAMED(ROBOT_PREFIX, model_unpack)
+#define model_time MODEL_NAMED(ROBOT_PREFIX, model_time)
 #define model_restore MODEL_NAMED(ROBOT_PREFIX, model_restore)
 
 /* The modes of the standard, one bit each, so that a set of them is a sum. */
@@ -93,5 +96,14 @@ int model_adjoint(Model *model, const uint32_t unknowns[], size_t unknown_count,
 
 /* Take over a saved state. */
 int model_restore(Model *model, const ModelState *state);
+
+/* A saved state as bytes, behind the token of the FMU: that of another is refused. Unpacking fails with no bytes of
+ * this FMU. */
+#define MODEL_BYTES (sizeof ROBOT_TOKEN + sizeof(ModelState))
+void model_pack(const ModelState *state, unsigned char bytes[]);
+int model_unpack(ModelState *state, const unsigned char bytes[]);
+
+/* Set the time in model exchange. */
+int model_time(Model *model, double time);
 
 #endif
