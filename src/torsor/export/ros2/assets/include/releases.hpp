@@ -16,30 +16,30 @@ namespace @package@ {
 
 inline constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
+/* number_of returns the number of an interface, or another one while a thread of its owner holds it; set_number sets it
+ * and returns whether it could. */
 #if HARDWARE_INTERFACE_VERSION_MAJOR < 3
 template <class Interface>
-double read(const Interface &interface, double)
+double number_of(const Interface &interface, double)
 {
     return interface.get_value();
 }
 
 template <class Interface>
-bool write(Interface &interface, double value)
+bool set_number(Interface &interface, double value)
 {
     interface.set_value(value);
     return true;
 }
 #else
-/* Returns the number of an interface, or another one while a thread of its owner holds it. */
 template <class Interface>
-double read(const Interface &interface, double otherwise)
+double number_of(const Interface &interface, double otherwise)
 {
     return interface.get_optional().value_or(otherwise);
 }
 
-/* Sets the number of an interface; returns whether it could be set. */
 template <class Interface>
-bool write(Interface &interface, double value)
+bool set_number(Interface &interface, double value)
 {
     return interface.set_value(value);
 }
@@ -103,13 +103,13 @@ protected:
     {
         bool is_done = true;
         last_.assign(exported_.size(), none);
-        for (const auto &each : exported_) is_done = write(*each, none) && is_done;
+        for (const auto &each : exported_) is_done = set_number(*each, none) && is_done;
         return is_done;
     }
 
     const std::vector<double> &references()
     {
-        for (std::size_t k = 0; k < last_.size(); ++k) last_[k] = read(*exported_[k], last_[k]);
+        for (std::size_t k = 0; k < last_.size(); ++k) last_[k] = number_of(*exported_[k], last_[k]);
         return last_;
     }
 

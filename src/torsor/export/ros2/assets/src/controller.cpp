@@ -81,8 +81,8 @@ protected:
         Reference reference;
         const std::vector<double> &wanted = references();
         for (std::size_t k = 0; k < joint_count; ++k) {
-            q[k] = read(state_interfaces_[k], none);
-            v[k] = read(state_interfaces_[joint_count + k], none);
+            q[k] = number_of(state_interfaces_[k], none);
+            v[k] = number_of(state_interfaces_[joint_count + k], none);
             reference.position[k] = wanted[k];
             reference.velocity[k] = wanted[joint_count + k];
             reference.acceleration[k] = wanted[2 * joint_count + k];
@@ -97,7 +97,7 @@ private:
     {
         bool is_written = true;
         for (std::size_t k = 0; k < joint_count; ++k) {
-            is_written = write(command_interfaces_[k], tau[k]) && is_written;
+            is_written = set_number(command_interfaces_[k], tau[k]) && is_written;
         }
         return is_written;
     }
