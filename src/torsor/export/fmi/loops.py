@@ -8,6 +8,7 @@ the state in the file. In model exchange, where the importer integrates, the rat
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -32,7 +33,7 @@ class Loops:
     robot: Robot
     settings: Settings
 
-    @property
+    @cached_property
     def choice(self) -> ClosureChoice:
         """The independent equations of closure."""
         return self.robot.closure.independent_near(np.array(self.settings.q0))

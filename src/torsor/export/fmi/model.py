@@ -111,7 +111,9 @@ class Model:
         return found | {"external": loads}
 
     def _call(self, given: Mapping[str, ca.SX], name: str, place: str | None = None) -> ca.SX:
-        """Return the result of an algorithm."""
+        """Return the result of an algorithm; dynamics and reactions are those with closed loops."""
+        if self.loops is not None and name in ("forward_dynamics", "joint_wrenches"):
+            return self.loops.joint_wrenches(given) if name == "joint_wrenches" else self.loops.acceleration(given)
         robot = self.robot.parametric(self.settings.paths) if self.settings.free else self.robot
         loaded = bool(self.settings.external) and ALGORITHMS[name].external
         function = robot.function(name, place, external=loaded)
@@ -122,8 +124,8 @@ class Model:
         if self.settings.inverse:
             return ca.SX(0, 1)
         given = self._given(x)
-        a = self._call(given, "forward_dynamics") if self.loops is None else self.loops.acceleration(given)
-        return ca.densify(ca.vertcat(position_rate(self.robot, given["q"], given["v"]), a))
+        q_rate, a = position_rate(self.robot, given["q"], given["v"]), self._call(given, "forward_dynamics")
+        return ca.densify(ca.vertcat(q_rate, a))
 
     def _outputs(self, x: ca.SX, rates: ca.SX) -> ca.SX:
         """Return the outputs that are no states and no rates."""
@@ -132,13 +134,12 @@ class Model:
             parts.append(self._call(given, "inverse_dynamics"))
         else:
             given["a"] = rates[self.robot.nq :]
+        results: dict[tuple[str, str | None], ca.SX] = {}
         for each in self.settings.outputs:
-            place = each.place if each.quantity.at == "place" else None
-            if self.loops is not None and each.name == "joint_wrenches":
-                result = self.loops.joint_wrenches(given)
-            else:
-                result = self._call(given, each.name, place)
-            parts.append(each.row(self.robot, result))
+            key = each.name, each.place if each.quantity.at == "place" else None
+            if key not in results:
+                results[key] = self._call(given, *key)
+            parts.append(each.row(self.robot, results[key]))
         return ca.densify(ca.vertcat(*parts))
 
 
