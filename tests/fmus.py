@@ -21,7 +21,14 @@ from fmpy import fmi2, fmi3  # noqa: E402
 class Unit:
     """An instance, with values of variables set before the initialisation; errors of its log are in ``said``."""
 
-    def __init__(self, path: Path, start: Mapping[str, float] = {}, cosimulation: bool = True, token: str = ""):
+    def __init__(
+        self,
+        path: Path,
+        start: Mapping[str, float] = {},
+        cosimulation: bool = True,
+        token: str = "",
+        stop: float | None = None,
+    ):
         self.description = fmpy.read_model_description(str(path))
         self.three = self.description.fmiVersion.startswith("3")
         self.references = {each.name: each.valueReference for each in self.description.modelVariables}
@@ -44,9 +51,9 @@ class Unit:
             self._callbacks.freeMemory = fmi2.fmi2CallbackFreeMemoryTYPE(fmpy.free)
             fmi2.addLoggerProxy(fmi2.byref(self._callbacks))  # fills in the arguments behind the format
             self.fmu.instantiate(callbacks=self._callbacks)
-            self.fmu.setupExperiment()
+            self.fmu.setupExperiment(stopTime=stop)
         self.set(start)
-        self.fmu.enterInitializationMode()
+        self.fmu.enterInitializationMode(**({"stopTime": stop} if self.three else {}))
         self.fmu.exitInitializationMode()
 
     def _log(self, message: bytes) -> None:

@@ -49,6 +49,14 @@ def test_inverse_dynamics_compile_without_a_warning(version: int, tmp_path: Path
 
 
 @pytest.mark.slow
+def test_closed_loops_compile_without_a_warning_and_run_under_sanitizers(tmp_path: Path) -> None:
+    belt = ARM.with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+    files, program = sources(tmp_path, 3, belt), tmp_path / "driver"
+    run("gcc", *STRICT, "-O2", *SANITIZED, "-I", files[0].parent, *files, DRIVERS / "loops.c", "-o", program, "-lm")
+    assert run(program) == "done\n"
+
+
+@pytest.mark.slow
 def test_two_fmus_link_into_one_program(tmp_path: Path) -> None:
     main, objects = "int puts(const char *);\n", []
     for name in ("one", "model"):  # the second is the name of a file of the sources

@@ -73,6 +73,7 @@ def test_all_sources_are_listed(version: int, tmp_path: Path) -> None:
         ({"path": "arm.zip"}, "the suffix is '.zip'; allowed: .fmu; fix: arm.fmu"),
         ({"path": "a\0b.fmu"}, "a null character"),
         ({"path": 3}, "path is 3"),
+        ({"path": ""}, "path is ''; allowed: a file; fix: robot.fmu"),
         ({"version": 1}, "version of FMI is 1; allowed: 2 or 3"),
         ({"version": True}, "version of FMI is True"),
         ({"version": "3.0"}, "version of FMI is '3.0'"),
@@ -104,8 +105,8 @@ def test_wrong_arguments_are_named(options: dict[str, Any], words: str, tmp_path
 
 
 def test_robots_without_such_a_model_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="closed loops as an FMU"):
-        torsor.library.four_bar().export_fmi(tmp_path / "a.fmu")
+    with pytest.raises(ModelError, match=r"inverse=True with closed loops; .*export_c"):
+        torsor.library.four_bar().export_fmi(tmp_path / "a.fmu", inverse=True)
     rigid = ARM.fix("joint1").fix("joint2")
     with pytest.raises(ModelError, match="no coordinate"):
         rigid.export_fmi(tmp_path / "a.fmu")

@@ -114,7 +114,11 @@ def test_a_saved_state_brings_the_motion_back(arm: Path, units: list[Unit]) -> N
     saved = save()
     unit.step(0.01, 0.02)
     end = unit.get(START)
-    copy = unpack(pack(saved))
+    copy, other = unpack(pack(saved)), bytearray(pack(saved))
+    other[1] ^= 1  # the token of another FMU
+    with pytest.raises(Exception, match="erializeFMU"):
+        unpack(bytes(other))
+    assert "these bytes are no state of this FMU" in unit.said[-1]
     for state in (saved, copy):
         restore(state)
         unit.step(0.01, 0.02)
@@ -144,6 +148,16 @@ def test_errors_are_logged(arm: Path, units: list[Unit]) -> None:
     assert "the motion diverges" in unit.said[-1]
 
 
+def test_no_step_goes_past_the_stop_time(arm: Path, units: list[Unit]) -> None:
+    units.append(unit := Unit(arm, START, stop=0.05))
+    unit.step(0.0, 0.05)
+    with pytest.raises(Exception, match="DoStep"):
+        unit.step(0.05, 1e-3)
+    assert "past the stop time" in unit.said[-1]
+    with pytest.raises(Exception, match=r"SetupExperiment|EnterInitializationMode"):
+        Unit(arm, stop=-1.0)
+
+
 def test_a_wrong_token_makes_no_instance(arm: Path) -> None:
     with pytest.raises(Exception, match="nstantiate"):
         Unit(arm, token="{0}")
@@ -170,6 +184,8 @@ def test_rates_of_a_quaternion_are_those_of_integrate(afloat: Path, units: list[
     if unit.three:
         unit.fmu.updateDiscreteStates()
     unit.fmu.enterContinuousTimeMode()
+    with pytest.raises(Exception, match="SetTime"):
+        unit.fmu.setTime(np.nan)
     h = 1e-5
     slope = (AFLOAT.integrate(q, h * v) - AFLOAT.integrate(q, -h * v)) / (2 * h)
     rates = unit.rates([*q, *v])
@@ -222,6 +238,7 @@ KINDS = {
     "elastic": torsor.library.elastic_arm(),
     "flexible": torsor.library.flexible_arm(),
     "flying": torsor.library.free_flying_arm(),
+    "dry friction": torsor.library.two_link().with_friction("joint2", coulomb=0.05),
     "sliding with friction and a spring": torsor.library.stanford()
     .with_friction("joint2", coulomb=1.0, viscous=0.5, smooth=0.1)
     .with_spring("joint3", 100.0, damping=2.0, rest=0.1),

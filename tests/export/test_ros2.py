@@ -43,31 +43,27 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def built(package: Path, major: int) -> Path:
+    """Return the program of the stand-ins for a version of ros2_control: the package's code, under the sanitizers."""
+    headers, folder = package / "include", package / f"release{major}"
+    source, objects, release = (
+        package / "src" / f"{NAME}_kernels.c",
+        folder / "kernels.o",
+        "HARDWARE_INTERFACE_VERSION_MAJOR",
+    )
+    folder.mkdir()
+    run("gcc", "-std=c99", *STRICT, "-ffp-contract=off", f"-I{headers / NAME}", "-c", source, "-o", objects)
+    (folder / "main.cpp").write_text((STUB / "main.cpp").read_text().replace("PACKAGE", NAME))
+    sources = [folder / "main.cpp", package / "src" / "controller.cpp", package / "src" / "solver.cpp", objects]
+    flags = ["-std=c++17", *STRICT, *SANITIZED, f"-D{release}={major}", f"-I{headers}", f"-I{STUB}"]
+    run("g++", *flags, *sources, "-o", folder / "run")
+    return folder / "run"
+
+
 @pytest.fixture(scope="module")
 def program(package: Path) -> Path:
-    """Return the program of the stand-ins: the package's code as it is, under the sanitizers."""
-    headers = package / "include"
-    source = package / "src" / f"{NAME}_kernels.c"
-    run(
-        "gcc", "-std=c99", *STRICT, "-ffp-contract=off", "-I", headers / NAME, "-c", source, "-o", package / "kernels.o"
-    )
-    (package / "main.cpp").write_text((STUB / "main.cpp").read_text().replace("PACKAGE", NAME))
-    sources = [package / "main.cpp", package / "src" / "controller.cpp", package / "src" / "solver.cpp"]
-    run(
-        "g++",
-        "-std=c++17",
-        *STRICT,
-        *SANITIZED,
-        "-I",
-        headers,
-        "-I",
-        STUB,
-        *sources,
-        package / "kernels.o",
-        "-o",
-        package / "run",
-    )
-    return package / "run"
+    """Return the program of the stand-ins for Jazzy."""
+    return built(package, 4)
 
 
 def answer(
@@ -75,7 +71,7 @@ def answer(
 ) -> tuple[int, dict[str, str]]:
     """Return the status of the program and what it prints, by the first word of each line."""
     given = " ".join(str(each) for each in np.concatenate(numbers))
-    command = [program, urdf or program.parent / "arm.urdf", mode, *ignored.split()]
+    command = [program, urdf or program.parent.parent / "arm.urdf", mode, *ignored.split()]
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=60)
     assert not done.stderr, done.stderr
     return done.returncode, dict(line.split(" ", 1) for line in done.stdout.splitlines())
@@ -97,6 +93,21 @@ def test_the_core_without_ros_gives_the_numbers_of_the_robot(package: Path) -> N
     run("gcc", "-std=c99", *STRICT, "-ffp-contract=off", f"-I{headers / NAME}", "-c", kernels, "-o", sources[1])
     run("g++", "-std=c++17", *STRICT, f"-I{headers}", *sources, "-o", package / "check")
     assert "largest difference" in run(package / "check")
+
+
+@needs_gcc
+@pytest.mark.slow
+@pytest.mark.parametrize("major", [2, 6], ids=["Humble", "Lyrical"])
+def test_the_controller_of_another_release_of_ros_writes_the_same_efforts(
+    package: Path, program: Path, major: int
+) -> None:
+    numbers, other = (KP, KD, Q, V, Q_WANTED, V_WANTED, A_WANTED, EFFORT, A), built(package, major)
+    for mode in ("gravity", "inverse_dynamics"):
+        assert answer(other, *numbers, mode=mode) == answer(program, *numbers, mode=mode)
+    empty = other.parent / "empty.urdf"
+    empty.touch()
+    status, said = answer(other, *numbers, urdf=empty)
+    assert status == 3 and said["error:"] == "there is no robot description of six_axis_arm"
 
 
 @needs_gcc
@@ -161,7 +172,7 @@ CHANGES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", CHANGES)
 def test_another_robot_description_is_refused_by_name(program: Path, fault: str) -> None:
-    text, changed = (program.parent / "arm.urdf").read_text(), program.parent / "changed.urdf"
+    text, changed = (program.parent.parent / "arm.urdf").read_text(), program.parent / "changed.urdf"
     changed.write_text(text.replace(*CHANGES[fault]) if CHANGES[fault][0] else text)
     mode = "gravity" if CHANGES[fault][0] else "float"
     status, said = answer(program, KP, KD, Q, V, *[NONE] * 4, A, urdf=changed, mode=mode)
@@ -173,7 +184,7 @@ def test_another_robot_description_is_refused_by_name(program: Path, fault: str)
 @needs_gcc
 @pytest.mark.slow
 def test_joints_in_another_order_are_the_same_robot_and_swapped_names_are_not(program: Path) -> None:
-    text, changed = (program.parent / "arm.urdf").read_text(), program.parent / "changed.urdf"
+    text, changed = (program.parent.parent / "arm.urdf").read_text(), program.parent / "changed.urdf"
     joints = re.findall(r"<joint .*?</joint>", text, re.DOTALL)
     parts = re.split(r"<joint .*?</joint>", text, flags=re.DOTALL)
     mixed = "".join(part + joint for part, joint in zip(parts, [*joints[::-1], ""], strict=True))
@@ -361,6 +372,12 @@ def test_the_command_names_the_package_and_keeps_files(tmp_path: Path, capsys: p
     assert (tmp_path / "arm" / "include" / "my_arm" / "my_arm_kernels.hpp").exists()
     assert main(command) == 1 and "--force" in capsys.readouterr().err
     assert main([*command, "--force"]) == 0
+    (tmp_path / "arm" / "include" / "my_arm" / "own.hpp").touch()
+    assert main([*command[:-1], "other", "--force"]) == 0  # of the earlier export, only what others wrote is left
+    left = {file.relative_to(tmp_path / "arm").as_posix() for file in (tmp_path / "arm").rglob("*my_arm*/*")}
+    assert left == {"include/my_arm/own.hpp"}
+    assert not (tmp_path / "arm" / "src" / "my_arm_kernels.c").exists()
+    assert main([*command, "--force"]) == 0 and not (tmp_path / "arm" / "include" / "other").exists()
     assert main([*command, "--dtype", "float32"]) == 1
     assert "--dtype with --to ros2; allowed: --name" in capsys.readouterr().err
     for name in ("My Arm", "a__b", "std", "rclcpp", "a" * 60 + "-"):

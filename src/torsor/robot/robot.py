@@ -369,7 +369,7 @@ class Robot(Mechanism, Viewable):
 
         ``version`` of FMI is 3 or 2. The file has the C sources and, unless ``binary`` is False, a library for this
         machine, which needs a C compiler. Directional derivatives are exact. An existing file is an error with
-        ``overwrite=False``. Robots with loops are refused. See docs/fmi.md.
+        ``overwrite=False``. With loops, q0 and v0 are closed. See docs/fmi.md.
 
         Example:
             >>> import tempfile

@@ -47,6 +47,16 @@ static Eigen::VectorXd vector(const Numbers &numbers)
     return found;
 }
 
+static bool set(hardware_interface::CommandInterface &interface, double value)
+{
+#if HARDWARE_INTERFACE_VERSION_MAJOR < 3
+    interface.set_value(value);
+    return true;
+#else
+    return interface.set_value(value);
+#endif
+}
+
 class Parameters : public rclcpp::node_interfaces::NodeParametersInterface {
 public:
     std::map<std::string, rclcpp::Value> values;
@@ -68,6 +78,7 @@ int main(int argc, char **argv)
     auto controller = factory<ChainableControllerInterface>();
     controller->description = description;
     controller->on_init();
+    controller->node->values["robot_description"] = description;
     controller->node->values["mode"] = std::string(argv[2]);
     controller->node->values["kp"] = kp;
     controller->node->values["kd"] = kd;
@@ -85,13 +96,13 @@ int main(int argc, char **argv)
         controller->command_interfaces_.emplace_back(name, &tau[k++]);
     }
     if (controller->on_activate({}) != CallbackReturn::SUCCESS) return 4;
-    for (k = 0; k < references.size(); ++k) *references[k].value() = wanted[k];
+    for (k = 0; k < references.size(); ++k) if (!set(*references[k], wanted[k])) return 5;
     const std::size_t before = allocations;
     const return_type done = controller->update({}, {});
     std::printf("allocations %zu\n", allocations - before);
     std::printf("ok %d\n", done == return_type::OK);
     std::printf("names %s %s %s\n", controller->state_interfaces_[count].get_name().c_str(),
-                controller->command_interfaces_[0].get_name().c_str(), references.back().get_name().c_str());
+                controller->command_interfaces_[0].get_name().c_str(), references.back()->get_name().c_str());
     print("tau", tau);
     controller->on_deactivate({});
     print("after", tau);

@@ -21,6 +21,11 @@ def check_new(files: Iterable[Path], overwrite: bool) -> None:
             raise ValueError(f"{found}; fix: choose another place, or --force (overwrite=True)")
 
 
+def is_own(file: Path) -> bool:
+    """Return whether Torsor wrote a file of text: its first lines say so."""
+    return MARK in file.read_text(errors="replace")[:200]
+
+
 def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) -> list[Path]:
     """Write files under temporary names and then rename them, so that no file is ever incomplete.
 
@@ -36,7 +41,7 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
         folder.mkdir(parents=True, exist_ok=True)
         for each in texts:
             file = folder / each
-            if file.exists() and MARK not in file.read_text(errors="replace")[:200]:
+            if file.exists() and not is_own(file):
                 found = "is there and was not written by Torsor; allowed: files that were"
                 raise ValueError(f"{file}: {found}; fix: choose another folder")
         check_new((folder / each for each in texts), overwrite)

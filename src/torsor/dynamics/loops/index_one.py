@@ -88,13 +88,13 @@ class _WithMultipliers:
         v: ca.SX,
         tau: ca.SX,
         external: Load,
-        rate: float = 0.0,
+        rate: float | ca.SX = 0.0,
         a_active: ca.SX | None = None,
     ) -> tuple[ca.SX, ca.SX]:
         """Return a (nv x 1) and minus the multipliers of the chosen rows; those of active coordinates follow."""
         u, free = self.free(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
         drift, A = self.closures.drift(v)[self.rows], self.A[: len(self.rows), :]
-        if rate:
+        if isinstance(rate, ca.SX) or rate:
             drift += 2 * rate * (A @ v) + rate**2 * closure_error(tree, q)[self.rows]
         known = drift if a_active is None else ca.vertcat(drift, -a_active)
         minus_lambda = self.factors.solve(free + known)
@@ -108,7 +108,7 @@ def closed_forward_dynamics(
     tau: ca.SX,
     choice: ClosureChoice,
     external: Load = None,
-    rate: float = 0.0,
+    rate: float | ca.SX = 0.0,
     margin: bool = False,
     a_active: ca.SX | None = None,
 ) -> ca.SX:

@@ -105,6 +105,10 @@ def _checked_path(path: str | Path, overwrite: bool) -> Path:
         raise ModelError(describe(f"path is {path!r}", where="export_fmi", allowed=f"the path of a {_SUFFIX} file"))
     file = Path(path)
     where = str(file).replace("\0", "\\0")
+    if not file.name:
+        raise ModelError(
+            describe(f"path is {str(path)!r}", where="export_fmi", allowed="a file", fix=f"robot{_SUFFIX}")
+        )
     if file.suffix.lower() != _SUFFIX:
         fix = f"{where}{_SUFFIX}" if not file.suffix else str(Path(where).with_suffix(_SUFFIX))
         raise ModelError(describe(f"the suffix is {file.suffix!r}", where=where, allowed=_SUFFIX, fix=fix))

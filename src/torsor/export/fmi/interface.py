@@ -9,9 +9,13 @@ from torsor.export.fmi.units import FORCES, least_of, unit_of
 from torsor.export.fmi.variables import Variable, levels, structured
 from torsor.mechanism.units import units
 from torsor.robot.robot import Robot
+from torsor.simulation.adaptive import STABILISATION
 
 STEP = "step"
 """The name of the parameter that is the longest step of co-simulation."""
+
+CLOSING = "closing"
+"""The name of the parameter that is the rate at which loops are closed in model exchange."""
 
 _WRENCH = (("mx", "N.m"), ("my", "N.m"), ("mz", "N.m"), ("fx", "N"), ("fy", "N"), ("fz", "N"))
 
@@ -29,6 +33,9 @@ def variables_of(robot: Robot, settings: Settings) -> tuple[Variable, ...]:
     if not settings.inverse:
         what = "longest step of the integrator in co-simulation"
         found.append(Variable(STEP, "parameter", "s", what, settings.step, SHORTEST))
+    if robot.loops:
+        what = "rate at which errors of closure of the loops decrease in model exchange"
+        found.append(Variable(CLOSING, "parameter", "1/s", what, STABILISATION, 0.0))
     found += _parameters(robot, settings) + _inputs(robot, settings)
     if not settings.inverse:
         found += _states(robot, settings, len(found))

@@ -3,7 +3,8 @@
     x = (parameters, inputs, states)        z = (rates of the states, outputs)
 
 Of the forward dynamics, inputs are forces and wrenches, and the states q and v; the rates of q are those of its
-components, also of quaternions. The inverse dynamics has no states: q, v and a are inputs.
+components, also of quaternions. With closed loops the first parameter is the rate at which they are closed. The inverse
+dynamics has no states: q, v and a are inputs.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ import numpy as np
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.requests.forms import pulled, pushed
 from torsor.export.fmi.interface import STEP, variables_of
+from torsor.export.fmi.loops import Loops
 from torsor.export.fmi.settings import Settings
 from torsor.export.fmi.variables import Variable
 from torsor.robot.robot import Robot
@@ -35,6 +37,11 @@ class Model:
         """All variables, by value reference."""
         return variables_of(self.robot, self.settings)
 
+    @cached_property
+    def loops(self) -> Loops | None:
+        """The closed loops of the robot, if it has any."""
+        return Loops(self.robot, self.settings) if self.robot.loops else None
+
     def first(self, *kinds: str) -> int:
         """Return the value reference of the first variable of these kinds, the step left out; behind all if none is."""
         at = (k for k, each in enumerate(self.variables) if each.kind in kinds and each.name != STEP)
@@ -52,7 +59,10 @@ class Model:
 
     @cached_property
     def functions(self) -> dict[str, ca.Function]:
-        """The functions in C: rates(x), outputs(x, rates), tangent(x, d_x), adjoint(x, bar_z) and the charts of q."""
+        """The functions in C: rates(x), outputs(x, rates), tangent(x, d_x), adjoint(x, bar_z) and the charts of q.
+
+        With closed loops also closed(x, end), the state ``end`` after a step from x on closed loops, and a margin.
+        """
         x = ca.SX.sym("x", self.z - self.x)
         rates, found = self._rates(x), dict[str, ca.Function]()
         known = ca.SX.sym("rates", rates.size1())
@@ -60,6 +70,10 @@ class Model:
         if not self.settings.inverse:
             found |= {name: self.robot.function(name) for name in ("chart", "chart_rate")}
             found["rates"] = _function("rates", {"x": x}, {"rates": rates})
+        if self.loops is not None:
+            end, nq = ca.SX.sym("end", self.robot.nq + self.robot.nv), self.robot.nq
+            state, margin = self.loops.closed(self._given(x), end[:nq], end[nq:])
+            found["closed"] = _function("closed", {"x": x, "end": end}, {"closed": state, "margin": margin})
         if outputs.size1():
             found["outputs"] = _function("outputs", {"x": x, "rates": known}, {"outputs": outputs})
         z = ca.vertcat(rates, ca.substitute(outputs, known, rates))
@@ -83,7 +97,8 @@ class Model:
     def _given(self, x: ca.SX) -> dict[str, ca.SX]:
         """Return the arguments of algorithms that are parts of x, by name."""
         robot, settings = self.robot, self.settings
-        sizes = {"p": len(settings.free)}
+        sizes = {"closing": 1} if robot.loops else {}
+        sizes |= {"p": len(settings.free)}
         if settings.inverse:
             sizes |= {"q": robot.nq, "v": robot.nv, "a": robot.nv, "external": 6 * len(settings.external)}
         else:
@@ -96,7 +111,9 @@ class Model:
         return found | {"external": loads}
 
     def _call(self, given: Mapping[str, ca.SX], name: str, place: str | None = None) -> ca.SX:
-        """Return the result of an algorithm."""
+        """Return the result of an algorithm; dynamics and reactions are those with closed loops."""
+        if self.loops is not None and name in ("forward_dynamics", "joint_wrenches"):
+            return self.loops.joint_wrenches(given) if name == "joint_wrenches" else self.loops.acceleration(given)
         robot = self.robot.parametric(self.settings.paths) if self.settings.free else self.robot
         loaded = bool(self.settings.external) and ALGORITHMS[name].external
         function = robot.function(name, place, external=loaded)
@@ -117,9 +134,12 @@ class Model:
             parts.append(self._call(given, "inverse_dynamics"))
         else:
             given["a"] = rates[self.robot.nq :]
+        results: dict[tuple[str, str | None], ca.SX] = {}
         for each in self.settings.outputs:
-            place = each.place if each.quantity.at == "place" else None
-            parts.append(each.row(self.robot, self._call(given, each.name, place)))
+            key = each.name, each.place if each.quantity.at == "place" else None
+            if key not in results:
+                results[key] = self._call(given, *key)
+            parts.append(each.row(self.robot, results[key]))
         return ca.densify(ca.vertcat(*parts))
 
 

@@ -12,6 +12,7 @@ from torsor.errors import ModelError, describe
 from torsor.export.fmi.quantities import Chosen, chosen
 from torsor.mechanism.free import Free, free_numbers
 from torsor.robot.robot import Robot
+from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.setup import normalised
 
 SHORTEST = 1e-9
@@ -49,20 +50,25 @@ class Settings:
     ) -> "Settings":
         """Return the settings; raise ModelError where one is not allowed, or the robot has no such model."""
         where = robot.name
-        if robot.loops:
-            fix = "robot.open_tree(), or export_c with constrained_inverse_dynamics"
-            raise ModelError(describe("a robot with closed loops as an FMU", where=where, allowed="trees", fix=fix))
+        if robot.loops and inverse:
+            found, fix = "inverse=True with closed loops", "export_c with constrained_inverse_dynamics"
+            raise ModelError(describe(found, where=where, allowed="forward dynamics", fix=fix))
         if not robot.nv:
             raise ModelError(describe("the robot has no coordinate", where=where, allowed="one or more joints"))
         links = indices_of(external, robot.link_names, where, "moving link")
         if len(set(links)) < len(links):
             raise ModelError(describe("external names a link twice", where=where, allowed="each once"))
-        q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
+        if q0 is None:
+            q0 = robot.closed_positions(robot.neutral()) if robot.loops else robot.neutral()
+        q = arrays(q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
         for array, name in ((q, "q0"), (v, "v0")):
             if array.ndim > 1:
                 raise ModelError(describe(f"{name} has shape {array.shape}", where=where, allowed="one state"))
         length = number(step, where, "step", least=SHORTEST)
         free = free_numbers(robot, parameters) if parameters else ()
-        start = tuple(normalised(robot, q).tolist()), tuple(v.tolist())
+        q = normalised(robot, q)
+        if robot.loops:
+            q, v = project_start(robot, Choices(robot), q, v)
+        start = tuple(q.tolist()), tuple(v.tolist())
         return cls(tuple(chosen(robot, names)), free, parameters, tuple(links), inverse, *start, length)

@@ -6,7 +6,7 @@ from importlib.resources import files
 from torsor.compiler.c.rules import CScalar
 from torsor.compiler.c.source import export_c
 from torsor.compiler.source.about import MARK, About, comment
-from torsor.export.fmi.interface import STEP
+from torsor.export.fmi.interface import CLOSING, STEP
 from torsor.export.fmi.model import Model
 
 KERNELS = "kernels"
@@ -51,8 +51,8 @@ def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
         "ROBOT_NQ": model.robot.nq if states else 0,
         "ROBOT_NV": model.robot.nv if states else 0,
     }
-    if states:
-        places["ROBOT_STEP"] = [each.name for each in model.variables].index(STEP)
+    names = [each.name for each in model.variables]
+    places |= {f"ROBOT_{name.upper()}": names.index(name) for name in (STEP, CLOSING) if name in names}
     lines = [f"#define {name} {number}" for name, number in places.items()]
     lines += [f'#define ROBOT_TOKEN "{token}"', f"#define ROBOT_PREFIX {identifier}_"]
     tables = ("names", "start", "least", *_kernels(model, fmi))

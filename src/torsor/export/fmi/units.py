@@ -7,6 +7,7 @@ from torsor.mechanism.free import Free, Number
 
 UNITS: dict[str, dict[str, int]] = {
     "s": {"s": 1},
+    "1/s": {"s": -1},
     "rad": {"rad": 1},
     "m": {"m": 1},
     "rad/s": {"rad": 1, "s": -1},

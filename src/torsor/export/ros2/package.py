@@ -5,6 +5,7 @@ so on are written, and the C and C++ that ``compiler/c`` writes. All numbers of 
 """
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import numpy as np
 from torsor.compiler.c.cpp import cpp_texts
 from torsor.compiler.c.rules import c_names
 from torsor.compiler.source.about import plain
-from torsor.compiler.source.files import write_all
+from torsor.compiler.source.files import is_own, write_all
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Joint
 from torsor.robot import Robot
@@ -28,6 +29,7 @@ _FILES = {  # of the folder ``assets``, by their names in the package of ROS
     "config/controllers.yaml": "config/controllers.yaml",
     "include/PACKAGE/compensator.hpp": "include/compensator.hpp",
     "include/PACKAGE/description.hpp": "include/description.hpp",
+    "include/PACKAGE/releases.hpp": "include/releases.hpp",
     "src/controller.cpp": "src/controller.cpp",
     "src/solver.cpp": "src/solver.cpp",
     "test/check_numbers.cpp": "test/check_numbers.cpp",
@@ -42,12 +44,14 @@ _LONGEST = 60  # characters of the robot's name in that of the package
 
 
 def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
-    """Write a package of ROS 2 (ament_cmake, Jazzy) for a robot into a folder and return the paths of its files.
+    """Write a package of ROS 2 (ament_cmake) for a robot into a folder and return the paths of its files.
 
     The package needs nothing but the C that is in it, and ROS: ``NAME/CompensationController`` is a chainable
     controller of ros2_control that compensates gravity or all forces of a reference motion, with PD gains, and
     ``NAME/Solver`` has the interface of the package inverse_dynamics_solver. Both compare the robot description with
-    the joints of the robot when they start. ``name`` is that of the package, by default ``ROBOT_dynamics``.
+    the joints of the robot when they start. ``name`` is that of the package, by default ``ROBOT_dynamics``. What an
+    earlier export into the folder wrote under another name is removed. The package is written for Humble, Jazzy,
+    Kilted, Lyrical and Rolling.
 
     The robot stands on a fixed base, and its joints are revolute, continuous or prismatic; it has no loops, springs,
     elastic joints or joints that follow others.
@@ -73,7 +77,18 @@ def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwri
     for title, asset in _FILES.items():
         text = folder.joinpath(asset).read_text(encoding="ascii").replace("\r\n", "\n")
         texts[title.replace("PACKAGE", name)] = re.sub("@([a-z]+)@", lambda found: blanks[found[1]], text)
-    return write_all(Path(path), texts, overwrite)
+    written = write_all(Path(path), texts, overwrite)
+    _remove_earlier(Path(path), written)
+    return written
+
+
+def _remove_earlier(folder: Path, written: Sequence[Path]) -> None:
+    """Remove what an earlier export wrote under another name of the package; files of others stay."""
+    for file in [*folder.glob("include/*/*.h*"), *folder.glob("src/*_kernels.c")]:
+        if file not in written and is_own(file):
+            file.unlink()
+            if not any(file.parent.iterdir()):
+                file.parent.rmdir()
 
 
 def package_name(robot: str) -> str:

@@ -110,10 +110,7 @@ FMI2(fmi2Status, fmi2SetupExperiment,
     ENTER(MODE_INSTANTIATED, "fmi2SetupExperiment")
     (void)tolerance_defined;
     (void)tolerance;
-    (void)stop_defined;
-    (void)stop;
-    c->model.state.values[0] = start;
-    return fmi2OK;
+    return done(c, model_experiment(&c->model, start, stop_defined, stop));
 }
 
 FMI2(fmi2Status, fmi2EnterInitializationMode, (fmi2Component instance))
@@ -210,24 +207,25 @@ FMI2(fmi2Status, fmi2FreeFMUstate, (fmi2Component instance, fmi2FMUstate *state)
 FMI2(fmi2Status, fmi2SerializedFMUstateSize, (fmi2Component instance, fmi2FMUstate state, size_t *size))
 {
     (void)state;
-    *size = sizeof(ModelState);
+    *size = MODEL_BYTES;
     return instance ? fmi2OK : fmi2Error;
 }
 
 FMI2(fmi2Status, fmi2SerializeFMUstate, (fmi2Component instance, fmi2FMUstate state, fmi2Byte bytes[], size_t size))
 {
-    if (!instance || !state || size < sizeof(ModelState)) {
+    if (!instance || !state || size < MODEL_BYTES) {
         return unsupported(instance, "fmi2SerializeFMUstate: no state, or too few bytes");
     }
-    memcpy(bytes, state, sizeof(ModelState));
+    model_pack(state, (unsigned char *)bytes);
     return fmi2OK;
 }
 
 FMI2(fmi2Status, fmi2DeSerializeFMUstate,
      (fmi2Component instance, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state))
 {
+    ModelState saved;
     ENTER(MODE_ALL, "fmi2DeSerializeFMUstate")
-    if (size != sizeof(ModelState)) {
+    if (size != MODEL_BYTES || model_unpack(&saved, (const unsigned char *)bytes)) {
         return unsupported(instance, "fmi2DeSerializeFMUstate: these bytes are no state of this FMU");
     }
     if (!*state) {
@@ -236,7 +234,7 @@ FMI2(fmi2Status, fmi2DeSerializeFMUstate,
     if (!*state) {
         return unsupported(instance, "out of memory");
     }
-    memcpy(*state, bytes, sizeof(ModelState));
+    memcpy(*state, &saved, sizeof saved);
     return fmi2OK;
 }
 
@@ -283,8 +281,7 @@ FMI2(fmi2Status, fmi2CompletedIntegratorStep,
 FMI2(fmi2Status, fmi2SetTime, (fmi2Component instance, fmi2Real time))
 {
     ENTER(MODE_EVENT + MODE_CONTINUOUS, "fmi2SetTime")
-    c->model.state.values[0] = time;
-    return fmi2OK;
+    return done(c, model_time(&c->model, time));
 }
 
 FMI2(fmi2Status, fmi2SetContinuousStates, (fmi2Component instance, const fmi2Real states[], size_t count))

@@ -141,9 +141,9 @@ FMI3(fmi3Status, fmi3EnterInitializationMode,
     ENTER(MODE_INSTANTIATED, "fmi3EnterInitializationMode")
     (void)tolerance_defined;
     (void)tolerance;
-    (void)stop_defined;
-    (void)stop;
-    c->model.state.values[0] = start;
+    if (model_experiment(&c->model, start, stop_defined, stop)) {
+        return done(c, MODEL_ERROR);
+    }
     c->model.state.mode = MODE_INITIALISATION;
     return fmi3OK;
 }
@@ -231,23 +231,24 @@ FMI3(fmi3Status, fmi3FreeFMUState, (fmi3Instance instance, fmi3FMUState *state))
 FMI3(fmi3Status, fmi3SerializedFMUStateSize, (fmi3Instance instance, fmi3FMUState state, size_t *size))
 {
     (void)state;
-    *size = sizeof(ModelState);
+    *size = MODEL_BYTES;
     return instance ? fmi3OK : fmi3Error;
 }
 
 FMI3(fmi3Status, fmi3SerializeFMUState, (fmi3Instance instance, fmi3FMUState state, fmi3Byte bytes[], size_t size))
 {
-    if (!instance || !state || size < sizeof(ModelState)) {
+    if (!instance || !state || size < MODEL_BYTES) {
         return fmi3_refused(instance, "fmi3SerializeFMUState: no state, or too few bytes");
     }
-    memcpy(bytes, state, sizeof(ModelState));
+    model_pack(state, (unsigned char *)bytes);
     return fmi3OK;
 }
 
 FMI3(fmi3Status, fmi3DeserializeFMUState,
      (fmi3Instance instance, const fmi3Byte bytes[], size_t size, fmi3FMUState *state))
 {
-    if (!instance || size != sizeof(ModelState)) {
+    ModelState saved;
+    if (!instance || size != MODEL_BYTES || model_unpack(&saved, bytes)) {
         return fmi3_refused(instance, "fmi3DeserializeFMUState: these bytes are no state of this FMU");
     }
     if (!*state) {
@@ -256,7 +257,7 @@ FMI3(fmi3Status, fmi3DeserializeFMUState,
     if (!*state) {
         return fmi3_refused(instance, "out of memory");
     }
-    memcpy(*state, bytes, sizeof(ModelState));
+    memcpy(*state, &saved, sizeof saved);
     return fmi3OK;
 }
 
@@ -313,8 +314,7 @@ FMI3(fmi3Status, fmi3CompletedIntegratorStep,
 FMI3(fmi3Status, fmi3SetTime, (fmi3Instance instance, fmi3Float64 time))
 {
     ENTER(MODE_EVENT + MODE_CONTINUOUS, "fmi3SetTime")
-    c->model.state.values[0] = time;
-    return fmi3OK;
+    return done(c, model_time(&c->model, time));
 }
 
 FMI3(fmi3Status, fmi3SetContinuousStates, (fmi3Instance instance, const fmi3Float64 states[], size_t count))

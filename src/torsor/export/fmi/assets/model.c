@@ -12,6 +12,9 @@ enum { KNOWN_NOTHING = 0, KNOWN_RATES = 1, KNOWN_ALL = 2 };
 #define FASTEST 3e8 /* m/s or rad/s: a motion that is faster than light has diverged */
 #define WHOLE 1e-9  /* within this, a quotient of two times is a whole number */
 #define MOST_STEPS 1e9
+#define OPEN 1e-5     /* rad, m, and relative to the fastest velocity: what a start with closed loops may be off */
+#define SINGULAR 1e-7 /* the margin of the equations of closure below which they are dependent */
+#define DEPENDENT "the loops come to a configuration in which the equations chosen at the start are dependent"
 
 static int failed(Model *model, int status, const char *what)
 {
@@ -34,6 +37,7 @@ static int refused(Model *model, uint32_t reference, const char *what)
 void model_reset(Model *model)
 {
     memcpy(model->state.values, robot_start, sizeof model->state.values);
+    model->state.stop = HUGE_VAL;
     model->state.mode = MODE_INSTANTIATED;
     model->state.known = KNOWN_NOTHING;
 }
@@ -46,6 +50,39 @@ int model_mode(Model *model, int modes, const char *name)
     snprintf(model->message, sizeof model->message, "%s is not allowed in this mode", name);
     return MODEL_ERROR;
 }
+
+int model_experiment(Model *model, double start, int is_stopped, double stop)
+{
+    if (!isfinite(start) || (is_stopped && !(stop >= start))) {
+        return failed(model, MODEL_ERROR, "the start time is not finite, or the stop time is before it");
+    }
+    model->state.values[0] = start;
+    model->state.stop = is_stopped ? stop : HUGE_VAL;
+    return MODEL_OK;
+}
+
+#ifdef ROBOT_CLOSING
+/* Move the start to the closed loops next to it; fail if there are none, or the velocities open them. */
+static int closed_start(Model *model)
+{
+    double *q = model->state.values + ROBOT_Q, closed[ROBOT_NQ + ROBOT_NV], margin, fastest = 1.0;
+    size_t i;
+    robot_closed(model->state.values + ROBOT_X, q, closed, &margin);
+    for (i = ROBOT_NQ; i < ROBOT_NQ + ROBOT_NV; i++) {
+        fastest = fmax(fastest, fabs(q[i]));
+    }
+    for (i = 0; i < ROBOT_NQ + ROBOT_NV; i++) {
+        if (!(fabs(closed[i] - q[i]) <= OPEN * (i < ROBOT_NQ ? 1.0 : fastest))) {
+            return refused(model, (uint32_t)(ROBOT_Q + i), "q does not close the loops at the start, or v opens them");
+        }
+    }
+    if (!(margin >= SINGULAR)) {
+        return failed(model, MODEL_ERROR, DEPENDENT);
+    }
+    memcpy(q, closed, sizeof closed);
+    return MODEL_OK;
+}
+#endif
 
 int model_initialised(Model *model)
 {
@@ -60,6 +97,11 @@ int model_initialised(Model *model)
             return refused(model, (uint32_t)(ROBOT_Q + i), "the quaternion has length 0");
         }
     }
+#ifdef ROBOT_CLOSING
+    if (closed_start(model)) {
+        return MODEL_ERROR;
+    }
+#endif
     model->state.known = KNOWN_NOTHING;
 #endif
     model->state.mode = model->cosimulation ? MODE_STEP : MODE_EVENT;
@@ -207,8 +249,11 @@ int model_nominals(Model *model, double nominals[], size_t count)
 }
 
 #if ROBOT_NV
+enum { STEP_DONE = -1, STEP_SINGULAR = -2 };
+
 /* One step of the classical Runge-Kutta method, in local coordinates u about the positions at its start, so that
- * quaternions keep length 1 (Munthe-Kaas 1999). The coordinate whose speed has diverged, or -1. */
+ * quaternions keep length 1 (Munthe-Kaas 1999). Loops are closed at its end, by the nearest state. The result is the
+ * coordinate whose speed has diverged, or one of the above. */
 static int advance(Model *model, double h)
 {
     static const double fraction[4] = {0.0, 0.5, 0.5, 1.0};
@@ -218,6 +263,10 @@ static int advance(Model *model, double h)
     double start[ROBOT_NQ + ROBOT_NV], u[ROBOT_NV], u_rate[ROBOT_NV] = {0}, u_sum[ROBOT_NV] = {0};
     double v_sum[ROBOT_NV] = {0};
     int stage, i;
+#ifdef ROBOT_CLOSING
+    double end[ROBOT_NQ + ROBOT_NV], closed[ROBOT_NQ + ROBOT_NV], margin, closing = model->state.values[ROBOT_CLOSING];
+    model->state.values[ROBOT_CLOSING] = 0.0;
+#endif
     memcpy(start, q, sizeof start);
     for (stage = 0; stage < 4; stage++) {
         for (i = 0; i < ROBOT_NV; i++) {
@@ -237,13 +286,23 @@ static int advance(Model *model, double h)
         v[i] = start[ROBOT_NQ + i] + h * v_sum[i];
     }
     robot_chart(start, u, q);
+#ifdef ROBOT_CLOSING
+    model->state.values[ROBOT_CLOSING] = closing;
+    memcpy(end, q, sizeof end);
+    memcpy(q, start, sizeof start);
+    robot_closed(x, end, closed, &margin);
+    if (margin < SINGULAR) {
+        return STEP_SINGULAR;
+    }
+    memcpy(q, closed, sizeof closed);
+#endif
     for (i = 0; i < ROBOT_NV; i++) {
         if (!(fabs(v[i]) < FASTEST)) {
             memcpy(q, start, sizeof start);
             return i;
         }
     }
-    return -1;
+    return STEP_DONE;
 }
 
 /* Equal steps, none longer than the parameter "step". */
@@ -254,10 +313,13 @@ static int moved(Model *model, double length)
         return refused(model, ROBOT_STEP, "it is too small for the communication step");
     }
     for (k = 0.0; k < count; k += 1.0) {
-        int fast = advance(model, length / count);
+        int result = advance(model, length / count);
         model->state.known = KNOWN_NOTHING;
-        if (fast >= 0) {
-            return refused(model, (uint32_t)(ROBOT_Q + ROBOT_NQ + fast),
+        if (result == STEP_SINGULAR) {
+            return failed(model, MODEL_ERROR, DEPENDENT);
+        }
+        if (result >= 0) {
+            return refused(model, (uint32_t)(ROBOT_Q + ROBOT_NQ + result),
                            "the motion diverges; take a smaller parameter step, or check inputs and parameters");
         }
     }
@@ -280,6 +342,9 @@ int model_step(Model *model, double point, double length)
     }
     if (!(length > 0.0) || !isfinite(length)) {
         return failed(model, MODEL_ERROR, "the communication step is not a positive number");
+    }
+    if (point + length > model->state.stop + WHOLE * (1.0 + fabs(model->state.stop))) {
+        return failed(model, MODEL_ERROR, "the communication step goes past the stop time");
     }
     if (moved(model, length)) {
         return MODEL_ERROR;
@@ -353,5 +418,29 @@ int model_restore(Model *model, const ModelState *state)
         return failed(model, MODEL_ERROR, "this is no saved state of such an instance");
     }
     model->state = *state;
+    return MODEL_OK;
+}
+
+void model_pack(const ModelState *state, unsigned char bytes[])
+{
+    memcpy(bytes, ROBOT_TOKEN, sizeof ROBOT_TOKEN);
+    memcpy(bytes + sizeof ROBOT_TOKEN, state, sizeof *state);
+}
+
+int model_unpack(ModelState *state, const unsigned char bytes[])
+{
+    if (memcmp(bytes, ROBOT_TOKEN, sizeof ROBOT_TOKEN) != 0) {
+        return MODEL_ERROR;
+    }
+    memcpy(state, bytes + sizeof ROBOT_TOKEN, sizeof *state);
+    return MODEL_OK;
+}
+
+int model_time(Model *model, double time)
+{
+    if (!isfinite(time)) {
+        return refused(model, 0, "it is not finite");
+    }
+    model->state.values[0] = time;
     return MODEL_OK;
 }

@@ -19,6 +19,7 @@
 #define MODEL_NAMED(prefix, name) MODEL_JOINED(prefix, name)
 #define model_reset MODEL_NAMED(ROBOT_PREFIX, model_reset)
 #define model_mode MODEL_NAMED(ROBOT_PREFIX, model_mode)
+#define model_experiment MODEL_NAMED(ROBOT_PREFIX, model_experiment)
 #define model_initialised MODEL_NAMED(ROBOT_PREFIX, model_initialised)
 #define model_get MODEL_NAMED(ROBOT_PREFIX, model_get)
 #define model_set MODEL_NAMED(ROBOT_PREFIX, model_set)
@@ -29,6 +30,9 @@
 #define model_step MODEL_NAMED(ROBOT_PREFIX, model_step)
 #define model_tangent MODEL_NAMED(ROBOT_PREFIX, model_tangent)
 #define model_adjoint MODEL_NAMED(ROBOT_PREFIX, model_adjoint)
+#define model_pack MODEL_NAMED(ROBOT_PREFIX, model_pack)
+#define model_unpack MODEL_NAMED(ROBOT_PREFIX, model_unpack)
+#define model_time MODEL_NAMED(ROBOT_PREFIX, model_time)
 #define model_restore MODEL_NAMED(ROBOT_PREFIX, model_restore)
 
 /* The modes of the standard, one bit each, so that a set of them is a sum. */
@@ -48,6 +52,7 @@ enum { MODEL_OK = 0, MODEL_DISCARD = 2, MODEL_ERROR = 3 };
 /* What an importer may save and restore. */
 typedef struct {
     double values[ROBOT_VARIABLES];
+    double stop; /* the time past which no step goes, infinite if there is none (s) */
     int32_t mode;
     int32_t known; /* what of z belongs to x: KNOWN_NOTHING, KNOWN_RATES, KNOWN_ALL (model.c) */
 } ModelState;
@@ -65,7 +70,10 @@ void model_reset(Model *model);
 /* Fail unless the mode is one of a set; name is that of the function that was called. */
 int model_mode(Model *model, int modes, const char *name);
 
-/* Leave the initialisation: quaternions get length 1. */
+/* Take over the times of an experiment. */
+int model_experiment(Model *model, double start, int is_stopped, double stop);
+
+/* Leave the initialisation: quaternions get length 1, and loops are closed. */
 int model_initialised(Model *model);
 
 int model_get(Model *model, const uint32_t references[], size_t count, double values[]);
@@ -88,5 +96,14 @@ int model_adjoint(Model *model, const uint32_t unknowns[], size_t unknown_count,
 
 /* Take over a saved state. */
 int model_restore(Model *model, const ModelState *state);
+
+/* A saved state as bytes, behind the token of the FMU: that of another is refused. Unpacking fails with no bytes of
+ * this FMU. */
+#define MODEL_BYTES (sizeof ROBOT_TOKEN + sizeof(ModelState))
+void model_pack(const ModelState *state, unsigned char bytes[]);
+int model_unpack(ModelState *state, const unsigned char bytes[]);
+
+/* Set the time in model exchange. */
+int model_time(Model *model, double time);
 
 #endif

@@ -1,8 +1,11 @@
-// A stand-in for hardware_interface: names, handles and loaned handles with the signatures of Jazzy.
+// A stand-in for hardware_interface: names, handles and loaned handles with the signatures of each release.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "hardware_interface/version.h"
 
 namespace hardware_interface {
 constexpr char HW_IF_POSITION[] = "position";
@@ -10,25 +13,14 @@ constexpr char HW_IF_VELOCITY[] = "velocity";
 constexpr char HW_IF_ACCELERATION[] = "acceleration";
 constexpr char HW_IF_EFFORT[] = "effort";
 
-class CommandInterface {
+class Interface {
 public:
-    CommandInterface(const std::string &prefix, const std::string &name, double *value)
-    : prefix_(prefix), name_(prefix + "/" + name), value_(value)
-    {
-    }
+    Interface(std::string name, double *value) : name_(std::move(name)), value_(value) {}
     const std::string &get_name() const { return name_; }
-    const std::string &get_prefix_name() const { return prefix_; }
-    double *value() const { return value_; }
-
-private:
-    std::string prefix_, name_;
-    double *value_;
-};
-
-class LoanedInterface {
-public:
-    LoanedInterface(std::string name, double *value) : name_(std::move(name)), value_(value) {}
-    const std::string &get_name() const { return name_; }
+#if HARDWARE_INTERFACE_VERSION_MAJOR < 3
+    double get_value() const { return *value_; }
+    void set_value(double value) { *value_ = value; }
+#else
     template <class T = double>
     std::optional<T> get_optional() const
     {
@@ -40,11 +32,37 @@ public:
         *value_ = value;
         return true;
     }
+#endif
 
 private:
     std::string name_;
     double *value_;
 };
-using LoanedStateInterface = LoanedInterface;
-using LoanedCommandInterface = LoanedInterface;
+
+class CommandInterface : public Interface {
+public:
+    using SharedPtr = std::shared_ptr<CommandInterface>;
+#if HARDWARE_INTERFACE_VERSION_MAJOR < 6
+    CommandInterface(const std::string &prefix, const std::string &name, double *value)
+    : Interface(prefix + "/" + name, value), prefix_(prefix)
+    {
+    }
+#else
+    CommandInterface(const std::string &prefix, const std::string &name)
+    : Interface(prefix + "/" + name, &own_), prefix_(prefix)
+    {
+    }
+    CommandInterface(const CommandInterface &) = delete;
+#endif
+    const std::string &get_prefix_name() const { return prefix_; }
+
+private:
+    std::string prefix_;
+#if HARDWARE_INTERFACE_VERSION_MAJOR >= 6
+    double own_ = 0.0;
+#endif
+};
+
+using LoanedStateInterface = Interface;
+using LoanedCommandInterface = Interface;
 }  // namespace hardware_interface

@@ -93,6 +93,7 @@ inline std::string description_fault(const std::string &urdf, const std::vector<
 {
     namespace robot = @package@_kernels::robot;
     const std::string where = "the robot description is not that of " + std::string(robot::name) + ": ";
+    if (urdf.empty()) return "there is no robot description of " + std::string(robot::name);
     const std::vector<DescribedJoint> joints = described_joints(urdf);
     const auto is_held = [&ignored](const DescribedJoint &joint) {
         return joint.type == "fixed" || std::find(ignored.begin(), ignored.end(), joint.name) != ignored.end();

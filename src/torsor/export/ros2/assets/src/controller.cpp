@@ -1,13 +1,12 @@
 /* Written by Torsor: a chainable controller of ros2_control for the robot @robot@. It reads position and velocity of
  * each joint and writes its effort. Controllers before it in a chain may write, for each joint, the references
  * position, velocity, acceleration and effort; without them it compensates gravity, and kd damps. */
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "@package@/compensator.hpp"
 #include "@package@/description.hpp"
-#include "controller_interface/chainable_controller_interface.hpp"
+#include "@package@/releases.hpp"
 #include "hardware_interface/types/hardware_interface_type_values.hpp"
 #include "pluginlib/class_list_macros.hpp"
 #include "rclcpp/rclcpp.hpp"
@@ -19,13 +18,14 @@ using controller_interface::interface_configuration_type;
 using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
 
-class CompensationController : public controller_interface::ChainableControllerInterface {
+class CompensationController : public ReferenceController {
 public:
     CallbackReturn on_init() override
     {
         auto_declare<std::string>("mode", "gravity");
         for (const char *name : {"kp", "kd", "max_effort"}) auto_declare<std::vector<double>>(name, {});
         auto_declare<std::vector<std::string>>("ignored_joints", std::vector<std::string>{});
+        declare_description();
         return CallbackReturn::SUCCESS;
     }
 
@@ -35,7 +35,7 @@ public:
         const auto ignored = get_node()->get_parameter("ignored_joints").as_string_array();
         const std::string mode = get_node()->get_parameter("mode").as_string();
         std::string fault = configure(mode, numbers("kp"), numbers("kd"), numbers("max_effort"), settings_);
-        if (fault.empty()) fault = description_fault(get_robot_description(), ignored);
+        if (fault.empty()) fault = description_fault(description(), ignored);
         if (fault.empty()) return CallbackReturn::SUCCESS;
         RCLCPP_ERROR(get_node()->get_logger(), "%s", fault.c_str());
         return CallbackReturn::FAILURE;
@@ -59,8 +59,7 @@ public:
             RCLCPP_ERROR(get_node()->get_logger(), "the interfaces are not in the order of the model's joints");
             return CallbackReturn::FAILURE;
         }
-        reference_interfaces_.assign(reference_interfaces_.size(), std::numeric_limits<double>::quiet_NaN());
-        return CallbackReturn::SUCCESS;
+        return forget_references() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
     }
 
     CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
@@ -69,39 +68,25 @@ public:
     }
 
 protected:
-    std::vector<hardware_interface::CommandInterface> on_export_reference_interfaces() override
+    std::vector<std::string> reference_names() const override
     {
-        reference_interfaces_.assign(4 * joint_count, std::numeric_limits<double>::quiet_NaN());
-        std::vector<hardware_interface::CommandInterface> exported;
-        std::size_t next = 0;
-        for (const char *kind : {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
-                                 hardware_interface::HW_IF_ACCELERATION, hardware_interface::HW_IF_EFFORT}) {
-            for (const char *joint : model::robot::coordinates) {
-                const std::string name = std::string(joint) + "/" + kind;  // its prefix is that of the controller
-                exported.emplace_back(get_node()->get_name(), name, &reference_interfaces_[next++]);
-            }
-        }
-        return exported;
-    }
-
-    return_type update_reference_from_subscribers(const rclcpp::Time &, const rclcpp::Duration &) override
-    {
-        return return_type::OK;  // there are no topics: references come from controllers before this one
+        return names({hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
+                      hardware_interface::HW_IF_ACCELERATION, hardware_interface::HW_IF_EFFORT});
     }
 
     /* The realtime loop: arrays of fixed length, no allocation, no lock, no message. */
     return_type update_and_write_commands(const rclcpp::Time &, const rclcpp::Duration &) override
     {
-        constexpr double none = std::numeric_limits<double>::quiet_NaN();
         Vector q{}, v{}, tau{};
         Reference reference;
+        const std::vector<double> &wanted = references();
         for (std::size_t k = 0; k < joint_count; ++k) {
-            q[k] = state_interfaces_[k].get_optional().value_or(none);
-            v[k] = state_interfaces_[joint_count + k].get_optional().value_or(none);
-            reference.position[k] = reference_interfaces_[k];
-            reference.velocity[k] = reference_interfaces_[joint_count + k];
-            reference.acceleration[k] = reference_interfaces_[2 * joint_count + k];
-            reference.effort[k] = reference_interfaces_[3 * joint_count + k];
+            q[k] = number_of(state_interfaces_[k], none);
+            v[k] = number_of(state_interfaces_[joint_count + k], none);
+            reference.position[k] = wanted[k];
+            reference.velocity[k] = wanted[joint_count + k];
+            reference.acceleration[k] = wanted[2 * joint_count + k];
+            reference.effort[k] = wanted[3 * joint_count + k];
         }
         if (!compensate(settings_, q, v, reference, tau)) return return_type::ERROR;
         return written(tau) ? return_type::OK : return_type::ERROR;
@@ -112,7 +97,7 @@ private:
     {
         bool is_written = true;
         for (std::size_t k = 0; k < joint_count; ++k) {
-            is_written = command_interfaces_[k].set_value(tau[k]) && is_written;
+            is_written = set_number(command_interfaces_[k], tau[k]) && is_written;
         }
         return is_written;
     }
