@@ -2,30 +2,11 @@
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.arrays import Array
 from torsor.errors import describe
 from torsor.mechanism.units import force_units
 from torsor.motion.retiming.reachability import Profile
 from torsor.motion.retiming.rows import RowKernel
-
-ROUNDING = 1e-9  # of x by which a controllable set may be empty
-
-
-def failing(found: Profile, most: Array) -> Flags:
-    """Return which of B timings are none: with empty controllable sets, ends beyond them, or without an end.
-
-    Example:
-        >>> x = np.array([[0.0, 1.0, 0.0], [2.0, 1.0, 0.0]])
-        >>> failing(Profile(x, np.zeros((2, 3)), np.ones((2, 3))), np.full((2, 3), 9.0)).tolist()
-        [False, True]
-    """
-    size = ROUNDING * np.maximum(found.high, 1e-6 * np.minimum(most, 1.0))
-    empty = ~(found.low <= found.high + size).all(axis=1)
-    stuck = (found.x[:, 1:] + found.x[:, :-1] <= 0).any(axis=1)
-    too_slow = found.x[:, 0] < found.low[:, 0] - size[:, 0]
-    too_fast = (found.x[:, 0] > found.high[:, 0] + size[:, 0]) | (found.x[:, -1] > most[:, -1] * (1 + ROUNDING))
-    bad: Flags = empty | stuck | too_slow | too_fast
-    return bad
 
 
 def cause(

@@ -63,25 +63,37 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     if q.shape[-2] > MOST_WAYPOINTS:
         found = f"{q.shape[-2]} waypoints"
         raise ModelError(describe(found, where=where, allowed=f"{MOST_WAYPOINTS} or fewer", fix="leave some out"))
-    if not np.isfinite(q).all():
-        at = [int(k) for k in np.argwhere(~np.isfinite(q))[0]]
-        raise ModelError(describe(f"waypoints{at} is {q[tuple(at)]}", where=where, allowed="finite numbers"))
     q = q if batch else q[None]
-    ways = np.linalg.norm(np.diff(q, axis=1), axis=-1)
-    if not (ways > 0).all():
-        which, k = (int(each) for each in np.argwhere(ways == 0)[0])
-        found = f"waypoints {k} and {k + 1}{f' of path {which}' if batch else ''} are equal"
-        raise ModelError(describe(found, where=where, fix="leave one out"))
+    step = q[:, 1:] - q[:, :-1]
+    squares = (step * step).sum(axis=-1)
+    if not 0 < squares.min() <= squares.max() < np.inf:  # NaN too
+        _check_points(q if batch else q[0], where)
     if tolerance is not None:
         if times is not None:
             found = "a tolerance for a trajectory with times"
             raise ModelError(describe(found, where=where, fix="give its positions alone, or no tolerance"))
         return Given(JointPath.blended(q, positive(tolerance, where, "tolerance")), batch)
-    if times is None:
-        s = np.concatenate([np.zeros((len(q), 1)), np.cumsum(ways, axis=1)], axis=1)
-    else:
-        s = np.broadcast_to(_times(times, q.shape[1], where), q.shape[:2])
+    if times is not None:
+        return Given(JointPath.through(_times(times, q.shape[1], where), q), batch)
+    s = np.zeros(q.shape[:2])
+    np.add.accumulate(np.sqrt(squares), axis=1, out=s[:, 1:])
     return Given(JointPath.through(s, q), batch)
+
+
+def _check_points(q: Array, where: str) -> None:
+    """Raise the error of waypoints (K, n) or (B, K, n) that are not finite, or without a distance between them."""
+    if not np.isfinite(q).all():
+        at = [int(k) for k in np.argwhere(~np.isfinite(q))[0]]
+        raise ModelError(describe(f"waypoints{at} is {q[tuple(at)]}", where=where, allowed="finite numbers"))
+    step = np.diff(q, axis=-2)
+    with np.errstate(over="ignore"):
+        wrong = ~np.isfinite(step) | ~np.isfinite(step**2)
+    if wrong.any():
+        at = [int(k) for k in np.argwhere(wrong)[0]]
+        raise ModelError(describe(f"waypoints{at} is {q[tuple(at)]:g}", where=where, allowed="smaller distances"))
+    *which, k = (int(each) for each in np.argwhere((step**2).sum(axis=-1) == 0)[0])
+    found = f"waypoints {k} and {k + 1}{f' of path {which[0]}' if which else ''} are equal"
+    raise ModelError(describe(found, where=where, fix="leave one out"))
 
 
 def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
@@ -97,7 +109,8 @@ def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
 
 def _times(times: Any, count: int, where: str) -> Array:
     found = real_array(times, where, "times")
-    if found.shape != (count,) or not np.isfinite(found).all() or not (np.diff(found) > 0).all():
+    steps = found[1:] - found[:-1] if found.shape == (count,) else np.zeros(1)
+    if not 0 < steps.min() <= steps.max() < np.inf:  # NaN too
         raise ModelError(describe("times of the path", where=where, allowed=f"{count} increasing finite numbers"))
     return found
 

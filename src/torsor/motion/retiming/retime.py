@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, Indices
 from torsor.checks import number, real_array, whole_number
 from torsor.errors import ModelError, describe
 from torsor.motion.retiming.bounds import Bounds
-from torsor.motion.retiming.causes import cause, failing
+from torsor.motion.retiming.causes import cause
 from torsor.motion.retiming.given import check_retimable, read_path
 from torsor.motion.retiming.path import Grid, JointPath
-from torsor.motion.retiming.reachability import fastest
+from torsor.motion.retiming.reachability import Profile, fastest
 from torsor.motion.retiming.result import Retimed
 from torsor.motion.retiming.rows import RowKernel
 from torsor.motion.retiming.smooth import intervals_of, smooth_timing
@@ -92,25 +93,30 @@ def retime(
     speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
     grid = _grid(paths, knots, where)
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
-    x = _profile(rows, paths, grid, speeds, where)
+    profile = _profile(rows, paths, grid, speeds, where)
     if bounds.smooth:
         count = intervals_of(paths) if knots is None else len(grid.piece)
-        rate = np.sqrt(x)
-        least = (2 * (grid.last - grid.first) / (rate[:, 1:] + rate[:, :-1])).sum(axis=1).tolist()
         found = tuple(
             _smooth(rows, bounds, JointPath(b[None], p[None]), time, count, settings, where)
-            for b, p, time in zip(*paths, least, strict=True)
+            for b, p, time in zip(*paths, profile.times[:, -1].tolist(), strict=True)
         )
         return found if batch else found[0]
     for _ in range(REFINEMENTS if knots is None else 0):
-        parts = _needed(rows, paths, grid, x)
+        parts = _needed(rows, paths, grid, profile)
         if parts.max() == 1:
             break
         grid = grid.split(parts)
-        x = _profile(rows, paths, grid, speeds, where)
-    s = np.concatenate([paths.breaks[:, grid.piece] + grid.first, paths.breaks[:, -1:]], axis=1)
-    each = zip(paths.breaks[:, None], paths.pieces[:, None], Timing.steps(s, x), strict=True)
-    found = tuple(Retimed(robot, JointPath(b, p), timing, bounds, settings) for b, p, timing in each)
+        profile = _profile(rows, paths, grid, speeds, where)
+    piece, way = grid.knots
+    s = paths.breaks[:, piece] + way
+    s[:, -1] = paths.breaks[:, -1]
+    none = np.zeros(len(grid.piece))
+    found = tuple(
+        Retimed(robot, JointPath(b, p), Timing(*timing, none), bounds, settings)
+        for b, p, *timing in zip(
+            paths.breaks[:, None], paths.pieces[:, None], profile.times, s, profile.x, profile.u, strict=True
+        )
+    )
     return found if batch else found[0]
 
 
@@ -130,6 +136,8 @@ def _key(value: Any) -> Any:
     """Return the content of arguments: numbers, arrays, and tables and lists of them."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, float | int):
+        return type(value), value
     if isinstance(value, Mapping):
         return tuple((name, _key(each)) for name, each in value.items())
     if isinstance(value, list | tuple):
@@ -160,67 +168,64 @@ def _grid(paths: JointPath, knots: Any, where: str) -> Grid:
     return Grid.at(paths, real_array(knots, where, "knots").ravel(), where)
 
 
-def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float, float], where: str) -> Array:
-    """Return x (B, G + 1) of the fastest timing, or raise the error that says why there is none."""
-    piece, way = grid.knots()
+def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float, float], where: str) -> Profile:
+    """Return the fastest timing, or raise the error that says why there is none."""
+    piece, way = grid.knots
     table, most = rows.at(paths.pieces[:, piece], way)
-    h = grid.last - grid.first
     start, end = (_at_end(paths, piece[k], way[:, k], speed) for k, speed in zip((0, -1), speeds, strict=True))
-    found = fastest(table, most, h, start, end)
-    if rows.has_friction and not failing(found, most).any():
+    found = fastest(table, most, grid.h, start, end)
+    if rows.has_friction and not found.failing.any():
         d1, x = paths.at(piece, way)[1], found.x
         turning = np.zeros(d1.shape, dtype=bool)
         turning[:, 1:] = np.sign(d1[:, 1:]) != np.sign(d1[:, :-1])
         turning[:, :-1] |= turning[:, 1:]
         for _ in range(ROUNDS):
             rubbed = rows.with_friction(table, d1, x, turning)
-            found = fastest(rubbed, most, h, start, end)
-            if failing(found, most).any():
+            found = fastest(rubbed, most, grid.h, start, end)
+            if found.failing.any():
                 x = x / SLOWER  # the tangent of friction at a high speed is too large at rest
                 continue
             change, x = np.abs(found.x - x).max(), found.x
             if change <= CONVERGED * x.max():
                 break
         table = rubbed
-    bad = np.flatnonzero(failing(found, most))
-    if len(bad):
-        b = int(bad[0])
+    if found.failing.any():
+        b = int(np.argmax(found.failing.any(axis=1)))
         here = f"{where}: path {b}" if len(most) > 1 else where
-        s = paths.breaks[b, grid.piece] + grid.first[b]
+        s = paths.breaks[b, grid.piece] + np.broadcast_to(grid.first, found.u.shape)[b]
         raise ModelError(cause(rows, table[b], most[b], found.path(b), np.append(s, paths.breaks[b, -1]), speeds, here))
-    return found.x
+    return found
 
 
-def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> Array:
+def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> ArrayLike:
     """Return x (B,) of a speed, the norm of the joint velocities, at an end of the paths."""
     if speed == 0:
-        return np.zeros(len(way))
+        return 0.0
     slope = np.linalg.norm(paths.at(np.array([piece]), way[:, None])[1, :, 0], axis=-1)
     return np.asarray((speed / np.maximum(slope, 1e-300)) ** 2)
 
 
-def _needed(rows: RowKernel, paths: JointPath, grid: Grid, x: Array) -> Indices:
+def _needed(rows: RowKernel, paths: JointPath, grid: Grid, found: Profile) -> Indices:
     """Return into how many parts (G,) intervals are to be divided.
 
     What is exceeded between two knots falls with the square of their distance. An interval in which no bound is reached
     has a switch within: there s'' should change, which costs time.
     """
-    h = grid.last - grid.first
+    x, time = found.x, np.diff(found.times)
     way, inner = (
-        first[..., None] + CHECKED * change[..., None] for first, change in ((grid.first, h), (x[:, :-1], np.diff(x)))
+        first[..., None] + CHECKED * change[..., None]
+        for first, change in ((grid.first, grid.h), (x[:, :-1], np.diff(x)))
     )
     table, most = rows.at(paths.pieces[:, grid.piece, None], way)
     if rows.has_friction:
         shape, piece = (len(x), -1), np.repeat(grid.piece, len(CHECKED))
         table = rows.with_friction(table, paths.at(piece, way.reshape(shape))[1].reshape(*way.shape, -1), inner)
     a, b, low, high = (table[..., k, :] for k in range(4))
-    value = a * (np.diff(x) / (2 * h))[..., None, None] + b * inner[..., None]
+    value = a * found.u[..., None, None] + b * inner[..., None]
     left = 2 * (np.minimum(high - value, value - low) / (high - low)).min(axis=(-1, -2))
     speed = np.sqrt(inner / most)
     beyond, slow = np.maximum(-left, speed.max(axis=-1) - 1), 1 - speed.min(axis=-1)
-    rate = np.sqrt(x)
-    time = 2 * h / (rate[:, 1:] + rate[:, :-1])
     idle = (left > NEAR) & (slow > NEAR) & (time > LONG * time.sum(axis=1, keepdims=True))
     parts: Indices = np.ceil(np.sqrt(beyond.clip(0) / WANTED)).clip(1, MOST_PARTS).astype(int)
-    found: Indices = np.maximum(parts, np.where(idle, MOST_PARTS, 1)).max(axis=0)
-    return found
+    needed: Indices = np.maximum(parts, np.where(idle, MOST_PARTS, 1)).max(axis=0)
+    return needed

@@ -7,6 +7,7 @@ is a part of b and of the bounds.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -76,13 +77,20 @@ class RowKernel:
 
     def at(self, pieces: Array, way: Array) -> tuple[Array, Array]:
         """Return rows (..., 4, r) and the largest x (...) in pieces (..., powers, n), ways (...) from their starts."""
-        found: tuple[Array, Array] = self._kernel(pieces.shape[-2])(pieces, way, self.numbers)
+        powers = pieces.shape[-2]
+        kernel = self._kernels.get(powers)
+        if kernel is None:
+            key = "retiming", powers, tuple(self.motion), source_hash("motion/retiming/rows.py")
+            shapes = [(powers, self.robot.nv), (), self.numbers.shape], [(4, len(self.names)), ()]
+            kernel = self.robot.kernels.kernel(key, lambda: self.trace(powers), lambda _: shapes)
+            self._kernels[powers] = kernel
+        found: tuple[Array, Array] = kernel(pieces, way, self.numbers)
         return found
 
-    def _kernel(self, powers: int) -> AnyKernel:
-        key = "retiming", powers, tuple(self.motion), source_hash("motion/retiming/rows.py")
-        shapes = [(powers, self.robot.nv), (), self.numbers.shape], [(4, len(self.names)), ()]
-        return self.robot.kernels.kernel(key, lambda: self.trace(powers), lambda _: shapes)
+    @cached_property
+    def _kernels(self) -> dict[int, AnyKernel]:
+        """The compiled rows for pieces with so many coefficients."""
+        return {}
 
     def trace(self, powers: int) -> ca.Function:
         """Return the function (piece, way, numbers) -> (rows (4, r), largest x), without friction."""
@@ -143,12 +151,10 @@ class RowKernel:
             found[..., 3, own] -= np.where(d1[..., coordinates] > 0, 0.0, back)
         return found
 
-    @property
+    @cached_property
     def has_friction(self) -> bool:
         """Whether torques are bounded and have a part from friction or dampers."""
-        robot = self.robot
-        rubs = robot.kernels.once("has friction", lambda: bool(np.any(robot.friction_force(np.ones(robot.nv)))))
-        return rubs and bool(self.motion.torques)
+        return bool(self.motion.torques) and bool(np.any(self.robot.friction_force(np.ones(self.robot.nv))))
 
 
 def on_path(piece: ca.SX, way: ca.SX, orders: int) -> list[ca.SX]:

@@ -65,20 +65,6 @@ class Timing(NamedTuple):
     stretch: bool = False
 
     @classmethod
-    def steps(cls, s: Array, x: Array) -> list["Timing"]:
-        """Return the timings of B paths with a constant s'' in each interval, from s and x (B, G + 1).
-
-        Example:
-            >>> timing = Timing.steps(np.array([[0.0, 1.0, 2.0]]), np.array([[0.0, 4.0, 4.0]]))[0]
-            >>> timing.times.tolist(), timing.u.tolist()
-            ([0.0, 1.0, 1.5], [2.0, 0.0])
-        """
-        h, rate, times = np.diff(s), np.sqrt(x), np.zeros(s.shape)
-        np.cumsum(2 * h / (rate[:, 1:] + rate[:, :-1]), axis=1, out=times[:, 1:])
-        parts = zip(times, s, x, np.diff(x) / (2 * h), np.zeros(h.shape), strict=True)
-        return [cls(*each) for each in parts]
-
-    @classmethod
     def smooth(cls, s: Array, x: Array, u: Array) -> "Timing":
         """Return the timing of a progress s with continuous rates: x and u (G + 1) at the knots.
 

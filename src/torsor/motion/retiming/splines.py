@@ -1,0 +1,101 @@
+"""Cubic splines through points, without a knot at the points next to the ends, as compiled sweeps (de Boor 1978).
+
+With the distances h and the divided differences d of the intervals before and after a point, the slopes m solve
+
+    h1 m_k-1 + 2 (h0 + h1) m_k + h0 m_k+1 = 3 (h1 d0 + h0 d1)
+
+and at the ends h1 m_0 + (h0 + h1) m_1 = ((3 h0 + 2 h1) h1 d0 + h0^2 d1) / (h0 + h1), where the third derivative is
+continuous at the second point. Three points are on one parabola, with m_0 + m_1 = 2 d0. The matrix has three diagonals:
+one sweep eliminates those below, and one back gives the slopes.
+"""
+
+from functools import cache, lru_cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from torsor.arrays import Array
+from torsor.compiler import Kernel, compile
+from torsor.compiler.repeat import Call, Chain
+from torsor.motion.retiming.blocks import Block, narrow
+
+CUBIC = 4  # coefficients of a piece
+FIRST, INNER, LAST = range(3)  # points
+REMEMBERED = 64  # sizes of splines
+
+
+def spline(s: Array, q: Array) -> tuple[Array, Array]:
+    """Return s (B, K), and the pieces (B, K - 1, 4, n) of the splines through q (B, K, n) at s (K,) or (B, K), K > 2.
+
+    Example:
+        >>> s = np.array([0.0, 1.0, 2.0, 4.0, 5.0])
+        >>> spline(s, s[None, :, None] ** 3)[1][0, 2, :, 0].round(9).tolist()  # (2 + x)^3
+        [8.0, 12.0, 6.0, 1.0]
+    """
+    block, chain = _sweeps(*q.shape)
+    memory, arrays = block.new()
+    arrays["s"][:], arrays["q"][:] = s, q
+    chain(memory)
+    return arrays["s"], arrays["pieces"]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _sweeps(count: int, points: int, n: int) -> tuple[Block, Chain]:
+    """Return both sweeps for some splines through so many points with n coordinates."""
+    shapes = {"s": (count, points), "q": (count, points, n), "pieces": (count, points - 1, CUBIC, n)}
+    shapes |= {"above": (count, points), "right": (count, points, n), "slopes": (count, points, n)}
+    block, width = Block(shapes), narrow(count)
+    memory, arrays = block.new()
+    s, q, above, right, slopes, pieces = (
+        arrays[name].swapaxes(0, 1) for name in ("s", "q", "above", "right", "slopes", "pieces")
+    )
+    near = sliding_window_view(s, 3, axis=0), sliding_window_view(q, 3, axis=0).swapaxes(-1, -2)
+    first, *inner, last = (_row(n, points == 3, point, width) for point in (FIRST, INNER, LAST))
+    pairs = sliding_window_view(s, 2, axis=0)[::-1], sliding_window_view(q, 2, axis=0).swapaxes(-1, -2)[::-1]
+    calls = [
+        Call(first, [each[:1] for each in near], [above[:1], right[:1]]),
+        Call(inner[0], [*near, above[:-2], right[:-2]], [above[1:-1], right[1:-1]]),
+        Call(last, [*(each[-1:] for each in near), above[-2:-1], right[-2:-1]], [slopes[-1:]]),
+        Call(_back(n, width), [*pairs, above[-2::-1], right[-2::-1], slopes[:0:-1]], [slopes[-2::-1], pieces[::-1]]),
+    ]
+    return block, Chain(memory, calls)
+
+
+@cache
+def _row(n: int, parabola: bool, point: int, width: int | None) -> Kernel:
+    """Return the step of the first sweep at a point: what is above the diagonal, and the right side (n)."""
+    s, q, above, before = ca.SX.sym("s", 3), ca.SX.sym("q", 3, n), ca.SX.sym("above"), ca.SX.sym("before", n)
+    h0, h1 = s[1] - s[0], s[2] - s[1]
+    d0, d1 = (q[1, :] - q[0, :]).T / h0, (q[2, :] - q[1, :]).T / h1
+    if point == INNER:
+        lower, middle, upper, right = h1, 2 * (h0 + h1), h0, 3 * (h1 * d0 + h0 * d1)
+    elif parabola:
+        lower, middle, upper, right = 1, 1, 1, 2 * (d0 if point == FIRST else d1)
+    else:  # h, d of the interval at the end, and of that beside it
+        h, beside, d, other = (h0, h1, d0, d1) if point == FIRST else (h1, h0, d1, d0)
+        lower, middle, upper = h + beside, beside, h + beside
+        right = ((3 * h + 2 * beside) * beside * d + h**2 * other) / (h + beside)
+    given, sizes = [s, q], [(3,), (3, n)]
+    if point != FIRST:
+        middle, right = middle - lower * above, right - lower * before
+        given, sizes = [*given, above, before], [*sizes, (), (n,)]
+    found, shapes = [right / middle], [(n,)]
+    if point != LAST:
+        found, shapes = [ca.SX(upper) / middle, *found], [(), *shapes]
+    function = ca.Function("spline_row", given, [ca.cse(each) for each in found])
+    made: Any = compile(function, inputs=sizes, outputs=shapes, width=width)
+    return made  # type: ignore[no-any-return]
+
+
+@cache
+def _back(n: int, width: int | None) -> Kernel:
+    """Return the step of the sweep back: the slope (n) at a point from that at the next, and the piece between."""
+    s, q, above, right = ca.SX.sym("s", 2), ca.SX.sym("q", 2, n), ca.SX.sym("above"), ca.SX.sym("right", n)
+    after, h = ca.SX.sym("after", n), s[1] - s[0]
+    d, slope = (q[1, :] - q[0, :]).T / h, right - above * after
+    piece = ca.horzcat(q[0, :].T, slope, (3 * d - 2 * slope - after) / h, (slope + after - 2 * d) / h**2).T
+    function = ca.Function("spline_back", [s, q, above, right, after], [slope, piece])
+    made: Any = compile(function, inputs=[(2,), (2, n), (), (n,), (n,)], outputs=[(n,), (CUBIC, n)], width=width)
+    return made  # type: ignore[no-any-return]
