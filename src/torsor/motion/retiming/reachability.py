@@ -21,11 +21,12 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, Flags
 from torsor.compiler import Kernel, compile
-from torsor.compiler.repeat import Call, Chain
-from torsor.motion.retiming.blocks import Block, narrow
+from torsor.compiler.repeat import Call
+from torsor.motion.retiming.workspace import Workspace, narrow
 
 LARGEST = 1e30  # x where nothing bounds it
 TINY = 1e-300
+NOTHING = LARGEST * TINY  # added to what is divided by TINY, so that 0 <= 0 bounds nothing
 NO_INERTIA = 1e-11  # of a relative to 2 h b: such a row bounds x, but not u
 FEW = 16  # rows at a knot up to which all pairs are one function; more would take long to compile
 ROUNDING = 1e-9  # of x by which a controllable set may be empty
@@ -79,43 +80,48 @@ def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike
         ([[0.0, 2.0, 4.0, 2.0, 0.0]], [[1.0, 1.0, -1.0, -1.0]], np.False_)
     """
     count, knots, _, r = rows.shape
-    block, chain = _passes(r, count, knots)
-    memory, arrays = block.new()
+    work = _passes(r, count, knots)
+    room = work.take()
+    arrays = room.arrays
     arrays["rows"][:], arrays["most"][:], arrays["h"][:] = rows, most, h
-    x, sets, times = arrays["x"], arrays["sets"], arrays["times"]
-    x[:, 0], sets[:, -1, 0], sets[:, -1, 1], times[:, 0] = start, end, end, 0.0
-    chain(memory)
-    steps = arrays["timing"]
-    np.add.accumulate(steps[..., 0], axis=1, out=times[:, 1:])
-    return Profile(x, times, steps[..., 1], sets[..., 0], sets[..., 1], steps[..., 2] != 0)
+    arrays["x"][:, 0], arrays["sets"][:, -1] = start, np.reshape(end, (-1, 1))
+    room.run()
+    timing, times = arrays["timing"].copy(), np.zeros((count, knots))
+    np.add.accumulate(timing[..., 0], axis=1, out=times[:, 1:])
+    x, sets = arrays["x"].copy(), arrays["sets"].copy()
+    work.give_back(room)
+    return Profile(x, times, timing[..., 1], sets[..., 0], sets[..., 1], timing[..., 2] != 0)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _passes(r: int, count: int, knots: int) -> tuple[Block, Chain]:
-    """Return both passes for r rows at so many knots of ``count`` paths, and the arrays that they work with."""
+def _passes(r: int, count: int, knots: int) -> Workspace:
+    """Return both passes for r rows at so many knots of ``count`` paths."""
     m, G, kernels = 2 * r, knots - 1, _kernels(r, narrow(count))
     shapes = {"rows": (count, knots, 4, r), "most": (count, knots), "h": (count, G), "x": (count, knots)}
-    shapes |= {"times": (count, knots), "sets": (count, knots, 2), "timing": (count, G, 3)}
-    shapes |= {"back": (count, G, 2 + 4 * m), "ahead": (count, G, 2 * m)}
-    if r > FEW:
-        shapes["own"] = (count, G, m, 4)
-    block = Block(shapes)
-    memory, arrays = block.new()
-    rows, most, h, x, sets = (arrays[name] for name in ("rows", "most", "h", "x", "sets"))
-    back, ahead = arrays["back"], arrays["ahead"]
-    calls = [Call(kernels.interval, [rows[:, :-1], rows[:, 1:], h], [back, ahead])]
-    if r > FEW:
-        own, limits = arrays["own"].reshape(-1, m, 4), back.reshape(-1, 2 + 4 * m)[:, :2]
-        each, best = np.broadcast_to(own, (m, *own.shape)), np.broadcast_to(limits, (m, *limits.shape))
-        calls[0].outputs.append(arrays["own"])
-        calls.append(Call(kernels.pairs, [each, own.swapaxes(0, 1), best], [best]))
-    by_knot = sets.swapaxes(0, 1)
-    calls += [
-        Call(kernels.backward, [back.swapaxes(0, 1)[::-1], most.T[-2::-1], by_knot[:0:-1]], [by_knot[-2::-1]]),
-        Call(kernels.forward, [ahead.swapaxes(0, 1), by_knot[1:], x.T[:-1]], [x.T[1:]]),
-    ]
-    ends = [part for array in (sets, most, x) for part in (array[:, :-1], array[:, 1:])]
-    return block, Chain(memory, [*calls, Call(kernels.timing, [*ends, h], [arrays["timing"]])])
+    shapes |= {"sets": (count, knots, 2), "timing": (count, G, 3), "back": (count, G, 2 + 4 * m)}
+    shapes |= {"ahead": (count, G, 2 * m), "own": (count, G if r > FEW else 0, m, 4)}
+
+    def calls(arrays: dict[str, Array]) -> list[Call]:
+        rows, most, h, x, sets, timing, back, ahead, own = arrays.values()
+        ends = [part for each in (sets, most, x) for part in (each[:, :-1], each[:, 1:])]
+        by_knot, several = sets.swapaxes(0, 1), []
+        if r > FEW:
+            own = own.reshape(-1, m, 4)
+            each, best = (
+                np.broadcast_to(array, (m, *array.shape)) for array in (own, back.reshape(-1, 2 + 4 * m)[:, :2])
+            )
+            several = [Call(kernels.pairs, [each, own.swapaxes(0, 1), best], [best])]
+        return [
+            Call(
+                kernels.interval, [rows[:, :-1], rows[:, 1:], h], [back, ahead, *([arrays["own"]] if r > FEW else [])]
+            ),
+            *several,
+            Call(kernels.backward, [back.swapaxes(0, 1)[::-1], most.T[-2::-1], by_knot[:0:-1]], [by_knot[-2::-1]]),
+            Call(kernels.forward, [ahead.swapaxes(0, 1), by_knot[1:], x.T[:-1]], [x.T[1:]]),
+            Call(kernels.timing, [*ends, h], [timing]),
+        ]
+
+    return Workspace(shapes, calls)
 
 
 @cache
@@ -146,7 +152,7 @@ def _interval(r: int) -> ca.Function:
     a, b, high, low = ca.horzsplit(rows)
     d = step * b - a  # of the pair with the row of the next interval
     size, behind = ca.fmax(ca.fabs(d), TINY), d < 0
-    own, by_high, by_low = a / size, step * high / size, step * low / size
+    own, by_high, by_low = a / size, (step * high + NOTHING) / size, (step * low - NOTHING) / size
     affine = [
         ca.if_else(behind, own, 0),
         ca.if_else(behind, 0, -own),
@@ -170,7 +176,7 @@ def _limits(rows: ca.SX, row: ca.SX) -> tuple[ca.SX, ca.SX]:
     a, b, high, low = ca.horzsplit(row)
     others, others_b, others_high, others_low = ca.horzsplit(rows)
     d = others * b - a * others_b
-    first, second = others * high - a * others_low, a * others_high - others * low
+    first, second = others * high - a * others_low + NOTHING, a * others_high - others * low + NOTHING
     size, positive = ca.fmax(ca.fabs(d), TINY), d > 0
     least = -ca.if_else(positive, second, first) / size
     return ca.mmax(least), ca.mmin(ca.if_else(positive, first, second) / size)

@@ -13,13 +13,12 @@ from functools import cache, lru_cache
 from typing import Any
 
 import casadi as ca
-import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from torsor.arrays import Array
 from torsor.compiler import Kernel, compile
-from torsor.compiler.repeat import Call, Chain
-from torsor.motion.retiming.blocks import Block, narrow
+from torsor.compiler.repeat import Call
+from torsor.motion.retiming.workspace import Workspace, narrow
 
 CUBIC = 4  # coefficients of a piece
 FIRST, INNER, LAST = range(3)  # points
@@ -34,33 +33,38 @@ def spline(s: Array, q: Array) -> tuple[Array, Array]:
         >>> spline(s, s[None, :, None] ** 3)[1][0, 2, :, 0].round(9).tolist()  # (2 + x)^3
         [8.0, 12.0, 6.0, 1.0]
     """
-    block, chain = _sweeps(*q.shape)
-    memory, arrays = block.new()
+    work = _sweeps(*q.shape)
+    room = work.take()
+    arrays = room.arrays
     arrays["s"][:], arrays["q"][:] = s, q
-    chain(memory)
-    return arrays["s"], arrays["pieces"]
+    room.run()
+    found = arrays["s"].copy(), arrays["pieces"].copy()
+    work.give_back(room)
+    return found
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _sweeps(count: int, points: int, n: int) -> tuple[Block, Chain]:
+def _sweeps(count: int, points: int, n: int) -> Workspace:
     """Return both sweeps for some splines through so many points with n coordinates."""
     shapes = {"s": (count, points), "q": (count, points, n), "pieces": (count, points - 1, CUBIC, n)}
     shapes |= {"above": (count, points), "right": (count, points, n), "slopes": (count, points, n)}
-    block, width = Block(shapes), narrow(count)
-    memory, arrays = block.new()
-    s, q, above, right, slopes, pieces = (
-        arrays[name].swapaxes(0, 1) for name in ("s", "q", "above", "right", "slopes", "pieces")
-    )
-    near = sliding_window_view(s, 3, axis=0), sliding_window_view(q, 3, axis=0).swapaxes(-1, -2)
-    first, *inner, last = (_row(n, points == 3, point, width) for point in (FIRST, INNER, LAST))
-    pairs = sliding_window_view(s, 2, axis=0)[::-1], sliding_window_view(q, 2, axis=0).swapaxes(-1, -2)[::-1]
-    calls = [
-        Call(first, [each[:1] for each in near], [above[:1], right[:1]]),
-        Call(inner[0], [*near, above[:-2], right[:-2]], [above[1:-1], right[1:-1]]),
-        Call(last, [*(each[-1:] for each in near), above[-2:-1], right[-2:-1]], [slopes[-1:]]),
-        Call(_back(n, width), [*pairs, above[-2::-1], right[-2::-1], slopes[:0:-1]], [slopes[-2::-1], pieces[::-1]]),
-    ]
-    return block, Chain(memory, calls)
+    width = narrow(count)
+
+    def calls(arrays: dict[str, Array]) -> list[Call]:
+        s, q, pieces, above, right, slopes = (each.swapaxes(0, 1) for each in arrays.values())
+        near, pairs = (
+            [sliding_window_view(s, k, axis=0), sliding_window_view(q, k, axis=0).swapaxes(-1, -2)] for k in (3, 2)
+        )
+        first, inner, last = (_row(n, points == 3, point, width) for point in (FIRST, INNER, LAST))
+        back, known = [each[::-1] for each in pairs], [above[-2::-1], right[-2::-1], slopes[:0:-1]]
+        return [
+            Call(first, [each[:1] for each in near], [above[:1], right[:1]]),
+            Call(inner, [*near, above[:-2], right[:-2]], [above[1:-1], right[1:-1]]),
+            Call(last, [*(each[-1:] for each in near), above[-2:-1], right[-2:-1]], [slopes[-1:]]),
+            Call(_back(n, width), [*back, *known], [slopes[-2::-1], pieces[::-1]]),
+        ]
+
+    return Workspace(shapes, calls)
 
 
 @cache
