@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array, Flags
 from torsor.compiler import Kernel, compile
 from torsor.compiler.repeat import Call
-from torsor.motion.retiming.workspace import Workspace, narrow
+from torsor.compiler.workspace import Workspace, narrow
 
 LARGEST = 1e30  # x where nothing bounds it
 TINY = 1e-300

@@ -95,7 +95,7 @@ def retime(
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
     profile = _profile(rows, paths, grid, speeds, where)
     if bounds.smooth:
-        count = intervals_of(paths) if knots is None else len(grid.piece)
+        count = intervals_of(paths, where) if knots is None else len(grid.piece)
         found = tuple(
             _smooth(rows, bounds, JointPath(b[None], p[None]), time, count, settings, where)
             for b, p, time in zip(*paths, profile.times[:, -1].tolist(), strict=True)

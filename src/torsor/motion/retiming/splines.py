@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from torsor.arrays import Array
 from torsor.compiler import Kernel, compile
 from torsor.compiler.repeat import Call
-from torsor.motion.retiming.workspace import Workspace, narrow
+from torsor.compiler.workspace import Workspace, narrow
 
 CUBIC = 4  # coefficients of a piece
 FIRST, INNER, LAST = range(3)  # points

@@ -16,6 +16,7 @@ import numpy as np
 from torsor.arrays import Array, Indices
 
 _SMALL = 1e-3  # of the angle below which a series is exact to rounding
+_HALVES = 54  # to the rounding of p
 _ROUNDS = 20  # Newton steps to the end of an interval; they converge in three or four
 
 
@@ -49,6 +50,21 @@ def stretched(p: Array) -> Array:
     """
     rest = p * (1 - p)
     return np.stack([p**3 * (10 - 15 * p + 6 * p * p), 30 * rest**2, 60 * rest * (1 - 2 * p), 60 * (1 - 6 * rest)])
+
+
+def progress(s: Array) -> Array:
+    """Return the progress p of places s, both from 0 to 1: the inverse of ``stretched``, by bisection.
+
+    Example:
+        >>> progress(np.array([0.0, 0.5, 0.896484375])).round(12).tolist()
+        [0.0, 0.5, 0.75]
+    """
+    low, high = np.zeros_like(s), np.ones_like(s)
+    for _ in range(_HALVES):
+        middle = (low + high) / 2
+        below = stretched(middle)[0] < s
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return high
 
 
 class Timing(NamedTuple):
