@@ -66,7 +66,7 @@ def _run(arguments: Namespace, console: Console) -> int:
         for joint, force, moment in arguments.reaction
     }
     own = {name: getattr(arguments, name) for name in ("tolerance", "start", "end", "knots")}
-    path = _path(arguments.path, robot, arguments.tolerance is None)
+    path = _path(arguments.path, robot)
     motion: Retimed = retime(robot, path, **given, reactions=reactions, **own)
     console.print(motion.report(), markup=False, highlight=False, soft_wrap=True)
     if arguments.output is not None:
@@ -80,15 +80,15 @@ def _run(arguments: Namespace, console: Console) -> int:
     return DONE
 
 
-def _path(file: Path, robot: Robot, timed: bool) -> Any:
-    """Return the path in a file; times are left out where they are not wanted."""
+def _path(file: Path, robot: Robot) -> Any:
+    """Return the path in a file, with its times where it has some."""
     if file.suffix.lower() == ".json":
         try:
             return json.loads(file.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ModelError(describe(f"no JSON: {error}", where=file.name)) from None
     found = states_of(file, robot)
-    return (found["time"], found["q"]) if timed and "time" in found else found["q"]
+    return (found["time"], found["q"]) if "time" in found else found["q"]
 
 
 def _number(text: str, where: str) -> float:

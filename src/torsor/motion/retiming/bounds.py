@@ -36,7 +36,7 @@ class Bounds:
     def of(cls, robot: Robot, given: Mapping[str, Any], reactions: Any = None) -> "Bounds":
         """Return the bounds that are given, and those of the robot where None is: velocities and torques."""
         where, names = f"{robot.name}: retime", robot.coordinate_names
-        own = {"velocity": robot.velocity_limit, "torque": robot.effort_limit}
+        own = {"velocity": _velocities(robot), "torque": robot.effort_limit}
         values, sources = dict[str, Array](), dict[str, str]()
         for kind in KINDS:
             value = given.get(kind)
@@ -44,7 +44,7 @@ class Bounds:
             if sources[kind] == NONE:
                 values[kind] = np.array([[-np.inf], [np.inf]]).repeat(len(names), axis=1)
                 continue
-            values[kind] = _ends(own[kind] if value is None else value, names, where, kind)
+            values[kind] = _ends(own.get(kind), value, names, where, kind)
             if np.isinf(values[kind]).all():
                 sources[kind] = NONE
             if kind in RATES and (values[kind][0] != -values[kind][1]).any():
@@ -91,18 +91,42 @@ class Bounds:
         return "; ".join([*parts, *([f"none of {', '.join(kinds[NONE])}"] if kinds[NONE] else [])])
 
 
-def _ends(value: Any, names: Sequence[str], where: str, kind: str) -> Array:
-    """Return lower and upper bounds (2, n) from one number, n of them, {name: number}, or (n, 2)."""
-    n = len(names)
+def _velocities(robot: Robot) -> Array:
+    """Return the velocity limits (n,) of a robot, with those of joints that follow a coordinate.
+
+    Example:
+        >>> arm = torsor.library.ur5()
+        >>> _velocities(arm).tolist() == arm.velocity_limit.tolist()
+        True
+    """
+    found, names = robot.velocity_limit.copy(), robot.coordinate_names
+    for joint in robot.joints:
+        if joint.follows and joint.coordinate in names and joint.ratio:
+            k = names.index(joint.coordinate)
+            found[k] = min(found[k], float(np.min(joint.velocity_limit)) / abs(joint.ratio))
+    return found
+
+
+def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind: str) -> Array:
+    """Return lower and upper bounds (2, n) from one number, n of them, {name: number}, or (n, 2).
+
+    ``own`` are the bounds of the robot, which hold if none are given, and for names that are not in a table.
+    """
+    n, value = len(names), own if given is None else given
     if not isinstance(value, Mapping) and np.ndim(value) == 2:
         ends = real_array(value, where, kind).T
         if ends.shape != (2, n):
             raise ModelError(describe(f"{kind} has shape {ends.T.shape}", where=where, allowed=f"({n},) or ({n}, 2)"))
     else:
         upper = by_name(value, names, np.inf, f"{where}: {kind}")
+        if isinstance(value, Mapping) and own is not None:
+            upper = np.where([name in value for name in names], upper, own)
         ends = np.stack([0.0 - upper, upper])
     if not (ends[0] < 0).all() or not (ends[1] > 0).all():  # NaN too
         wrong = int(np.flatnonzero(~((ends[0] < 0) & (ends[1] > 0)))[0])
+        if given is None:
+            found = f"the {kind} limit of {names[wrong]!r} is {ends[1, wrong]:g}"
+            raise ModelError(describe(found, where=where, fix=f"give {kind}= (--{kind} of torsor retime)"))
         found = f"{kind} of {names[wrong]!r} is {ends[0, wrong]:g} to {ends[1, wrong]:g}"
         raise ModelError(describe(found, where=where, allowed="lower bounds below 0 and upper bounds above 0"))
     return ends
@@ -111,8 +135,11 @@ def _ends(value: Any, names: Sequence[str], where: str, kind: str) -> Array:
 def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Mapping[str, Any], where: str) -> None:
     """Raise ModelError for a coordinate without a bound that nobody said to be unbounded."""
     finite = {kind: np.isfinite(values[kind]).all(axis=0) for kind in ("velocity", "acceleration", "torque")}
-    if given.get("velocity") is None and not finite["velocity"].all():
-        name, fix = names[int(np.argmin(finite["velocity"]))], "give velocity= (--velocity of torsor retime)"
+    said = names if given.get("velocity") is not None else ()
+    said = given["velocity"] if isinstance(given.get("velocity"), Mapping) else said
+    known = finite["velocity"] | [name in said for name in names]
+    if not known.all():
+        name, fix = names[int(np.argmin(known))], "give velocity= (--velocity of torsor retime)"
         raise ModelError(describe(f"coordinate {name!r} has no velocity limit", where=where, fix=fix))
     driven = finite["acceleration"] | finite["torque"]
     meant = given.get("acceleration") is not None and given.get("torque") is not None

@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, real_numbers
 from torsor.checks import positive, real_array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.motion.retiming.path import MOST_WAYPOINTS, JointPath
 from torsor.robot.robot import Robot
 
 NANO = 1e-9
+APART = 1e-6  # of a path: the least distance of the points of a spline
 
 
 class Given(NamedTuple):
@@ -55,7 +56,12 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
         [[0.0, 2.0]]
     """
     times, given = _parts(robot, path, where)
-    q = real_array(given, where, "waypoints")
+    numbers = real_numbers(given)
+    if numbers is None:
+        found = f"waypoints of type {type(given).__name__} that are no array of real numbers"
+        allowed = f"(K, {robot.nv}) or (B, K, {robot.nv}), as many waypoints in each path"
+        raise ModelError(describe(found, where=where, allowed=allowed))
+    q = np.array(numbers, dtype=float)
     batch = q.ndim == 3
     if q.ndim not in (2, 3) or q.shape[-1] != robot.nv or q.shape[-2] < 2 or not len(q):
         allowed = f"({robot.nv} numbers) in 2 rows or more, or several such paths"
@@ -69,14 +75,19 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     if not 0 < squares.min() <= squares.max() < np.inf:  # NaN too
         _check_points(q if batch else q[0], where)
     if tolerance is not None:
-        if times is not None:
-            found = "a tolerance for a trajectory with times"
-            raise ModelError(describe(found, where=where, fix="give its positions alone, or no tolerance"))
         return Given(JointPath.blended(q, positive(tolerance, where, "tolerance")), batch)
-    if times is not None:
-        return Given(JointPath.through(_times(times, q.shape[1], where), q), batch)
-    s = np.zeros(q.shape[:2])
-    np.add.accumulate(np.sqrt(squares), axis=1, out=s[:, 1:])
+    if times is None:
+        steps = np.sqrt(squares)
+        s = np.zeros(q.shape[:2])
+        np.add.accumulate(steps, axis=1, out=s[:, 1:])
+    else:
+        s = _times(times, q.shape[1], where)[None]
+        steps = s[:, 1:] - s[:, :-1]
+    if not (steps >= APART * (s[:, -1:] - s[:, :1])).all():
+        which, k = np.unravel_index(np.argmin(steps), steps.shape)
+        found = f"waypoints {k} and {k + 1}{f' of path {which}' if batch else ''} are only {steps[which, k]:.2g} apart"
+        allowed = f"{APART:g} of the whole path, so that a spline through them is not lost in rounding"
+        raise ModelError(describe(found, where=where, allowed=allowed, fix="leave one out"))
     return Given(JointPath.through(s, q), batch)
 
 
@@ -116,17 +127,34 @@ def _times(times: Any, count: int, where: str) -> Array:
 
 
 def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any, Any]:
-    """Return the times and positions of a JointTrajectory of ROS, its joints in the order of the robot."""
+    """Return the times and positions of a JointTrajectory of ROS, its joints in the order of the robot.
+
+    It may be in a RobotTrajectory. Without times, or if all of them are equal, there are none.
+    """
+    message = message.get("joint_trajectory", message)
     try:
         names, points = list(message["joint_names"]), list(message["points"])
-        positions = np.array([point["positions"] for point in points], dtype=float)
-        stamps = [point["time_from_start"] for point in points]
-        times = [float(each["sec"]) + NANO * float(each.get("nanosec", 0)) for each in stamps]
+        positions = [list(point["positions"]) for point in points]
+        times = [_seconds(point.get("time_from_start")) for point in points]
     except (KeyError, TypeError, ValueError, AttributeError):
-        allowed = "joint_names, and points with positions and time_from_start {sec, nanosec}"
+        allowed = "joint_names, and points with positions, and perhaps time_from_start {sec, nanosec}"
         raise ModelError(describe("no JointTrajectory", where=where, allowed=allowed)) from None
     wanted = list(robot.coordinate_names)
-    if sorted(map(str, names)) != sorted(wanted) or positions.shape != (len(points), len(names)):
-        found = f"joint_names {', '.join(map(str, names))}"
+    if sorted(map(str, names)) != sorted(wanted):
+        found = f"joint_names {shortened(', '.join(map(str, names)))}"
         raise ModelError(describe(found, where=where, allowed=f"{', '.join(wanted)}, in any order"))
-    return times, positions[:, [names.index(name) for name in wanted]]
+    wrong = next((k for k, each in enumerate(positions) if len(each) != len(names)), None)
+    if wrong is not None:
+        found = f"{len(positions[wrong])} positions in point {wrong}"
+        raise ModelError(describe(found, where=where, allowed=f"{len(names)}, one for each of joint_names"))
+    order = [names.index(name) for name in wanted]
+    timed = len(set(times)) > 1 and None not in times
+    return times if timed else None, [[each[k] for k in order] for each in positions]
+
+
+def _seconds(stamp: Any) -> float | None:
+    """Return a duration of ROS 2 {sec, nanosec} or ROS 1 {secs, nsecs} in seconds; None for none."""
+    if stamp is None:
+        return None
+    whole, parts = ("secs", "nsecs") if "secs" in stamp else ("sec", "nanosec")
+    return float(stamp[whole]) + NANO * float(stamp.get(parts, 0))

@@ -16,7 +16,7 @@ from torsor.mechanism.units import FORCES, units
 from torsor.motion.retiming import files
 from torsor.motion.retiming.bounds import KINDS, Bounds
 from torsor.motion.retiming.path import JointPath
-from torsor.motion.retiming.rows import SLOWEST
+from torsor.motion.retiming.rows import SLOWEST, WITHIN
 from torsor.motion.retiming.timing import Timing
 from torsor.motion.retiming.uses import Use, uses
 from torsor.results.archive import Archive, reading_archive
@@ -144,7 +144,7 @@ class Retimed(Result):
         """
         times = instants(self.duration, check_rate(1 / positive(dt, self.robot.name, "dt"), self.duration, "sample"))
         q, v, a = self.at(times)
-        tau = self.robot.inverse_dynamics(q, v, a)
+        tau = self._forces(times, self.timing.interval(times))
         return Trajectory(self.robot, times, q, v, a, tau, settings={"method": "retime", **self.settings})
 
     # Bounds
@@ -161,7 +161,10 @@ class Retimed(Result):
 
     @cached_property
     def active(self) -> list[str]:
-        """The bound that each knot (G + 1) is at, such as "torque elbow"; "" for a knot that is at none."""
+        """The bound that each knot (G + 1) is at, such as "torque elbow"; "" for a knot that is at none.
+
+        Reactions are at their bound where they reach the polygon within it (``rows.SIDES``).
+        """
         found = self._at_knots
         if not found:
             return [""] * len(self.times)
@@ -169,6 +172,7 @@ class Retimed(Result):
         most = np.zeros((len(found), len(self.times)))
         most[:, :-1] = use[..., 0]
         most[:, 1:] = np.maximum(most[:, 1:], use[..., 1])
+        most /= np.array([WITHIN if each.name.startswith("reaction") else 1.0 for each in found])[:, None]
         best = most.argmax(axis=0)
         return [found[b].name if most[b, k] >= ACTIVE else "" for k, b in enumerate(best.tolist())]
 
@@ -236,7 +240,8 @@ class Retimed(Result):
             raise ModelError(describe(found, where=path.name, allowed=".csv", fix=fix))
         times = instants(self.duration, check_rate(rate, self.duration, path.name))
         q, v, a = self.at(times)
-        write_table(path, files.columns(self.robot, times, q, v, a, self.robot.inverse_dynamics(q, v, a)))
+        tau = self._forces(times, self.timing.interval(times))
+        write_table(path, files.columns(self.robot, times, q, v, a, tau))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
         """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml.
@@ -270,7 +275,7 @@ class Retimed(Result):
         """
         times, rates = np.linspace(0.0, self.duration, DRAWN), units(self.robot)[1]
         names, (q, v, a) = self.robot.coordinate_names, self.at(times)
-        tau = self.robot.inverse_dynamics(q, v, a)
+        tau = self._forces(times, self.timing.interval(times))
         drawn = [
             Quantity(
                 "Positions",
@@ -322,6 +327,9 @@ class Retimed(Result):
         facts = {"duration": f"{self.duration:.6g} s", "knots": str(len(self.times)), "bounds": self.bounds.used()}
         if worst:
             facts["largest use between knots"] = f"{100 * largest[worst]:.2f} % of {worst}"
+        for joint, _, kind, size in self.bounds.reactions:
+            name, unit = f"reaction {kind} {joint}", "N" if kind == "force" else "N m"
+            facts[name] = f"{size:g} {unit} ({100 * largest[name]:.1f} %)"
         outside = self._outside()
         if outside:
             facts["beyond their position limits"] = ", ".join(outside)

@@ -21,6 +21,7 @@ from torsor.motion.retiming.bounds import Bounds
 from torsor.robot.robot import Robot
 
 SIDES = 16  # of the polygon within the circle of a reaction's magnitude: at most 1 - cos(pi / 16) = 1.9 % is given away
+WITHIN = float(np.cos(np.pi / SIDES))  # of the circle, that the polygon reaches everywhere
 LARGEST = 1e15  # a bound where there is none
 SLOWEST = 1e-12  # s' of a motion that just begins, where friction has a direction
 TINY = 1e-300
@@ -177,7 +178,7 @@ def _polygon(a: ca.SX, b: ca.SX, c: ca.SX, bound: ca.SX) -> ca.SX:
     rest = b - ca.dot(b, first) * first
     second = rest / ca.fmax(ca.norm_2(rest), TINY)
     across = c - ca.dot(c, first) * first - ca.dot(c, second) * second
-    radius = ca.sqrt(ca.fmax(bound**2 - ca.sumsqr(across), 0)) * np.cos(np.pi / SIDES)
+    radius = ca.sqrt(ca.fmax(bound**2 - ca.sumsqr(across), 0)) * WITHIN
     rows = []
     for angle in 2 * np.pi * np.arange(SIDES // 2) / SIDES:
         normal = np.cos(angle) * first + np.sin(angle) * second
