@@ -5,7 +5,7 @@ diagonal and L1, L2 below, one sweep gives D, L1, L2 and z = L^-1 b for each row
 x_i = z_i / D_i - L1_i x_i+1 - L2_i x_i+2.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import casadi as ca
@@ -18,6 +18,7 @@ from torsor.compiler.repeat import Call
 from torsor.compiler.workspace import SHORT, Workspace
 
 SYSTEM = 10  # numbers of an interval: the upper triangle of its matrix (6), its right side (3), and one more
+REMEMBERED = 64  # numbers of intervals
 STATE = 4  # numbers of a row after the first sweep: D, L1, L2, z
 
 
@@ -62,43 +63,42 @@ def solution(count: int) -> ca.Function:
     return ca.Function("solve", [systems], [ca.vertcat(*found[:-2])])
 
 
-class Sweeps:
-    """The same for long windows, compiled for any number of intervals at once.
+def solve(systems: Array) -> Array:
+    """Return the same for long windows, by functions that are compiled once for all numbers of intervals.
 
     Example:
         >>> systems = np.random.default_rng(0).uniform(1.0, 2.0, (30, 10)) + [9, 0, 0, 9, 0, 9, 0, 0, 0, 0]
-        >>> bool(np.allclose(Sweeps(30)(systems), solution(30)(systems).full().ravel(), rtol=1e-12))
+        >>> bool(np.allclose(solve(systems), solution(30)(systems).full().ravel(), rtol=1e-12))
         True
     """
-
-    def __init__(self, count: int):
-        self.count = count
-        shapes = {"systems": (count + 4, SYSTEM), "states": (count + 4, STATE), "found": (count + 4,)}
-        self._work = Workspace(shapes, _sweeps)
-
-    def __call__(self, systems: Array) -> Array:
-        """Return the solution (count + 2)."""
-        room = self._work.take()
-        padded, states, found = room.arrays.values()
-        padded[:2], padded[2:-2], padded[-2:] = 0.0, systems, 0.0
-        states[:2], found[-2:] = [1.0, 0.0, 0.0, 0.0], 0.0
-        room.run()
-        result = found[:-2].copy()
-        self._work.give_back(room)
-        return result
+    work = _sweeps(len(systems))
+    room = work.take()
+    padded, states, found = room.arrays.values()
+    padded[:2], padded[2:-2], padded[-2:] = 0.0, systems, 0.0
+    states[:2], found[-2:] = [1.0, 0.0, 0.0, 0.0], 0.0
+    room.run()
+    result: Array = found[:-2].copy()
+    work.give_back(room)
+    return result
 
 
-def _sweeps(arrays: dict[str, Array]) -> list[Call]:
-    systems, states, found = (each[:, None] for each in arrays.values())
-    near, before = (
-        np.moveaxis(sliding_window_view(each, size, axis=0), -1, 2) for each, size in ((systems, 3), (states, 2))
-    )
-    after = sliding_window_view(found, 2, axis=0)
-    first, second = _kernels()
-    return [
-        Call(first, [near, before[:-1]], [states[2:]]),
-        Call(second, [states[:1:-1], after[:0:-1]], [found[-3::-1]]),
-    ]
+@lru_cache(maxsize=REMEMBERED)
+def _sweeps(count: int) -> Workspace:
+    """Return both sweeps for so many intervals."""
+
+    def calls(arrays: dict[str, Array]) -> list[Call]:
+        systems, states, found = (each[:, None] for each in arrays.values())
+        near, before = (
+            np.moveaxis(sliding_window_view(each, size, axis=0), -1, 2) for each, size in ((systems, 3), (states, 2))
+        )
+        after = sliding_window_view(found, 2, axis=0)
+        first, second = _kernels()
+        return [
+            Call(first, [near, before[:-1]], [states[2:]]),
+            Call(second, [states[:1:-1], after[:0:-1]], [found[-3::-1]]),
+        ]
+
+    return Workspace({"systems": (count + 4, SYSTEM), "states": (count + 4, STATE), "found": (count + 4,)}, calls)
 
 
 @cache

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import by_name, positive, real_array, table
+from torsor.checks import by_name, number, real_array, table
 from torsor.errors import ModelError, describe, listing
 from torsor.robot.robot import Robot
 
@@ -58,7 +59,7 @@ class Bounds:
         """Return whether any coordinate has a bound of a kind."""
         return self.sources[kind] != NONE
 
-    @property
+    @cached_property
     def smooth(self) -> bool:
         """Whether rates of accelerations or torques are bounded, which takes a timing without steps of s''."""
         return any(self.has(kind) for kind in RATES)
@@ -112,7 +113,8 @@ def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind:
 
     ``own`` are the bounds of the robot, which hold if none are given, and for names that are not in a table.
     """
-    n, value = len(names), own if given is None else given
+    n = len(names)
+    value: Any = own if given is None else given
     if not isinstance(value, Mapping) and np.ndim(value) == 2:
         ends = real_array(value, where, kind).T
         if ends.shape != (2, n):
@@ -135,11 +137,13 @@ def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind:
 def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Mapping[str, Any], where: str) -> None:
     """Raise ModelError for a coordinate without a bound that nobody said to be unbounded."""
     finite = {kind: np.isfinite(values[kind]).all(axis=0) for kind in ("velocity", "acceleration", "torque")}
-    said = names if given.get("velocity") is not None else ()
-    said = given["velocity"] if isinstance(given.get("velocity"), Mapping) else said
-    known = finite["velocity"] | [name in said for name in names]
-    if not known.all():
-        name, fix = names[int(np.argmin(known))], "give velocity= (--velocity of torsor retime)"
+    velocity = given.get("velocity")
+    said = velocity if isinstance(velocity, Mapping) else () if velocity is None else names
+    unknown = [
+        name for name, own in zip(names, np.asarray(finite["velocity"]), strict=True) if not own and name not in said
+    ]
+    if unknown:
+        name, fix = unknown[0], "give velocity= (--velocity of torsor retime)"
         raise ModelError(describe(f"coordinate {name!r} has no velocity limit", where=where, fix=fix))
     driven = finite["acceleration"] | finite["torque"]
     meant = given.get("acceleration") is not None and given.get("torque") is not None
@@ -163,6 +167,7 @@ def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, st
             if kind not in ("force", "moment"):
                 allowed = "'force' (N), 'moment' (N m)"
                 raise ModelError(describe(f"{kind!r} in reactions of {joint!r}", where=where, allowed=allowed))
-            bound = positive(size, where, f"{kind} of {joint!r} in reactions")
-            found.append((joint, robot.link_names.index(moving[joint]), kind, bound))
+            bound = number(size, where, f"{kind} of {joint!r} in reactions", above=0.0, finite=False)
+            if bound < np.inf:
+                found.append((joint, robot.link_names.index(moving[joint]), kind, bound))
     return tuple(found)

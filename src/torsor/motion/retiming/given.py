@@ -70,8 +70,9 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
         found = f"{q.shape[-2]} waypoints"
         raise ModelError(describe(found, where=where, allowed=f"{MOST_WAYPOINTS} or fewer", fix="leave some out"))
     q = q if batch else q[None]
-    step = q[:, 1:] - q[:, :-1]
-    squares = (step * step).sum(axis=-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = q[:, 1:] - q[:, :-1]
+        squares = (step * step).sum(axis=-1)
     if not 0 < squares.min() <= squares.max() < np.inf:  # NaN too
         _check_points(q if batch else q[0], where)
     if tolerance is not None:
@@ -129,10 +130,11 @@ def _times(times: Any, count: int, where: str) -> Array:
 def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any, Any]:
     """Return the times and positions of a JointTrajectory of ROS, its joints in the order of the robot.
 
-    It may be in a RobotTrajectory. Without times, or if all of them are equal, there are none.
+    It may be in a RobotTrajectory, or alone in a DisplayTrajectory. Without times, or with equal ones, there are none.
     """
-    message = message.get("joint_trajectory", message)
     try:
+        parts = message.get("trajectory", [message])
+        message = (parts[0] if len(parts) == 1 else {}).get("joint_trajectory", message)
         names, points = list(message["joint_names"]), list(message["points"])
         positions = [list(point["positions"]) for point in points]
         times = [_seconds(point.get("time_from_start")) for point in points]

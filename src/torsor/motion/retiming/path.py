@@ -17,7 +17,7 @@ from torsor.motion.retiming.splines import spline
 BLEND = 7  # coefficients of a blend
 MOST_WAYPOINTS = 2000
 WAY = 0.45  # of a straight piece that a blend takes at most, so that a part of the line is left
-KNOTS, LEAST = 60, 20  # intervals of a whole path, and of each piece, by default
+KNOTS, LEAST = 360, 30  # intervals of a whole path, and of each piece, by default
 REMEMBERED = 64  # grids with given knots
 
 
@@ -87,6 +87,10 @@ class JointPath(NamedTuple):
                 value = value * x + float(np.prod(np.arange(power - order + 1, power + 1))) * C[:, :, power]
             found.append(value)
         return np.stack(found)
+
+    def path(self, b: int) -> "JointPath":
+        """Return one of the paths, alone."""
+        return self if len(self.breaks) == 1 else JointPath(self.breaks[b : b + 1], self.pieces[b : b + 1])
 
     def piece_of(self, s: Array) -> Indices:
         """Return the pieces (G,) of places s (G,), of the first path."""

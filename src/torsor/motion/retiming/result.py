@@ -44,7 +44,7 @@ class Retimed(Result):
 
     Example:
         >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-        >>> round(line.duration, 9), line.active[0], line.active[30]  # 1 + 1 / 2
+        >>> round(line.duration, 9), line.active[0], line.active[180]  # 1 + 1 / 2
         (1.5, 'acceleration joint1', 'velocity joint1')
     """
 
@@ -210,7 +210,7 @@ class Retimed(Result):
             >>> print(line.report())
             Retimed motion of planar_chain
             duration: 1.5 s
-            knots: 61
+            knots: 361
             bounds: velocity, acceleration given; none of jerk, torque, torque rate
             largest use between knots: 100.00 % of velocity joint1
             coordinate  velocity     acceleration

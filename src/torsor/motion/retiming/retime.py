@@ -51,14 +51,15 @@ def retime(
     ``path`` are waypoints (K, n) in rad and m, or (B, K, n) for B paths; or a joint trajectory: (times, positions), a
     result with ``times`` and ``q``, or a JointTrajectory of ROS as a dictionary. The motion goes exactly through the
     waypoints, on the cubic spline over the length of the path (or over the times); with a ``tolerance`` (rad, m) it is
-    straight between them, with corners blended at that distance.
+    straight between them, with corners blended at that distance. Velocities of a trajectory, and its times where there
+    is a tolerance, are not used.
 
     Bounds are one number for all coordinates, one for each, {name: number}, or (n, 2) lower and upper ones: of
-    ``velocity`` (rad/s, m/s) and ``torque`` (N m, N) by default those of the robot, of ``acceleration``, ``jerk`` and
-    ``torque_rate`` none by default. A coordinate without a velocity limit, or without both torque and acceleration
-    bounds, is an error: np.inf says that there is none. ``reactions`` are {joint: {"force": N, "moment": N m}}, bounds
-    of the magnitude of what the joint transmits (``Robot.joint_wrenches``). Payloads are those of the robot
-    (``robot.with_payload``).
+    ``velocity`` (rad/s, m/s) and ``torque`` (N m, N) by default those of the robot, also for names that a table leaves
+    out, of ``acceleration``, ``jerk`` and ``torque_rate`` none by default. A coordinate without a velocity limit, or
+    without both torque and acceleration bounds, is an error: np.inf says that there is none. ``reactions`` are
+    {joint: {"force": N, "moment": N m}}, bounds of the magnitude of what the joint transmits
+    (``Robot.joint_wrenches``). Payloads are those of the robot (``robot.with_payload``).
 
     The motion starts and ends at rest, or with a speed ``start`` and ``end``, the norm of the joint velocities. The
     bounds hold at both sides of every knot of a grid: ``knots`` is the number of intervals of each piece of the path,
@@ -96,11 +97,11 @@ def retime(
     profile = _profile(rows, paths, grid, speeds, where)
     if bounds.smooth:
         count = intervals_of(paths, where) if knots is None else len(grid.piece)
-        found = tuple(
-            _smooth(rows, bounds, JointPath(b[None], p[None]), time, count, settings, where)
-            for b, p, time in zip(*paths, profile.times[:, -1].tolist(), strict=True)
-        )
-        return found if batch else found[0]
+        smooth = [
+            _smooth(rows, bounds, paths.path(b), time, count, settings, where)
+            for b, time in enumerate(profile.times[:, -1].tolist())
+        ]
+        return tuple(smooth) if batch else smooth[0]
     for _ in range(REFINEMENTS if knots is None else 0):
         parts = _needed(rows, paths, grid, profile)
         if parts.max() == 1:
@@ -110,14 +111,11 @@ def retime(
     piece, way = grid.knots
     s = paths.breaks[:, piece] + way
     s[:, -1] = paths.breaks[:, -1]
-    none = np.zeros(len(grid.piece))
-    found = tuple(
-        Retimed(robot, JointPath(b, p), Timing(*timing, none), bounds, settings)
-        for b, p, *timing in zip(
-            paths.breaks[:, None], paths.pieces[:, None], profile.times, s, profile.x, profile.u, strict=True
-        )
-    )
-    return found if batch else found[0]
+    none, found = np.zeros(len(grid.piece)), []
+    for b in range(len(s)):
+        timing = Timing(profile.times[b], s[b], profile.x[b], profile.u[b], none)
+        found.append(Retimed(robot, paths.path(b), timing, bounds, settings))
+    return tuple(found) if batch else found[0]
 
 
 def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bounds, RowKernel]:
@@ -136,7 +134,7 @@ def _key(value: Any) -> Any:
     """Return the content of arguments: numbers, arrays, and tables and lists of them."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, float | int):
+    if isinstance(value, (float, int)):
         return type(value), value
     if isinstance(value, Mapping):
         return tuple((name, _key(each)) for name, each in value.items())
@@ -171,7 +169,7 @@ def _grid(paths: JointPath, knots: Any, where: str) -> Grid:
 def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float, float], where: str) -> Profile:
     """Return the fastest timing, or raise the error that says why there is none."""
     piece, way = grid.knots
-    table, most = rows.at(paths.pieces[:, piece], way)
+    table, most = rows.at(paths.pieces.take(piece, axis=1), way)
     start, end = (_at_end(paths, piece[k], way[:, k], speed) for k, speed in zip((0, -1), speeds, strict=True))
     found = fastest(table, most, grid.h, start, end)
     if rows.has_friction and not found.failing.any():

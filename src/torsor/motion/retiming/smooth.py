@@ -20,7 +20,7 @@ import numpy as np
 from torsor.arrays import Array, Indices
 from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
-from torsor.control.scaling.banded import Sweeps
+from torsor.control.scaling.banded import solve
 from torsor.control.scaling.newton import Kernels, kernels
 from torsor.control.scaling.samples import CHECKED
 from torsor.control.scaling.window import Window
@@ -83,7 +83,7 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     mean = (count * h / least) ** 2
     fastest = _largest(np.minimum(found[..., -2], FASTER * mean))
     samples = _Sampled(count, h, near, inner.reshape(count, -1), fastest, np.ones(count))
-    compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names), count)
+    compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names))
     piece, place = places(path)
     part = progress((place - s[0]) / (s[-1] - s[0]))
     window = PathWindow(
@@ -165,7 +165,7 @@ def intervals_of(path: JointPath, where: str) -> int:
         200
     """
     if path.pieces.shape[2] != BLEND:
-        return min(MOST, INTERVALS * math.ceil(OF_PIECE * path.pieces.shape[1] / INTERVALS))
+        return min(MOST, INTERVALS * math.ceil(OF_PIECE * int(path.pieces.shape[1]) / INTERVALS))
     lengths = np.diff(path.breaks)
     wanted = float((OF_BLEND * lengths.sum(axis=1) / lengths.min(axis=1)).max())
     if wanted > MOST_OF_BLENDS:
@@ -197,8 +197,8 @@ def _finish(work: Iterator[None] | Generator[None, None, Any]) -> Any:
 
 
 @cache
-def _kernels(r: int, parts: int, count: int) -> Kernels:
-    return kernels(r, parts, Sweeps(count))
+def _kernels(r: int, parts: int) -> Kernels:
+    return kernels(r, parts, solve)
 
 
 def _ratios(rows: RowKernel, bounds: Bounds) -> Array:

@@ -10,12 +10,12 @@ one sweep eliminates those below, and one back gives the slopes.
 """
 
 from functools import cache, lru_cache
-from typing import Any
+from typing import cast
 
 import casadi as ca
 from numpy.lib.stride_tricks import sliding_window_view
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Shape
 from torsor.compiler import Kernel, compile
 from torsor.compiler.repeat import Call
 from torsor.compiler.workspace import Workspace, narrow
@@ -76,21 +76,20 @@ def _row(n: int, parabola: bool, point: int, width: int | None) -> Kernel:
     if point == INNER:
         lower, middle, upper, right = h1, 2 * (h0 + h1), h0, 3 * (h1 * d0 + h0 * d1)
     elif parabola:
-        lower, middle, upper, right = 1, 1, 1, 2 * (d0 if point == FIRST else d1)
+        lower, middle, upper = ca.SX(1), ca.SX(1), ca.SX(1)
+        right = 2 * (d0 if point == FIRST else d1)
     else:  # h, d of the interval at the end, and of that beside it
         h, beside, d, other = (h0, h1, d0, d1) if point == FIRST else (h1, h0, d1, d0)
         lower, middle, upper = h + beside, beside, h + beside
         right = ((3 * h + 2 * beside) * beside * d + h**2 * other) / (h + beside)
-    given, sizes = [s, q], [(3,), (3, n)]
+    given: list[tuple[ca.SX, Shape]] = [(s, (3,)), (q, (3, n))]
     if point != FIRST:
         middle, right = middle - lower * above, right - lower * before
-        given, sizes = [*given, above, before], [*sizes, (), (n,)]
-    found, shapes = [right / middle], [(n,)]
-    if point != LAST:
-        found, shapes = [ca.SX(upper) / middle, *found], [(), *shapes]
-    function = ca.Function("spline_row", given, [ca.cse(each) for each in found])
-    made: Any = compile(function, inputs=sizes, outputs=shapes, width=width)
-    return made  # type: ignore[no-any-return]
+        given += [(above, ()), (before, (n,))]
+    found: list[tuple[ca.SX, Shape]] = [] if point == LAST else [(upper / middle, ())]
+    (inputs, sizes), (outputs, shapes) = (zip(*each, strict=True) for each in (given, [*found, (right / middle, (n,))]))
+    function = ca.Function("spline_row", list(inputs), [ca.cse(each) for each in outputs])
+    return cast(Kernel, compile(function, inputs=sizes, outputs=shapes, width=width))
 
 
 @cache
@@ -101,5 +100,5 @@ def _back(n: int, width: int | None) -> Kernel:
     d, slope = (q[1, :] - q[0, :]).T / h, right - above * after
     piece = ca.horzcat(q[0, :].T, slope, (3 * d - 2 * slope - after) / h, (slope + after - 2 * d) / h**2).T
     function = ca.Function("spline_back", [s, q, above, right, after], [slope, piece])
-    made: Any = compile(function, inputs=[(2,), (2, n), (), (n,), (n,)], outputs=[(n,), (CUBIC, n)], width=width)
-    return made  # type: ignore[no-any-return]
+    sizes, shapes = [(2,), (2, n), (), (n,), (n,)], [(n,), (CUBIC, n)]
+    return cast(Kernel, compile(function, inputs=sizes, outputs=shapes, width=width))
