@@ -12,6 +12,7 @@ from torsor.motion.retiming.path import MOST_WAYPOINTS, JointPath
 from torsor.robot.robot import Robot
 
 NANO = 1e-9
+FAR = 1e100  # rad, m: no waypoint, but a mistake
 APART = 1e-6  # of a path: the least distance of the points of a spline
 
 
@@ -69,43 +70,33 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     if q.shape[-2] > MOST_WAYPOINTS:
         found = f"{q.shape[-2]} waypoints"
         raise ModelError(describe(found, where=where, allowed=f"{MOST_WAYPOINTS} or fewer", fix="leave some out"))
+    if not (q.min() > -FAR and q.max() < FAR):  # NaN too
+        at = [int(k) for k in np.argwhere(~(np.abs(q) < FAR))[0]]
+        raise ModelError(describe(f"waypoints{at} is {q[tuple(at)]:g}", where=where, allowed="finite numbers"))
     q = q if batch else q[None]
-    with np.errstate(over="ignore", invalid="ignore"):
-        step = q[:, 1:] - q[:, :-1]
-        squares = (step * step).sum(axis=-1)
-    if not 0 < squares.min() <= squares.max() < np.inf:  # NaN too
-        _check_points(q if batch else q[0], where)
+    step = q[:, 1:] - q[:, :-1]
+    squares = (step * step).sum(axis=-1)
+    if squares.min() == 0:
+        raise ModelError(describe(f"{_pair(squares, batch)} are equal", where=where, fix="leave one out"))
     if tolerance is not None:
         return Given(JointPath.blended(q, positive(tolerance, where, "tolerance")), batch)
     if times is None:
-        steps = np.sqrt(squares)
-        s = np.zeros(q.shape[:2])
+        steps, s = np.sqrt(squares), np.zeros(q.shape[:2])
         np.add.accumulate(steps, axis=1, out=s[:, 1:])
     else:
-        s = _times(times, q.shape[1], where)[None]
+        s = _times(times, q.shape[1], where)
         steps = s[:, 1:] - s[:, :-1]
-    if not (steps >= APART * (s[:, -1:] - s[:, :1])).all():
-        which, k = np.unravel_index(np.argmin(steps), steps.shape)
-        found = f"waypoints {k} and {k + 1}{f' of path {which}' if batch else ''} are only {steps[which, k]:.2g} apart"
+    if (steps < APART * (s[:, -1:] - s[:, :1])).any():
+        found = f"{_pair(steps, batch)} are only {steps.min():.2g} apart"
         allowed = f"{APART:g} of the whole path, so that a spline through them is not lost in rounding"
         raise ModelError(describe(found, where=where, allowed=allowed, fix="leave one out"))
     return Given(JointPath.through(s, q), batch)
 
 
-def _check_points(q: Array, where: str) -> None:
-    """Raise the error of waypoints (K, n) or (B, K, n) that are not finite, or without a distance between them."""
-    if not np.isfinite(q).all():
-        at = [int(k) for k in np.argwhere(~np.isfinite(q))[0]]
-        raise ModelError(describe(f"waypoints{at} is {q[tuple(at)]}", where=where, allowed="finite numbers"))
-    step = np.diff(q, axis=-2)
-    with np.errstate(over="ignore"):
-        wrong = ~np.isfinite(step) | ~np.isfinite(step**2)
-    if wrong.any():
-        at = [int(k) for k in np.argwhere(wrong)[0]]
-        raise ModelError(describe(f"waypoints{at} is {q[tuple(at)]:g}", where=where, allowed="smaller distances"))
-    *which, k = (int(each) for each in np.argwhere((step**2).sum(axis=-1) == 0)[0])
-    found = f"waypoints {k} and {k + 1}{f' of path {which[0]}' if which else ''} are equal"
-    raise ModelError(describe(found, where=where, fix="leave one out"))
+def _pair(distances: Array, batch: bool) -> str:
+    """Return the names of the two waypoints with the smallest of some distances (B, K - 1)."""
+    which, k = np.unravel_index(np.argmin(distances), distances.shape)
+    return f"waypoints {k} and {k + 1}" + (f" of path {which}" if batch else "")
 
 
 def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
@@ -120,11 +111,11 @@ def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
 
 
 def _times(times: Any, count: int, where: str) -> Array:
+    """Return the times (1, K) of a trajectory."""
     found = real_array(times, where, "times")
-    steps = found[1:] - found[:-1] if found.shape == (count,) else np.zeros(1)
-    if not 0 < steps.min() <= steps.max() < np.inf:  # NaN too
+    if found.shape != (count,) or not np.isfinite(found).all() or not (found[1:] > found[:-1]).all():
         raise ModelError(describe("times of the path", where=where, allowed=f"{count} increasing finite numbers"))
-    return found
+    return found[None]
 
 
 def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any, Any]:

@@ -37,9 +37,10 @@ class JointPath(NamedTuple):
             >>> path.at(np.array([2]), np.array([[0.5]]))[:, 0, 0, 0].round(9).tolist()  # at s = 2.5
             [15.625, 18.75, 15.0, 6.0]
         """
+        if s.shape != q.shape[:2]:
+            s = np.broadcast_to(s, q.shape[:2])
         if q.shape[1] > 2:
-            return cls(*spline(s, q))
-        s = np.broadcast_to(s, q.shape[:2])
+            return cls(s, spline(s, q))
         slope = np.diff(q, axis=1) / np.diff(s, axis=1)[..., None]
         return cls(s, np.stack([q[:, :-1], slope, *np.zeros((2, *slope.shape))], axis=2))
 

@@ -109,7 +109,7 @@ def retime(
         grid = grid.split(parts)
         profile = _profile(rows, paths, grid, speeds, where)
     piece, way = grid.knots
-    s = paths.breaks[:, piece] + way
+    s = paths.breaks.take(piece, axis=1) + way
     s[:, -1] = paths.breaks[:, -1]
     none, found = np.zeros(len(grid.piece)), []
     for b in range(len(s)):
@@ -121,7 +121,7 @@ def retime(
 def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bounds, RowKernel]:
     """Return the bounds and what they mean along a path; those of the last calls are remembered."""
     known: dict[Any, tuple[Bounds, RowKernel]] = robot.kernels.once("bounds of retiming", dict)
-    key = _key([*given.values(), {} if reactions is None else reactions])
+    key = *map(_key, given.values()), _key(reactions)
     if key not in known:
         bounds = Bounds.of(robot, given, reactions)
         if len(known) >= REMEMBERED:
