@@ -70,13 +70,13 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     if q.shape[-2] > MOST_WAYPOINTS:
         found = f"{q.shape[-2]} waypoints"
         raise ModelError(describe(found, where=where, allowed=f"{MOST_WAYPOINTS} or fewer", fix="leave some out"))
-    if not (q.min() > -FAR and q.max() < FAR):  # NaN too
+    if not np.maximum.reduce(np.abs(q), axis=None) < FAR:  # NaN too
         at = [int(k) for k in np.argwhere(~(np.abs(q) < FAR))[0]]
         raise ModelError(describe(f"waypoints{at} is {q[tuple(at)]:g}", where=where, allowed="finite numbers"))
     q = q if batch else q[None]
     step = q[:, 1:] - q[:, :-1]
-    squares = (step * step).sum(axis=-1)
-    if squares.min() == 0:
+    squares = np.add.reduce(step * step, axis=-1)
+    if np.count_nonzero(squares) < squares.size:
         raise ModelError(describe(f"{_pair(squares, batch)} are equal", where=where, fix="leave one out"))
     if tolerance is not None:
         return Given(JointPath.blended(q, positive(tolerance, where, "tolerance")), batch)
@@ -86,7 +86,7 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     else:
         s = _times(times, q.shape[1], where)
         steps = s[:, 1:] - s[:, :-1]
-    if (steps < APART * (s[:, -1:] - s[:, :1])).any():
+    if np.count_nonzero(steps < APART * (s[:, -1:] - s[:, :1])):
         found = f"{_pair(steps, batch)} are only {steps.min():.2g} apart"
         allowed = f"{APART:g} of the whole path, so that a spline through them is not lost in rounding"
         raise ModelError(describe(found, where=where, allowed=allowed, fix="leave one out"))
@@ -113,7 +113,7 @@ def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
 def _times(times: Any, count: int, where: str) -> Array:
     """Return the times (1, K) of a trajectory."""
     found = real_array(times, where, "times")
-    if found.shape != (count,) or not np.isfinite(found).all() or not (found[1:] > found[:-1]).all():
+    if found.shape != (count,) or np.count_nonzero(found[1:] > found[:-1]) < count - 1 or not np.isfinite(found).all():
         raise ModelError(describe("times of the path", where=where, allowed=f"{count} increasing finite numbers"))
     return found[None]
 

@@ -70,8 +70,8 @@ def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike
     """Return the fastest timing of B paths with G intervals of lengths h (B, G).
 
     ``rows`` (B, G + 1, 4, r) are a, b and the bounds low, high at the knots, ``most`` (B, G + 1) the largest x of
-    velocity bounds, and ``start`` and ``end`` (B,) x at both ends. Where a controllable set is empty, its low is above
-    its high, and x has no meaning.
+    velocity bounds, and ``start`` and ``end`` (B, 1) x at both ends. Where a controllable set is empty, its low is
+    above its high, and x has no meaning.
 
     Example:
         >>> rows = np.tile([[1.0], [0.0], [-1.0], [1.0]], (1, 5, 1, 1))  # |u| <= 1
@@ -84,7 +84,7 @@ def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike
     room = work.take()
     arrays = room.arrays
     arrays["rows"][:], arrays["most"][:], arrays["h"][:] = rows, most, h
-    arrays["x"][:, 0], arrays["sets"][:, -1] = start, np.reshape(end, (-1, 1))
+    arrays["x"][:, :1], arrays["sets"][:, -1] = start, end
     room.run()
     timing, times = arrays["timing"].copy(), np.zeros((count, knots))
     np.add.accumulate(timing[..., 0], axis=1, out=times[:, 1:])

@@ -172,7 +172,7 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
     table, most = rows.at(paths.pieces.take(piece, axis=1), way)
     start, end = (_at_end(paths, piece[k], way[:, k], speed) for k, speed in zip((0, -1), speeds, strict=True))
     found = fastest(table, most, grid.h, start, end)
-    if rows.has_friction and not found.failing.any():
+    if rows.has_friction and not np.count_nonzero(found.failing):
         d1, x = paths.at(piece, way)[1], found.x
         turning = np.zeros(d1.shape, dtype=bool)
         turning[:, 1:] = np.sign(d1[:, 1:]) != np.sign(d1[:, :-1])
@@ -180,14 +180,14 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
         for _ in range(ROUNDS):
             rubbed = rows.with_friction(table, d1, x, turning)
             found = fastest(rubbed, most, grid.h, start, end)
-            if found.failing.any():
+            if np.count_nonzero(found.failing):
                 x = x / SLOWER  # the tangent of friction at a high speed is too large at rest
                 continue
             change, x = np.abs(found.x - x).max(), found.x
             if change <= CONVERGED * x.max():
                 break
         table = rubbed
-    if found.failing.any():
+    if np.count_nonzero(found.failing):
         b = int(np.argmax(found.failing.any(axis=1)))
         here = f"{where}: path {b}" if len(most) > 1 else where
         s = paths.breaks[b, grid.piece] + np.broadcast_to(grid.first, found.u.shape)[b]
@@ -196,10 +196,10 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
 
 
 def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> ArrayLike:
-    """Return x (B,) of a speed, the norm of the joint velocities, at an end of the paths."""
+    """Return x (B, 1) of a speed, the norm of the joint velocities, at an end of the paths."""
     if speed == 0:
         return 0.0
-    slope = np.linalg.norm(paths.at(np.array([piece]), way[:, None])[1, :, 0], axis=-1)
+    slope = np.linalg.norm(paths.at(np.array([piece]), way[:, None])[1], axis=-1)
     return np.asarray((speed / np.maximum(slope, 1e-300)) ** 2)
 
 

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array, Flags
-from torsor.compiler import AnyKernel
+from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.cache import source_hash
 from torsor.motion.retiming.bounds import Bounds
 from torsor.robot.robot import Robot
@@ -85,7 +85,9 @@ class RowKernel:
             shapes = [(powers, self.robot.nv), (), self.numbers.shape], [(4, len(self.names)), ()]
             kernel = self.robot.kernels.kernel(key, lambda: self.trace(powers), lambda _: shapes)
             self._kernels[powers] = kernel
-        found: tuple[Array, Array] = kernel(pieces, way, self.numbers)
+        # The arrays are those that the kernel takes; only several paths are shared by threads.
+        call = kernel.unchecked if isinstance(kernel, Kernel) and len(way) == 1 else kernel
+        found: tuple[Array, Array] = call(pieces, way, self.numbers)
         return found
 
     @cached_property
