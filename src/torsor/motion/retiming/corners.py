@@ -9,27 +9,11 @@ from functools import cache
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.arrays import Array
 from torsor.compiler import AnyKernel, compile
 from torsor.control.scaling.newton import Kernels
 from torsor.control.scaling.path_dynamics import loads
 from torsor.control.scaling.window import Sampled, Window
-from torsor.motion.retiming.path import JointPath
-
-PARTS = np.linspace(0.0, 1.0, 5)  # of a piece, at which it is checked
-
-
-def places(path: JointPath) -> tuple[Indices, Array]:
-    """Return pieces and places s (P,) of the first path: some in each of its pieces, but none at its ends.
-
-    Example:
-        >>> pieces, s = places(JointPath.through(np.array([0.0, 1.0, 3.0]), np.zeros((1, 3, 1))))
-        >>> pieces.tolist(), s.tolist()
-        ([0, 0, 0, 0, 1, 1, 1, 1], [0.25, 0.5, 0.75, 1.0, 1.0, 1.5, 2.0, 2.5])
-    """
-    breaks = path.breaks[0]
-    s = breaks[:-1, None] + PARTS * np.diff(breaks)[:, None]
-    return np.repeat(np.arange(len(s)), len(PARTS))[1:-1], s.ravel()[1:-1]
 
 
 class PathWindow(Window):

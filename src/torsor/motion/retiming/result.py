@@ -113,9 +113,8 @@ class Retimed(Result):
 
     def _motion(self, t: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
         """Return q, v, a and jerk (T, n) at times (T,) in intervals k."""
-        s, rate, u, rate_of_u = (each[:, None] for each in self.timing.at(t, k))
-        q, d1, d2, d3 = self._on_path(s[:, 0])
-        return q, d1 * rate, d1 * u + d2 * rate**2, d1 * rate_of_u + 3 * d2 * rate * u + d3 * rate**3
+        s, *rates = self.timing.at(t, k)
+        return _moving(self._on_path(s), *rates)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return q, v and a (..., n) at times t (...), from 0 to ``duration``.
@@ -184,6 +183,14 @@ class Retimed(Result):
         return self._uses(self.times[k] + np.tile(PLACES, len(self.timing.u)) * step, k)
 
     @cached_property
+    def _in_pieces(self) -> list[Use]:
+        """How much of each bound is used in each piece of the path, also where that is between two knots."""
+        piece, s = self.path.places()
+        on_path = self.path.at(piece, (s - self.path.breaks[0, piece])[None])[:, 0]
+        q, v, a, jerk = _moving(on_path, *self.timing.along(s))
+        return uses(self.robot, self.bounds, q, v, a, jerk, self.robot.inverse_dynamics(q, v, a))
+
+    @cached_property
     def largest(self) -> dict[str, float]:
         """The largest use of each bound, at and between knots: 1 at the bound.
 
@@ -192,8 +199,8 @@ class Retimed(Result):
             >>> {name: round(use, 9) for name, use in line.largest.items()}
             {'velocity joint1': 1.0, 'acceleration joint1': 1.0}
         """
-        pairs = zip(self._at_knots, self._between, strict=True)
-        return {a.name: float(max(a.use.max(), b.use.max())) for a, b in pairs}
+        found = [self._at_knots, self._between, *([self._in_pieces] if self.timing.stretch else [])]
+        return {same[0].name: float(max(each.use.max() for each in same)) for same in zip(*found, strict=True)}
 
     @property
     def excess(self) -> float:
@@ -343,3 +350,9 @@ class Retimed(Result):
             rows.append((name, *cells))
         head = ("coordinate", *(kind.replace("_", " ") for kind in kinds))
         return Summary(f"Retimed motion of {self.robot.name}", facts, head, rows)
+
+
+def _moving(on_path: Array, rate: Array, u: Array, jerk: Array) -> tuple[Array, Array, Array, Array]:
+    """Return q, v, a and jerk (T, n) from q and its derivatives by s (4, T, n), and the rates of s (T,)."""
+    (q, d1, d2, d3), (v, a, j) = on_path, (each[:, None] for each in (rate, u, jerk))
+    return q, d1 * v, d1 * a + d2 * v**2, d1 * j + 3 * d2 * v * a + d3 * v**3

@@ -26,7 +26,7 @@ from torsor.control.scaling.samples import CHECKED
 from torsor.control.scaling.window import Window
 from torsor.errors import ModelError, describe
 from torsor.motion.retiming.bounds import Bounds
-from torsor.motion.retiming.corners import PathWindow, places
+from torsor.motion.retiming.corners import PathWindow
 from torsor.motion.retiming.path import BLEND, JointPath
 from torsor.motion.retiming.rows import LARGEST, SIDES, TINY, RowKernel, on_path
 from torsor.motion.retiming.timing import Timing, progress, stretched
@@ -84,7 +84,7 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     fastest = _largest(np.minimum(found[..., -2], FASTER * mean))
     samples = _Sampled(count, h, near, inner.reshape(count, -1), fastest, np.ones(count))
     compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names))
-    piece, place = places(path)
+    piece, place = path.places()
     part = progress((place - s[0]) / (s[-1] - s[0]))
     window = PathWindow(
         compiled, samples, _ratios(rows, bounds), count, part, _coefficients(rows, path, piece, place, part)
@@ -167,13 +167,12 @@ def intervals_of(path: JointPath, where: str) -> int:
     if path.pieces.shape[2] != BLEND:
         return min(MOST, INTERVALS * math.ceil(OF_PIECE * int(path.pieces.shape[1]) / INTERVALS))
     lengths = np.diff(path.breaks)
-    wanted = float((OF_BLEND * lengths.sum(axis=1) / lengths.min(axis=1)).max())
-    if wanted > MOST_OF_BLENDS:
-        least = OF_BLEND / MOST_OF_BLENDS
-        found = f"a corner or line that is {OF_BLEND / wanted:.2g} of the path, with bounds of jerk or torque rate"
-        fix = "a larger tolerance, or waypoints that are not so near"
-        raise ModelError(describe(found, where=where, allowed=f"{least:g} or more", fix=fix))
-    return INTERVALS * math.ceil(wanted / INTERVALS)
+    shortest = float((lengths.min(axis=1) / lengths.sum(axis=1)).min())
+    if shortest * MOST_OF_BLENDS < 1:
+        found = f"a corner or line that is {shortest:.2g} of the path, with bounds of jerk or torque rate"
+        allowed, fix = f"{1 / MOST_OF_BLENDS:g} or more", "a larger tolerance, or waypoints that are not so near"
+        raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
+    return min(MOST_OF_BLENDS, INTERVALS * math.ceil(OF_BLEND / shortest / INTERVALS))
 
 
 def _timing(s: Array, points: Array) -> Timing:
