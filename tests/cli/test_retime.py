@@ -46,6 +46,7 @@ def test_files_have_the_motion_of_retime(table: Path, capsys: pytest.CaptureFixt
         (["--reaction", "knee", "1", "1"], "no joint 'knee'"),
         (["--tolerance", "-1"], "tolerance is -1"),
         (["--velocity", "1", "2"], "6 of them"),
+        (["--reaction", "elbow_joint", "9", "9", "--reaction", "elbow_joint", "9", "inf"], "--reaction: a joint twice"),
         (["-o", "motion.txt"], "the suffix is '.txt'"),
     ],
 )
@@ -59,3 +60,19 @@ def test_a_robot_without_limits_asks_for_bounds(tmp_path: Path, capsys: pytest.C
     file.write_text("q joint1,q joint2\n0,0\n1,1\n", encoding="utf-8")
     assert main(["retime", "two_link", str(file)]) == 1
     assert "has no velocity limit; fix: give velocity= (--velocity of torsor retime)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("paths.json", json.dumps([WAYPOINTS.tolist()] * 2), "paths.json: 2 paths; allowed: one path"),
+        ("points.yaml", "joint_names: []", "suffix .yaml; allowed: .csv, .npz, .json"),
+    ],
+)
+def test_files_without_one_path_are_refused(
+    tmp_path: Path, name: str, text: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / name
+    file.write_text(text, encoding="utf-8")
+    assert main(["retime", "ur5", str(file)]) == 1
+    assert words in capsys.readouterr().err

@@ -1,11 +1,14 @@
 """A kernel many times in a row is the same as so many calls, to the last bit; wrong arrays are refused."""
 
+from typing import Any
+
 import casadi as ca
 import numpy as np
 import pytest
 
 import torsor
-from torsor.compiler.repeat import can_repeat, repeat
+from torsor.compiler.repeat import Call, Chain, can_repeat, repeat
+from torsor.compiler.workspace import Workspace
 
 
 def step() -> ca.Function:
@@ -29,3 +32,32 @@ def test_wrong_arrays_and_kernels_are_refused() -> None:
             repeat(kernel, [states[:-1], wrong], [states[1:]])
     assert can_repeat(kernel)
     assert not can_repeat(None) and not can_repeat(torsor.compile(step(), device="casadi"))
+    block, other = np.zeros(60), torsor.compile(step(), device="casadi")
+    inside = block.reshape(6, 5, 2)
+    with pytest.raises(ValueError, match="not in its block"):
+        Chain(block, [Call(kernel, [inside[:-1], np.broadcast_to(2.5, (5, 5))], [inside[1:]])])
+    with pytest.raises(ValueError, match="cannot be repeated"):
+        repeat(other, [states[:-1], np.zeros((3, 5))], [states[1:]])
+
+
+def test_a_chain_computes_in_any_block_and_rooms_are_not_shared() -> None:
+    """Fibonacci's numbers, then their squares."""
+    a, b = ca.SX.sym("a"), ca.SX.sym("b")
+    add = torsor.compile(ca.Function("add", [a, b], [a + b]))
+    multiply = torsor.compile(ca.Function("multiply", [a, b], [a * b]))
+
+    def calls(arrays: dict[str, Any]) -> list[Call]:
+        x, y = (each[:, None] for each in arrays.values())
+        return [Call(add, [x[:-2], x[1:-1]], [x[2:]]), Call(multiply, [x, x], [y])]
+
+    work = Workspace({"x": (9,), "y": (9,)}, calls)
+    first, second = work.take(), work.take()
+    for room, start in ((first, 1.0), (second, 2.0)):
+        room.arrays["x"][:2] = start
+        room.run()
+    assert first.arrays["x"].tolist() == [1, 1, 2, 3, 5, 8, 13, 21, 34]
+    assert second.arrays["y"].tolist() == [4 * x * x for x in first.arrays["x"]]
+    work.give_back(first)
+    assert work.take() is first
+    with pytest.raises(ValueError, match="allowed: contiguous float64 of shape"):
+        Chain(first.block, calls(first.arrays))(np.zeros(7))

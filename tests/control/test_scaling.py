@@ -9,8 +9,8 @@ import pytest
 
 import torsor
 from torsor.control import OnlineScaling
+from torsor.control.scaling.banded import solution, solve
 from torsor.control.scaling.intervals import FromRest, Spline, ToRest
-from torsor.control.scaling.newton import _solve
 from torsor.control.scaling.path_dynamics import coefficients, interpolation, loads, refinement
 from torsor.errors import ModelError
 from torsor.motion.problems import path_time
@@ -326,8 +326,8 @@ def test_the_system_of_a_window_is_solved():
         systems[k, :6], systems[k, 6:9] = (J.T @ J)[np.triu_indices(3)], random.normal(size=3)
         matrix[k : k + 3, k : k + 3] += J.T @ J
         right[k : k + 3] += systems[k, 6:9]
-    found = np.array(_solve(count)(systems)).ravel()
-    assert np.abs(found - np.linalg.solve(matrix, right)).max() < 1e-12
+    for found in (np.array(solution(count)(systems)).ravel(), solve(systems)):
+        assert np.abs(found - np.linalg.solve(matrix, right)).max() < 1e-12
 
 
 @pytest.mark.parametrize("w", [-30.0, -1e-8, 0.0, 1e-8, 2.0, 500.0])

@@ -79,6 +79,20 @@ def test_a_line_with_a_jerk_bound_takes_the_time_of_its_phases(
     assert np.gradient(v, dt)[1:-1] == pytest.approx(a[1:-1], abs=1e-2)
 
 
+def test_a_joint_that_stands_still_bounds_nothing() -> None:
+    """d / v + v / a of the joint that moves."""
+    for count in (2, 20):  # with few rows, and with more than fit into one function of all pairs
+        line = np.zeros((2, count))
+        line[1, 0] = 1.0
+        bounds = {"velocity": 2.0, "acceleration": 10.0, "torque": INF}
+        found = retime(torsor.library.planar_chain(count), line, **bounds, knots=60)
+        assert found.duration == pytest.approx(0.7, rel=1e-10)
+    corner = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]
+    found = retime(torsor.library.planar_chain(2), corner, tolerance=0.05, **bounds)
+    slow = retime(torsor.library.planar_chain(2), corner, tolerance=1e-4, **bounds)
+    assert 1.0 + 0.2 < found.duration < slow.duration < 2 * 0.7 * (1 + 1e-2)
+
+
 def test_viscous_friction_and_torque_give_a_terminal_velocity() -> None:
     """J v' + d v = tau: the way until the speed v is J / d (v_t log(1 / (1 - v / v_t)) - v) with v_t = tau / d."""
     rod = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0)).with_friction("joint1", viscous=8.0)
@@ -149,6 +163,17 @@ def test_torque_rates_and_jerks_are_within_bounds() -> None:
     assert (abs(np.diff(tau, axis=0)) / dt <= 500.0 * 1.005).all()
     assert found.excess < 2e-3
     assert found.duration > retime(ARM, waypoints(), acceleration=8.0).duration
+
+
+@pytest.mark.parametrize("tolerance", [None, 2e-3])
+def test_jerks_and_accelerations_are_within_bounds_at_breaks_and_corners(tolerance: float | None) -> None:
+    """The path bends most there, in places that a grid of equal intervals does not have."""
+    chain, points = torsor.library.planar_chain(2), [[0.0, 0.0], [1.0, 0.2], [1.2, 1.0], [2.0, 1.3]]
+    bounds = {"velocity": 2.0, "acceleration": 10.0, "jerk": 100.0, "torque": INF}
+    found = retime(chain, points, tolerance=tolerance, **bounds)
+    a = found.at(np.linspace(0.0, found.duration, 40001))[2]
+    assert abs(a).max() <= 10.0 * 1.002
+    assert abs(np.diff(a, axis=0)).max() <= 100.0 * 1.003 * found.duration / 40000
 
 
 def test_reactions_are_below_their_bounds() -> None:

@@ -37,7 +37,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
             f"greatest {kind.replace('_', ' ')} ({UNITS[kind]}): one number, or one for each coordinate; inf for none"
         )
         parser.add_argument(f"--{kind.replace('_', '-')}", type=float, nargs="+", metavar="NUMBER", help=text)
-    text = "greatest force (N) and moment (N m) that a joint transmits; may be given several times"
+    text = "greatest force (N) and moment (N m) that a joint transmits, inf for none; may be given several times"
     parser.add_argument("--reaction", nargs=3, action="append", default=[], metavar=("JOINT", "N", "NM"), help=text)
     text = "a load (kg) at a link or frame"
     parser.add_argument("--payload", nargs=2, metavar=("PLACE", "KG"), help=text)
@@ -65,9 +65,14 @@ def _run(arguments: Namespace, console: Console) -> int:
         joint: {"force": _number(force, "--reaction"), "moment": _number(moment, "--reaction")}
         for joint, force, moment in arguments.reaction
     }
+    if len(reactions) < len(arguments.reaction):
+        raise ModelError(describe("a joint twice", where="--reaction", allowed="each joint once"))
     own = {name: getattr(arguments, name) for name in ("tolerance", "start", "end", "knots")}
-    path = _path(arguments.path, robot, arguments.tolerance is None)
-    motion: Retimed = retime(robot, path, **given, reactions=reactions, **own)
+    path = _path(arguments.path, robot)
+    motion: Retimed | tuple[Retimed, ...] = retime(robot, path, **given, reactions=reactions, **own)
+    if isinstance(motion, tuple):
+        found, fix = f"{len(motion)} paths", "one file for each of them, or motion.retime in Python"
+        raise ModelError(describe(found, where=arguments.path.name, allowed="one path", fix=fix))
     console.print(motion.report(), markup=False, highlight=False, soft_wrap=True)
     if arguments.output is not None:
         motion.save(arguments.output, *((arguments.rate,) if arguments.output.suffix.lower() == ".csv" else ()))
@@ -80,15 +85,17 @@ def _run(arguments: Namespace, console: Console) -> int:
     return DONE
 
 
-def _path(file: Path, robot: Robot, timed: bool) -> Any:
-    """Return the path in a file; times are left out where they are not wanted."""
+def _path(file: Path, robot: Robot) -> Any:
+    """Return the path in a file, with its times where it has some."""
     if file.suffix.lower() == ".json":
         try:
             return json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ModelError(describe(f"no JSON: {error}", where=file.name)) from None
+    if file.suffix.lower() in (".yaml", ".yml"):
+        raise ModelError(describe(f"suffix {file.suffix}", where=file.name, allowed=".csv, .npz, .json"))
     found = states_of(file, robot)
-    return (found["time"], found["q"]) if timed and "time" in found else found["q"]
+    return (found["time"], found["q"]) if "time" in found else found["q"]
 
 
 def _number(text: str, where: str) -> float:

@@ -76,11 +76,6 @@ def _own(ufunc: np.ufunc, kept: list[Any]) -> None:
     head.obj = id(kept)
 
 
-def loop_address(ufunc: np.ufunc) -> int:
-    """Return the address of the loop of a gufunc that was made here."""
-    return int(ctypes.c_void_p.from_address(_Head.from_address(id(ufunc)).functions).value or 0)
-
-
 def make_gufunc(
     address: int, name: str, signature: str, dtype: str, kept: list[Any], data: int | None = None, doc: str = ""
 ) -> np.ufunc:

@@ -86,6 +86,7 @@ def dtype_name(dtype: Any) -> str:
 class Kernel:
     """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
 
+    ``run`` is the address of its loop over states, 0 where there is none.
     ``quick`` is for functions that are called a few hundred times: large ones are compiled without optimisation, and
     stored on disk without the CasADi function. ``key`` is the name of the code on disk, where the caller has already
     looked for it; by default it is a hash of all operations.
@@ -106,6 +107,7 @@ class Kernel:
         self.dtype, self.threads = dtype, threads
         self._made_with = device, width, quick
         self.ufunc: Any = None
+        self.run = 0
         self._shared: SharedKernel | None = None
         self._most_threads = available_cores() if isinstance(threads, str) else threads
         self._source, self.signature = function, Signature.of(function)
@@ -121,7 +123,7 @@ class Kernel:
                 code = function.code
             else:
                 code = make_code(function, *shapes, dtype, width, key, quick)
-            self.ufunc, self._direct, self._shared = load_code(
+            self.ufunc, self._direct, self._shared, self.run = load_code(
                 code, self.signature.name, *shapes, dtype, self._most_threads
             )
         reshaped = self._core_in != self.inputs or self._core_out != self.outputs

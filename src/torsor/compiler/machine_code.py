@@ -40,11 +40,13 @@ class MachineCode(NamedTuple):
     """A gufunc, and a callable ``direct`` that is faster for one state and passes all other calls to the gufunc.
 
     With several threads, these share the batches of the gufunc along one axis; ``shared`` takes batches with more axes.
+    ``run`` is the address of the loop over states itself, for one thread.
     """
 
     ufunc: np.ufunc
     direct: Callable[..., Any]
     shared: SharedKernel | None
+    run: int
 
 
 def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
@@ -125,13 +127,13 @@ def load_code(
     shared = SharedKernel(engine, len(inputs) + len(outputs), threads) if threads > 1 and has_native_threads() else None
     kept: list[Any] = [engine, shared]
     loop, data = (engine.get_function_address("loop"), None) if shared is None else (shared.loop, shared.data)
-    ufunc = make_gufunc(loop, name, signature, dtype, kept, data)
+    ufunc, run = make_gufunc(loop, name, signature, dtype, kept, data), engine.get_function_address("run")
     if not _has_call(inputs, outputs) or not can_call_directly():
-        return MachineCode(ufunc, checked(ufunc), shared)
+        return MachineCode(ufunc, checked(ufunc), shared, run)
     addresses = engine.get_function_address("call"), engine.get_global_value_address("addresses")
     direct, definition = make_callable(ufunc, name, dtype, *addresses)
     kept.append(definition)
-    return MachineCode(ufunc, direct, shared)
+    return MachineCode(ufunc, direct, shared, run)
 
 
 def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:

@@ -1,59 +1,118 @@
-"""A kernel many times in a row in one call of machine code, such as the steps of a simulation."""
+"""Kernels many times in a row in one call of machine code, such as the steps of a simulation."""
 
 import ctypes
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.compiler.gufunc import loop_address
 from torsor.compiler.kernel import Kernel
 from torsor.compiler.llvm import native
+from torsor.compiler.machine_code import MOST_ARRAYS
 
-_MODULE = """
-define void @repeat(ptr %loop, ptr %arrays, ptr %moves, i64 %count, ptr %lengths, ptr %steps, i64 %times) {
+# A call is a row of whole numbers: these, then for each array its place in the block, its move between two times, and
+# its steps between states and entries, all in bytes.
+_HEAD = _RUN, _ARRAYS, _TIMES, _STATES, _WORDS = range(5)
+_MODULE = f"""
+declare i32 @feclearexcept(i32)
+define void @chain(ptr %table, i64 %calls, ptr %block) {{
 entry:
-  br label %head
-head:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %moved ]
-  %more = icmp slt i64 %k, %times
-  br i1 %more, label %body, label %end
-body:
-  call void %loop(ptr %arrays, ptr %lengths, ptr %steps, ptr null)
-  br label %move
-move:
-  %i = phi i64 [ 0, %body ], [ %i.next, %move ]
-  %slot = getelementptr ptr, ptr %arrays, i64 %i
-  %array = load ptr, ptr %slot
-  %place = getelementptr i64, ptr %moves, i64 %i
-  %bytes = load i64, ptr %place
-  %next = getelementptr i8, ptr %array, i64 %bytes
-  store ptr %next, ptr %slot
+  %arrays = alloca ptr, i64 {MOST_ARRAYS}
+  br label %call
+call:
+  %c = phi i64 [ 0, %entry ], [ %c.next, %done ]
+  %row = phi ptr [ %table, %entry ], [ %row.next, %done ]
+  %run = load ptr, ptr %row
+  %count.p = getelementptr i64, ptr %row, i64 {_ARRAYS}
+  %count = load i64, ptr %count.p
+  %times.p = getelementptr i64, ptr %row, i64 {_TIMES}
+  %times = load i64, ptr %times.p
+  %lengths = getelementptr i64, ptr %row, i64 {_STATES}
+  %words.p = getelementptr i64, ptr %row, i64 {_WORDS}
+  %words = load i64, ptr %words.p
+  %row.next = getelementptr i64, ptr %row, i64 %words
+  %places = getelementptr i64, ptr %row, i64 {len(_HEAD)}
+  %moves = getelementptr i64, ptr %places, i64 %count
+  %steps = getelementptr i64, ptr %moves, i64 %count
+  br label %place
+place:
+  %i = phi i64 [ 0, %call ], [ %i.next, %place ]
+  %place.p = getelementptr i64, ptr %places, i64 %i
+  %offset = load i64, ptr %place.p
+  %first = getelementptr i8, ptr %block, i64 %offset
+  %first.p = getelementptr ptr, ptr %arrays, i64 %i
+  store ptr %first, ptr %first.p
   %i.next = add i64 %i, 1
   %i.more = icmp slt i64 %i.next, %count
-  br i1 %i.more, label %move, label %moved
+  br i1 %i.more, label %place, label %head
+head:
+  %k = phi i64 [ 0, %place ], [ %k.next, %moved ]
+  %more = icmp slt i64 %k, %times
+  br i1 %more, label %body, label %done
+body:
+  call void %run(ptr %arrays, ptr %lengths, ptr %steps)
+  br label %move
+move:
+  %j = phi i64 [ 0, %body ], [ %j.next, %move ]
+  %slot = getelementptr ptr, ptr %arrays, i64 %j
+  %array = load ptr, ptr %slot
+  %move.p = getelementptr i64, ptr %moves, i64 %j
+  %bytes = load i64, ptr %move.p
+  %next = getelementptr i8, ptr %array, i64 %bytes
+  store ptr %next, ptr %slot
+  %j.next = add i64 %j, 1
+  %j.more = icmp slt i64 %j.next, %count
+  br i1 %j.more, label %move, label %moved
 moved:
   %k.next = add i64 %k, 1
   br label %head
+done:
+  %c.next = add i64 %c, 1
+  %c.more = icmp slt i64 %c.next, %calls
+  br i1 %c.more, label %call, label %end
 end:
+  %cleared = call i32 @feclearexcept(i32 63)
   ret void
-}
+}}
 """
 
 
 @cache
-def _repeat() -> tuple[Any, Any]:
+def _chain() -> tuple[Any, Any]:
     """Return the machine code as a function, and the engine that it belongs to."""
     engine = native.link(native.emit_here([_MODULE]))
-    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)
-    return kind(engine.get_function_address("repeat")), engine
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+    return kind(engine.get_function_address("chain")), engine
 
 
 def can_repeat(kernel: object) -> bool:
     """Return whether ``repeat`` takes a kernel: machine code of float64, with one thread."""
     return isinstance(kernel, Kernel) and kernel.is_plain and kernel.most_threads == 1
+
+
+class Call(NamedTuple):
+    """A kernel that is called T times with arrays ``inputs`` (T, N, ...), and into ``outputs`` (T, N, ...)."""
+
+    kernel: Kernel
+    inputs: Sequence[Array]
+    outputs: Sequence[Array]
+
+    def words(self, block: int) -> list[int]:
+        """Return the call as whole numbers; its arrays are in the block of memory at an address."""
+        kernel, arrays = self.kernel, [*self.inputs, *self.outputs]
+        times, states = self.outputs[0].shape[:2]
+        if not can_repeat(kernel):
+            raise ValueError(f"{kernel!r} cannot be repeated; allowed: machine code of float64, with one thread")
+        for array, core in zip(arrays, [*kernel.inputs, *kernel.outputs], strict=True):
+            if array.shape != (times, states, *core) or array.dtype != np.float64:
+                allowed = f"float64 of shape {(times, states, *core)}"
+                raise ValueError(f"{kernel.signature.name}: {array.dtype} of shape {array.shape}; allowed: {allowed}")
+        places, strides = [array.ctypes.data - block for array in arrays], [array.strides for array in arrays]
+        steps = [each[1] for each in strides] + [step for each in strides for step in each[2:]]
+        words = [*places, *(each[0] for each in strides), *steps]
+        return [kernel.run, len(arrays), times, states, len(_HEAD) + len(words), *words]
 
 
 def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -71,15 +130,40 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
         >>> powers[:, 0].tolist()
         [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
     """
-    arrays = [*inputs, *outputs]
-    times, states = outputs[0].shape[:2]
-    cores = [*kernel.inputs, *kernel.outputs]
-    for array, core in zip(arrays, cores, strict=True):
-        if array.shape != (times, states, *core) or array.dtype != np.float64:
-            allowed = f"float64 of shape {(times, states, *core)}"
-            raise ValueError(f"{kernel.signature.name}: {array.dtype} of shape {array.shape}; allowed: {allowed}")
-    steps = [array.strides[1] for array in arrays] + [step for array in arrays for step in array.strides[2:]]
-    addresses = [array.ctypes.data for array in arrays]
-    tables = addresses, [array.strides[0] for array in arrays], [states], steps
-    data, moves, lengths, distances = ((ctypes.c_int64 * len(each))(*each) for each in tables)
-    _repeat()[0](loop_address(kernel.ufunc), data, moves, len(arrays), lengths, distances, times)
+    words = Call(kernel, inputs, outputs).words(0)
+    _chain()[0]((ctypes.c_int64 * len(words))(*words), 1, None)
+
+
+class Chain:
+    """Calls of kernels one after the other, whose arrays are views of one ``block`` of memory (size,).
+
+    It is made once, and then called with any block of the same size.
+
+    Example:
+        >>> import casadi as ca
+        >>> x, y = ca.SX.sym("x"), ca.SX.sym("y")
+        >>> add = torsor.compile(ca.Function("add", [x, y], [x + y]))
+        >>> block = np.empty(10)  # 5 numbers, and the sums of all up to each
+        >>> sums = block[5:, None]
+        >>> chain = Chain(block, [Call(add, [block[1:5, None], sums[:-1]], [sums[1:]])])
+        >>> other = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+        >>> chain(other)
+        >>> other[5:].tolist()
+        [0.0, 1.0, 3.0, 6.0, 10.0]
+    """
+
+    def __init__(self, block: Array, calls: Sequence[Call]):
+        if not all(np.may_share_memory(each, block) for call in calls for each in (*call.inputs, *call.outputs)):
+            raise ValueError("an array of a chain is not in its block of memory")
+        words = [word for call in calls for word in call.words(block.ctypes.data)]
+        self._table, self._count, self._shape = (ctypes.c_int64 * len(words))(*words), len(calls), block.shape
+        self._kernels = [call.kernel for call in calls]  # their machine code must live as long
+        self._run = _chain()[0]
+
+    def __call__(self, block: Array) -> None:
+        """Do all calls in a block of memory: contiguous float64 of the shape that the chain was made with."""
+        if block.shape != self._shape or block.dtype != np.float64 or not block.flags.c_contiguous:
+            raise ValueError(
+                f"{block.dtype} of shape {block.shape}; allowed: contiguous float64 of shape {self._shape}"
+            )
+        self._run(self._table, self._count, block.ctypes.data)

@@ -16,6 +16,7 @@ equal to those of a spline with P_1 = P_2 / 5 and P_0 = -P_2 / 3. So an interval
 points. The derivatives of the triple by the free control points are a matrix S for each interval.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -23,6 +24,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.compiler import AnyKernel, compile
+from torsor.control.scaling.banded import SYSTEM
 from torsor.control.scaling.path_dynamics import loads
 from torsor.control.scaling.samples import CHECKED
 
@@ -31,13 +33,13 @@ FIRST_SLACK = 0.2  # of rows that are violated, or nearly, by the first guess
 FIRST_DISTANCE = 1e-3  # the same for the bounds of x itself
 COMMON = 5  # numbers of a search before the ratios of bounds: h, aim, scale of the time, primal and dual step
 OWN = 17  # numbers of an interval: the largest x, a factor, the places of x (6) and S (9)
-SYSTEM, ENDING = 10, 6  # numbers of an interval's Newton system, and at the end of its step
+ENDING = 6  # numbers at the end of an interval's step
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """The compiled functions of the look-ahead for one number of joints and of intervals.
+    """The compiled functions of the look-ahead for one number of joints.
 
     ``start`` makes the first slacks and multipliers, ``system`` takes the last step and makes the Newton system of each
     interval, ``solve`` solves that of the window, ``step`` returns the steps of slacks and multipliers, and ``use`` the
@@ -49,7 +51,7 @@ class Kernels:
     size: int
     start: AnyKernel
     system: AnyKernel
-    solve: AnyKernel
+    solve: Callable[[Array], Array]
     step: AnyKernel
     use: AnyKernel
 
@@ -208,45 +210,11 @@ class _Interval:
         return ca.Function(name, [self.common, self.own, self.t, *more], [ca.densify(ca.cse(result))])
 
 
-def _solve(count: int) -> ca.Function:
-    """Return the solution (count + 2) of the system of a window, made of the systems of its intervals (count, 10)."""
-    systems = ca.SX.sym("systems", count, 10)
-    size = count + 2
-    band = [[ca.SX(0)] * size for _ in range(3)]  # the diagonals
-    right = [ca.SX(0)] * size
-    for k in range(count):
-        for entry, (i, j) in enumerate(_PAIRS):
-            band[j - i][k + i] += systems[k, entry]
-        for i in range(3):
-            right[k + i] += systems[k, 6 + i]
-    D, inverse, L1, L2, z = ([ca.SX(0)] * size for _ in range(5))
-    for i in range(size):
-        # Control points that are no variables have empty rows.
-        D[i] = ca.if_else(band[0][i] == 0, 1, band[0][i])
-        z[i], below = right[i], band[1][i]
-        if i > 0:
-            D[i] -= L1[i - 1] ** 2 * D[i - 1]
-            z[i] -= L1[i - 1] * z[i - 1]
-            below -= L1[i - 1] * D[i - 1] * L2[i - 1]
-        if i > 1:
-            D[i] -= L2[i - 2] ** 2 * D[i - 2]
-            z[i] -= L2[i - 2] * z[i - 2]
-        inverse[i] = 1 / D[i]
-        L1[i], L2[i] = below * inverse[i], band[2][i] * inverse[i]
-    for i in reversed(range(size)):
-        z[i] = z[i] * inverse[i]
-        if i < size - 1:
-            z[i] -= L1[i] * z[i + 1]
-        if i < size - 2:
-            z[i] -= L2[i] * z[i + 2]
-    return ca.Function("solve", [systems], [ca.vertcat(*z)])
-
-
-def kernels(n: int, parts: int, count: int) -> Kernels:
-    """Return the kernels for n joints, so many parts of their coefficients, and windows of ``count`` intervals."""
+def kernels(n: int, parts: int, solve: Callable[[Array], Array]) -> Kernels:
+    """Return the kernels for n joints and so many parts of their coefficients; ``solve`` as in ``banded``."""
     interval = _Interval(n, parts)
-    functions = interval.start(), interval.system(), _solve(count), interval.step(), interval.use()
-    return Kernels(interval.m, interval.split[-1], *(compile(each) for each in functions))
+    start, system, step, use = map(compile, (interval.start(), interval.system(), interval.step(), interval.use()))
+    return Kernels(interval.m, interval.split[-1], start, system, solve, step, use)
 
 
 def free_points(count: int, start: str, end: str) -> Array:

@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import by_name, number, whole_number
+from torsor.compiler import compile
 from torsor.control.drives import check_rigid, check_vector_space
+from torsor.control.scaling.banded import solution
 from torsor.control.scaling.intervals import Interval
 from torsor.control.scaling.newton import kernels
 from torsor.control.scaling.plan import Plan, first_points, near_wish
@@ -107,7 +109,7 @@ class OnlineScaling:
         self._ratio = self.torque / self.torque_rate
         bounds = self.torque, self.velocity, self.speed, self.margin
         self._samples = Samples(robot, self.spacing, *bounds, self.preview + LEAST + 2)
-        functions = kernels(self.joints, self._samples.width // self.joints, self.preview)
+        functions = kernels(self.joints, self._samples.width // self.joints, compile(solution(self.preview)))
         piece, spare = max(8, PIECE // self.joints), 1 / (1 - BETWEEN * self.margin)
         self._window = Window(functions, self._samples, self._ratio, self.preview, piece, spare)
         self._least_patience = FEWEST * (2 * -(-self.preview // self._window.piece) + 1)

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from torsor.arrays import Array
-from torsor.control.scaling.newton import COMMON, ENDING, FROM_REST, OWN, SYSTEM, Kernels, free_points
+from torsor.control.scaling.banded import SYSTEM
+from torsor.control.scaling.newton import COMMON, ENDING, FROM_REST, OWN, Kernels, free_points
 
 LEAST = 4  # intervals of a window
 GAP = 3e-3  # of the time of a window

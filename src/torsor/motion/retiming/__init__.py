@@ -1,5 +1,5 @@
 """Retiming: the fastest timing of a given path of the joints within bounds.
 
-Files import downwards only, from the top: retime (the facade), result, uses and files; causes; reachability (the
-timing), rows (what bounds mean along a path); timing, path, given, bounds.
+Files import downwards only, from the top: retime (the facade), result, uses and files; causes; the timings, smooth with
+corners, and reachability; rows (what bounds mean along a path); timing, given, path, splines, bounds.
 """

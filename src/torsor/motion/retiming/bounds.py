@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import by_name, positive, real_array, table
+from torsor.checks import by_name, number, real_array, table
 from torsor.errors import ModelError, describe, listing
 from torsor.robot.robot import Robot
 
@@ -36,7 +37,7 @@ class Bounds:
     def of(cls, robot: Robot, given: Mapping[str, Any], reactions: Any = None) -> "Bounds":
         """Return the bounds that are given, and those of the robot where None is: velocities and torques."""
         where, names = f"{robot.name}: retime", robot.coordinate_names
-        own = {"velocity": robot.velocity_limit, "torque": robot.effort_limit}
+        own = {"velocity": _velocities(robot), "torque": robot.effort_limit}
         values, sources = dict[str, Array](), dict[str, str]()
         for kind in KINDS:
             value = given.get(kind)
@@ -44,7 +45,7 @@ class Bounds:
             if sources[kind] == NONE:
                 values[kind] = np.array([[-np.inf], [np.inf]]).repeat(len(names), axis=1)
                 continue
-            values[kind] = _ends(own[kind] if value is None else value, names, where, kind)
+            values[kind] = _ends(own.get(kind), value, names, where, kind)
             if np.isinf(values[kind]).all():
                 sources[kind] = NONE
             if kind in RATES and (values[kind][0] != -values[kind][1]).any():
@@ -58,7 +59,7 @@ class Bounds:
         """Return whether any coordinate has a bound of a kind."""
         return self.sources[kind] != NONE
 
-    @property
+    @cached_property
     def smooth(self) -> bool:
         """Whether rates of accelerations or torques are bounded, which takes a timing without steps of s''."""
         return any(self.has(kind) for kind in RATES)
@@ -91,18 +92,43 @@ class Bounds:
         return "; ".join([*parts, *([f"none of {', '.join(kinds[NONE])}"] if kinds[NONE] else [])])
 
 
-def _ends(value: Any, names: Sequence[str], where: str, kind: str) -> Array:
-    """Return lower and upper bounds (2, n) from one number, n of them, {name: number}, or (n, 2)."""
+def _velocities(robot: Robot) -> Array:
+    """Return the velocity limits (n,) of a robot, with those of joints that follow a coordinate.
+
+    Example:
+        >>> arm = torsor.library.ur5()
+        >>> _velocities(arm).tolist() == arm.velocity_limit.tolist()
+        True
+    """
+    found, names = robot.velocity_limit.copy(), robot.coordinate_names
+    for joint in robot.joints:
+        if joint.follows and joint.coordinate in names and joint.ratio:
+            k = names.index(joint.coordinate)
+            found[k] = min(found[k], float(np.min(joint.velocity_limit)) / abs(joint.ratio))
+    return found
+
+
+def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind: str) -> Array:
+    """Return lower and upper bounds (2, n) from one number, n of them, {name: number}, or (n, 2).
+
+    ``own`` are the bounds of the robot, which hold if none are given, and for names that are not in a table.
+    """
     n = len(names)
+    value: Any = own if given is None else given
     if not isinstance(value, Mapping) and np.ndim(value) == 2:
         ends = real_array(value, where, kind).T
         if ends.shape != (2, n):
             raise ModelError(describe(f"{kind} has shape {ends.T.shape}", where=where, allowed=f"({n},) or ({n}, 2)"))
     else:
         upper = by_name(value, names, np.inf, f"{where}: {kind}")
+        if isinstance(value, Mapping) and own is not None:
+            upper = np.where([name in value for name in names], upper, own)
         ends = np.stack([0.0 - upper, upper])
     if not (ends[0] < 0).all() or not (ends[1] > 0).all():  # NaN too
         wrong = int(np.flatnonzero(~((ends[0] < 0) & (ends[1] > 0)))[0])
+        if given is None:
+            found = f"the {kind} limit of {names[wrong]!r} is {ends[1, wrong]:g}"
+            raise ModelError(describe(found, where=where, fix=f"give {kind}= (--{kind} of torsor retime)"))
         found = f"{kind} of {names[wrong]!r} is {ends[0, wrong]:g} to {ends[1, wrong]:g}"
         raise ModelError(describe(found, where=where, allowed="lower bounds below 0 and upper bounds above 0"))
     return ends
@@ -111,8 +137,13 @@ def _ends(value: Any, names: Sequence[str], where: str, kind: str) -> Array:
 def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Mapping[str, Any], where: str) -> None:
     """Raise ModelError for a coordinate without a bound that nobody said to be unbounded."""
     finite = {kind: np.isfinite(values[kind]).all(axis=0) for kind in ("velocity", "acceleration", "torque")}
-    if given.get("velocity") is None and not finite["velocity"].all():
-        name, fix = names[int(np.argmin(finite["velocity"]))], "give velocity= (--velocity of torsor retime)"
+    velocity = given.get("velocity")
+    said = velocity if isinstance(velocity, Mapping) else () if velocity is None else names
+    unknown = [
+        name for name, own in zip(names, np.asarray(finite["velocity"]), strict=True) if not own and name not in said
+    ]
+    if unknown:
+        name, fix = unknown[0], "give velocity= (--velocity of torsor retime)"
         raise ModelError(describe(f"coordinate {name!r} has no velocity limit", where=where, fix=fix))
     driven = finite["acceleration"] | finite["torque"]
     meant = given.get("acceleration") is not None and given.get("torque") is not None
@@ -136,6 +167,7 @@ def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, st
             if kind not in ("force", "moment"):
                 allowed = "'force' (N), 'moment' (N m)"
                 raise ModelError(describe(f"{kind!r} in reactions of {joint!r}", where=where, allowed=allowed))
-            bound = positive(size, where, f"{kind} of {joint!r} in reactions")
-            found.append((joint, robot.link_names.index(moving[joint]), kind, bound))
+            bound = number(size, where, f"{kind} of {joint!r} in reactions", above=0.0, finite=False)
+            if bound < np.inf:
+                found.append((joint, robot.link_names.index(moving[joint]), kind, bound))
     return tuple(found)

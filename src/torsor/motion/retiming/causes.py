@@ -2,30 +2,11 @@
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.arrays import Array
 from torsor.errors import describe
 from torsor.mechanism.units import force_units
 from torsor.motion.retiming.reachability import Profile
 from torsor.motion.retiming.rows import RowKernel
-
-ROUNDING = 1e-9  # of x by which a controllable set may be empty
-
-
-def failing(found: Profile, most: Array) -> Flags:
-    """Return which of B timings are none: with empty controllable sets, ends beyond them, or without an end.
-
-    Example:
-        >>> x = np.array([[0.0, 1.0, 0.0], [2.0, 1.0, 0.0]])
-        >>> failing(Profile(x, np.zeros((2, 3)), np.ones((2, 3))), np.full((2, 3), 9.0)).tolist()
-        [False, True]
-    """
-    size = ROUNDING * np.maximum(found.high, 1e-6 * np.minimum(most, 1.0))
-    empty = ~(found.low <= found.high + size).all(axis=1)
-    stuck = (found.x[:, 1:] + found.x[:, :-1] <= 0).any(axis=1)
-    too_slow = found.x[:, 0] < found.low[:, 0] - size[:, 0]
-    too_fast = (found.x[:, 0] > found.high[:, 0] + size[:, 0]) | (found.x[:, -1] > most[:, -1] * (1 + ROUNDING))
-    bad: Flags = empty | stuck | too_slow | too_fast
-    return bad
 
 
 def cause(
@@ -37,11 +18,14 @@ def cause(
     if (held > 0).any():
         k, row = (int(each) for each in np.unravel_index(np.argmax(held / np.maximum(high - low, 1e-300)), held.shape))
         kind, name = rows.names[row]
-        unit = force_units(rows.robot).get(name, "N m") if kind == "torque" else "N" if "force" in kind else "N m"
-        takes = abs(held[k, row]) + (high[k, row] - low[k, row]) / 2
-        text = f"standing still takes {takes:.4g} {unit} of {kind} at {name!r}, at s = {s[k]:.4g} of {s[-1]:.4g}"
-        allowed = f"{(high[k, row] - low[k, row]) / 2:.4g} {unit}"
-        return describe(text, where=where, allowed=allowed, fix="a larger bound, a smaller load or another path")
+        place = f"at {name!r}, at s = {s[k]:.4g} of {s[-1]:.4g}"
+        fix = "a larger bound, a smaller load or another path"
+        if kind != "torque":  # a row is one side of a polygon within the circle of the magnitude
+            return describe(f"standing still takes more than the bound of {kind} {place}", where=where, fix=fix)
+        unit = force_units(rows.robot).get(name, "N m")
+        takes, allowed = abs(held[k, row]) + (high[k, row] - low[k, row]) / 2, (high[k, row] - low[k, row]) / 2
+        text = f"standing still takes {takes:.4g} {unit} of torque {place}"
+        return describe(text, where=where, allowed=f"{allowed:.4g} {unit}", fix=fix)
     if found.x[-1] > most[-1]:
         fastest = speeds[1] * np.sqrt(most[-1] / found.x[-1])
         return describe(f"end is {speeds[1]:g}", where=where, allowed=f"0 to {fastest:.6g}, by the velocity bounds")

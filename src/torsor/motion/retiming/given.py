@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, real_numbers
 from torsor.checks import positive, real_array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.motion.retiming.path import MOST_WAYPOINTS, JointPath
 from torsor.robot.robot import Robot
 
 NANO = 1e-9
+FAR = 1e100  # rad, m: no waypoint, but a mistake
+APART = 1e-6  # of a path: the least distance of the points of a spline
 
 
 class Given(NamedTuple):
@@ -55,7 +57,12 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
         [[0.0, 2.0]]
     """
     times, given = _parts(robot, path, where)
-    q = real_array(given, where, "waypoints")
+    numbers = real_numbers(given)
+    if numbers is None:
+        found = f"waypoints of type {type(given).__name__} that are no array of real numbers"
+        allowed = f"(K, {robot.nv}) or (B, K, {robot.nv}), as many waypoints in each path"
+        raise ModelError(describe(found, where=where, allowed=allowed))
+    q = np.array(numbers, dtype=float)
     batch = q.ndim == 3
     if q.ndim not in (2, 3) or q.shape[-1] != robot.nv or q.shape[-2] < 2 or not len(q):
         allowed = f"({robot.nv} numbers) in 2 rows or more, or several such paths"
@@ -63,25 +70,33 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     if q.shape[-2] > MOST_WAYPOINTS:
         found = f"{q.shape[-2]} waypoints"
         raise ModelError(describe(found, where=where, allowed=f"{MOST_WAYPOINTS} or fewer", fix="leave some out"))
-    if not np.isfinite(q).all():
-        at = [int(k) for k in np.argwhere(~np.isfinite(q))[0]]
-        raise ModelError(describe(f"waypoints{at} is {q[tuple(at)]}", where=where, allowed="finite numbers"))
+    if not np.maximum.reduce(np.abs(q), axis=None) < FAR:  # NaN too
+        at = [int(k) for k in np.argwhere(~(np.abs(q) < FAR))[0]]
+        raise ModelError(describe(f"waypoints{at} is {q[tuple(at)]:g}", where=where, allowed="finite numbers"))
     q = q if batch else q[None]
-    ways = np.linalg.norm(np.diff(q, axis=1), axis=-1)
-    if not (ways > 0).all():
-        which, k = (int(each) for each in np.argwhere(ways == 0)[0])
-        found = f"waypoints {k} and {k + 1}{f' of path {which}' if batch else ''} are equal"
-        raise ModelError(describe(found, where=where, fix="leave one out"))
+    step = q[:, 1:] - q[:, :-1]
+    squares = np.add.reduce(step * step, axis=-1)
+    if np.count_nonzero(squares) < squares.size:
+        raise ModelError(describe(f"{_pair(squares, batch)} are equal", where=where, fix="leave one out"))
     if tolerance is not None:
-        if times is not None:
-            found = "a tolerance for a trajectory with times"
-            raise ModelError(describe(found, where=where, fix="give its positions alone, or no tolerance"))
         return Given(JointPath.blended(q, positive(tolerance, where, "tolerance")), batch)
     if times is None:
-        s = np.concatenate([np.zeros((len(q), 1)), np.cumsum(ways, axis=1)], axis=1)
+        steps, s = np.sqrt(squares), np.zeros(q.shape[:2])
+        np.add.accumulate(steps, axis=1, out=s[:, 1:])
     else:
-        s = np.broadcast_to(_times(times, q.shape[1], where), q.shape[:2])
+        s = _times(times, q.shape[1], where)
+        steps = s[:, 1:] - s[:, :-1]
+    if np.count_nonzero(steps < APART * (s[:, -1:] - s[:, :1])):
+        found = f"{_pair(steps, batch)} are only {steps.min():.2g} apart"
+        allowed = f"{APART:g} of the whole path, so that a spline through them is not lost in rounding"
+        raise ModelError(describe(found, where=where, allowed=allowed, fix="leave one out"))
     return Given(JointPath.through(s, q), batch)
+
+
+def _pair(distances: Array, batch: bool) -> str:
+    """Return the names of the two waypoints with the smallest of some distances (B, K - 1)."""
+    which, k = np.unravel_index(np.argmin(distances), distances.shape)
+    return f"waypoints {k} and {k + 1}" + (f" of path {which}" if batch else "")
 
 
 def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
@@ -96,24 +111,43 @@ def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
 
 
 def _times(times: Any, count: int, where: str) -> Array:
+    """Return the times (1, K) of a trajectory."""
     found = real_array(times, where, "times")
-    if found.shape != (count,) or not np.isfinite(found).all() or not (np.diff(found) > 0).all():
+    if found.shape != (count,) or np.count_nonzero(found[1:] > found[:-1]) < count - 1 or not np.isfinite(found).all():
         raise ModelError(describe("times of the path", where=where, allowed=f"{count} increasing finite numbers"))
-    return found
+    return found[None]
 
 
 def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any, Any]:
-    """Return the times and positions of a JointTrajectory of ROS, its joints in the order of the robot."""
+    """Return the times and positions of a JointTrajectory of ROS, its joints in the order of the robot.
+
+    It may be in a RobotTrajectory, or alone in a DisplayTrajectory. Without times, or with equal ones, there are none.
+    """
     try:
+        parts = message.get("trajectory", [message])
+        message = (parts[0] if len(parts) == 1 else {}).get("joint_trajectory", message)
         names, points = list(message["joint_names"]), list(message["points"])
-        positions = np.array([point["positions"] for point in points], dtype=float)
-        stamps = [point["time_from_start"] for point in points]
-        times = [float(each["sec"]) + NANO * float(each.get("nanosec", 0)) for each in stamps]
+        positions = [list(point["positions"]) for point in points]
+        times = [_seconds(point.get("time_from_start")) for point in points]
     except (KeyError, TypeError, ValueError, AttributeError):
-        allowed = "joint_names, and points with positions and time_from_start {sec, nanosec}"
+        allowed = "joint_names, and points with positions, and perhaps time_from_start {sec, nanosec}"
         raise ModelError(describe("no JointTrajectory", where=where, allowed=allowed)) from None
     wanted = list(robot.coordinate_names)
-    if sorted(map(str, names)) != sorted(wanted) or positions.shape != (len(points), len(names)):
-        found = f"joint_names {', '.join(map(str, names))}"
+    if sorted(map(str, names)) != sorted(wanted):
+        found = f"joint_names {shortened(', '.join(map(str, names)))}"
         raise ModelError(describe(found, where=where, allowed=f"{', '.join(wanted)}, in any order"))
-    return times, positions[:, [names.index(name) for name in wanted]]
+    wrong = next((k for k, each in enumerate(positions) if len(each) != len(names)), None)
+    if wrong is not None:
+        found = f"{len(positions[wrong])} positions in point {wrong}"
+        raise ModelError(describe(found, where=where, allowed=f"{len(names)}, one for each of joint_names"))
+    order = [names.index(name) for name in wanted]
+    timed = len(set(times)) > 1 and None not in times
+    return times if timed else None, [[each[k] for k in order] for each in positions]
+
+
+def _seconds(stamp: Any) -> float | None:
+    """Return a duration of ROS 2 {sec, nanosec} or ROS 1 {secs, nsecs} in seconds; None for none."""
+    if stamp is None:
+        return None
+    whole, parts = ("secs", "nsecs") if "secs" in stamp else ("sec", "nanosec")
+    return float(stamp[whole]) + NANO * float(stamp.get(parts, 0))

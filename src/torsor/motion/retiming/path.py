@@ -4,17 +4,22 @@ Both kinds have continuous q, q' and q'' (primes are derivatives by s), so that 
 have continuous q''' too.
 """
 
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from torsor.arrays import Array, Indices
 from torsor.errors import ModelError, describe
+from torsor.motion.retiming.splines import spline
 
 BLEND = 7  # coefficients of a blend
 MOST_WAYPOINTS = 2000
 WAY = 0.45  # of a straight piece that a blend takes at most, so that a part of the line is left
-KNOTS, LEAST = 60, 20  # intervals of a whole path, and of each piece, by default
+PARTS = np.linspace(0.0, 1.0, 9)  # of a piece, at which it is checked
+KNOTS, LEAST = 360, 30  # intervals of a whole path, and of each piece, by default
+REMEMBERED = 64  # grids with given knots
 
 
 class JointPath(NamedTuple):
@@ -25,38 +30,20 @@ class JointPath(NamedTuple):
 
     @classmethod
     def through(cls, s: Array, q: Array) -> "JointPath":
-        """Return the cubic splines through q (B, K, n) at s (B, K), without a knot at the points next to the ends.
-
-        The slopes m solve h_k m_k-1 + 2 (h_k-1 + h_k) m_k + h_k-1 m_k+1 = 3 (h_k d_k-1 + h_k-1 d_k), where h are the
-        distances and d the divided differences; the third derivative is continuous at the second and the second but
-        last point (de Boor 1978, chapter 4).
+        """Return the cubic splines through q (B, K, n) at s (K,) or (B, K): see ``splines``.
 
         Example:
-            >>> s = np.array([[0.0, 1.0, 2.0, 4.0, 5.0]])
-            >>> path = JointPath.through(s, s[..., None] ** 3)
+            >>> s = np.array([0.0, 1.0, 2.0, 4.0, 5.0])
+            >>> path = JointPath.through(s, s[None, :, None] ** 3)
             >>> path.at(np.array([2]), np.array([[0.5]]))[:, 0, 0, 0].round(9).tolist()  # at s = 2.5
             [15.625, 18.75, 15.0, 6.0]
         """
-        h, count = np.diff(s, axis=1)[..., None], s.shape[1]
-        d = np.diff(q, axis=1) / h
-        if count == 2:
-            slopes = np.concatenate([d, d], axis=1)
-        else:
-            before, after = h[:, :-1, 0], h[:, 1:, 0]
-            M, right, inner = np.zeros((*s.shape, count)), np.empty_like(q), np.arange(1, count - 1)
-            M[:, inner, inner - 1], M[:, inner, inner], M[:, inner, inner + 1] = after, 2 * (before + after), before
-            right[:, 1:-1] = 3 * (h[:, 1:] * d[:, :-1] + h[:, :-1] * d[:, 1:])
-            for end, beside, far in ((0, 1, 1), (-1, -2, -2)):  # a point, the one beside it, and the second interval
-                h0, h1, d0, d1 = h[:, end], h[:, far], d[:, end], d[:, far]
-                if count == 3:  # the parabola through all
-                    M[:, end, end], M[:, end, beside], right[:, end] = 1.0, 1.0, 2 * d0
-                else:
-                    M[:, end, end], M[:, end, beside] = h1[:, 0], (h0 + h1)[:, 0]
-                    right[:, end] = ((3 * h0 + 2 * h1) * h1 * d0 + h0**2 * d1) / (h0 + h1)
-            slopes = np.linalg.solve(M, right)
-        m0, m1 = slopes[:, :-1], slopes[:, 1:]
-        pieces = np.stack([q[:, :-1], m0, (3 * d - 2 * m0 - m1) / h, (m0 + m1 - 2 * d) / h**2], axis=2)
-        return cls(s, pieces)
+        if s.shape != q.shape[:2]:
+            s = np.broadcast_to(s, q.shape[:2])
+        if q.shape[1] > 2:
+            return cls(s, spline(s, q))
+        slope = np.diff(q, axis=1) / np.diff(s, axis=1)[..., None]
+        return cls(s, np.stack([q[:, :-1], slope, *np.zeros((2, *slope.shape))], axis=2))
 
     @classmethod
     def blended(cls, q: Array, tolerance: float) -> "JointPath":
@@ -103,13 +90,30 @@ class JointPath(NamedTuple):
             found.append(value)
         return np.stack(found)
 
+    def path(self, b: int) -> "JointPath":
+        """Return one of the paths, alone."""
+        return self if len(self.breaks) == 1 else JointPath(self.breaks[b : b + 1], self.pieces[b : b + 1])
+
+    def places(self) -> tuple[Indices, Array]:
+        """Return pieces and places s (P,) of the first path: some in each of its pieces, but none at its ends.
+
+        Example:
+            >>> pieces, s = JointPath.through(np.array([0.0, 1.0, 3.0]), np.zeros((1, 3, 1))).places()
+            >>> pieces[6:10].tolist(), s[6:10].tolist()
+            ([0, 0, 1, 1], [0.875, 1.0, 1.0, 1.25])
+        """
+        breaks = self.breaks[0]
+        s = breaks[:-1, None] + PARTS * np.diff(breaks)[:, None]
+        return np.repeat(np.arange(len(s)), len(PARTS))[1:-1], s.ravel()[1:-1]
+
     def piece_of(self, s: Array) -> Indices:
         """Return the pieces (G,) of places s (G,), of the first path."""
         return np.clip(np.searchsorted(self.breaks[0], s, side="right") - 1, 0, self.pieces.shape[1] - 1)
 
 
-class Grid(NamedTuple):
-    """Intervals of a path: their ``piece`` (G,), and the ways (B, G) of their ends from the start of the piece."""
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Intervals of B paths: their ``piece`` (G,), and the ways (B, G) of their ends from the start of the piece."""
 
     piece: Indices
     first: Array
@@ -137,7 +141,7 @@ class Grid(NamedTuple):
 
     @classmethod
     def at(cls, path: JointPath, s: Array, where: str) -> "Grid":
-        """Return the grid with knots s (G + 1), which all breaks of the path are among.
+        """Return the grid with knots s (G + 1), which all breaks of the path are among; one grid for all paths.
 
         Example:
             >>> line = JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1)
@@ -145,21 +149,14 @@ class Grid(NamedTuple):
             [[0.0, 0.5]]
         """
         breaks = path.breaks[0]
-        if (path.breaks != breaks).any():
+        if len(path.breaks) > 1 and (path.breaks != breaks).any():
             fix = "give the number of intervals of each piece"
             raise ModelError(describe("knots as an array for paths of different lengths", where=where, fix=fix))
-        size = breaks[-1] - breaks[0]
-        if (
-            len(s) < 2
-            or not (np.diff(s) > 0).all()
-            or max(abs(s[0] - breaks[0]), abs(s[-1] - breaks[-1])) > 1e-9 * size
-        ):
+        found = _with_knots(breaks.tobytes(), s.tobytes())
+        if found is None:
             allowed = f"increasing numbers from {breaks[0]:g} to {breaks[-1]:g}"
             raise ModelError(describe("knots are not in the order of the path", where=where, allowed=allowed))
-        s = np.union1d(s[(np.abs(s[:, None] - breaks) > 1e-9 * size).all(axis=1)], breaks)
-        piece = path.piece_of((s[1:] + s[:-1]) / 2)
-        first, last = (np.tile(each - breaks[piece], (len(path.breaks), 1)) for each in (s[:-1], s[1:]))
-        return cls(piece, first, last)
+        return found
 
     def split(self, parts: Indices) -> "Grid":
         """Return the grid with intervals divided into so many ``parts`` (G,).
@@ -176,11 +173,29 @@ class Grid(NamedTuple):
         last = np.where(turn + 1 == parts[of], self.last[:, of], first + step)
         return Grid(self.piece[of], first, last)
 
+    @cached_property
     def knots(self) -> tuple[Indices, Array]:
-        """Return the pieces (G + 1) of all knots, and their ways (B, G + 1).
+        """The pieces (G + 1) of all knots, and their ways (B, G + 1).
 
         Example:
-            >>> Grid.even(JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1), 3).knots()[1].tolist()
+            >>> Grid.even(JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1), 3).knots[1].tolist()
             [[0.0, 1.0, 2.0, 3.0]]
         """
         return np.append(self.piece, self.piece[-1]), np.concatenate([self.first, self.last[:, -1:]], axis=1)
+
+    @cached_property
+    def h(self) -> Array:
+        """The lengths (B, G) of the intervals."""
+        return self.last - self.first
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _with_knots(breaks_of_path: bytes, knots: bytes) -> Grid | None:
+    """Return the grid with some knots and all breaks of a path, None for knots that are not in its order."""
+    breaks, s = np.frombuffer(breaks_of_path), np.frombuffer(knots)
+    size = breaks[-1] - breaks[0]
+    if len(s) < 2 or not (np.diff(s) > 0).all() or max(abs(s[0] - breaks[0]), abs(s[-1] - breaks[-1])) > 1e-9 * size:
+        return None
+    s = np.union1d(s[(np.abs(s[:, None] - breaks) > 1e-9 * size).all(axis=1)], breaks)
+    piece = np.searchsorted(breaks, (s[1:] + s[:-1]) / 2, side="right") - 1
+    return Grid(piece, (s[:-1] - breaks[piece])[None], (s[1:] - breaks[piece])[None])

@@ -16,7 +16,7 @@ from torsor.mechanism.units import FORCES, units
 from torsor.motion.retiming import files
 from torsor.motion.retiming.bounds import KINDS, Bounds
 from torsor.motion.retiming.path import JointPath
-from torsor.motion.retiming.rows import SLOWEST
+from torsor.motion.retiming.rows import SLOWEST, WITHIN
 from torsor.motion.retiming.timing import Timing
 from torsor.motion.retiming.uses import Use, uses
 from torsor.results.archive import Archive, reading_archive
@@ -44,7 +44,7 @@ class Retimed(Result):
 
     Example:
         >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-        >>> round(line.duration, 9), line.active[0], line.active[30]  # 1 + 1 / 2
+        >>> round(line.duration, 9), line.active[0], line.active[180]  # 1 + 1 / 2
         (1.5, 'acceleration joint1', 'velocity joint1')
     """
 
@@ -113,9 +113,8 @@ class Retimed(Result):
 
     def _motion(self, t: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
         """Return q, v, a and jerk (T, n) at times (T,) in intervals k."""
-        s, rate, u, rate_of_u = (each[:, None] for each in self.timing.at(t, k))
-        q, d1, d2, d3 = self._on_path(s[:, 0])
-        return q, d1 * rate, d1 * u + d2 * rate**2, d1 * rate_of_u + 3 * d2 * rate * u + d3 * rate**3
+        s, *rates = self.timing.at(t, k)
+        return _moving(self._on_path(s), *rates)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return q, v and a (..., n) at times t (...), from 0 to ``duration``.
@@ -144,7 +143,7 @@ class Retimed(Result):
         """
         times = instants(self.duration, check_rate(1 / positive(dt, self.robot.name, "dt"), self.duration, "sample"))
         q, v, a = self.at(times)
-        tau = self.robot.inverse_dynamics(q, v, a)
+        tau = self._forces(times, self.timing.interval(times))
         return Trajectory(self.robot, times, q, v, a, tau, settings={"method": "retime", **self.settings})
 
     # Bounds
@@ -161,7 +160,10 @@ class Retimed(Result):
 
     @cached_property
     def active(self) -> list[str]:
-        """The bound that each knot (G + 1) is at, such as "torque elbow"; "" for a knot that is at none."""
+        """The bound that each knot (G + 1) is at, such as "torque elbow"; "" for a knot that is at none.
+
+        Reactions are at their bound where they reach the polygon within it (``rows.SIDES``).
+        """
         found = self._at_knots
         if not found:
             return [""] * len(self.times)
@@ -169,6 +171,7 @@ class Retimed(Result):
         most = np.zeros((len(found), len(self.times)))
         most[:, :-1] = use[..., 0]
         most[:, 1:] = np.maximum(most[:, 1:], use[..., 1])
+        most /= np.array([WITHIN if each.name.startswith("reaction") else 1.0 for each in found])[:, None]
         best = most.argmax(axis=0)
         return [found[b].name if most[b, k] >= ACTIVE else "" for k, b in enumerate(best.tolist())]
 
@@ -180,6 +183,14 @@ class Retimed(Result):
         return self._uses(self.times[k] + np.tile(PLACES, len(self.timing.u)) * step, k)
 
     @cached_property
+    def _in_pieces(self) -> list[Use]:
+        """How much of each bound is used in each piece of the path, also where that is between two knots."""
+        piece, s = self.path.places()
+        on_path = self.path.at(piece, (s - self.path.breaks[0, piece])[None])[:, 0]
+        q, v, a, jerk = _moving(on_path, *self.timing.along(s))
+        return uses(self.robot, self.bounds, q, v, a, jerk, self.robot.inverse_dynamics(q, v, a))
+
+    @cached_property
     def largest(self) -> dict[str, float]:
         """The largest use of each bound, at and between knots: 1 at the bound.
 
@@ -188,8 +199,8 @@ class Retimed(Result):
             >>> {name: round(use, 9) for name, use in line.largest.items()}
             {'velocity joint1': 1.0, 'acceleration joint1': 1.0}
         """
-        pairs = zip(self._at_knots, self._between, strict=True)
-        return {a.name: float(max(a.use.max(), b.use.max())) for a, b in pairs}
+        found = [self._at_knots, self._between, *([self._in_pieces] if self.timing.stretch else [])]
+        return {same[0].name: float(max(each.use.max() for each in same)) for same in zip(*found, strict=True)}
 
     @property
     def excess(self) -> float:
@@ -206,7 +217,7 @@ class Retimed(Result):
             >>> print(line.report())
             Retimed motion of planar_chain
             duration: 1.5 s
-            knots: 61
+            knots: 361
             bounds: velocity, acceleration given; none of jerk, torque, torque rate
             largest use between knots: 100.00 % of velocity joint1
             coordinate  velocity     acceleration
@@ -236,7 +247,8 @@ class Retimed(Result):
             raise ModelError(describe(found, where=path.name, allowed=".csv", fix=fix))
         times = instants(self.duration, check_rate(rate, self.duration, path.name))
         q, v, a = self.at(times)
-        write_table(path, files.columns(self.robot, times, q, v, a, self.robot.inverse_dynamics(q, v, a)))
+        tau = self._forces(times, self.timing.interval(times))
+        write_table(path, files.columns(self.robot, times, q, v, a, tau))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
         """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml.
@@ -270,7 +282,7 @@ class Retimed(Result):
         """
         times, rates = np.linspace(0.0, self.duration, DRAWN), units(self.robot)[1]
         names, (q, v, a) = self.robot.coordinate_names, self.at(times)
-        tau = self.robot.inverse_dynamics(q, v, a)
+        tau = self._forces(times, self.timing.interval(times))
         drawn = [
             Quantity(
                 "Positions",
@@ -322,6 +334,9 @@ class Retimed(Result):
         facts = {"duration": f"{self.duration:.6g} s", "knots": str(len(self.times)), "bounds": self.bounds.used()}
         if worst:
             facts["largest use between knots"] = f"{100 * largest[worst]:.2f} % of {worst}"
+        for joint, _, kind, size in self.bounds.reactions:
+            name, unit = f"reaction {kind} {joint}", "N" if kind == "force" else "N m"
+            facts[name] = f"{size:g} {unit} ({100 * largest[name]:.1f} %)"
         outside = self._outside()
         if outside:
             facts["beyond their position limits"] = ", ".join(outside)
@@ -335,3 +350,9 @@ class Retimed(Result):
             rows.append((name, *cells))
         head = ("coordinate", *(kind.replace("_", " ") for kind in kinds))
         return Summary(f"Retimed motion of {self.robot.name}", facts, head, rows)
+
+
+def _moving(on_path: Array, rate: Array, u: Array, jerk: Array) -> tuple[Array, Array, Array, Array]:
+    """Return q, v, a and jerk (T, n) from q and its derivatives by s (4, T, n), and the rates of s (T,)."""
+    (q, d1, d2, d3), (v, a, j) = on_path, (each[:, None] for each in (rate, u, jerk))
+    return q, d1 * v, d1 * a + d2 * v**2, d1 * j + 3 * d2 * v * a + d3 * v**3

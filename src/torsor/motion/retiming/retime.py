@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, Indices
 from torsor.checks import number, real_array, whole_number
 from torsor.errors import ModelError, describe
 from torsor.motion.retiming.bounds import Bounds
-from torsor.motion.retiming.causes import cause, failing
+from torsor.motion.retiming.causes import cause
 from torsor.motion.retiming.given import check_retimable, read_path
 from torsor.motion.retiming.path import Grid, JointPath
-from torsor.motion.retiming.reachability import fastest
+from torsor.motion.retiming.reachability import Profile, fastest
 from torsor.motion.retiming.result import Retimed
 from torsor.motion.retiming.rows import RowKernel
 from torsor.motion.retiming.smooth import intervals_of, smooth_timing
@@ -50,14 +51,15 @@ def retime(
     ``path`` are waypoints (K, n) in rad and m, or (B, K, n) for B paths; or a joint trajectory: (times, positions), a
     result with ``times`` and ``q``, or a JointTrajectory of ROS as a dictionary. The motion goes exactly through the
     waypoints, on the cubic spline over the length of the path (or over the times); with a ``tolerance`` (rad, m) it is
-    straight between them, with corners blended at that distance.
+    straight between them, with corners blended at that distance. Velocities of a trajectory, and its times where there
+    is a tolerance, are not used.
 
     Bounds are one number for all coordinates, one for each, {name: number}, or (n, 2) lower and upper ones: of
-    ``velocity`` (rad/s, m/s) and ``torque`` (N m, N) by default those of the robot, of ``acceleration``, ``jerk`` and
-    ``torque_rate`` none by default. A coordinate without a velocity limit, or without both torque and acceleration
-    bounds, is an error: np.inf says that there is none. ``reactions`` are {joint: {"force": N, "moment": N m}}, bounds
-    of the magnitude of what the joint transmits (``Robot.joint_wrenches``). Payloads are those of the robot
-    (``robot.with_payload``).
+    ``velocity`` (rad/s, m/s) and ``torque`` (N m, N) by default those of the robot, also for names that a table leaves
+    out, of ``acceleration``, ``jerk`` and ``torque_rate`` none by default. A coordinate without a velocity limit, or
+    without both torque and acceleration bounds, is an error: np.inf says that there is none. ``reactions`` are
+    {joint: {"force": N, "moment": N m}}, bounds of the magnitude of what the joint transmits
+    (``Robot.joint_wrenches``). Payloads are those of the robot (``robot.with_payload``).
 
     The motion starts and ends at rest, or with a speed ``start`` and ``end``, the norm of the joint velocities. The
     bounds hold at both sides of every knot of a grid: ``knots`` is the number of intervals of each piece of the path,
@@ -92,32 +94,34 @@ def retime(
     speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
     grid = _grid(paths, knots, where)
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
-    x = _profile(rows, paths, grid, speeds, where)
+    profile = _profile(rows, paths, grid, speeds, where)
     if bounds.smooth:
-        count = intervals_of(paths) if knots is None else len(grid.piece)
-        rate = np.sqrt(x)
-        least = (2 * (grid.last - grid.first) / (rate[:, 1:] + rate[:, :-1])).sum(axis=1).tolist()
-        found = tuple(
-            _smooth(rows, bounds, JointPath(b[None], p[None]), time, count, settings, where)
-            for b, p, time in zip(*paths, least, strict=True)
-        )
-        return found if batch else found[0]
+        count = intervals_of(paths, where) if knots is None else len(grid.piece)
+        smooth = [
+            _smooth(rows, bounds, paths.path(b), time, count, settings, where)
+            for b, time in enumerate(profile.times[:, -1].tolist())
+        ]
+        return tuple(smooth) if batch else smooth[0]
     for _ in range(REFINEMENTS if knots is None else 0):
-        parts = _needed(rows, paths, grid, x)
+        parts = _needed(rows, paths, grid, profile)
         if parts.max() == 1:
             break
         grid = grid.split(parts)
-        x = _profile(rows, paths, grid, speeds, where)
-    s = np.concatenate([paths.breaks[:, grid.piece] + grid.first, paths.breaks[:, -1:]], axis=1)
-    each = zip(paths.breaks[:, None], paths.pieces[:, None], Timing.steps(s, x), strict=True)
-    found = tuple(Retimed(robot, JointPath(b, p), timing, bounds, settings) for b, p, timing in each)
-    return found if batch else found[0]
+        profile = _profile(rows, paths, grid, speeds, where)
+    piece, way = grid.knots
+    s = paths.breaks.take(piece, axis=1) + way
+    s[:, -1] = paths.breaks[:, -1]
+    none, found = np.zeros(len(grid.piece)), []
+    for b in range(len(s)):
+        timing = Timing(profile.times[b], s[b], profile.x[b], profile.u[b], none)
+        found.append(Retimed(robot, paths.path(b), timing, bounds, settings))
+    return tuple(found) if batch else found[0]
 
 
 def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bounds, RowKernel]:
     """Return the bounds and what they mean along a path; those of the last calls are remembered."""
     known: dict[Any, tuple[Bounds, RowKernel]] = robot.kernels.once("bounds of retiming", dict)
-    key = _key([*given.values(), {} if reactions is None else reactions])
+    key = *map(_key, given.values()), _key(reactions)
     if key not in known:
         bounds = Bounds.of(robot, given, reactions)
         if len(known) >= REMEMBERED:
@@ -130,6 +134,8 @@ def _key(value: Any) -> Any:
     """Return the content of arguments: numbers, arrays, and tables and lists of them."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, (float, int)):
+        return type(value), value
     if isinstance(value, Mapping):
         return tuple((name, _key(each)) for name, each in value.items())
     if isinstance(value, list | tuple):
@@ -160,67 +166,64 @@ def _grid(paths: JointPath, knots: Any, where: str) -> Grid:
     return Grid.at(paths, real_array(knots, where, "knots").ravel(), where)
 
 
-def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float, float], where: str) -> Array:
-    """Return x (B, G + 1) of the fastest timing, or raise the error that says why there is none."""
-    piece, way = grid.knots()
-    table, most = rows.at(paths.pieces[:, piece], way)
-    h = grid.last - grid.first
+def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float, float], where: str) -> Profile:
+    """Return the fastest timing, or raise the error that says why there is none."""
+    piece, way = grid.knots
+    table, most = rows.at(paths.pieces.take(piece, axis=1), way)
     start, end = (_at_end(paths, piece[k], way[:, k], speed) for k, speed in zip((0, -1), speeds, strict=True))
-    found = fastest(table, most, h, start, end)
-    if rows.has_friction and not failing(found, most).any():
+    found = fastest(table, most, grid.h, start, end)
+    if rows.has_friction and not np.count_nonzero(found.failing):
         d1, x = paths.at(piece, way)[1], found.x
         turning = np.zeros(d1.shape, dtype=bool)
         turning[:, 1:] = np.sign(d1[:, 1:]) != np.sign(d1[:, :-1])
         turning[:, :-1] |= turning[:, 1:]
         for _ in range(ROUNDS):
             rubbed = rows.with_friction(table, d1, x, turning)
-            found = fastest(rubbed, most, h, start, end)
-            if failing(found, most).any():
+            found = fastest(rubbed, most, grid.h, start, end)
+            if np.count_nonzero(found.failing):
                 x = x / SLOWER  # the tangent of friction at a high speed is too large at rest
                 continue
             change, x = np.abs(found.x - x).max(), found.x
             if change <= CONVERGED * x.max():
                 break
         table = rubbed
-    bad = np.flatnonzero(failing(found, most))
-    if len(bad):
-        b = int(bad[0])
+    if np.count_nonzero(found.failing):
+        b = int(np.argmax(found.failing.any(axis=1)))
         here = f"{where}: path {b}" if len(most) > 1 else where
-        s = paths.breaks[b, grid.piece] + grid.first[b]
+        s = paths.breaks[b, grid.piece] + np.broadcast_to(grid.first, found.u.shape)[b]
         raise ModelError(cause(rows, table[b], most[b], found.path(b), np.append(s, paths.breaks[b, -1]), speeds, here))
-    return found.x
+    return found
 
 
-def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> Array:
-    """Return x (B,) of a speed, the norm of the joint velocities, at an end of the paths."""
+def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> ArrayLike:
+    """Return x (B, 1) of a speed, the norm of the joint velocities, at an end of the paths."""
     if speed == 0:
-        return np.zeros(len(way))
-    slope = np.linalg.norm(paths.at(np.array([piece]), way[:, None])[1, :, 0], axis=-1)
+        return 0.0
+    slope = np.linalg.norm(paths.at(np.array([piece]), way[:, None])[1], axis=-1)
     return np.asarray((speed / np.maximum(slope, 1e-300)) ** 2)
 
 
-def _needed(rows: RowKernel, paths: JointPath, grid: Grid, x: Array) -> Indices:
+def _needed(rows: RowKernel, paths: JointPath, grid: Grid, found: Profile) -> Indices:
     """Return into how many parts (G,) intervals are to be divided.
 
     What is exceeded between two knots falls with the square of their distance. An interval in which no bound is reached
     has a switch within: there s'' should change, which costs time.
     """
-    h = grid.last - grid.first
+    x, time = found.x, np.diff(found.times)
     way, inner = (
-        first[..., None] + CHECKED * change[..., None] for first, change in ((grid.first, h), (x[:, :-1], np.diff(x)))
+        first[..., None] + CHECKED * change[..., None]
+        for first, change in ((grid.first, grid.h), (x[:, :-1], np.diff(x)))
     )
     table, most = rows.at(paths.pieces[:, grid.piece, None], way)
     if rows.has_friction:
         shape, piece = (len(x), -1), np.repeat(grid.piece, len(CHECKED))
         table = rows.with_friction(table, paths.at(piece, way.reshape(shape))[1].reshape(*way.shape, -1), inner)
     a, b, low, high = (table[..., k, :] for k in range(4))
-    value = a * (np.diff(x) / (2 * h))[..., None, None] + b * inner[..., None]
+    value = a * found.u[..., None, None] + b * inner[..., None]
     left = 2 * (np.minimum(high - value, value - low) / (high - low)).min(axis=(-1, -2))
     speed = np.sqrt(inner / most)
     beyond, slow = np.maximum(-left, speed.max(axis=-1) - 1), 1 - speed.min(axis=-1)
-    rate = np.sqrt(x)
-    time = 2 * h / (rate[:, 1:] + rate[:, :-1])
     idle = (left > NEAR) & (slow > NEAR) & (time > LONG * time.sum(axis=1, keepdims=True))
     parts: Indices = np.ceil(np.sqrt(beyond.clip(0) / WANTED)).clip(1, MOST_PARTS).astype(int)
-    found: Indices = np.maximum(parts, np.where(idle, MOST_PARTS, 1)).max(axis=0)
-    return found
+    needed: Indices = np.maximum(parts, np.where(idle, MOST_PARTS, 1)).max(axis=0)
+    return needed

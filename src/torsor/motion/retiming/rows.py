@@ -7,6 +7,7 @@ is a part of b and of the bounds.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,12 +15,13 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array, Flags
-from torsor.compiler import AnyKernel
+from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.cache import source_hash
 from torsor.motion.retiming.bounds import Bounds
 from torsor.robot.robot import Robot
 
 SIDES = 16  # of the polygon within the circle of a reaction's magnitude: at most 1 - cos(pi / 16) = 1.9 % is given away
+WITHIN = float(np.cos(np.pi / SIDES))  # of the circle, that the polygon reaches everywhere
 LARGEST = 1e15  # a bound where there is none
 SLOWEST = 1e-12  # s' of a motion that just begins, where friction has a direction
 TINY = 1e-300
@@ -76,13 +78,22 @@ class RowKernel:
 
     def at(self, pieces: Array, way: Array) -> tuple[Array, Array]:
         """Return rows (..., 4, r) and the largest x (...) in pieces (..., powers, n), ways (...) from their starts."""
-        found: tuple[Array, Array] = self._kernel(pieces.shape[-2])(pieces, way, self.numbers)
+        powers = pieces.shape[-2]
+        kernel = self._kernels.get(powers)
+        if kernel is None:
+            key = "retiming", powers, tuple(self.motion), source_hash("motion/retiming/rows.py")
+            shapes = [(powers, self.robot.nv), (), self.numbers.shape], [(4, len(self.names)), ()]
+            kernel = self.robot.kernels.kernel(key, lambda: self.trace(powers), lambda _: shapes)
+            self._kernels[powers] = kernel
+        # The arrays are those that the kernel takes; only several paths are shared by threads.
+        call = kernel.unchecked if isinstance(kernel, Kernel) and len(way) == 1 else kernel
+        found: tuple[Array, Array] = call(pieces, way, self.numbers)
         return found
 
-    def _kernel(self, powers: int) -> AnyKernel:
-        key = "retiming", powers, tuple(self.motion), source_hash("motion/retiming/rows.py")
-        shapes = [(powers, self.robot.nv), (), self.numbers.shape], [(4, len(self.names)), ()]
-        return self.robot.kernels.kernel(key, lambda: self.trace(powers), lambda _: shapes)
+    @cached_property
+    def _kernels(self) -> dict[int, AnyKernel]:
+        """The compiled rows for pieces with so many coefficients."""
+        return {}
 
     def trace(self, powers: int) -> ca.Function:
         """Return the function (piece, way, numbers) -> (rows (4, r), largest x), without friction."""
@@ -143,12 +154,10 @@ class RowKernel:
             found[..., 3, own] -= np.where(d1[..., coordinates] > 0, 0.0, back)
         return found
 
-    @property
+    @cached_property
     def has_friction(self) -> bool:
         """Whether torques are bounded and have a part from friction or dampers."""
-        robot = self.robot
-        rubs = robot.kernels.once("has friction", lambda: bool(np.any(robot.friction_force(np.ones(robot.nv)))))
-        return rubs and bool(self.motion.torques)
+        return bool(self.motion.torques) and bool(np.any(self.robot.friction_force(np.ones(self.robot.nv))))
 
 
 def on_path(piece: ca.SX, way: ca.SX, orders: int) -> list[ca.SX]:
@@ -171,7 +180,7 @@ def _polygon(a: ca.SX, b: ca.SX, c: ca.SX, bound: ca.SX) -> ca.SX:
     rest = b - ca.dot(b, first) * first
     second = rest / ca.fmax(ca.norm_2(rest), TINY)
     across = c - ca.dot(c, first) * first - ca.dot(c, second) * second
-    radius = ca.sqrt(ca.fmax(bound**2 - ca.sumsqr(across), 0)) * np.cos(np.pi / SIDES)
+    radius = ca.sqrt(ca.fmax(bound**2 - ca.sumsqr(across), 0)) * WITHIN
     rows = []
     for angle in 2 * np.pi * np.arange(SIDES // 2) / SIDES:
         normal = np.cos(angle) * first + np.sin(angle) * second

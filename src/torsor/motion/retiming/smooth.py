@@ -17,20 +17,23 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Indices
 from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
+from torsor.control.scaling.banded import solve
 from torsor.control.scaling.newton import Kernels, kernels
 from torsor.control.scaling.samples import CHECKED
 from torsor.control.scaling.window import Window
 from torsor.errors import ModelError, describe
 from torsor.motion.retiming.bounds import Bounds
-from torsor.motion.retiming.path import JointPath
+from torsor.motion.retiming.corners import PathWindow
+from torsor.motion.retiming.path import BLEND, JointPath
 from torsor.motion.retiming.rows import LARGEST, SIDES, TINY, RowKernel, on_path
-from torsor.motion.retiming.timing import Timing, stretched
+from torsor.motion.retiming.timing import Timing, progress, stretched
 
-INTERVALS, MOST = 200, 1000  # of a path: a multiple of the first, up to the most
-SHORTEST = 8.0  # intervals, of the mean length, of the shortest piece of a path
+INTERVALS = 200  # of a path, or a multiple of it
+OF_PIECE, MOST = 24, 1000  # of a spline: intervals of each piece, in the mean, and of the path
+OF_BLEND, MOST_OF_BLENDS = 8.0, 4000  # of a path with blends: intervals of its shortest piece, and of the path
 PLACES = np.array([0.0, *CHECKED, 1.0])  # of an interval: its ends, and where bounds are checked
 ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tighter bounds
 GAP = 1e-4  # of the time that may be left to gain
@@ -74,14 +77,18 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     _check_friction(rows, bounds, where)
     s = np.linspace(path.breaks[0, 0], path.breaks[0, -1], count + 1)
     h = float(s[1] - s[0])
-    found = _coefficients(rows, path, s[:-1, None] + h * PLACES)
+    found = _coefficients(rows, path, *_inside(path, s[:-1, None] + h * PLACES))
     at, inner = found[..., :-2], np.ascontiguousarray(found[:, 1:])
     near = np.concatenate([at[:, 0], at[:, len(CHECKED) // 2 + 1], at[:, -1]], axis=1)
     mean = (count * h / least) ** 2
-    fastest = np.minimum(found[..., -2].min(axis=1), FASTER * mean)
+    fastest = _largest(np.minimum(found[..., -2], FASTER * mean))
     samples = _Sampled(count, h, near, inner.reshape(count, -1), fastest, np.ones(count))
-    compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names), count)
-    window = Window(compiled, samples, _ratios(rows, bounds), count, count, 1.0)
+    compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names))
+    piece, place = path.places()
+    part = progress((place - s[0]) / (s[-1] - s[0]))
+    window = PathWindow(
+        compiled, samples, _ratios(rows, bounds), count, part, _coefficients(rows, path, piece, place, part)
+    )
     _finish(window.fill(0, count, "free", "free"))
     if not _begin(window, mean, fastest):
         fix = "wider bounds, so that the robot can stand still everywhere"
@@ -150,16 +157,22 @@ def _slower(window: Window) -> float:
     return low
 
 
-def intervals_of(path: JointPath) -> int:
-    """Return the number of intervals for paths, by default: each piece has some.
+def intervals_of(path: JointPath, where: str) -> int:
+    """Return the number of intervals for paths, by default: so many in the pieces of a spline, and in each blend.
 
     Example:
-        >>> intervals_of(JointPath.blended(np.eye(3)[None], 0.1))
+        >>> intervals_of(JointPath.blended(np.eye(3)[None], 0.1), "example")
         200
     """
+    if path.pieces.shape[2] != BLEND:
+        return min(MOST, INTERVALS * math.ceil(OF_PIECE * int(path.pieces.shape[1]) / INTERVALS))
     lengths = np.diff(path.breaks)
-    wanted = float((SHORTEST * lengths.sum(axis=1) / lengths.min(axis=1)).max())
-    return min(MOST, INTERVALS * math.ceil(wanted / INTERVALS))
+    shortest = float((lengths.min(axis=1) / lengths.sum(axis=1)).min())
+    if shortest * MOST_OF_BLENDS < 1:
+        found = f"a corner or line that is {shortest:.2g} of the path, with bounds of jerk or torque rate"
+        allowed, fix = f"{1 / MOST_OF_BLENDS:g} or more", "a larger tolerance, or waypoints that are not so near"
+        raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
+    return min(MOST_OF_BLENDS, INTERVALS * math.ceil(OF_BLEND / shortest / INTERVALS))
 
 
 def _timing(s: Array, points: Array) -> Timing:
@@ -183,8 +196,8 @@ def _finish(work: Iterator[None] | Generator[None, None, Any]) -> Any:
 
 
 @cache
-def _kernels(r: int, parts: int, count: int) -> Kernels:
-    return kernels(r, parts, count)
+def _kernels(r: int, parts: int) -> Kernels:
+    return kernels(r, parts, solve)
 
 
 def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
@@ -199,13 +212,32 @@ def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
     return np.concatenate([*found, np.zeros(len(rows.motion.reactions) * SIDES // 2)])
 
 
-def _coefficients(rows: RowKernel, path: JointPath, p: Array) -> Array:
-    """Return coefficients and their slopes relative to bounds, and the largest x, at progresses p (G, P) of a path."""
+def _largest(most: Array) -> Array:
+    """Return bounds (G,) of control points of x from those of x at places (G, P) of the intervals.
+
+    Where the bound has the second derivative f'', the spline is f'' h^2 / 8 above the control point in the middle.
+    """
+    first, middle, last = most[:, 0], most[:, most.shape[1] // 2], most[:, -1]
+    found: Array = np.maximum(middle - np.maximum((first + last) / 2 - middle, 0.0), most.min(axis=1))
+    return found
+
+
+def _inside(path: JointPath, p: Array) -> tuple[Indices, Array, Array]:
+    """Return pieces, places and parts of the whole for progresses p (G, P) in the unit of s."""
     first, length = path.breaks[0, 0], path.breaks[0, -1] - path.breaks[0, 0]
     inside = p + INSIDE * (p[:, p.shape[1] // 2, None] - p)  # at the end of an interval, the piece is that before it
-    s, *slopes = stretched((inside - first) / length)
-    shape = np.stack([each / length**k for k, each in enumerate(slopes)], axis=-1)
-    piece, s = path.piece_of(first + length * s), first + length * s
+    part = (inside - first) / length
+    s = first + length * stretched(part)[0]
+    return path.piece_of(s), s, part
+
+
+def _coefficients(rows: RowKernel, path: JointPath, piece: Indices, s: Array, part: Array) -> Array:
+    """Return coefficients and their slopes relative to bounds, and the largest x, at places of a path.
+
+    These are places s (...) in pieces (...), at a ``part`` (...) of the whole progress.
+    """
+    length = path.breaks[0, -1] - path.breaks[0, 0]
+    shape = np.stack([each / length**k for k, each in enumerate(stretched(part)[1:])], axis=-1)
     powers = path.pieces.shape[2]
     key = "smooth retiming", powers, tuple(rows.motion), source_hash("motion/retiming")
     r, parts = len(rows.names), 8 if rows.has_friction else 6

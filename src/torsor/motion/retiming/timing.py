@@ -16,6 +16,7 @@ import numpy as np
 from torsor.arrays import Array, Indices
 
 _SMALL = 1e-3  # of the angle below which a series is exact to rounding
+_HALVES = 54  # to the rounding of p
 _ROUNDS = 20  # Newton steps to the end of an interval; they converge in three or four
 
 
@@ -51,6 +52,21 @@ def stretched(p: Array) -> Array:
     return np.stack([p**3 * (10 - 15 * p + 6 * p * p), 30 * rest**2, 60 * rest * (1 - 2 * p), 60 * (1 - 6 * rest)])
 
 
+def progress(s: Array) -> Array:
+    """Return the progress p of places s, both from 0 to 1: the inverse of ``stretched``, by bisection.
+
+    Example:
+        >>> progress(np.array([0.0, 0.5, 0.896484375])).round(12).tolist()
+        [0.0, 0.5, 0.75]
+    """
+    low, high = np.zeros_like(s), np.ones_like(s)
+    for _ in range(_HALVES):
+        middle = (low + high) / 2
+        below = stretched(middle)[0] < s
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return high
+
+
 class Timing(NamedTuple):
     """A timing: ``times`` (G + 1), ``s``, ``x`` = s'^2 at knots; ``u`` and ``w`` (G) of intervals.
 
@@ -63,20 +79,6 @@ class Timing(NamedTuple):
     u: Array
     w: Array
     stretch: bool = False
-
-    @classmethod
-    def steps(cls, s: Array, x: Array) -> list["Timing"]:
-        """Return the timings of B paths with a constant s'' in each interval, from s and x (B, G + 1).
-
-        Example:
-            >>> timing = Timing.steps(np.array([[0.0, 1.0, 2.0]]), np.array([[0.0, 4.0, 4.0]]))[0]
-            >>> timing.times.tolist(), timing.u.tolist()
-            ([0.0, 1.0, 1.5], [2.0, 0.0])
-        """
-        h, rate, times = np.diff(s), np.sqrt(x), np.zeros(s.shape)
-        np.cumsum(2 * h / (rate[:, 1:] + rate[:, :-1]), axis=1, out=times[:, 1:])
-        parts = zip(times, s, x, np.diff(x) / (2 * h), np.zeros(h.shape), strict=True)
-        return [cls(*each) for each in parts]
 
     @classmethod
     def smooth(cls, s: Array, x: Array, u: Array) -> "Timing":
@@ -114,6 +116,15 @@ class Timing(NamedTuple):
         way, rate = v * S + u * E, v + w * v * E + u * S
         found = self.s[k] + way, np.maximum(rate, 0.0), u + w * way, w * rate
         return self._stretched(*found) if self.stretch else found
+
+    def along(self, s: Array) -> tuple[Array, Array, Array]:
+        """Return the first three derivatives of s by time at places s of a timing with ``stretch``."""
+        first, length = self.s[0], self.s[-1] - self.s[0]
+        p = first + length * progress((s - first) / length)
+        k = np.clip(np.searchsorted(self.s, p, side="right") - 1, 0, len(self.u) - 1)
+        way, u, w = p - self.s[k], self.u[k], self.w[k]
+        rate = np.sqrt(np.maximum(self.x[k] + way * (2 * u + way * w), 0.0))
+        return self._stretched(p, rate, u + way * w, w * rate)[1:]
 
     def _stretched(self, p: Array, rate: Array, u: Array, jerk: Array) -> tuple[Array, Array, Array, Array]:
         """Return s and its rates from the progress and its rates."""

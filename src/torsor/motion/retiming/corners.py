@@ -1,0 +1,49 @@
+"""Loads in each piece of a path: what the places of a grid with equal intervals may miss.
+
+Jerks and torque rates jump at the breaks of a spline, and a blended corner may be shorter than an interval.
+"""
+
+from collections.abc import Generator
+from functools import cache
+
+import casadi as ca
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.compiler import AnyKernel, compile
+from torsor.control.scaling.newton import Kernels
+from torsor.control.scaling.path_dynamics import loads
+from torsor.control.scaling.window import Sampled, Window
+
+
+class PathWindow(Window):
+    """A window over a whole path, whose ``uses`` are also those at some ``places`` of it.
+
+    ``at`` (P, parts * r + 2) are the coefficients at the ``parts`` (P,) of the whole progress.
+    """
+
+    def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, parts: Array, at: Array):
+        super().__init__(kernels, samples, ratio, count, count, 1.0)
+        self._of = np.minimum((parts * count).astype(int), count - 1)
+        self._part, self._at, self._ratio = parts * count - self._of, at, ratio
+        self._use = _use(len(ratio), (at.shape[1] - 2) // len(ratio))
+
+    def uses(self) -> Generator[None, None, Array]:
+        """Return the largest use of a bound in each interval (n), in pieces of work: 1 at the bound."""
+        found = yield from super().uses()
+        t0, t1, t2 = (self.points[self._of + k] for k in range(3))
+        part, h = self._part, self._samples.spacing
+        w, first = (t2 - 2 * t1 + t0) / (2 * h**2), (t1 - t0) / (2 * h)
+        x = (t0 + t1) / 2 + h * part * (2 * first + h * part * w)
+        np.maximum.at(found, self._of, self._use(self._at, self._ratio, w, first + h * part * w, x))
+        return found
+
+
+@cache
+def _use(r: int, parts: int) -> AnyKernel:
+    """Return the largest relative load, rate and speed for r rows; infinite where x < 0."""
+    at, ratio = ca.SX.sym("at", parts * r + 2), ca.SX.sym("ratio", r)
+    w, u, x = (ca.SX.sym(name) for name in "wux")
+    load, rate, *_ = loads(ca.vertsplit(at[:-2], r), ratio, w, u, x)
+    most = ca.fmax(ca.mmax(ca.fabs(ca.vertcat(load, rate))), ca.sqrt(x / at[-2]))
+    return compile(ca.Function("use", [at, ratio, w, u, x], [ca.if_else(x > 0, most, np.inf)]))

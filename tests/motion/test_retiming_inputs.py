@@ -1,0 +1,113 @@
+"""What retiming makes of its inputs: tables of bounds, limits of robots, messages of ROS, waypoints, and friction."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError
+from torsor.motion import retime
+from torsor.motion.retiming.bounds import Bounds
+from torsor.motion.retiming.given import read_path
+from torsor.motion.retiming.splines import spline
+
+ARM = torsor.library.ur5()
+WAYPOINTS = np.array([[0, -1.5, 1, 0, 0, 0], [1, -1, 0.5, 0.5, 1, 0], [1.5, -0.5, 1, 1, -0.5, 1.0]])
+FOLLOWER = """<robot name="pair"><link name="base"/>
+<link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j1" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/>
+<limit lower="-3" upper="3" effort="{effort}" velocity="3"/></joint>
+<joint name="j2" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+<limit lower="-3" upper="3" effort="9" velocity="1"/><mimic joint="j1" multiplier="-2"/></joint></robot>"""
+
+
+def test_a_table_leaves_the_limits_of_the_robot_to_other_joints() -> None:
+    table = {"elbow_joint": 1.0, "wrist_3_joint": np.inf}
+    own, k = ARM.velocity_limit.tolist(), ARM.coordinate_names.index("elbow_joint")
+    found = Bounds.of(ARM, {"velocity": table, "torque": {"elbow_joint": 5.0}}).values
+    assert found["velocity"][1].tolist() == [*own[:k], 1.0, *own[k + 1 : 5], np.inf]
+    assert found["torque"][1].tolist() == [*ARM.effort_limit[:k], 5.0, *ARM.effort_limit[k + 1 :]]
+    line = torsor.library.planar_chain(2)
+    with pytest.raises(ModelError, match="coordinate 'joint2' has no velocity limit"):
+        Bounds.of(line, {"velocity": {"joint1": 1.0}, "acceleration": 1.0})
+
+
+def test_a_follower_is_no_faster_than_its_limit(tmp_path: Path) -> None:
+    """It turns twice as fast as its leader."""
+    strong, weak = tmp_path / "strong.urdf", tmp_path / "weak.urdf"
+    strong.write_text(FOLLOWER.format(effort=30), encoding="utf-8")
+    weak.write_text(FOLLOWER.format(effort=0), encoding="utf-8")
+    found = retime(torsor.load(strong), [[0.0], [1.0]])
+    assert abs(found.v).max() == pytest.approx(0.5, rel=1e-9)
+    with pytest.raises(ModelError, match="the torque limit of 'j1' is 0; fix: give torque="):
+        retime(torsor.load(weak), [[0.0], [1.0]])
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 12])
+def test_splines_are_those_of_scipy(count: int) -> None:
+    interpolate = pytest.importorskip("scipy.interpolate")
+    rng = np.random.default_rng(count)
+    s, q = np.cumsum(rng.uniform(0.1, 1.0, (3, count)), axis=1), rng.normal(size=(3, count, 2))
+    for own, pieces, points in zip(s, spline(s, q), q, strict=True):
+        known = interpolate.CubicSpline(own, points).c[::-1].swapaxes(0, 1)
+        assert pieces == pytest.approx(known, rel=1e-10, abs=1e-10)
+
+
+def message(stamps: list[Any]) -> dict[str, Any]:
+    points = [{"positions": q.tolist(), "velocities": []} for q in WAYPOINTS]
+    for point, stamp in zip(points, stamps, strict=False):
+        point["time_from_start"] = stamp
+    return {"joint_names": list(ARM.coordinate_names), "points": points}
+
+
+def test_a_plan_without_times_is_a_path_over_its_length() -> None:
+    known = read_path(ARM, WAYPOINTS, None, "test").path.breaks
+    zeros = message([{"sec": 0, "nanosec": 0}] * 3)
+    for plan in (message([]), zeros, {"joint_trajectory": zeros}, {"trajectory": [{"joint_trajectory": zeros}]}):
+        assert np.array_equal(read_path(ARM, plan, None, "test").path.breaks, known)
+    timed = message([{"secs": k, "nsecs": 5 * 10**8} for k in range(3)])
+    assert read_path(ARM, timed, None, "test").path.breaks.tolist() == [[0.5, 1.5, 2.5]]
+    blended = read_path(ARM, timed, 0.1, "test").path.breaks
+    assert np.array_equal(blended, read_path(ARM, WAYPOINTS, 0.1, "test").path.breaks)
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ([[[0, 0], [1, 1]], [[0, 0], [1, 1], [2, 2]]], "as many waypoints in each path"),
+        ([[0, 0], [1, 1], [1 + 1e-9, 1], [2, 1]], "waypoints 1 and 2 are only 1e-09 apart"),
+        (([0, 1, 1 + 1e-9], [[0, 0], [1, 1], [2, 1]]), "waypoints 1 and 2 are only 1e-09 apart"),
+        ([[0, 0], [1e200, 1]], "waypoints[1, 0] is 1e+200; allowed: finite numbers"),
+        ([[[0, 0], [1, 1]], [[0, 0], [0, 0]]], "waypoints 0 and 1 of path 1 are equal"),
+        ({"joint_names": ["joint1", "joint2"], "points": [{"positions": [1]}]}, "1 positions in point 0; allowed: 2"),
+        ({"joint_names": ["joint1"], "points": []}, "joint_names 'joint1'; allowed: joint1, joint2"),
+    ],
+)
+def test_paths_that_are_none_are_refused_in_words(path: Any, words: str) -> None:
+    with pytest.raises(ModelError) as refused:
+        read_path(torsor.library.planar_chain(2), path, None, "test")
+    assert words in str(refused.value)
+
+
+def test_corners_that_are_too_short_for_a_jerk_bound_are_refused() -> None:
+    bounds = {"velocity": 2.0, "acceleration": 10.0, "jerk": 100.0, "torque": np.inf}
+    with pytest.raises(ModelError, match=r"a corner or line that is .* of the path.*; fix: a larger tolerance"):
+        retime(torsor.library.planar_chain(2), [[0, 0], [1, 0.2], [1.2, 1]], tolerance=1e-5, **bounds)
+
+
+def test_samples_at_rest_have_the_friction_of_the_motion() -> None:
+    rod = torsor.library.planar_chain(1, gravity=(0, 0, 0)).with_friction("joint1", coulomb=2.0)
+    found = retime(rod, [[0.0], [1.0]], velocity=99.0, torque=10.0)
+    tau = found.sample(0.01).tau
+    assert tau[[0, -1], 0] == pytest.approx([10.0, -10.0], rel=1e-9)
+
+
+def test_reactions_are_reported_and_active() -> None:
+    found = retime(ARM, WAYPOINTS, reactions={"elbow_joint": {"force": 70.0, "moment": np.inf}})
+    assert "reaction force elbow_joint" in found.active
+    assert "reaction force elbow_joint: 70 N (" in found.report()
+    with pytest.raises(ModelError, match="standing still takes more than the bound of reaction force at 'elbow_joint'"):
+        retime(ARM, WAYPOINTS, reactions={"elbow_joint": {"force": 1.0}})
