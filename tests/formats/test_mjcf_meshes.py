@@ -41,6 +41,14 @@ def test_a_missing_mesh_does_not_matter_where_the_inertia_is_given(tmp_path: Pat
     assert Path(robot.links[0].visuals[0].mesh).name == "given.obj"
 
 
+def test_meshes_are_found_from_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, INERTIAL, INERTIAL)
+    add(tmp_path, "given", "inferred")
+    monkeypatch.chdir(tmp_path.parent)
+    visual = torsor.load(path.relative_to(tmp_path.parent)).links[0].visuals[0]
+    assert Path(visual.path).resolve() == (tmp_path / "meshes" / "given.obj").resolve()
+
+
 def test_a_mesh_that_decides_nothing_is_not_read(tmp_path: Path) -> None:
     path = write(tmp_path, INERTIAL, INERTIAL)
     add(tmp_path, "given", "inferred", text="no mesh at all")

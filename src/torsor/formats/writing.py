@@ -13,8 +13,10 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.files import replacing
+from torsor.formats.mesh_copies import MeshCopies
 from torsor.formats.search_path import SCHEMES, Finder
 from torsor.mechanism import Joint, Mechanism, Shape, Visual, Wheel
+from torsor.meshes.mesh_files import read_mesh
 from torsor.meshes.usd_files import split_prim
 from torsor.spatial import from_rpy, to_rpy
 
@@ -51,18 +53,24 @@ class MeshNames:
     """The names of mesh files in a description that is written to ``path``.
 
     A ``package://`` or ``model://`` name stays if it leads to the same file from there; so does one that is not found.
-    Otherwise the name is relative to the description. Surfaces in stages of USD are noted: only Torsor finds them.
+    Otherwise the name is relative to the description. Surfaces in stages of USD become ``copies``, which are to be
+    saved; those that cannot be read are noted.
     """
 
     def __init__(self, path: Path, omissions: "Omissions"):
-        self.path, self.finder, self.omissions = path, Finder(path), omissions
+        self.path, self.finder, self.omissions, self.copies = path, Finder(path), omissions, MeshCopies(path)
 
     def name(self, mesh: Visual | Shape) -> str:
         """Return the name of the mesh of a visual or a shape."""
         name = mesh.mesh or ""
         if not mesh.path:
             return name
-        self.omissions.note("surfaces in stages of USD, which are only named", name, split_prim(Path(mesh.path))[1])
+        if split_prim(Path(mesh.path))[1]:
+            try:
+                copy = self.copies.add(Path(mesh.path).stem, read_mesh(mesh.path, mesh.folders))
+                return relative_file(self.path, str(copy))
+            except (ModelError, ImportError) as error:
+                self.omissions.note("surfaces in stages of USD that cannot be read, and are only named", f"{error}")
         if name.startswith(SCHEMES):
             found = self.finder.find(name)
             if found is not None and found.resolve() == Path(mesh.path).resolve():

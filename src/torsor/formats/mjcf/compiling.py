@@ -40,12 +40,13 @@ def compile_mjcf(path: Path) -> Compiled:
     except ImportError:
         found = "MJCF is read by the package mujoco, which is not installed"
         raise missing(found, "mjcf", where=path.name) from None
+    file = str(path.absolute())  # MuJoCo's paths of meshes begin with the folder as it is given
     with _warnings_of(mujoco, path):
         try:
             if not hasattr(mujoco.MjSpec, "from_file") or path.suffix.lower() not in _PARSED:
                 # Old versions have no parser apart from the compiler; that of new ones reads these suffixes alone.
-                return Compiled(mujoco, mujoco.MjModel.from_xml_path(str(path)), {})
-            spec = mujoco.MjSpec.from_file(str(path))
+                return Compiled(mujoco, mujoco.MjModel.from_xml_path(file), {})
+            spec = mujoco.MjSpec.from_file(file)
             files = _without_meshes(mujoco, spec)
             _without_textures(mujoco, spec)
             return Compiled(mujoco, spec.compile(), files)

@@ -1,39 +1,32 @@
 """Mesh files of an MJCF file that is written: those that MuJoCo reads, and copies (.obj) of those that it does not."""
 
-import hashlib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 
 from torsor.errors import ModelError, describe
-from torsor.files import replacing
+from torsor.formats.mesh_copies import MeshCopies
 from torsor.formats.writing import relative_file
 from torsor.formats.xml import add_element
 from torsor.mechanism import Shape, Visual
 from torsor.mechanism.names import unused_name
 from torsor.meshes.mesh_files import read_painted
-from torsor.meshes.obj_files import obj_content
 from torsor.meshes.triangles import Triangles, joined
+from torsor.meshes.usd_files import split_prim
 
 Color = tuple[float, float, float, float]
 _MOST_TRIANGLES = 200_000  # of an .stl file in MuJoCo
 _LEAST_AREA = 1e-12  # m^2: MuJoCo refuses meshes without a surface
 _FLAT = 1e-6  # thickness over length below which MuJoCo finds no convex hull
-_LONGEST = 40  # characters of a name that the names of copies and of their folder keep
 
 
 class MeshAssets:
-    """The <mesh> elements of one file. Copies are in the folder ``NAME_meshes`` beside it, named by their content.
-
-    Hence a copy never replaces another mesh, whatever robots are saved to the same folder, and whatever they name it.
-    """
+    """The <mesh> elements of one file, and the copies that it needs."""
 
     def __init__(self, asset: ET.Element, path: Path):
-        self.asset, self.path = asset, path
-        self.folder = path.resolve().with_name(f"{path.stem[:_LONGEST]}_meshes")
+        self.asset, self.path, self.copies = asset, path, MeshCopies(path)
         self.names: dict[tuple[str, tuple[float, ...]], str] = {}
-        self.copies: dict[Path, bytes] = {}
         self._parts: dict[tuple[object, ...], list[tuple[Path, Color | None]]] = {}
 
     def parts(self, given: Visual | Shape) -> list[tuple[str, Color | None]]:
@@ -43,32 +36,14 @@ class MeshAssets:
         its file. Files that are missing or cannot be converted raise ModelError or, without trimesh, ImportError.
         """
         path = Path(given.path or "")
-        if not given.path or not path.is_file():
+        if not given.path or not split_prim(path)[0].is_file():
             raise ModelError(describe("no such file", where=f"mesh {given.mesh!r}"))
         if _is_for_mujoco(path):
             return [(self._name(path, given), None)]
         key = given.path, given.size, type(given), getattr(given, "color", None) is None
         if key not in self._parts:
-            self._parts[key] = [(self._copy(path, surface), color) for surface, color in _surfaces(given)]
+            self._parts[key] = [(self.copies.add(path.stem, surface), color) for surface, color in _surfaces(given)]
         return [(self._name(copy, given), color) for copy, color in self._parts[key]]
-
-    def save(self) -> None:
-        """Write the copies that are not there yet."""
-        if self.copies and not self.folder.is_dir():
-            if self.folder.exists():
-                fix = "move it, or save the robot under another name"
-                raise ModelError(describe("a file, where meshes need a folder", where=str(self.folder), fix=fix))
-            self.folder.mkdir()
-        for copy, content in self.copies.items():
-            if not copy.is_file() or copy.read_bytes() != content:
-                with replacing(copy) as part:
-                    part.write_bytes(content)
-
-    def _copy(self, path: Path, surface: Triangles) -> Path:
-        content = obj_content(surface)
-        copy = self.folder / f"{path.stem[:_LONGEST]}-{hashlib.sha256(content).hexdigest()[:8]}.obj"
-        self.copies[copy] = content
-        return copy
 
     def _name(self, path: Path, given: Visual | Shape) -> str:
         """Return the name of the mesh of a file at the scale that is given; its element is added if it is new."""

@@ -122,7 +122,7 @@ class _Writer:
         write_note(self.root, "" if m.base.name == _WORLD else m.base.name, self.geoms.unseen)
         self.omissions.report(self.source, "MJCF")
         content = xml_bytes(self.root, self.source)
-        self.geoms.meshes.save()
+        self.geoms.save_copies()
         return content
 
     def _check(self) -> None:

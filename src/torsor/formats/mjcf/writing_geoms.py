@@ -26,9 +26,14 @@ class Geoms:
 
     def __init__(self, asset: ET.Element, path: Path, omissions: Omissions):
         self.meshes, self.omissions = MeshAssets(asset, path), omissions
-        self.mesh_names = MeshNames(path)
+        self.mesh_names = MeshNames(path, omissions)
         self.names: set[str] = set()
         self.unseen: list[dict[str, Any]] = []
+
+    def save_copies(self) -> None:
+        """Write the copies of meshes beside the file."""
+        for each in (self.meshes, self.mesh_names):
+            each.copies.save()
 
     def add_visual(self, body: ET.Element, visual: Visual) -> None:
         """Add a visual to a body; a mesh without a colour has those of its file."""

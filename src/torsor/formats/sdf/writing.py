@@ -107,6 +107,7 @@ class _Writer:
         self._notes()
         self.root.set("version", f"1.{self.version}")
         self.omissions.report(self.source, "SDF")
+        self.meshes.copies.save()
         return xml_bytes(self.root, self.source)
 
     def _check(self) -> None:

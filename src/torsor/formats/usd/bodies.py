@@ -17,6 +17,7 @@ from torsor.formats.usd.stage import Place, decimal, exact, number_of, own_data,
 from torsor.mechanism import Link, Shape, Visual
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
+from torsor.meshes.mesh_folders import is_inside
 from torsor.meshes.usd_files import split_prim, triangles_of
 from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
@@ -196,12 +197,13 @@ def _has_faces(scene: Scene, part: Any) -> bool:
 
 
 def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
-    """Return name, path and scale of a mesh: the file that Torsor wrote it from, or the surface in the stage."""
+    """Return name, path and scale of a mesh: the file that Torsor wrote it from, if it may be read, or the surface."""
     data = own_data(part)
     if data.get("mesh"):
         mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
         path = scene.path.parent / mesh
-        if "://" not in mesh and split_prim(path)[0].is_file():
+        file = split_prim(path)[0]
+        if "://" not in mesh and file.is_file() and is_inside(file, scene.folders):
             return {"size": size, "mesh": mesh, "path": str(path)}
         if not part.GetAttribute("points").Get():
             return {"size": size, "mesh": mesh, "path": None}
