@@ -201,6 +201,11 @@ def test_a_batch_is_what_single_calls_are() -> None:
             single = retime(ARM, path, **bounds)
             assert found.duration == pytest.approx(single.duration, rel=1e-12)
             assert found.q == pytest.approx(single.q, abs=1e-12)
+    times, knots = np.linspace(0.0, 1.0, 6), np.linspace(0.0, 1.0, 41)
+    rubbing = ARM.with_friction("elbow_joint", coulomb=2.0, viscous=3.0)
+    for found, path in zip(retime(rubbing, (times, paths), knots=knots, start=0.1), paths, strict=True):
+        single = retime(rubbing, (times, path), knots=knots, start=0.1)
+        assert found.duration == pytest.approx(single.duration, rel=1e-9)
 
 
 # Paths

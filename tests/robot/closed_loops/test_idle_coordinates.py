@@ -114,6 +114,16 @@ def test_velocities_that_open_the_loops_are_refused() -> None:
         linkage.closed_inverse_dynamics(q, [1.0], [0.3])
 
 
+def test_velocities_of_a_mechanism_that_cannot_move_are_rounding() -> None:
+    stuck = torsor.library.caster().to(device="casadi")  # on a base at rest: it can neither roll nor swivel
+    q = stuck.closed_positions(stuck.neutral())
+    v = stuck.closed_velocities(q, [0.5, -0.2])
+    assert np.abs(v).max() < 1e-15
+    assert np.abs(stuck.closed_forward_dynamics(q, v, [0.1, 0.2])).max() < 1e-12
+    with pytest.raises(ModelError, match="A v is"):
+        stuck.closed_forward_dynamics(q, [1e-3, 0.0], [0.1, 0.2])
+
+
 def test_where_the_base_has_its_origin_does_not_matter() -> None:
     linkage = torsor.library.four_bar()
     far = np.array([1e5, -2e5, 3e4])

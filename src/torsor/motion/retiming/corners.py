@@ -15,6 +15,9 @@ from torsor.control.scaling.newton import Kernels
 from torsor.control.scaling.path_dynamics import loads
 from torsor.control.scaling.window import Sampled, Window
 
+TIGHTER, TIGHTEST = 1.002, 1.2  # the factor of tighter bounds over the use that broke them, and the largest one
+REACHED = 0.98  # of the largest x
+
 
 class PathWindow(Window):
     """A window over a whole path, whose ``uses`` are also those at some ``places`` of it.
@@ -37,6 +40,18 @@ class PathWindow(Window):
         x = (t0 + t1) / 2 + h * part * (2 * first + h * part * w)
         np.maximum.at(found, self._of, self._use(self._at, self._ratio, w, first + h * part * w, x))
         return found
+
+    def tighten(self, uses: Array) -> None:
+        """Make the bounds tighter in intervals where they were broken, and beside them, for the next search.
+
+        The largest x is lowered where the last search reached it.
+        """
+        near = np.maximum(uses, np.maximum(np.append(uses[1:], 0.0), np.append(0.0, uses[:-1])))
+        more = np.where(near > 1, np.minimum(TIGHTER * near, TIGHTEST), 1.0)
+        self.tight = self.tight * more
+        if self.feasible is not None:
+            fastest = self._own[: self.n, 0]
+            fastest /= np.where(self.feasible[1:-1] > REACHED * fastest, more, 1.0) ** 2
 
 
 @cache

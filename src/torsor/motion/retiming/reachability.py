@@ -76,8 +76,8 @@ def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike
     Example:
         >>> rows = np.tile([[1.0], [0.0], [-1.0], [1.0]], (1, 5, 1, 1))  # |u| <= 1
         >>> found = fastest(rows, np.full((1, 5), 9.0), np.ones((1, 4)), 0.0, 0.0)
-        >>> found.x.tolist(), found.u.tolist(), found.failing.any()
-        ([[0.0, 2.0, 4.0, 2.0, 0.0]], [[1.0, 1.0, -1.0, -1.0]], np.False_)
+        >>> found.x.tolist(), found.u.tolist(), bool(found.failing.any())
+        ([[0.0, 2.0, 4.0, 2.0, 0.0]], [[1.0, 1.0, -1.0, -1.0]], False)
     """
     count, knots, _, r = rows.shape
     work = _passes(r, count, knots)

@@ -39,7 +39,6 @@ ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tig
 GAP = 1e-4  # of the time that may be left to gain
 CENTERING = 0.1, 0.5, 3.0  # as ``window.CENTERING``: after very short steps, away from the bounds
 ALLOWED = 1e-3  # of a bound, that may be exceeded between the places where it is checked
-TIGHTER, TIGHTEST = 1.002, 1.2  # the factor of tighter bounds over the use that broke them, and the largest one
 ENOUGH, PRECISION = 0.999, 1e-3  # of the scale of x, that makes a timing slower until it is within all bounds
 FASTER = 30.0  # the largest x, relative to that of the mean rate
 FIRST = 0.3  # the same for the first guess
@@ -107,8 +106,7 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
             best, shortest = window.points.copy(), time
         if scale > ENOUGH and window.iterations < ITERATIONS - 1:
             break
-        near = np.maximum(uses, np.maximum(np.append(uses[1:], 0.0), np.append(0.0, uses[:-1])))
-        window.tight = window.tight * np.where(near > 1, np.minimum(TIGHTER * near, TIGHTEST), 1.0)
+        window.tighten(uses)
     return _timing(s, best)
 
 

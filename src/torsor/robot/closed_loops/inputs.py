@@ -20,6 +20,7 @@ from torsor.robot.closed_loops.mobility import RANK, analyse
 REGULAR = 1e-5  # least distance from singular: nearer, forces are mostly rounding
 CURVED = 1e-3  # largest error of closure, relative to that distance squared: forces have a relative error of this size
 SINGULAR = 1e-7  # margin of closure equations below which they are dependent
+REST = 1e-6  # rad/s: slower velocities count as this in the check of their rate of closure, which is then rounding
 CONTRADICTION = 1e-6  # largest contradiction of rates of too many active coordinates, relative to the largest rate
 SEARCHED = {"closure_trial", "closure_state", "closure_margin"}  # these measure how open or singular a position is
 
@@ -54,7 +55,7 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
     gap = np.einsum("...i,...i->...", gap, gap)
     size = np.asarray(v, dtype=float) / closure.scales[2]
     size = np.einsum("...i,...i->...", size, size)
-    if (gap > OPEN**2 * size).any():
+    if (gap > OPEN**2 * np.maximum(size, REST**2)).any():
         worst = float(np.sqrt(gap / np.where(size > 0, size, 1.0)).max())
         slip = sliding(closure.mechanism, rate, OPEN * closure.length)
         found = f"the velocities {slip or 'open the loops'}: A v is {worst:.2g} of their size"
