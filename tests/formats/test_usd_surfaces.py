@@ -94,6 +94,15 @@ def test_other_programs_find_the_surface_of_a_mesh_and_we_its_file(robot: Robot,
     assert torsor.load(tmp_path / "hinge.usda") == robot
 
 
+def test_meshes_of_packages_keep_their_names_where_these_are_found(robot: Robot, tmp_path: Path) -> None:
+    (link,) = (link for link in robot.links if link.visuals)
+    named = tuple(replace(each, mesh=f"package://{tmp_path.name}/shell.obj") for each in link.visuals)
+    link = replace(link, visuals=named, shapes=())
+    packaged = Robot.of(build("hinge", [Link("base"), link], [Joint("pin", "revolute", "base", "arm")]))
+    packaged.save(tmp_path / "hinge.usda")
+    assert torsor.load(tmp_path / "hinge.usda") == packaged
+
+
 def test_without_its_file_a_mesh_is_the_surface_in_the_stage(robot: Robot, tmp_path: Path) -> None:
     robot.save(tmp_path / "hinge.usdc")
     before = read_mesh(tmp_path / "shell.obj").scaled((1.0, -2.0, 1.0))

@@ -17,7 +17,7 @@ from torsor.formats.usd.stage import Place, decimal, exact, number_of, own_data,
 from torsor.mechanism import Link, Shape, Visual
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
-from torsor.meshes.usd_files import split_prim, triangles_of
+from torsor.meshes.usd_files import triangles_of
 from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
 WATER = 1000.0  # kg/m^3, the density of what has none
@@ -142,7 +142,7 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
         if not own_data(part).get("mesh") and not _has_faces(scene, part):
             scene.left_out.note("meshes without faces, or whose points and faces do not fit together", name)
             return None
-        return {"shape": "mesh", "pose": pose, "name": name, "folders": scene.folders, **_mesh(scene, part, scale)}
+        return {"shape": "mesh", "pose": pose, "name": name, **_mesh(scene, part, scale)}
     shaped = scene.pxr.UsdGeom
     if kind == "Cube":
         size = tuple(shaped.Cube(part).GetSizeAttr().Get() * scale)
@@ -174,17 +174,16 @@ def _has_faces(scene: Scene, part: Any) -> bool:
 
 
 def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
-    """Return name, path and scale of a mesh: the file that Torsor wrote it from, or the surface in the stage."""
+    """Return scale, name, path and folders of a mesh: of the file that Torsor named, or of the surface in the stage."""
     data = own_data(part)
     if data.get("mesh"):
         mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
-        path = scene.path.parent / mesh
-        if "://" not in mesh and split_prim(path)[0].is_file():
-            return {"size": size, "mesh": mesh, "path": str(path)}
-        if not part.GetAttribute("points").Get():
-            return {"size": size, "mesh": mesh, "path": None}
-    prim = f"#{part.GetPath()}"
-    return {"size": tuple(scale.tolist()), "mesh": f"{scene.source}{prim}", "path": f"{scene.path}{prim}"}
+        file = scene.finder.file(mesh)  # before its folders, which it may add one to
+        if file is not None or not part.GetAttribute("points").Get():
+            folders = tuple(dict.fromkeys((*scene.folders, *scene.finder.folders)))
+            return {"size": size, "mesh": mesh, "path": file, "folders": folders}
+    prim, size = f"#{part.GetPath()}", tuple(scale.tolist())
+    return {"size": size, "mesh": f"{scene.source}{prim}", "path": f"{scene.path}{prim}", "folders": scene.folders}
 
 
 def _color(scene: Scene, part: Any) -> tuple[float, ...] | None:
