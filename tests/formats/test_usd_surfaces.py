@@ -94,6 +94,15 @@ def test_other_programs_find_the_surface_of_a_mesh_and_we_its_file(robot: Robot,
     assert torsor.load(tmp_path / "hinge.usda") == robot
 
 
+def test_meshes_of_packages_keep_their_names_where_these_are_found(robot: Robot, tmp_path: Path) -> None:
+    (link,) = (link for link in robot.links if link.visuals)
+    named = tuple(replace(each, mesh=f"package://{tmp_path.name}/shell.obj") for each in link.visuals)
+    link = replace(link, visuals=named, shapes=())
+    packaged = Robot.of(build("hinge", [Link("base"), link], [Joint("pin", "revolute", "base", "arm")]))
+    packaged.save(tmp_path / "hinge.usda")
+    assert torsor.load(tmp_path / "hinge.usda") == packaged
+
+
 def test_without_its_file_a_mesh_is_the_surface_in_the_stage(robot: Robot, tmp_path: Path) -> None:
     robot.save(tmp_path / "hinge.usdc")
     before = read_mesh(tmp_path / "shell.obj").scaled((1.0, -2.0, 1.0))
@@ -118,17 +127,16 @@ def test_a_mesh_in_a_stage_goes_into_another_stage(tmp_path: Path) -> None:
     assert volume(*surface) == pytest.approx(12.0, rel=1e-6)
 
 
-@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".toml"])
-def test_other_descriptions_name_the_surface_in_the_stage(suffix: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".xml", ".toml"])
+def test_other_descriptions_have_copies_of_the_surface_or_name_it(suffix: str, tmp_path: Path) -> None:
+    """TOML names the surface in the stage; formats that others read get an .obj file, which needs no stage."""
     robot = load(tmp_path, body("part", mesh()), joint("Revolute", "-part"))
-    with warnings.catch_warnings(record=True) as given:
-        warnings.simplefilter("always")
-        robot.save(tmp_path / f"robot{suffix}")
-    assert any("surfaces in stages of USD" in str(each.message) for each in given) == (suffix != ".toml")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        (shape,) = torsor.load(tmp_path / f"robot{suffix}").links[-1].shapes
-    assert volume(*read_mesh(shape.path or "", shape.folders)) == pytest.approx(6e6, rel=1e-12)
+    robot.save(tmp_path / f"robot{suffix}")
+    if suffix != ".toml":
+        (tmp_path / "stage.usda").unlink()
+    (shape,) = torsor.load(tmp_path / f"robot{suffix}").links[-1].shapes
+    assert Path(shape.path or "").suffix == (".obj" if suffix != ".toml" else "")
+    assert volume(*read_mesh(shape.path or "", shape.folders)) == pytest.approx(6e6, rel=1e-7)
 
 
 def test_meshes_that_cannot_be_read_are_named_in_the_warning(robot: Robot, tmp_path: Path) -> None:

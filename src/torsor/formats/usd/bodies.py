@@ -5,6 +5,7 @@ shape counts before that of the body, and that before the one of its material; w
 inertia, if they are not given, are those of the shapes with the mass of the body.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,7 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
         if not own_data(part).get("mesh") and not _has_faces(scene, part):
             scene.left_out.note("meshes without faces, or whose points and faces do not fit together", name)
             return None
-        return {"shape": "mesh", "pose": pose, "name": name, "folders": scene.folders, **_mesh(scene, part, scale)}
+        return {"shape": "mesh", "pose": pose, "name": name, **_mesh(scene, part, scale)}
     shaped, scale = scene.pxr.UsdGeom, np.abs(scale)  # these are their own mirror images
     if kind == "Cube":
         size = tuple(shaped.Cube(part).GetSizeAttr().Get() * scale)
@@ -197,18 +198,20 @@ def _has_faces(scene: Scene, part: Any) -> bool:
 
 
 def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
-    """Return name, path and scale of a mesh: the file that Torsor wrote it from, if it may be read, or the surface."""
+    """Return scale, name, path and folders of a mesh: of the file that Torsor named, or of the surface in the stage.
+
+    The surface counts where there is no such file, or where it is not in a folder that may be read.
+    """
     data = own_data(part)
     if data.get("mesh"):
         mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
-        path = scene.path.parent / mesh
-        file = split_prim(path)[0]
-        if "://" not in mesh and file.is_file() and is_inside(file, scene.folders):
-            return {"size": size, "mesh": mesh, "path": str(path)}
-        if not part.GetAttribute("points").Get():
-            return {"size": size, "mesh": mesh, "path": None}
-    prim = f"#{part.GetPath()}"
-    return {"size": tuple(scale.tolist()), "mesh": f"{scene.source}{prim}", "path": f"{scene.path}{prim}"}
+        file = scene.finder.file(mesh)  # before its folders, which it may add one to
+        folders = tuple(dict.fromkeys((*scene.folders, *scene.finder.folders)))
+        allowed = file is not None and is_inside(split_prim(Path(file))[0], folders)
+        if allowed or not part.GetAttribute("points").Get():
+            return {"size": size, "mesh": mesh, "path": file, "folders": folders}
+    prim, size = f"#{part.GetPath()}", tuple(scale.tolist())
+    return {"size": size, "mesh": f"{scene.source}{prim}", "path": f"{scene.path}{prim}", "folders": scene.folders}
 
 
 def _color(scene: Scene, part: Any) -> tuple[float, ...] | None:

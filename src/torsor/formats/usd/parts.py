@@ -11,7 +11,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError
 from torsor.formats.usd.stage import OWN
-from torsor.formats.writing import Omissions, relative_file
+from torsor.formats.writing import MeshNames, Omissions
 from torsor.mechanism import Shape, Visual
 from torsor.mechanism.names import claim_name
 from torsor.meshes.mesh_files import Painted, read_painted
@@ -31,6 +31,7 @@ class Parts:
         self.stage = pxr.Usd.Stage.CreateInMemory()
         pxr.UsdGeom.SetStageMetersPerUnit(self.stage, 1.0)
         pxr.UsdPhysics.SetStageKilogramsPerUnit(self.stage, 1.0)
+        self.names = MeshNames(path, Omissions())  # surfaces in other stages are not only named here
         self.taken: dict[str, set[str]] = defaultdict(set)
 
     def define(self, parent: str, name: str, kind: str) -> Any:
@@ -106,9 +107,7 @@ class Parts:
 
     def _mesh(self, prim: Any, given: Visual | Shape) -> None:
         """Add the surface of a mesh, scaled, and beside it the name of its file and the scale."""
-        file = given.mesh or ""
-        if given.path and "://" not in file:
-            file = relative_file(self.path, given.path)
+        file = self.names.name(given)
         self.own(prim, mesh=file, scale=np.array(given.size))
         try:
             parts = read_painted(given.path, given.folders) if given.path else ()

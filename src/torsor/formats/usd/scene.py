@@ -10,7 +10,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing
 from torsor.faults import refuse_or_warn
-from torsor.formats.search_path import given_folders
+from torsor.formats.search_path import Finder, given_folders
 from torsor.formats.usd.stage import (
     Place,
     Units,
@@ -59,6 +59,11 @@ class Scene:
             found = f"metersPerUnit is {units.length:g}, kilogramsPerUnit {units.mass:g}"
             raise ModelError(describe(found, where=path.name, allowed="numbers above 0"))
         return cls(pxr, stage, units, path.name, strict, path, (*own_folders(path), *search))
+
+    @cached_property
+    def finder(self) -> Finder:
+        """What finds the files of meshes that Torsor named."""
+        return Finder(self.path)
 
     @cached_property
     def _cache(self) -> Any:
