@@ -1,6 +1,5 @@
 """Surfaces of meshes in stages of USD: those of other programs are kept, and ours are there for other programs."""
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 

@@ -53,8 +53,7 @@ class MeshNames:
     """The names of mesh files in a description that is written to ``path``.
 
     A ``package://`` or ``model://`` name stays if it leads to the same file from there; so does one that is not found.
-    Otherwise the name is relative to the description. Surfaces in stages of USD become ``copies``, which are to be
-    saved; those that cannot be read are noted.
+    Otherwise the name is relative to the description. ``copies`` are to be saved.
     """
 
     def __init__(self, path: Path, omissions: "Omissions"):
@@ -65,17 +64,21 @@ class MeshNames:
         name = mesh.mesh or ""
         if not mesh.path:
             return name
-        if split_prim(Path(mesh.path))[1]:
-            try:
-                copy = self.copies.add(Path(mesh.path).stem, read_mesh(mesh.path, mesh.folders))
-                return relative_file(self.path, str(copy))
-            except (ModelError, ImportError) as error:
-                self.omissions.note("surfaces in stages of USD that cannot be read, and are only named", f"{error}")
         if name.startswith(SCHEMES):
             found = self.finder.find(name)
             if found is not None and found.resolve() == Path(mesh.path).resolve():
                 return name
         return relative_file(self.path, mesh.path)
+
+    def file(self, mesh: Visual | Shape) -> str:
+        """Return the name of a file with the mesh: a surface in a stage of USD becomes a copy, or is noted."""
+        if mesh.path and split_prim(Path(mesh.path))[1]:
+            try:
+                copy = self.copies.add(Path(mesh.path).stem, read_mesh(mesh.path, mesh.folders))
+                return relative_file(self.path, str(copy))
+            except (ModelError, ImportError) as error:
+                self.omissions.note("surfaces in stages of USD that cannot be read, and are only named", str(error))
+        return self.name(mesh)
 
 
 class Omissions:

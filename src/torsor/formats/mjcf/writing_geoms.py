@@ -32,8 +32,7 @@ class Geoms:
 
     def save_copies(self) -> None:
         """Write the copies of meshes beside the file."""
-        for each in (self.meshes, self.mesh_names):
-            each.copies.save()
+        self.meshes.copies.save()
 
     def add_visual(self, body: ET.Element, visual: Visual) -> None:
         """Add a visual to a body; a mesh without a colour has those of its file."""

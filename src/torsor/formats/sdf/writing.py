@@ -211,7 +211,7 @@ class _Writer:
         if given.shape in ("capsule", "ellipsoid"):
             self.version = max(self.version, 8)
         if given.shape == "mesh":
-            add_element(shape, "uri").text = self.meshes.name(given)
+            add_element(shape, "uri").text = self.meshes.file(given)
             add_element(shape, "scale").text = numbers(given.size)
         elif given.shape == "plane":
             add_element(shape, "normal").text = "0 0 1"

@@ -134,7 +134,7 @@ class _Writer:
 
     def _size(self, visual: Visual | Shape) -> dict[str, Any]:
         if visual.shape == "mesh":
-            return {"filename": self.meshes.name(visual), "scale": visual.size}
+            return {"filename": self.meshes.file(visual), "scale": visual.size}
         if visual.shape == "box":
             return {"size": visual.size}
         return dict(zip(("radius", "length"), visual.size, strict=False))
