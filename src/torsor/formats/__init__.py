@@ -14,7 +14,7 @@
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
 | ``xml``, ``decimals`` | parsing XML safely; XML elements of numbers; decimal numbers in text |
 | ``chains`` | for readers: joints that are several, one after the other |
-| ``writing``, ``joint_decomposition``, ``coupled_followers`` | for writers: files, omissions, simpler joints |
+| ``writing``, ``mesh_copies``, ``joint_decomposition``, ``coupled_followers`` | for writers: files, simpler joints |
 
 To add a format ``abc``:
 
