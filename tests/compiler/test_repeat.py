@@ -1,5 +1,6 @@
 """A kernel many times in a row is the same as so many calls, to the last bit; wrong arrays are refused."""
 
+import gc
 from typing import Any
 
 import casadi as ca
@@ -8,6 +9,7 @@ import pytest
 
 import torsor
 from torsor.compiler.repeat import Call, Chain, can_repeat, repeat
+from torsor.compiler.repeat import _chain as machine_code
 from torsor.compiler.workspace import Workspace
 
 
@@ -61,3 +63,16 @@ def test_a_chain_computes_in_any_block_and_rooms_are_not_shared() -> None:
     assert work.take() is first
     with pytest.raises(ValueError, match="allowed: contiguous float64 of shape"):
         Chain(first.block, calls(first.arrays))(np.zeros(7))
+
+
+def test_a_chain_keeps_the_machine_code_that_it_was_made_with() -> None:
+    """Threads that make the code at the same time replace it in the cache."""
+    kernel, whole = torsor.compile(step()), np.concatenate([np.zeros(60), np.full(25, 2.5)])
+    inside, p = whole[:60].reshape(6, 5, 2), whole[60:].reshape(5, 5)
+    chain = Chain(whole, [Call(kernel, [inside[:-1], p], [inside[1:]])])
+    chain(whole)
+    expected = whole.copy()
+    machine_code.cache_clear()
+    gc.collect()
+    chain(whole)
+    assert np.array_equal(whole, expected)

@@ -280,6 +280,13 @@ def test_numbers_of_newton_on_a_ball_are_named_as_left_out(tmp_path: Path) -> No
         load(tmp_path, body("a"), joint("Spherical", "-a", "float newton:friction = 2\n"))
 
 
+def test_a_second_scene_is_named_as_left_out(tmp_path: Path) -> None:
+    scenes = "".join(f'def PhysicsScene "s{k}" {{\n float physics:gravityMagnitude = {k}\n}}\n' for k in (1, 2))
+    with pytest.warns(ModelWarning, match=r"physics scenes beside the first \(/s2\)"):
+        robot = load(tmp_path, scenes, body("a"), joint("Revolute", "-a", HINGE))
+    assert robot.gravity.tolist() == [0, 0, -1]
+
+
 def test_gravity_that_newton_switches_off(tmp_path: Path) -> None:
     scene = 'def PhysicsScene "scene" {\n bool newton:gravityEnabled = false\n}\n'
     assert load(tmp_path, scene, body("a"), joint("Revolute", "-a", HINGE)).gravity.tolist() == [0, 0, 0]
@@ -386,6 +393,23 @@ WRONG = {
     "/pin: its axis is 'W'; allowed: X, Y, Z": (body("a"), joint("Revolute", "-a", HINGE.replace("Y", "W"))),
     "USD refuses it": ("def {",),
     "Invalid xform": (body("a", 'uniform token[] xformOpOrder = ["xformOp:%"]'), joint("Revolute", "-a")),
+    "/pin: newton:damping is 'abc'; allowed: a number": (
+        body("a"),
+        joint("Revolute", "-a", 'string newton:damping = "abc"\n'),
+    ),
+    "/pin: physics:localRot0 is 'x'; allowed: a quaternion": (
+        body("a"),
+        joint("Revolute", "-a", 'string physics:localRot0 = "x"\n'),
+    ),
+    "excludeFromArticulation is 'no'; allowed: true, false": (
+        body("a"),
+        joint("Revolute", "-a", 'string physics:excludeFromArticulation = "no"\n'),
+    ),
+    "/pin: it mimics /pin, itself": (body("a"), joint("Revolute", "-a", "rel newton:mimicJoint = </pin>\n")),
+    "mimics /pin, /q, which are several": (
+        body("a"),
+        joint("Revolute", "-a", "rel newton:mimicJoint = [</pin>, </q>]\n"),
+    ),
     "mirrors": (
         body("a", 'double3 xformOp:scale = (1, -1, 1)\n uniform token[] xformOpOrder = ["xformOp:scale"]'),
         joint("Revolute", "-a"),

@@ -79,12 +79,19 @@ end:
 """
 
 
+class _Machine(NamedTuple):
+    """The machine code as a function, and the engine that it belongs to, which must live as long."""
+
+    run: Any
+    engine: Any
+
+
 @cache
-def _chain() -> tuple[Any, Any]:
-    """Return the machine code as a function, and the engine that it belongs to."""
+def _chain() -> _Machine:
+    """Return the machine code; threads that come here at the same time make one each."""
     engine = native.link(native.emit_here([_MODULE]))
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
-    return kind(engine.get_function_address("chain")), engine
+    return _Machine(kind(engine.get_function_address("chain")), engine)
 
 
 def can_repeat(kernel: object) -> bool:
@@ -131,7 +138,8 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
         [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
     """
     words = Call(kernel, inputs, outputs).words(0)
-    _chain()[0]((ctypes.c_int64 * len(words))(*words), 1, None)
+    machine = _chain()
+    machine.run((ctypes.c_int64 * len(words))(*words), 1, None)
 
 
 class Chain:
@@ -158,7 +166,7 @@ class Chain:
         words = [word for call in calls for word in call.words(block.ctypes.data)]
         self._table, self._count, self._shape = (ctypes.c_int64 * len(words))(*words), len(calls), block.shape
         self._kernels = [call.kernel for call in calls]  # their machine code must live as long
-        self._run = _chain()[0]
+        self._machine = _chain()
 
     def __call__(self, block: Array) -> None:
         """Do all calls in a block of memory: contiguous float64 of the shape that the chain was made with."""
@@ -166,4 +174,4 @@ class Chain:
             raise ValueError(
                 f"{block.dtype} of shape {block.shape}; allowed: contiguous float64 of shape {self._shape}"
             )
-        self._run(self._table, self._count, block.ctypes.data)
+        self._machine.run(self._table, self._count, block.ctypes.data)

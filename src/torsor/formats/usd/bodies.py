@@ -14,7 +14,17 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.faults import refuse_or_warn
 from torsor.formats.usd.scene import Scene
-from torsor.formats.usd.stage import Place, decimal, exact, number_of, own_data, rotation_of, vector_of
+from torsor.formats.usd.stage import (
+    Place,
+    decimal,
+    exact,
+    flag_of,
+    number_of,
+    own_data,
+    rotation_of,
+    vector_of,
+    wrong_type,
+)
 from torsor.mechanism import Link, Shape, Visual
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
@@ -33,7 +43,7 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
     place, visuals, shapes, solids = scene.place(prim), list[Visual](), list[Shape](), list[Solid]()
     for part in scene.parts.get(str(prim.GetPath()), []):
         collides = part.HasAPI(scene.pxr.UsdPhysics.CollisionAPI)
-        collides = collides and scene.pxr.UsdPhysics.CollisionAPI(part).GetCollisionEnabledAttr().Get()
+        collides = collides and flag_of(scene.pxr.UsdPhysics.CollisionAPI(part).GetCollisionEnabledAttr(), True)
         found = _geometry(scene, part, prim, collides)
         if collides:
             solids += _solid(scene, prim, part, found)
@@ -68,7 +78,7 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
     mass = own_mass or volume
     given_center = bool(np.isfinite(center).all())
     com = center * place.scale * units.length if given_center else middle
-    whole = _newton_inertia(scene, prim)
+    whole = _newton_inertia(prim)
     if whole is not None:
         inertia = whole * units.torque
     elif moments.any():
@@ -82,16 +92,18 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
     return exact(data, "mass", mass), exact(data, "com", com), inertia
 
 
-def _newton_inertia(scene: Scene, prim: Any) -> Array | None:
+def _newton_inertia(prim: Any) -> Array | None:
     """Return the inertia (3 x 3) that Newton has in double precision, which counts before that of UsdPhysics."""
     attribute = prim.GetAttribute("newton:inertia")
-    numbers = np.array(attribute.Get() if attribute and attribute.Get() is not None else [], dtype=float)
-    if not numbers.size:
+    given = attribute.Get() if attribute else None
+    if given is None or len(given) == 0:
         return None
-    if numbers.shape != (6,) or not np.isfinite(numbers).all():
-        found = f"newton:inertia is {numbers.tolist()}"
-        raise ModelError(describe(found, where=scene.where(prim), allowed="6 finite numbers: xx yy zz xy xz yz"))
-    xx, yy, zz, xy, xz, yz = numbers
+    try:
+        xx, yy, zz, xy, xz, yz = numbers = np.array(given, dtype=float)
+        if not np.isfinite(numbers).all():
+            raise ValueError
+    except (TypeError, ValueError):
+        raise wrong_type(attribute, given, "6 finite numbers: xx yy zz xy xz yz") from None
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 

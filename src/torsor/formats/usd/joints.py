@@ -13,7 +13,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.usd.scene import Scene
-from torsor.formats.usd.stage import agrees, exact, number_of, own_data, rotation_of, vector_of
+from torsor.formats.usd.stage import agrees, exact, flag_of, number_of, own_data, rotation_of, vector_of
 from torsor.mechanism import Joint, Motor, Spring
 from torsor.spatial import axis_frame, inverse_pose, make_pose
 
@@ -64,14 +64,14 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
     """Return the joint of a prim, or None if it is disabled, or of a kind that is left out."""
     joint = scene.pxr.UsdPhysics.Joint(prim)
     name = prim.GetName()
-    if not joint.GetJointEnabledAttr().Get():
+    if not flag_of(joint.GetJointEnabledAttr(), True):
         scene.left_out.note("disabled joints", name)
         return None
     ends = tuple(_end(scene, prim, joint, side) for side in "01")
     if ends[0].body == ends[1].body:
         found = "both of its ends are on the world" if ends[0].body == WORLD else f"both ends are on {ends[0].body}"
         raise ModelError(describe(found, where=scene.where(prim), allowed="two bodies, or one and the world"))
-    excluded, kind = bool(joint.GetExcludeFromArticulationAttr().Get()), prim.GetTypeName()
+    excluded, kind = flag_of(joint.GetExcludeFromArticulationAttr(), False), prim.GetTypeName()
     free, length = dict[str, str](), None
     if kind == "PhysicsJoint":
         free = {axis: axis for axis in AXES if not _is_locked(scene, prim, axis)}
@@ -238,10 +238,12 @@ def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str
     found = _mimicked(prim, axis)
     if found is None:
         return {}
-    target, ratio, offset = found
-    leader = scene.stage.GetPrimAtPath(target)
-    if not leader:
-        raise ModelError(describe(f"it mimics {target}, which is missing", where=scene.where(prim)))
+    targets, ratio, offset = found
+    leader = scene.stage.GetPrimAtPath(targets[0])
+    if not leader or leader == prim or len(targets) > 1:
+        why = "which are several" if len(targets) > 1 else "itself" if leader == prim else "which is missing"
+        what = f"it mimics {', '.join(map(str, targets))}, {why}"
+        raise ModelError(describe(what, where=scene.where(prim), allowed="the path of another joint"))
     if (leader.GetTypeName() == "PhysicsPrismaticJoint") == axis.startswith("rot") and "ratio" not in data:
         scene.left_out.note("joints that mimic one of another kind", joint.name)
         return {}
@@ -249,19 +251,18 @@ def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str
     return {"coordinate": name, "ratio": exact(data, "ratio", ratio), "offset": exact(data, "offset", offset * unit)}
 
 
-def _mimicked(prim: Any, axis: str) -> tuple[Any, float, float] | None:
-    """Return the path of the joint that a joint mimics, ratio, and offset in units of the stage, or None.
+def _mimicked(prim: Any, axis: str) -> tuple[list[Any], float, float] | None:
+    """Return the paths of the joints that a joint mimics, ratio, and offset in units of the stage, or None.
 
     Newton: q = coef1 q(other) + coef0; PhysX: q + gearing q(other) + offset = 0.
     """
-    enabled = prim.GetAttribute("newton:mimicEnabled")
     targets = prim.GetRelationship("newton:mimicJoint").GetTargets()
-    if targets and (not enabled or enabled.Get()):
+    if targets and flag_of(prim.GetAttribute("newton:mimicEnabled"), True):
         offset, ratio = (number_of(prim.GetAttribute(f"newton:mimicCoef{k}"), float(k)) for k in (0, 1))
-        return targets[0], ratio, offset
+        return targets, ratio, offset
     for key in (axis, "rotX", "rotY", "rotZ"):  # PhysX takes any of these for the one axis of a hinge
         targets = prim.GetRelationship(f"physxMimicJoint:{key}:referenceJoint").GetTargets()
         if targets:
             gearing, shift = (prim.GetAttribute(f"physxMimicJoint:{key}:{each}") for each in ("gearing", "offset"))
-            return targets[0], -number_of(gearing, 1.0), -number_of(shift)
+            return targets, -number_of(gearing, 1.0), -number_of(shift)
     return None

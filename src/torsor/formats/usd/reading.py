@@ -18,7 +18,7 @@ from torsor.formats.usd.bodies import link_of
 from torsor.formats.usd.joints import AXES, WORLD, UsdJoint, joint_of, several, single_joint
 from torsor.formats.usd.loops import loop_of
 from torsor.formats.usd.scene import Scene
-from torsor.formats.usd.stage import exact, own_data
+from torsor.formats.usd.stage import exact, flag_of, own_data
 from torsor.mechanism import Frame, Joint, Link, Mechanism, build
 from torsor.mechanism.loops import Closure
 from torsor.meshes.usd_files import split_prim
@@ -41,13 +41,12 @@ def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float 
     try:
         scene = Scene.of(file, strict)
         return _Reader(scene, prim).read(base, snap, file)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:  # also those of USD
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:  # also those of USD
         if isinstance(error, ModelError):
             raise
-        found = (
-            f"an attribute, or what customData has beside the schema, cannot be used ({type(error).__name__}: {error})"
-        )
-        raise ModelError(describe(found, where=file.name, fix="remove the dictionary torsor from customData")) from None
+        found = f"an attribute cannot be used ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+        fix = "check the types of its attributes, and the dictionary torsor of customData, if there is one"
+        raise ModelError(describe(found, where=file.name, fix=fix)) from None
 
 
 class _Reader:
@@ -67,7 +66,7 @@ class _Reader:
         self.joints = [replace(joint, name=scene.name(joint.prim, "joint")) for joint in own]
         root = scene.stage.GetPrimAtPath(self.root)
         self.data = own_data(root)
-        self.stacks = self._stacks() if root.GetAttribute("newton:jointsAddMobility").Get() else {}
+        self.stacks = self._stacks() if flag_of(root.GetAttribute("newton:jointsAddMobility"), False) else {}
 
     def _articulation(self, bodies: dict[str, Any], joints: list[UsdJoint], wanted: str) -> tuple[str, set[str]]:
         """Return the path of the root and the paths of the bodies of the one articulation that is read."""
@@ -125,12 +124,13 @@ class _Reader:
                 joints += steps
         frames = self._frames()
         loops = list(self._loops(parents, frames))
+        gravity = scene.gravity()
         scene.report(welded)
         name = str(self.data.get("name", "")) or Path(self.root).name or path.stem
         hung = any(joint is not None and before == WORLD for joint, before in parents.values())
         postures = json.loads(str(self.data.get("postures", "{}")))
         settings = scene.source, base if hung else "fixed", loops, self._active(loops, joints), postures, snap
-        return build(name, links, joints, frames, scene.gravity(), *settings, self._allowed())
+        return build(name, links, joints, frames, gravity, *settings, self._allowed())
 
     def _tree(self, base: str) -> dict[str, tuple[UsdJoint | None, str]]:
         """Return, by body, the joint that moves it and the body before; a body that nothing holds has no joint."""

@@ -15,6 +15,7 @@ from torsor.formats.usd.stage import (
     Place,
     Units,
     exact,
+    flag_of,
     number_of,
     own_data,
     place_of,
@@ -110,7 +111,7 @@ class Scene:
         if not prim.HasAPI(physics.RigidBodyAPI):
             return False
         body = physics.RigidBodyAPI(prim)
-        return bool(body.GetRigidBodyEnabledAttr().Get()) and not body.GetKinematicEnabledAttr().Get()
+        return flag_of(body.GetRigidBodyEnabledAttr(), True) and not flag_of(body.GetKinematicEnabledAttr(), False)
 
     def body_of(self, prim: Any) -> Any:
         """Return the nearest prim at or above a prim that is a body, or None if it is part of the world."""
@@ -138,9 +139,12 @@ class Scene:
             if self.pxr.UsdGeom.GetStageUpAxis(self.stage) == "Z"
             else np.array([0.0, 1.0, 0.0])
         )
-        scene = next((prim for prim in self.prims if prim.IsA(self.pxr.UsdPhysics.Scene)), None)
-        if scene is None:
+        scenes = [prim for prim in self.prims if prim.IsA(self.pxr.UsdPhysics.Scene)]
+        if not scenes:
             return -EARTH * up
+        scene, *others = scenes
+        for other in others:
+            self.left_out.note("physics scenes beside the first", str(other.GetPath()))
         physics = self.pxr.UsdPhysics.Scene(scene)
         along, size = (
             vector_of(physics.GetGravityDirectionAttr()),
@@ -148,8 +152,7 @@ class Scene:
         )
         if not np.isfinite(along).all() or np.isnan(size) or size == np.inf:
             raise ModelError(describe(f"gravity is {size:g} along {along}", where=self.where(scene)))
-        enabled = scene.GetAttribute("newton:gravityEnabled")
-        if enabled and not enabled.Get():
+        if not flag_of(scene.GetAttribute("newton:gravityEnabled"), True):
             return np.zeros(3)
         length = float(np.linalg.norm(along))
         direction = along / length if length else -up

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.spatial import from_quaternion, make_pose
 
 AGREE = 2e-6  # relative: a few roundings of single precision
@@ -83,16 +83,33 @@ def decimal(value: Any) -> float:
     return float(str(np.float32(value)))
 
 
+def wrong_type(attribute: Any, value: Any, allowed: str) -> ModelError:
+    """Return the error of an attribute whose value is of another type than its schema says."""
+    prim = attribute.GetPrim()
+    where = f"{prim.GetStage().GetRootLayer().GetDisplayName()}: {prim.GetPath()}"
+    return ModelError(describe(f"{attribute.GetName()} is {shortened(str(value))}", where=where, allowed=allowed))
+
+
 def number_of(attribute: Any, default: float = 0.0) -> float:
     """Return the number of an attribute of single precision, or the default if there is none."""
     value = attribute.Get() if attribute else None
-    return default if value is None else decimal(value)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise wrong_type(attribute, value, "a number")
+    return decimal(value)
 
 
 def vector_of(attribute: Any, default: float = 0.0) -> Array:
     """Return the three numbers of an attribute of single precision, three defaults if there is none."""
     value = attribute.Get() if attribute else None
-    return np.full(3, default) if value is None else np.array([decimal(each) for each in value])
+    if value is None:
+        return np.full(3, default)
+    try:
+        x, y, z = (decimal(each) for each in value)
+    except (TypeError, ValueError):
+        raise wrong_type(attribute, value, "three numbers") from None
+    return np.array([x, y, z])
 
 
 def rotation_of(attribute: Any) -> Array | None:
@@ -100,10 +117,20 @@ def rotation_of(attribute: Any) -> Array | None:
     given = attribute.Get() if attribute else None
     if given is None:
         return None
+    if not hasattr(given, "GetImaginary"):
+        raise wrong_type(attribute, given, "a quaternion")
     quaternion = np.array([*(decimal(each) for each in given.GetImaginary()), decimal(given.GetReal())])
     if not np.isfinite(quaternion).all() or not quaternion.any():
         return None
     return np.asarray(from_quaternion(quaternion))
+
+
+def flag_of(attribute: Any, default: bool) -> bool:
+    """Return whether an attribute is true, or the default if there is none."""
+    value = attribute.Get() if attribute else None
+    if value is not None and not isinstance(value, bool):
+        raise wrong_type(attribute, value, "true, false")
+    return default if value is None else value
 
 
 # Exact numbers beside the schema
