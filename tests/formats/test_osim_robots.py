@@ -243,6 +243,8 @@ def test_lengths_are_metres_as_in_opensim_whatever_the_file_calls_them(tmp_path:
             ("<coordinates>angle</coordinates><axis>0 0 1", "<coordinates>angle b</coordinates><axis>0 0 1"),
             "one coordinate",
         ),
+        (('<LinearFunction name="function"><coefficients>1 0</coefficients></LinearFunction>', "<Sine/>"), "a Sine in"),
+        (("<coefficients>1 0</coefficients>", "<coefficients>1 0 2</coefficients>"), "coefficients"),
         (("<mass>2", "<mass>nan"), "mass"),
         (("<socket_parent>/ground", "<socket_parent>/moon"), "the body is 'moon'"),
         (("0.15 0.1 0.01 0 0</inertia>", "0.9 0.1 0.01 0 0</inertia>"), "no body has the principal moments"),

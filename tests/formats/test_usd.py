@@ -328,6 +328,15 @@ def test_stacked_joints_of_newton_are_the_joints_of_a_body_of_mujoco(ends: str, 
     np.testing.assert_allclose(sign * there, mjcf.inverse_dynamics(q, v, np.zeros(3)), rtol=1e-12, atol=1e-13)
 
 
+def test_stacked_joints_that_close_a_loop_are_refused(tmp_path: Path) -> None:
+    root = ', "PhysicsArticulationRootAPI", "NewtonArticulationRootAPI"'
+    a = body("a", "uniform bool newton:jointsAddMobility = true", more=root)
+    pins = [joint("Revolute", ends, HINGE, name=name) for ends, name in (("-a", "j1"), ("a-b", "j2"), ("a-c", "j3"))]
+    closing = [joint("Revolute", "b-c", HINGE, name=name) for name in ("j4", "j5")]
+    with pytest.raises(ModelError, match=r"/j\d: it and 1 more between the same bodies close a loop"):
+        load(tmp_path, a, body("b"), body("c"), *pins, *closing)
+
+
 def test_what_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:
     drive = "float drive:angular:physics:stiffness = 100\n float drive:angular:physics:damping = 1\n"
     pin = joint("Revolute", "-a", HINGE + drive, '"PhysicsDriveAPI:angular"')

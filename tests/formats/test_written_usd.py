@@ -10,6 +10,7 @@ import pytest
 import torsor
 from torsor import ModelError, ModelWarning, library
 from torsor.formats.usd.stage import OWN
+from torsor.mechanism import Joint, Link, Shape, build
 
 from .written import MJCF, Copy, assert_equal
 
@@ -79,6 +80,23 @@ def test_the_schema_alone_has_single_precision(name: str, tmp_path: Path) -> Non
     q, v, a = robot.integrate(robot.neutral(), rng.normal(size=robot.nv)), *rng.normal(size=(2, robot.nv))
     assert_equal(plain.inverse_dynamics(q, v, a), robot.inverse_dynamics(q, v, a), PLAIN)
     assert_equal(plain.mass_matrix(q), robot.mass_matrix(q), PLAIN)
+
+
+@pytest.mark.parametrize("mass", [2.0, 1e-50, 0.0])
+def test_masses_and_inertias_of_zero_come_back_and_are_not_those_of_shapes(mass: float, tmp_path: Path) -> None:
+    ball = Shape("sphere", (0.1,), np.eye(4), "ball")
+    tip = Link("tip", mass, (0.5, 0.0, 0.0) if mass else (0.0, 0.0, 0.0), np.zeros((3, 3)), shapes=(ball,))
+    rod = Link("rod", 1.0, (0.2, 0.0, 0.0), np.eye(3))
+    joints = [Joint("a", "revolute", "base", "rod"), Joint("b", "revolute", "rod", "tip")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        robot = torsor.Robot.of(build("pair", [Link("base"), rod, tip], joints))
+        robot.save(tmp_path / "pair.usda")
+        again = torsor.load(tmp_path / "pair.usda")
+    for ours, theirs in zip(robot.links, again.links, strict=True):
+        assert ours.mass == theirs.mass
+        assert np.array_equal(ours.com, theirs.com)
+        assert np.array_equal(ours.inertia, theirs.inertia)
 
 
 def test_numbers_that_another_program_changed_count(tmp_path: Path) -> None:

@@ -105,6 +105,24 @@ def test_viscous_friction_and_torque_give_a_terminal_velocity() -> None:
     assert 0.95 * terminal < found.v.max() < terminal
 
 
+@pytest.mark.parametrize("way", [[[0.0], [1.0], [0.0]], [[1.0], [0.0], [1.0]]])
+def test_dry_friction_keeps_torques_within_bounds_where_a_joint_turns_back(way: list[list[float]]) -> None:
+    """The turn is a knot, at which q' = 0: friction acts in one direction before it and in the other one after it."""
+    rod = torsor.library.planar_chain(1).with_friction("joint1", coulomb=1.5)
+    found = retime(rod, way, velocity=10.0, torque=10.0, knots=50)
+    t = np.linspace(0, found.duration, 20001)[1:-1]
+    tau = rod.inverse_dynamics(*found.at(t))
+    assert np.abs(tau).max() <= 10.0 * (1 + found.excess + 1e-4)
+    assert found.excess < 0.005
+
+
+def test_the_paths_of_a_batch_are_those_of_single_calls() -> None:
+    paths = np.random.default_rng(3).uniform(-2, 2, (3, 4, 6))
+    batch = retime(ARM, paths, acceleration=8.0)
+    for path, found in zip(paths, batch, strict=True):
+        assert np.array_equal(found.times, retime(ARM, path, acceleration=8.0).times)
+
+
 def test_dry_friction_acts_along_the_path_also_at_rest() -> None:
     rod = torsor.library.planar_chain(1, gravity=(0, 0, 0)).with_friction("joint1", coulomb=2.0)
     free = torsor.library.planar_chain(1, gravity=(0, 0, 0))

@@ -200,7 +200,7 @@ def _coordinate(path: Path, element: ET.Element) -> OsimCoordinate:
 
 
 def _axis(path: Path, element: ET.Element) -> OsimAxis:
-    named = (each for each in element if each.tag.endswith(("Function", "Spline", "Constant")))
+    named = (each for each in element if each.tag not in ("coordinates", "axis", "function"))
     own = next(named, element.find("function/*"))  # in version 3 within <function>
     axis = numbers_in(path, element, "axis", 3)
     coordinates = tuple(text_in(element, "coordinates").split())
@@ -231,7 +231,9 @@ def _function(path: Path, element: ET.Element, function: ET.Element | None) -> t
         raise ModelError(describe(text, where=where_is(path, element), allowed=", ".join(_FUNCTIONS)))
     if kind == "Constant":
         return kind, numbers_in(path, function, "value", 1, (0.0,)), scale
-    if kind in ("LinearFunction", "PolynomialFunction"):
+    if kind == "LinearFunction":
+        return kind, numbers_in(path, function, "coefficients", 2, (1.0, 0.0)), scale
+    if kind == "PolynomialFunction":
         return kind, numbers_in(path, function, "coefficients", None, (0.0,)), scale
     x, y = (numbers_in(path, function, key, None) for key in "xy")
     if len(x) != len(y):

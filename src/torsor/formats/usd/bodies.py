@@ -71,8 +71,12 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
     center, moments = vector_of(api.GetCenterOfMassAttr(), -np.inf), vector_of(api.GetDiagonalInertiaAttr())
     R = rotation_of(api.GetPrincipalAxesAttr())
     R = np.eye(3) if R is None else R
-    if "mass" in data and own_mass == data["mass"] == 0:  # Torsor wrote a link without mass, not one of water
-        return 0.0, np.zeros(3), np.asarray(data.get("inertia", np.zeros((3, 3))), dtype=float)
+    if "mass" in data and own_mass == decimal(data["mass"]) == 0:  # Torsor wrote a link without mass, not one of water
+        zeros = np.zeros(3), np.zeros((3, 3))
+        com, inertia = (
+            np.asarray(data.get(key, zero), dtype=float) for key, zero in zip(("com", "inertia"), zeros, strict=True)
+        )
+        return float(data["mass"]), com, inertia
     _check(scene, prim, own_mass, center, moments)
     volume, middle, shape = composite(*solids) if solids else (0.0, np.zeros(3), np.zeros((3, 3)))
     mass = own_mass or volume
@@ -81,7 +85,7 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
     whole = _newton_inertia(prim)
     if whole is not None:
         inertia = whole * units.torque
-    elif moments.any():
+    elif moments.any() or ("inertia" in data and not np.any(data["inertia"])):  # Torsor wrote an inertia of 0
         inertia = (R * (moments * units.torque)) @ R.T
     else:
         away = com - middle

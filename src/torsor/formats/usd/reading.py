@@ -230,6 +230,9 @@ class _Reader:
         inside = [joint for joint, _ in parents.values()]
         for joint in self.joints:
             if not any(joint is each for each in inside):
+                if len(self.stacks.get(joint.name, [])) > 1:
+                    found = f"it and {len(self.stacks[joint.name]) - 1} more between the same bodies close a loop"
+                    raise ModelError(describe(found, where=self.scene.where(joint.prim), allowed="one joint"))
                 made, loop = loop_of(self.scene, joint, self.names, frames)
                 frames += made
                 if loop is not None:

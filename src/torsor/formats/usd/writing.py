@@ -154,6 +154,8 @@ class _Writer:
         self.parts.own(prim, mass=link.mass, com=link.com, inertia=inertia)
         what = "links without mass, for which simulators take the density of water"
         self.omissions.note(what, link.name, not link.mass and link.name != self.mechanism.base.name)
+        what = "inertias of 0, for which simulators take those of the collision shapes"
+        self.omissions.note(what, link.name, link.mass and link.shapes and not link.inertia.any())
         for visual in link.visuals:
             self.parts.surface(prim, visual)
         for shape in link.shapes:

@@ -92,16 +92,29 @@ def retime(
     bounds, rows = _bounds(robot, given, reactions)
     paths, batch = read_path(robot, path, tolerance, where)
     speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
-    grid = _grid(paths, knots, where)
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
+    # A grid that is refined for all paths of a batch would be much finer than each of them needs.
+    count = len(paths.breaks) if knots is None else 1
+    parts = [paths] if count == 1 else [paths.path(b) for b in range(count)]
+    found: list[Retimed] = []
+    for b, part in enumerate(parts):
+        here = where if count == 1 else f"{where}: path {b}"
+        found += _timed(rows, bounds, part, knots, settings, here)
+    return tuple(found) if batch else found[0]
+
+
+def _timed(
+    rows: RowKernel, bounds: Bounds, paths: JointPath, knots: Any, settings: dict[str, Any], where: str
+) -> list[Retimed]:
+    """Return the timings of paths on the same grid."""
+    grid, speeds = _grid(paths, knots, where), (settings["start"], settings["end"])
     profile = _profile(rows, paths, grid, speeds, where)
     if bounds.smooth:
         count = intervals_of(paths, where) if knots is None else len(grid.piece)
-        smooth = [
+        return [
             _smooth(rows, bounds, paths.path(b), time, count, settings, where)
             for b, time in enumerate(profile.times[:, -1].tolist())
         ]
-        return tuple(smooth) if batch else smooth[0]
     for _ in range(REFINEMENTS if knots is None else 0):
         parts = _needed(rows, paths, grid, profile)
         if parts.max() == 1:
@@ -114,20 +127,21 @@ def retime(
     none, found = np.zeros(len(grid.piece)), []
     for b in range(len(s)):
         timing = Timing(profile.times[b], s[b], profile.x[b], profile.u[b], none)
-        found.append(Retimed(robot, paths.path(b), timing, bounds, settings))
-    return tuple(found) if batch else found[0]
+        found.append(Retimed(rows.robot, paths.path(b), timing, bounds, settings))
+    return found
 
 
 def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bounds, RowKernel]:
     """Return the bounds and what they mean along a path; those of the last calls are remembered."""
     known: dict[Any, tuple[Bounds, RowKernel]] = robot.kernels.once("bounds of retiming", dict)
     key = *map(_key, given.values()), _key(reactions)
-    if key not in known:
+    found = known.get(key)
+    if found is None:
         bounds = Bounds.of(robot, given, reactions)
         if len(known) >= REMEMBERED:
             known.clear()
-        known[key] = bounds, RowKernel.of(robot, bounds)
-    return known[key]
+        found = known[key] = bounds, RowKernel.of(robot, bounds)
+    return found
 
 
 def _key(value: Any) -> Any:
@@ -137,7 +151,7 @@ def _key(value: Any) -> Any:
     if isinstance(value, (float, int)):
         return type(value), value
     if isinstance(value, Mapping):
-        return tuple((name, _key(each)) for name, each in value.items())
+        return "table", *((name, _key(each)) for name, each in value.items())
     if isinstance(value, list | tuple):
         return tuple(_key(each) for each in value)
     array = np.asarray(value)

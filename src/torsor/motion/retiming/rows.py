@@ -150,8 +150,9 @@ class RowKernel:
         if turning is not None:
             dry = np.abs(self.robot.friction_force(np.full(self.robot.nv, SLOWEST)))
             back = (2 * dry * turning)[..., coordinates]
-            found[..., 2, own] += np.where(d1[..., coordinates] > 0, back, 0.0)
-            found[..., 3, own] -= np.where(d1[..., coordinates] > 0, 0.0, back)
+            share = (1 + np.sign(d1[..., coordinates])) / 2  # half where the turn is just here, and the force 0
+            found[..., 2, own] += share * back
+            found[..., 3, own] -= (1 - share) * back
         return found
 
     @cached_property
