@@ -277,3 +277,25 @@ def test_a_whole_skeleton_has_the_forces_of_its_tree() -> None:
         forces[:, m] += function(q[:, m])[1] * forces[:, k]
     at = [names.index(name) for name in robot.coordinate_names]
     assert_equal(robot.inverse_dynamics(q[:, at], v[:, at], a[:, at]), forces[:, at])
+
+
+COUPLER = """<ConstraintSet><objects><CoordinateCouplerConstraint name="tie">
+<coupled_coordinates_function>FUNCTION</coupled_coordinates_function>
+<independent_coordinate_names>angle</independent_coordinate_names>
+<dependent_coordinate_name>OTHER</dependent_coordinate_name></CoordinateCouplerConstraint></objects></ConstraintSet>"""
+LINEAR = "<LinearFunction><coefficients>1 0</coefficients></LinearFunction>"
+
+
+@pytest.mark.parametrize(
+    ("dependent", "function", "message"),
+    [
+        ("nobody", LINEAR, "a coupler of 'nobody', which is missing"),
+        ("angle", "", "no function; allowed: LinearFunction"),
+        ("angle", LINEAR, "it follows 'angle'"),
+    ],
+)
+def test_couplers_that_couple_nothing_are_errors(dependent: str, function: str, message: str, tmp_path: Path) -> None:
+    coupler = COUPLER.replace("FUNCTION", function).replace("OTHER", dependent)
+    text = NEW.replace("<BodySet>", coupler + "<BodySet>").replace('<Thelen2003Muscle name="biceps"/>', "")
+    with pytest.raises(ModelError, match=message):
+        read(tmp_path, text, strict=True)

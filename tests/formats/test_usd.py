@@ -280,6 +280,11 @@ def test_numbers_of_newton_on_a_ball_are_named_as_left_out(tmp_path: Path) -> No
         load(tmp_path, body("a"), joint("Spherical", "-a", "float newton:friction = 2\n"))
 
 
+def test_an_axis_that_is_up_other_than_y_and_z_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="upAxis is 'Q'; allowed: Y, Z"):
+        load(tmp_path, body("a"), joint("Revolute", "-a", HINGE), up="Q")
+
+
 def test_a_second_scene_is_named_as_left_out(tmp_path: Path) -> None:
     scenes = "".join(f'def PhysicsScene "s{k}" {{\n float physics:gravityMagnitude = {k}\n}}\n' for k in (1, 2))
     with pytest.warns(ModelWarning, match=r"physics scenes beside the first \(/s2\)"):
@@ -418,6 +423,10 @@ WRONG = {
     "mimics /pin, /q, which are several": (
         body("a"),
         joint("Revolute", "-a", "rel newton:mimicJoint = [</pin>, </q>]\n"),
+    ),
+    "principalAxes is .*allowed: finite numbers": (
+        body("a", "quatf physics:principalAxes = (nan, 0, 0, 0)\n"),
+        joint("Revolute", "-a"),
     ),
     "mirrors": (
         body("a", 'double3 xformOp:scale = (1, -1, 1)\n uniform token[] xformOpOrder = ["xformOp:scale"]'),

@@ -212,7 +212,10 @@ def _coupling(path: Path, element: ET.Element) -> OsimCoupling:
     if len(names) != 1:
         text = f"it depends on {len(names)} coordinates"
         raise ModelError(describe(text, where=where_is(path, element), allowed="1"))
-    kind, numbers, scale = _function(path, element, element.find("coupled_coordinates_function/*"))
+    function = element.find("coupled_coordinates_function/*")
+    if function is None:
+        raise ModelError(describe("no function", where=where_is(path, element), allowed=", ".join(_FUNCTIONS)))
+    kind, numbers, scale = _function(path, element, function)
     scale *= float(numbers_in(path, element, "scale_factor", 1, (1.0,))[0])
     return OsimCoupling(text_in(element, "dependent_coordinate_name"), names[0], kind, numbers, scale)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, listing
 from torsor.formats.osim.model import OsimAxis, OsimCoupling, OsimJoint, OsimModel
 from torsor.mechanism.curves import IDENTITY, Curve, broken_line, cubic_spline
 from torsor.spatial import from_rpy, make_pose
@@ -79,7 +79,13 @@ def steps_of(model: OsimModel, joint: OsimJoint) -> list[Step]:
 
 def couplings_of(model: OsimModel, names: tuple[str, ...]) -> dict[str, tuple[str, Curve]]:
     """Return the coordinates among ``names`` that follow others, each with the one that it follows, and how."""
-    direct = {each.dependent: each for each in model.couplings if each.dependent in names}
+    direct = dict[str, OsimCoupling]()
+    for each in model.couplings:
+        if each.dependent not in names or each.dependent in direct:
+            why = "has another one" if each.dependent in direct else "is missing"
+            text = f"a coupler of {each.dependent!r}, which {why}"
+            raise ModelError(describe(text, where=model.source, allowed=f"one of each of {listing(names)}"))
+        direct[each.dependent] = each
     found: dict[str, tuple[str, Curve]] = {}
     for name, coupling in direct.items():
         where = f"{model.source}: coordinate {name!r}"

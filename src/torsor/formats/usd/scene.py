@@ -134,11 +134,10 @@ class Scene:
 
     def gravity(self) -> Array:
         """Return the gravity (3,) of the physics scene in the axes of the stage, in m/s^2."""
-        up = (
-            np.array([0.0, 0.0, 1.0])
-            if self.pxr.UsdGeom.GetStageUpAxis(self.stage) == "Z"
-            else np.array([0.0, 1.0, 0.0])
-        )
+        axis = str(self.pxr.UsdGeom.GetStageUpAxis(self.stage))
+        if axis not in ("Y", "Z"):
+            raise ModelError(describe(f"upAxis is {axis[:20]!r}", where=self.source, allowed="Y, Z"))
+        up = np.array([0.0, 0.0, 1.0] if axis == "Z" else [0.0, 1.0, 0.0])
         scenes = [prim for prim in self.prims if prim.IsA(self.pxr.UsdPhysics.Scene)]
         if not scenes:
             return -EARTH * up

@@ -120,9 +120,9 @@ def rotation_of(attribute: Any) -> Array | None:
     if not hasattr(given, "GetImaginary"):
         raise wrong_type(attribute, given, "a quaternion")
     quaternion = np.array([*(decimal(each) for each in given.GetImaginary()), decimal(given.GetReal())])
-    if not np.isfinite(quaternion).all() or not quaternion.any():
-        return None
-    return np.asarray(from_quaternion(quaternion))
+    if not np.isfinite(quaternion).all():
+        raise wrong_type(attribute, given, "finite numbers")
+    return np.asarray(from_quaternion(quaternion)) if quaternion.any() else None
 
 
 def flag_of(attribute: Any, default: bool) -> bool:
