@@ -38,6 +38,7 @@ def test_every_command_has_json_and_refuses_a_place_before_it_starts(
     needed = {"predict": "walk", "sweep": "x.toml", "completion": "bash"}
     needed |= dict.fromkeys(("identify", "retime"), "two_link x.csv")
     needed |= {
+        "convert": "two_link x.urdf",
         "export": "two_link x",
         "ik": "two_link --target link2 0.5 0 0",
         "equations": "two_link mass_matrix",
