@@ -108,3 +108,14 @@ def test_a_file_where_the_folder_of_copies_should_be_is_an_error(tmp_path: Path)
     with pytest.raises(ModelError, match="a file, where meshes need a folder"):
         robot.save(tmp_path / "out" / "arm.urdf")
     assert not (tmp_path / "out" / "arm.urdf").exists()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_robot_that_cannot_be_written_leaves_no_copies(tmp_path: Path, suffix: str) -> None:
+    mesh = written(tmp_path / "arm" / "hand.obj", OBJ)
+    visual = Visual("mesh", (1.0, 1.0, 1.0), np.eye(4), mesh="hand.obj", path=str(mesh))
+    robot = torsor.build("arm", [Link("base\x01", 1.0, inertia=np.eye(3), visuals=(visual,))], [])
+    (tmp_path / "out").mkdir()
+    with pytest.raises(ModelError, match="characters that XML allows"):
+        robot.save(tmp_path / "out" / f"arm{suffix}")
+    assert not list((tmp_path / "out").iterdir())
