@@ -46,8 +46,10 @@ class JointPath(NamedTuple):
         return cls(s, np.stack([q[:, :-1], slope, *np.zeros((2, *slope.shape))], axis=2))
 
     @classmethod
-    def blended(cls, q: Array, tolerance: float) -> "JointPath":
+    def blended(cls, q: Array, tolerance: float | Array) -> "JointPath":
         """Return straight lines through q (B, K, n) whose corners are blended, each within a distance ``tolerance``.
+
+        That is one number, or (B, K - 2, 1).
 
         Blends turn from the direction e of one line to the direction f of the next, with q'' and q''' = 0 at their
         ends, a way l before and after the corner. In the middle they are 5/32 l |f - e| from the corner, which is the
@@ -89,6 +91,10 @@ class JointPath(NamedTuple):
                 value = value * x + float(np.prod(np.arange(power - order + 1, power + 1))) * C[:, :, power]
             found.append(value)
         return np.stack(found)
+
+    def on(self, piece: Indices, s: Array) -> Array:
+        """Return q and its derivatives by s (4, T, n) at places s (T,) in pieces (T,) of the first path."""
+        return self.path(0).at(piece, (s - self.breaks[0, piece])[None])[:, 0]
 
     def path(self, b: int) -> "JointPath":
         """Return one of the paths, alone."""
@@ -154,7 +160,7 @@ class Grid:
             raise ModelError(describe("knots as an array for paths of different lengths", where=where, fix=fix))
         found = _with_knots(breaks.tobytes(), s.tobytes())
         if found is None:
-            allowed = f"increasing numbers from {breaks[0]:g} to {breaks[-1]:g}"
+            allowed = f"increasing numbers from its first s or time to its last, {breaks[-1] - breaks[0]:g} apart"
             raise ModelError(describe("knots are not in the order of the path", where=where, allowed=allowed))
         return found
 

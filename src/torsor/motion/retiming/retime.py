@@ -90,15 +90,16 @@ def retime(
         "torque_rate": torque_rate,
     }
     bounds, rows = _bounds(robot, given, reactions)
-    paths, batch = read_path(robot, path, tolerance, where)
+    paths, batch, first = read_path(robot, path, tolerance, where)
+    if first and np.ndim(knots):
+        knots = real_array(knots, where, "knots") - first
     speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
     # A grid that is refined for all paths of a batch would be much finer than each of them needs.
-    count = len(paths.breaks) if knots is None else 1
-    parts = [paths] if count == 1 else [paths.path(b) for b in range(count)]
+    parts = paths if knots is not None else [each.path(b) for each in paths for b in range(len(each.breaks))]
     found: list[Retimed] = []
     for b, part in enumerate(parts):
-        here = where if count == 1 else f"{where}: path {b}"
+        here = where if len(parts) == 1 else f"{where}: path {b}"
         found += _timed(rows, bounds, part, knots, settings, here)
     return tuple(found) if batch else found[0]
 
