@@ -99,7 +99,7 @@ def test_corners_that_are_too_short_for_a_jerk_bound_are_refused() -> None:
 
 
 CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
-BOUNDS = {"velocity": 2.0, "acceleration": 10.0, "torque": np.inf, "tolerance": 0.05}
+BOUNDS: Any = {"velocity": 2.0, "acceleration": 10.0, "torque": np.inf, "tolerance": 0.05}
 
 
 @pytest.mark.parametrize("near", [[1.0, 1e-3], [1.01, -0.01], [1.0 - 1e-6, 0.0]])

@@ -49,7 +49,8 @@ def reactions(robot: Robot, bounds: Bounds, q: Array, v: Array, a: Array) -> Arr
     parts = [
         wrenches[:, link, 3:] if kind == "force" else wrenches[:, link, :3] for _, link, kind, _ in bounds.reactions
     ]
-    return np.linalg.norm(np.stack(parts, axis=1), axis=-1)
+    sizes: Array = np.linalg.norm(np.stack(parts, axis=1), axis=-1)
+    return sizes
 
 
 def peak(use: Array) -> float:
