@@ -95,3 +95,15 @@ def test_a_motion_is_retimed_along_the_same_path(motion: Retimed) -> None:
         retime(torsor.library.planar_chain(6), motion, velocity=1.0, acceleration=1.0)
     with pytest.raises(ModelError, match="no motion; allowed: the document of a trajectory"):
         retime(ARM, {"torsor": {}})
+
+
+def test_excess_is_that_of_dense_samples_in_short_corners() -> None:
+    """The largest torque rate is between a break of the path and the next knot."""
+    chain, bounds = torsor.library.planar_chain(2), {"velocity": 3.0, "acceleration": 20.0, "torque": 200.0}
+    points = np.random.default_rng(3).uniform(-1.5, 1.5, (4, 2))
+    found = retime(chain, points, tolerance=0.02, **bounds, torque_rate=200.0)
+    k = np.repeat(np.arange(len(found.times) - 1), 100)
+    t = found.times[k] + np.tile(np.linspace(0.0, 1.0, 100), len(found.times) - 1) * np.diff(found.times)[k]
+    largest = np.abs(chain.force_rate(*found._motion(t, k))[1]).max() / 200.0
+    assert largest == pytest.approx(max(use for name, use in found.largest.items() if "rate" in name), abs=5e-4)
+    assert found.excess < 1e-3

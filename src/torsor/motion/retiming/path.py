@@ -17,7 +17,6 @@ from torsor.motion.retiming.splines import spline
 BLEND = 7  # coefficients of a blend
 MOST_WAYPOINTS = 2000
 WAY = 0.45  # of a straight piece that a blend takes at most, so that a part of the line is left
-PARTS = np.linspace(0.0, 1.0, 9)  # of a piece, at which it is checked
 KNOTS, LEAST = 360, 30  # intervals of a whole path, and of each piece, by default
 REMEMBERED = 64  # grids with given knots
 
@@ -99,18 +98,6 @@ class JointPath(NamedTuple):
     def path(self, b: int) -> "JointPath":
         """Return one of the paths, alone."""
         return self if len(self.breaks) == 1 else JointPath(self.breaks[b : b + 1], self.pieces[b : b + 1])
-
-    def places(self) -> tuple[Indices, Array]:
-        """Return pieces and places s (P,) of the first path: some in each of its pieces, but none at its ends.
-
-        Example:
-            >>> pieces, s = JointPath.through(np.array([0.0, 1.0, 3.0]), np.zeros((1, 3, 1))).places()
-            >>> pieces[6:10].tolist(), s[6:10].tolist()
-            ([0, 0, 1, 1], [0.875, 1.0, 1.0, 1.25])
-        """
-        breaks = self.breaks[0]
-        s = breaks[:-1, None] + PARTS * np.diff(breaks)[:, None]
-        return np.repeat(np.arange(len(s)), len(PARTS))[1:-1], s.ravel()[1:-1]
 
     def piece_of(self, s: Array) -> Indices:
         """Return the pieces (G,) of places s (G,), of the first path."""
