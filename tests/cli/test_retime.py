@@ -95,7 +95,8 @@ def test_own_files_are_paths_again(table: Path, capsys: pytest.CaptureFixture[st
 def test_grids_and_rates_that_are_too_coarse_are_told(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["retime", "ur5", str(table), "--knots", "2"]) == 0
     err = capsys.readouterr().err
-    assert "warning: waypoints.csv: between knots, " in err and "fix: more --knots, or leave them out" in err
+    assert "warning: waypoints.csv: between knots, " in err and "fix: more --knots, or none: the grid" in err
+    assert "on a grid of 4 intervals, the motion is slower than it could be" in err
     assert main(["retime", "ur5", str(table), "--rate", "0.5", "-o", str(table.with_name("motion.csv"))]) == 0
     words = "motion.csv: --rate 0.5 gives 2 rows for 0.8977 s, which lose the motion; fix: --rate 112 or more"
     assert words in capsys.readouterr().err

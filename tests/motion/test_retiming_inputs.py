@@ -106,7 +106,7 @@ BOUNDS: Any = {"velocity": 2.0, "acceleration": 10.0, "torque": np.inf, "toleran
 def test_waypoints_near_a_corner_do_not_slow_it_down(near: list[float]) -> None:
     """The path passes all of them within the tolerance, and is as fast as a corner with what is left of that."""
     chain, points = torsor.library.planar_chain(2), np.insert(CORNER, 2, near, axis=0)
-    with pytest.warns(torsor.ModelWarning, match="waypoints 2 are within 0.025 of another one and left out: the path"):
+    with pytest.warns(torsor.ModelWarning, match="left out are waypoints 2 within 0.025 of another one: the path"):
         found = retime(chain, points, **BOUNDS)
     left = BOUNDS["tolerance"] - np.linalg.norm(points[2] - points[1])
     assert found.duration == pytest.approx(retime(chain, CORNER, **BOUNDS | {"tolerance": left}).duration, rel=1e-3)
@@ -119,7 +119,7 @@ def test_near_waypoints_are_left_out_of_each_path_of_a_batch_and_at_ends() -> No
     chain = torsor.library.planar_chain(2)
     near_start, near_end = ([*CORNER[:1], [0.01, 0.0], *CORNER[1:]], [*CORNER[:2], [1.0, 0.99], CORNER[2]])
     back = [[0.0, 0.0], [1.0, 0.0], [0.0, 0.01], [1.0, 0.0]]  # a waypoint near the end, but not just before it
-    with pytest.warns(torsor.ModelWarning, match=r"waypoints 1 of path 0, and some of 1 others, are within"):
+    with pytest.warns(torsor.ModelWarning, match=r"waypoints 1 of path 0, and some of 1 others, within"):
         found = retime(chain, [near_start, near_end, back], **BOUNDS)
     known = retime(chain, CORNER, **BOUNDS).duration
     assert [each.duration for each in found[:2]] == pytest.approx([known] * 2, rel=1e-12)
@@ -135,6 +135,11 @@ def test_times_of_a_clock_give_the_timing_of_times_from_zero() -> None:
     stamps = [{"sec": 1_700_000_000 + k // 2, "nanosec": 500_000_001 * (k % 2)} for k in range(3)]
     breaks = read_path(ARM, message(stamps), None, "test").paths[0].breaks
     assert breaks[0].tolist() == pytest.approx([0.0, 0.500000001, 1.0], rel=1e-15)
+
+
+def test_one_interval_cannot_leave_and_reach_rest() -> None:
+    with pytest.raises(ModelError, match="a grid of one interval, from rest to rest; allowed: 2 or more; fix: more kn"):
+        retime(torsor.library.planar_chain(1), [[0.0], [1.0]], velocity=1.0, acceleration=1.0, knots=1)
 
 
 def test_samples_at_rest_have_the_friction_of_the_motion() -> None:

@@ -30,6 +30,8 @@ UNITS = {
 }
 
 MUCH = 0.01  # of a bound: exceeded by more between knots, a motion is of little use
+COARSE = 50  # intervals of a grid: with fewer, the time of a motion is wrong by percents
+FINER = "more --knots, or none: the grid is then refined"
 FEWEST = 10  # steps of a motion in a file
 
 
@@ -97,8 +99,10 @@ def _warn(motion: Retimed, arguments: Namespace) -> None:
     if motion.excess > MUCH:
         found, name = max((use, name) for name, use in motion.largest.items())
         text = f"between knots, {100 * found:.1f} % of the bound of {name} are used"
-        fix = "more --knots" + (", or leave them out: the grid is then refined" if arguments.knots else "")
-        warn(describe(text, where=arguments.path.name, fix=fix))
+        warn(describe(text, where=arguments.path.name, fix=FINER))
+    if arguments.knots and len(motion.times) <= COARSE:
+        text = f"on a grid of {len(motion.times) - 1} intervals, the motion is slower than it could be"
+        warn(describe(text, where=arguments.path.name, fix=FINER))
     sampled = [arguments.points, arguments.output if _is_table(arguments.output) else None]
     if any(sampled) and arguments.rate * motion.duration < FEWEST:
         rows = len(instants(motion.duration, arguments.rate))

@@ -113,7 +113,7 @@ def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointP
     out = {b: np.setdiff1d(np.arange(q.shape[1]), own) for b, (own, _) in enumerate(kept) if len(own) < q.shape[1]}
     b = next(iter(out))
     of = (f" of path {b}" + (f", and some of {len(out) - 1} others," if len(out) > 1 else "")) if batch else ""
-    found = f"waypoints {listing(map(str, out[b]))}{of} are within {NEAR * tolerance:g} of another one and left out"
+    found = f"left out are waypoints {listing(map(str, out[b]))}{of} within {NEAR * tolerance:g} of another one"
     fix = "a smaller tolerance, if it is to go nearer"
     warn(describe(f"{found}: the path passes them within the tolerance", where=where, fix=fix))
     return [JointPath.blended(q[b : b + 1, own], left[None, 1:-1, None]) for b, (own, left) in enumerate(kept)]
