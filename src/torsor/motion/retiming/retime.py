@@ -49,10 +49,11 @@ def retime(
     """Return the fastest timing of a path of the joints within bounds, a ``Retimed``; a tuple of them for a batch.
 
     ``path`` are waypoints (K, n) in rad and m, or (B, K, n) for B paths; or a joint trajectory: (times, positions), a
-    result with ``times`` and ``q``, or a JointTrajectory of ROS as a dictionary. The motion goes exactly through the
-    waypoints, on the cubic spline over the length of the path (or over the times); with a ``tolerance`` (rad, m) it is
-    straight between them, with corners blended at that distance. Velocities of a trajectory, and its times where there
-    is a tolerance, are not used.
+    result with ``times`` and ``q`` or the document of one, or a JointTrajectory of ROS as a dictionary. The path of a
+    ``Retimed`` is used as it is. The motion goes exactly through the waypoints, on the cubic spline over the length of
+    the path (or over the times); with a ``tolerance`` (rad, m) it is straight between them, with corners blended at
+    that distance; waypoints within half of it of another one are left out with a warning, so that corners are not too
+    short. Velocities of a trajectory, and its times where there is a tolerance, are not used.
 
     Bounds are one number for all coordinates, one for each, {name: number}, or (n, 2) lower and upper ones: of
     ``velocity`` (rad/s, m/s) and ``torque`` (N m, N) by default those of the robot, also for names that a table leaves
