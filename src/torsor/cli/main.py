@@ -105,8 +105,8 @@ def _named(kind: type, text: str) -> object:
     """Return a name or path of the command line; an empty path would be the folder in which the command runs.
 
     Example:
-        >>> _named(Path, "arm.toml")
-        PosixPath('arm.toml')
+        >>> str(_named(Path, "arm.toml"))
+        'arm.toml'
     """
     if not text:
         raise argparse.ArgumentTypeError("an empty name; fix: give a name, or leave it out")
