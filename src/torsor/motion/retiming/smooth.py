@@ -32,7 +32,7 @@ from torsor.motion.retiming.rows import LARGEST, SIDES, TINY, RowKernel, on_path
 from torsor.motion.retiming.timing import Timing, stretched
 
 INTERVALS = 200  # of a path, or a multiple of it
-OF_PIECE, FEWEST, MOST = 24, 6, 3000  # of a spline: intervals of each piece, in the mean, and if the path has MOST
+OF_PIECE, FEWEST, MOST = 24, 12, 6000  # of a spline: intervals of each piece, in the mean, and if the path has MOST
 OF_BLEND, MOST_OF_BLENDS = 8.0, 4000  # of a path with blends: intervals of its shortest piece, and of the path
 PLACES = np.array([0.0, *CHECKED, 1.0])  # of an interval: its ends, and where bounds are checked
 ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tighter bounds
