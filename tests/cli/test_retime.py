@@ -78,18 +78,17 @@ def test_files_without_one_path_are_refused(
     assert words in capsys.readouterr().err
 
 
-def test_own_files_are_paths_again(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_own_files_are_paths_again(table: Path) -> None:
     names = ("motion.npz", "table.csv", "points.json", "motion.json")
     npz, rows, points, document = (table.with_name(name) for name in names)
-    files = ["-o", str(npz), "--points", str(points), "--json", str(document)]
-    assert main(["retime", "ur5", str(table), *files]) == 0
-    assert main(["retime", "ur5", str(table), "-o", str(rows)]) == 0
+    grid = ["--knots", "30", "--rate", "20"]
+    assert main(["retime", "ur5", str(table), "-o", str(npz), "--points", str(points), *grid]) == 0
+    assert main(["retime", "ur5", str(table), "-o", str(rows), "--json", str(document), *grid]) == 0
     known = retime(ARM, WAYPOINTS).duration
-    for file, error in ((npz, 1e-12), (rows, 0.01), (points, 0.01), (document, 0.01)):
+    for file, error in ((npz, 1e-12), (rows, 0.02), (points, 0.02), (document, 0.02)):
         assert main(["retime", "ur5", str(file), "--json", str(table.with_name("again.json"))]) == 0
         found = json.loads(table.with_name("again.json").read_text())["duration"]
         assert found == pytest.approx(known, rel=error)
-    assert "warning" not in capsys.readouterr().err
 
 
 def test_grids_and_rates_that_are_too_coarse_are_told(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
