@@ -101,6 +101,39 @@ def check_name(path: Path) -> None:
             raise ModelError(describe("its name is too long", where=f"{path.name[:LONGEST_NAME]}...")) from None
 
 
+def check_target(path: Path) -> None:
+    """Raise ModelError where no file can be written: a folder, one in no folder, or one without permission.
+
+    A file that exists is opened and left as it is; one that does not is made and removed again.
+
+    Example:
+        >>> check_target(Path("no", "such.csv"))
+        Traceback (most recent call last):
+        torsor.errors.ModelError: no/such.csv: its folder does not exist; fix: make the folder first
+    """
+    check_name(path)
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if target.is_dir():
+        raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
+    if not target.parent.is_dir():
+        raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
+    check_opened(target, str(path))
+
+
+def check_opened(path: Path, where: str) -> None:
+    """Raise ModelError, in the words of the system, if a file cannot be opened for writing."""
+    is_new = not path.exists()
+    if not (is_new or path.is_file()):
+        return  # a device, or a pipe that would wait for its reader
+    try:
+        path.open("xb" if is_new else "ab").close()
+    except OSError as error:
+        found = f"it cannot be written ({error.strerror})"
+        raise ModelError(describe(found, where=where, fix="choose another place")) from None
+    if is_new:
+        path.unlink()
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary path that replaces ``path`` when the block ends; after an error the old file is unchanged.

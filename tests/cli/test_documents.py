@@ -47,7 +47,7 @@ def test_every_command_has_json_and_refuses_a_place_before_it_starts(
         given = [name, *needed.get(name, "two_link").split()]
         for place, words in (
             ("no/x.json", "its folder does not exist"),
-            ("", "it is a folder"),
+            (".", "it is a folder"),
             ("a\0", "a null char"),
         ):
             assert main([*given, "--json", place]) == 1, name

@@ -76,3 +76,33 @@ def test_files_without_one_path_are_refused(
     file.write_text(text, encoding="utf-8")
     assert main(["retime", "ur5", str(file)]) == 1
     assert words in capsys.readouterr().err
+
+
+def test_own_files_are_paths_again(table: Path) -> None:
+    names = ("motion.npz", "table.csv", "points.json", "motion.json")
+    npz, rows, points, document = (table.with_name(name) for name in names)
+    grid = ["--knots", "30", "--rate", "20"]
+    assert main(["retime", "ur5", str(table), "-o", str(npz), "--points", str(points), *grid]) == 0
+    assert main(["retime", "ur5", str(table), "-o", str(rows), "--json", str(document), *grid]) == 0
+    known = retime(ARM, WAYPOINTS).duration
+    for file, error in ((npz, 1e-12), (rows, 0.02), (points, 0.02), (document, 0.02)):
+        assert main(["retime", "ur5", str(file), "--json", str(table.with_name("again.json"))]) == 0
+        found = json.loads(table.with_name("again.json").read_text())["duration"]
+        assert found == pytest.approx(known, rel=error)
+
+
+def test_grids_and_rates_that_are_too_coarse_are_told(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["retime", "ur5", str(table), "--knots", "2"]) == 0
+    err = capsys.readouterr().err
+    assert "warning: waypoints.csv: between knots, " in err and "fix: more --knots, or none: the grid" in err
+    assert "on a grid of 4 intervals, the motion is slower than it could be" in err
+    assert main(["retime", "ur5", str(table), "--rate", "0.5", "-o", str(table.with_name("motion.csv"))]) == 0
+    words = "motion.csv: --rate 0.5 gives 2 rows for 0.8977 s, which lose the motion; fix: --rate 112 or more"
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["ur5", ""], ["", "waypoints.csv"], ["ur5", "waypoints.csv", "-o", ""]])
+def test_empty_names_are_no_files(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["retime", *words])
+    assert "an empty name; fix: give a name, or leave it out" in capsys.readouterr().err

@@ -286,7 +286,7 @@ def test_files_have_the_motion(tmp_path: Any) -> None:
         ([[0.0], [1.0]], {"velocity": [1.0, 2.0]}, "a number, or 1 of them"),
         ([[0.0], [1.0]], {"tolerance": 0.0}, "tolerance is 0"),
         ([[0.0], [1.0]], {"knots": 0}, "knots is 0"),
-        ([[0.0], [1.0]], {"knots": [0.0, 0.5]}, "from 0 to 1"),
+        ([[0.0], [1.0]], {"knots": [0.0, 0.5]}, "to its last, 1 apart"),
         ([[0.0], [1.0]], {"start": 3.0}, "start is 3; allowed: 0 to 2"),
         ([[0.0], [1.0]], {"end": 30.0}, "end is 30"),
         ([[0.0], [1.0]], {"jerk": 10.0, "start": 0.1}, "from rest to rest"),

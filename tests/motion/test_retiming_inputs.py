@@ -64,14 +64,14 @@ def message(stamps: list[Any]) -> dict[str, Any]:
 
 
 def test_a_plan_without_times_is_a_path_over_its_length() -> None:
-    known = read_path(ARM, WAYPOINTS, None, "test").path.breaks
+    known = read_path(ARM, WAYPOINTS, None, "test").paths[0].breaks
     zeros = message([{"sec": 0, "nanosec": 0}] * 3)
     for plan in (message([]), zeros, {"joint_trajectory": zeros}, {"trajectory": [{"joint_trajectory": zeros}]}):
-        assert np.array_equal(read_path(ARM, plan, None, "test").path.breaks, known)
+        assert np.array_equal(read_path(ARM, plan, None, "test").paths[0].breaks, known)
     timed = message([{"secs": k, "nsecs": 5 * 10**8} for k in range(3)])
-    assert read_path(ARM, timed, None, "test").path.breaks.tolist() == [[0.5, 1.5, 2.5]]
-    blended = read_path(ARM, timed, 0.1, "test").path.breaks
-    assert np.array_equal(blended, read_path(ARM, WAYPOINTS, 0.1, "test").path.breaks)
+    assert read_path(ARM, timed, None, "test").paths[0].breaks.tolist() == [[0.0, 1.0, 2.0]]
+    blended = read_path(ARM, timed, 0.1, "test").paths[0].breaks
+    assert np.array_equal(blended, read_path(ARM, WAYPOINTS, 0.1, "test").paths[0].breaks)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,50 @@ def test_corners_that_are_too_short_for_a_jerk_bound_are_refused() -> None:
     bounds = {"velocity": 2.0, "acceleration": 10.0, "jerk": 100.0, "torque": np.inf}
     with pytest.raises(ModelError, match=r"a corner or line that is .* of the path.*; fix: a larger tolerance"):
         retime(torsor.library.planar_chain(2), [[0, 0], [1, 0.2], [1.2, 1]], tolerance=1e-5, **bounds)
+
+
+CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+BOUNDS: Any = {"velocity": 2.0, "acceleration": 10.0, "torque": np.inf, "tolerance": 0.05}
+
+
+@pytest.mark.parametrize("near", [[1.0, 1e-3], [1.01, -0.01], [1.0 - 1e-6, 0.0]])
+def test_waypoints_near_a_corner_do_not_slow_it_down(near: list[float]) -> None:
+    """The path passes all of them within the tolerance, and is as fast as a corner with what is left of that."""
+    chain, points = torsor.library.planar_chain(2), np.insert(CORNER, 2, near, axis=0)
+    with pytest.warns(torsor.ModelWarning, match="left out are waypoints 2 within 0.025 of another one: the path"):
+        found = retime(chain, points, **BOUNDS)
+    left = BOUNDS["tolerance"] - np.linalg.norm(points[2] - points[1])
+    assert found.duration == pytest.approx(retime(chain, CORNER, **BOUNDS | {"tolerance": left}).duration, rel=1e-3)
+    q = found.at(np.linspace(0.0, found.duration, 20001))[0]
+    far = [np.linalg.norm(q - each, axis=1).min() for each in points]
+    assert max(far) <= 0.05 + 1e-6 and max(far[0], far[-1]) < 1e-12
+
+
+def test_near_waypoints_are_left_out_of_each_path_of_a_batch_and_at_ends() -> None:
+    chain = torsor.library.planar_chain(2)
+    near_start, near_end = ([*CORNER[:1], [0.01, 0.0], *CORNER[1:]], [*CORNER[:2], [1.0, 0.99], CORNER[2]])
+    back = [[0.0, 0.0], [1.0, 0.0], [0.0, 0.01], [1.0, 0.0]]  # a waypoint near the end, but not just before it
+    with pytest.warns(torsor.ModelWarning, match=r"waypoints 1 of path 0, and some of 1 others, within"):
+        found = retime(chain, [near_start, near_end, back], **BOUNDS)
+    known = retime(chain, CORNER, **BOUNDS).duration
+    assert [each.duration for each in found[:2]] == pytest.approx([known] * 2, rel=1e-12)
+    assert found[2].duration == retime(chain, back, **BOUNDS).duration
+    with pytest.raises(ModelError, match="all waypoints are within the tolerance of the first; fix: a smaller tol"):
+        retime(chain, [[0.0, 0.0], [0.01, 0.0], [0.0, 0.0]], **BOUNDS)
+
+
+def test_times_of_a_clock_give_the_timing_of_times_from_zero() -> None:
+    times, knots = np.arange(3) / 4, np.arange(33) / 64
+    known, clock = (retime(ARM, (first + times, WAYPOINTS), knots=first + knots) for first in (0.0, 1.7e9))
+    assert np.array_equal(clock.times, known.times) and np.array_equal(clock.q, known.q)
+    stamps = [{"sec": 1_700_000_000 + k // 2, "nanosec": 500_000_001 * (k % 2)} for k in range(3)]
+    breaks = read_path(ARM, message(stamps), None, "test").paths[0].breaks
+    assert breaks[0].tolist() == pytest.approx([0.0, 0.500000001, 1.0], rel=1e-15)
+
+
+def test_one_interval_cannot_leave_and_reach_rest() -> None:
+    with pytest.raises(ModelError, match="a grid of one interval, from rest to rest; allowed: 2 or more; fix: more kn"):
+        retime(torsor.library.planar_chain(1), [[0.0], [1.0]], velocity=1.0, acceleration=1.0, knots=1)
 
 
 def test_samples_at_rest_have_the_friction_of_the_motion() -> None:

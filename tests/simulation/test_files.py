@@ -65,7 +65,7 @@ def test_errors_of_saving(motion: torsor.Trajectory, batch: torsor.Trajectory, t
         motion.save(tmp_path / "motion.txt")
     with pytest.raises(torsor.ModelError, match=r"\(2, 3\) rollouts"):
         batch.save(tmp_path / "batch.csv")
-    with pytest.raises(OSError, match="No such file"):
+    with pytest.raises(torsor.ModelError, match="its folder does not exist; fix: make the folder first"):
         motion.save(tmp_path / "nowhere" / "motion.npz")
     assert not list(tmp_path.iterdir())
 

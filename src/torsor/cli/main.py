@@ -7,6 +7,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -93,8 +94,23 @@ def _add_command(parser: argparse.ArgumentParser, own: Command) -> None:
     parser._negative_number_matcher = NEGATIVE_NUMBER
     own.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    for action in parser._actions:
+        if action.type is Path or (action.type is None and not action.option_strings):
+            action.type = partial(_named, action.type or str)
     flags = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
     parser.set_defaults(run=own.run, flags=flags)
+
+
+def _named(kind: type, text: str) -> object:
+    """Return a name or path of the command line; an empty path would be the folder in which the command runs.
+
+    Example:
+        >>> str(_named(Path, "arm.toml"))
+        'arm.toml'
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("an empty name; fix: give a name, or leave it out")
+    return kind(text)
 
 
 def _examples(command: Command) -> str:

@@ -10,15 +10,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor.errors import ModelError, describe, missing
-from torsor.files import check_name
+from torsor.files import check_opened, check_target
 from torsor.results.documents import STANDARD_OUTPUT, write_document
 from torsor.results.points import SUFFIXES
 
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
     """Raise ModelError if a file cannot be written there: no folder, no permission, or a suffix that is not allowed.
-
-    A file that exists is opened and left as it is; one that does not is made and removed again.
 
     Example:
         >>> check_output(Path("out.txt"), [".npz", ".csv"])
@@ -31,12 +29,7 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
     if allowed and path.suffix.lower() not in allowed:
         found = f"the suffix is {path.suffix!r}"
         raise ModelError(describe(found, where=str(path), allowed=", ".join(filter(None, allowed))))
-    check_name(path)
-    if path.is_dir():
-        raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
-    if not path.parent.is_dir():
-        raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
-    _open_for_writing(path, str(path))
+    check_target(path)
 
 
 def check_folder(folder: Path | None) -> None:
@@ -50,7 +43,7 @@ def check_folder(folder: Path | None) -> None:
     if folder is None:
         return
     if folder.is_dir():
-        _open_for_writing(folder / f".{secrets.token_hex(4)}.part", str(folder))
+        check_opened(folder / f".{secrets.token_hex(4)}.part", str(folder))
     elif folder.exists():
         raise ModelError(describe("it is a file", where=str(folder), allowed="a folder"))
     else:
@@ -74,20 +67,6 @@ def check_apart(outputs: Iterable[Path | None], inputs: Iterable[Any] = ()) -> N
         if path.resolve() in written:
             raise ModelError(describe("two outputs have this name", where=str(path), allowed="a file for each"))
         written.add(path.resolve())
-
-
-def _open_for_writing(path: Path, where: str) -> None:
-    """Raise ModelError, in the words of the system, if a file cannot be opened for writing."""
-    is_new = not path.exists()
-    if not (is_new or path.is_file()):
-        return  # a device, or a pipe that would wait for its reader
-    try:
-        path.open("xb" if is_new else "ab").close()
-    except OSError as error:
-        found = f"it cannot be written ({error.strerror})"
-        raise ModelError(describe(found, where=where, fix="choose another place")) from None
-    if is_new:
-        path.unlink()
 
 
 def check_plot(path: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from argparse import ArgumentParser, Namespace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.states import states_of
 from torsor.cli.statuses import DONE
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, warn
 from torsor.motion import Retimed, retime
 from torsor.motion.retiming.bounds import KINDS
-from torsor.results.points import check_rate
+from torsor.results.archive import load_result
+from torsor.results.points import check_rate, instants
 from torsor.robot.robot import Robot
 
 UNITS = {
@@ -27,11 +29,17 @@ UNITS = {
     "torque_rate": "N m/s, N/s; default: none",
 }
 
+MUCH = 0.01  # of a bound: exceeded by more between knots, a motion is of little use
+COARSE = 50  # intervals of a grid: with fewer, the time of a motion is wrong by percents
+FINER = "more --knots, or none: the grid is then refined"
+FEWEST = 10  # steps of a motion in a file
+
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = "a table of waypoints with columns 'q NAME' and perhaps 'time' (.csv), a trajectory (.npz), or a "
-    parser.add_argument("path", type=Path, metavar="PATH", help=text + "JointTrajectory of ROS (.json)")
+    text = "a table of waypoints with columns 'q NAME' and perhaps 'time' (.csv), a trajectory or a retimed motion "
+    text += "(.npz, .json), or a JointTrajectory of ROS (.json)"
+    parser.add_argument("path", type=Path, metavar="PATH", help=text)
     for kind in KINDS:
         text = (
             f"greatest {kind.replace('_', ' ')} ({UNITS[kind]}): one number, or one for each coordinate; inf for none"
@@ -74,8 +82,9 @@ def _run(arguments: Namespace, console: Console) -> int:
         found, fix = f"{len(motion)} paths", "one file for each of them, or motion.retime in Python"
         raise ModelError(describe(found, where=arguments.path.name, allowed="one path", fix=fix))
     console.print(motion.report(), markup=False, highlight=False, soft_wrap=True)
+    _warn(motion, arguments)
     if arguments.output is not None:
-        motion.save(arguments.output, *((arguments.rate,) if arguments.output.suffix.lower() == ".csv" else ()))
+        motion.save(arguments.output, *((arguments.rate,) if _is_table(arguments.output) else ()))
     if arguments.points is not None:
         motion.save_points(arguments.points, arguments.rate)
     if arguments.plot is not None:
@@ -83,6 +92,27 @@ def _run(arguments: Namespace, console: Console) -> int:
     write_json(arguments, console, motion.to_dict())
     print_paths(console, arguments.output, arguments.points, arguments.plot)
     return DONE
+
+
+def _warn(motion: Retimed, arguments: Namespace) -> None:
+    """Warn of bounds that are far exceeded between knots, and of files with hardly a row."""
+    if motion.excess > MUCH:
+        found, name = max((use, name) for name, use in motion.largest.items())
+        text = f"between knots, {100 * found:.1f} % of the bound of {name} are used"
+        warn(describe(text, where=arguments.path.name, fix=FINER))
+    if arguments.knots and len(motion.times) <= COARSE:
+        text = f"on a grid of {len(motion.times) - 1} intervals, the motion is slower than it could be"
+        warn(describe(text, where=arguments.path.name, fix=FINER))
+    sampled = [arguments.points, arguments.output if _is_table(arguments.output) else None]
+    if any(sampled) and arguments.rate * motion.duration < FEWEST:
+        rows = len(instants(motion.duration, arguments.rate))
+        text = f"--rate {arguments.rate:g} gives {rows} rows for {motion.duration:.4g} s, which lose the motion"
+        fix = f"--rate {ceil(10 * FEWEST / motion.duration)} or more"
+        warn(describe(text, where=" and ".join(each.name for each in sampled if each), fix=fix))
+
+
+def _is_table(file: Path | None) -> bool:
+    return file is not None and file.suffix.lower() == ".csv"
 
 
 def _path(file: Path, robot: Robot) -> Any:
@@ -94,6 +124,8 @@ def _path(file: Path, robot: Robot) -> Any:
             raise ModelError(describe(f"no JSON: {error}", where=file.name)) from None
     if file.suffix.lower() in (".yaml", ".yml"):
         raise ModelError(describe(f"suffix {file.suffix}", where=file.name, allowed=".csv, .npz, .json"))
+    if file.suffix.lower() == ".npz" and isinstance(saved := load_result(file), Retimed):
+        return saved
     found = states_of(file, robot)
     return (found["time"], found["q"]) if "time" in found else found["q"]
 

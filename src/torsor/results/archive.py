@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe, listing
-from torsor.files import check_array, reading_npz, write_npz
+from torsor.files import check_array, check_target, reading_npz, write_npz
 from torsor.formats.toml.reading import parse_toml
 from torsor.formats.toml.writing import toml_content
 from torsor.mechanism import Mechanism
@@ -137,6 +137,7 @@ class Archive:
 
 def write_archive(path: Path, archive: Archive) -> None:
     """Write an archive, whole or not at all."""
+    check_target(path)
     write_npz(path, {_VERSION: FORMAT, **archive.within()})
 
 

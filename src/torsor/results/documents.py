@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torsor.checks import one_of
-from torsor.files import replacing
+from torsor.files import check_target, replacing
 from torsor.mechanism import Mechanism
 from torsor.mechanism.units import FORCES, units
 from torsor.results.archive import FORMAT, KINDS, version
@@ -92,6 +92,7 @@ def write_document(path: Path, document: Mapping[str, Any]) -> None:
     if path == STANDARD_OUTPUT:
         print(text, flush=True)  # a command may go on, as the viewer does
         return
+    check_target(path)
     with replacing(path) as part:
         part.write_text(text + "\n", encoding="utf-8")
 

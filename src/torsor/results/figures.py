@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torsor.arrays import Array, Flags
 from torsor.checks import several
 from torsor.errors import ModelError, describe, missing
+from torsor.files import check_target, replacing
 from torsor.mechanism import Mechanism
 
 MOST = 8  # curves in a panel: more cannot be told apart
@@ -88,9 +89,25 @@ def new_figure(width: float, height: float, tidy: bool = True) -> Any:
 
 
 def saved(figure: Any, path: str | Path | None, dpi: int = DPI) -> Any:
-    """Return a figure, written to a file if a path is given."""
-    if path is not None:
-        figure.savefig(path, dpi=dpi)
+    """Return a figure, written to a file if a path is given, whole or not at all; without a suffix it is a .png.
+
+    Example:
+        >>> saved(new_figure(4.0, 3.0), "no/such.png")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: no/such.png: its folder does not exist; fix: make the folder first
+    """
+    if path is None:
+        return figure
+    file = Path(path)
+    if not file.suffix and not file.is_dir():
+        file = file.with_name(f"{file.name}.png")
+    check_target(file)
+    allowed = [f".{each}" for each in sorted(figure.canvas.get_supported_filetypes())]
+    if file.suffix.lower() not in allowed:
+        found = f"the suffix is {file.suffix!r}"
+        raise ModelError(describe(found, where=str(path), allowed=", ".join(allowed)))
+    with replacing(file) as part:
+        figure.savefig(part, dpi=dpi, format=file.suffix[1:].lower())
     return figure
 
 

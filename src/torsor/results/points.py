@@ -9,7 +9,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import positive
 from torsor.errors import ModelError, describe
-from torsor.files import replacing
+from torsor.files import check_target, replacing
 
 SUFFIXES = (".json", ".yaml", ".yml")
 NANO = 1_000_000_000
@@ -61,6 +61,7 @@ def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[A
     if path.suffix.lower() not in SUFFIXES:
         found = f"the suffix is {path.suffix!r}"
         raise ModelError(describe(found, where=path.name, allowed=", ".join(SUFFIXES)))
+    check_target(path)
     points = ",\n".join(_point(t, *rows) for t, rows in zip(times.tolist(), zip(*motion, strict=True), strict=True))
     head = '{"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""},\n'
     text = f'{head}"joint_names": {json.dumps(list(names))},\n"points": [\n{points}\n]}}\n'

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.files import replacing
+from torsor.files import check_target, replacing
 
 
 class Column(NamedTuple):
@@ -49,6 +49,7 @@ def write_table(path: Path, columns: Sequence[Column]) -> None:
         ...     Path(folder, "x.csv").read_text().split()
         ['time', '[s]', '0.0', '0.1']
     """
+    check_target(path)
     values = [each.values.tolist() if isinstance(each.values, np.ndarray) else each.values for each in columns]
     with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -13,6 +13,8 @@ def cause(
     rows: RowKernel, table: Array, most: Array, found: Profile, s: Array, speeds: tuple[float, float], where: str
 ) -> str:
     """Return the message for a path without a timing: ``table`` (G + 1, 4, r) and all else are of this path."""
+    if len(found.u) == 1 and not any(speeds):
+        return describe("a grid of one interval, from rest to rest", where=where, allowed="2 or more", fix="more knots")
     low, high = table[:, 2], table[:, 3]
     held = np.maximum(low, -high)
     if (held > 0).any():

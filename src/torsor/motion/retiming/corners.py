@@ -9,14 +9,39 @@ from functools import cache
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Indices
 from torsor.compiler import AnyKernel, compile
 from torsor.control.scaling.newton import Kernels
 from torsor.control.scaling.path_dynamics import loads
 from torsor.control.scaling.window import Sampled, Window
+from torsor.motion.retiming.path import BLEND, JointPath
+from torsor.motion.retiming.timing import progress, stretched
 
 TIGHTER, TIGHTEST = 1.002, 1.2  # the factor of tighter bounds over the use that broke them, and the largest one
+OF_SPLINES, OF_BLENDS = 9, 25  # places between a break and a knot, at which loads are checked
 REACHED = 0.98  # of the largest x
+
+
+def beside_breaks(path: JointPath, knots: Array) -> tuple[Indices, Array, Array]:
+    """Return pieces, places and parts of the whole progress (P,) between each break of a path and the knots beside it.
+
+    Knots (G + 1) are progresses in the unit of s.
+
+    Example:
+        >>> path = JointPath.through(np.array([0.0, 1.0, 2.0]), np.zeros((1, 3, 1)))
+        >>> piece, s, part = beside_breaks(path, np.array([0.0, 0.8, 1.2, 2.0]))
+        >>> piece.tolist() == [0] * 9 + [1] * 9, part[[0, 8, 9, 17]].round(9).tolist()
+        (True, [0.4, 0.5, 0.5, 0.6])
+    """
+    first, length = knots[0], knots[-1] - knots[0]
+    breaks = first + length * progress((path.breaks[0, 1:-1] - first) / length)
+    ends = np.union1d(knots, breaks)
+    beside = np.isin(ends[:-1], breaks) | np.isin(ends[1:], breaks)
+    start, step = ends[:-1][beside], np.diff(ends)[beside]
+    places = np.linspace(0.0, 1.0, OF_BLENDS if path.pieces.shape[2] == BLEND else OF_SPLINES)
+    part = (start[:, None] + places * step[:, None] - first) / length
+    piece = path.piece_of(first + length * stretched((start + step / 2 - first) / length)[0])
+    return np.repeat(piece, len(places)), (first + length * stretched(part)[0]).ravel(), part.ravel()
 
 
 class PathWindow(Window):

@@ -7,20 +7,23 @@ import numpy as np
 
 from torsor.arrays import Array, real_numbers
 from torsor.checks import positive, real_array
-from torsor.errors import ModelError, describe, shortened
+from torsor.errors import ModelError, describe, listing, shortened, warn
 from torsor.motion.retiming.path import MOST_WAYPOINTS, JointPath
+from torsor.motion.retiming.result import Retimed
 from torsor.robot.robot import Robot
 
 NANO = 1e-9
 FAR = 1e100  # rad, m: no waypoint, but a mistake
+NEAR = 0.5  # of the tolerance: waypoints that are nearer to others are left out
 APART = 1e-6  # of a path: the least distance of the points of a spline
 
 
 class Given(NamedTuple):
-    """B paths, and whether they were given as a batch."""
+    """Paths, those with as many pieces together, whether they were given as a batch, and what is 0 of their s."""
 
-    path: JointPath
+    paths: list[JointPath]
     batch: bool
+    first: float = 0.0
 
 
 def check_retimable(robot: Any) -> None:
@@ -51,11 +54,13 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
 
     Example:
         >>> robot = torsor.library.two_link()
-        >>> read_path(robot, [[0.0, 0.0], [3.0, 4.0]], None, "example").path.breaks.tolist()  # the length
+        >>> read_path(robot, [[0.0, 0.0], [3.0, 4.0]], None, "example").paths[0].breaks.tolist()  # the length
         [[0.0, 5.0]]
-        >>> read_path(robot, ([0.0, 2.0], [[0.0, 0.0], [3.0, 4.0]]), None, "example").path.breaks.tolist()  # times
+        >>> read_path(robot, ([0.0, 2.0], [[0.0, 0.0], [3.0, 4.0]]), None, "example").paths[0].breaks.tolist()  # times
         [[0.0, 2.0]]
     """
+    if isinstance(path, Retimed) and tolerance is None:
+        return _same(robot, path, where)
     times, given = _parts(robot, path, where)
     numbers = real_numbers(given)
     if numbers is None:
@@ -79,18 +84,71 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     if np.count_nonzero(squares) < squares.size:
         raise ModelError(describe(f"{_pair(squares, batch)} are equal", where=where, fix="leave one out"))
     if tolerance is not None:
-        return Given(JointPath.blended(q, positive(tolerance, where, "tolerance")), batch)
+        far = positive(tolerance, where, "tolerance")
+        is_near = squares.min() < (NEAR * far) ** 2 and q.shape[1] > 2
+        return Given(_blended(q, far, batch, where) if is_near else [JointPath.blended(q, far)], batch)
+    first = 0.0
     if times is None:
         steps, s = np.sqrt(squares), np.zeros(q.shape[:2])
         np.add.accumulate(steps, axis=1, out=s[:, 1:])
     else:
-        s = _times(times, q.shape[1], where)
+        known = _times(times, q.shape[1], where)
+        first = float(known[0])
+        s = (known - first)[None]  # those of a clock, such as 1.7e9 s, would leave few digits
         steps = s[:, 1:] - s[:, :-1]
-    if np.count_nonzero(steps < APART * (s[:, -1:] - s[:, :1])):
+    if np.count_nonzero(steps < APART * s[:, -1:]):
         found = f"{_pair(steps, batch)} are only {steps.min():.2g} apart"
         allowed = f"{APART:g} of the whole path, so that a spline through them is not lost in rounding"
         raise ModelError(describe(found, where=where, allowed=allowed, fix="leave one out"))
-    return Given(JointPath.through(s, q), batch)
+    return Given([JointPath.through(s, q)], batch, first)
+
+
+def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointPath]:
+    """Return the paths (B, K, n) that are straight between waypoints, without those that are very near others."""
+    kept = [_kept(points, tolerance) for points in q]
+    wrong = next((b for b, (own, _) in enumerate(kept) if len(own) == 2 and (q[b, 0] == q[b, -1]).all()), None)
+    if wrong is not None:
+        found = "all waypoints" + (f" of path {wrong}" if batch else "") + " are within the tolerance of the first"
+        raise ModelError(describe(found, where=where, fix="a smaller tolerance"))
+    out = {b: np.setdiff1d(np.arange(q.shape[1]), own) for b, (own, _) in enumerate(kept) if len(own) < q.shape[1]}
+    b = next(iter(out))
+    of = (f" of path {b}" + (f", and some of {len(out) - 1} others," if len(out) > 1 else "")) if batch else ""
+    found = f"left out are waypoints {listing(map(str, out[b]))}{of} within {NEAR * tolerance:g} of another one"
+    fix = "a smaller tolerance, if it is to go nearer"
+    warn(describe(f"{found}: the path passes them within the tolerance", where=where, fix=fix))
+    return [JointPath.blended(q[b : b + 1, own], left[None, 1:-1, None]) for b, (own, left) in enumerate(kept)]
+
+
+def _kept(points: Array, tolerance: float) -> tuple[list[int], Array]:
+    """Return which of the waypoints (K, n) are kept, and the tolerances with which corners are blended there.
+
+    The path passes those that are left out within the tolerance too, if the corner that they are near to is blended by
+    what they leave of it. With them, its corners would be as short as the lines between them, and very slow.
+
+    Example:
+        >>> kept, left = _kept(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.25], [1.0, 1.0]]), 1.0)
+        >>> kept, left.tolist()
+        ([0, 1, 3], [1.0, 0.75, 1.0])
+    """
+    kept, left, near = [0], np.full(len(points), tolerance), NEAR * tolerance
+    for k in range(1, len(points) - 1):
+        far = float(np.linalg.norm(points[k] - points[kept[-1]]))
+        if far >= near:
+            kept.append(k)
+        else:
+            left[kept[-1]] = min(left[kept[-1]], tolerance - far)
+    while len(kept) > 1 and np.linalg.norm(points[kept[-1]] - points[-1]) < near:
+        kept.pop()
+    kept.append(len(points) - 1)
+    return kept, left[kept]
+
+
+def _same(robot: Robot, motion: Retimed, where: str) -> Given:
+    """Return the path of a motion that was retimed, exactly."""
+    if motion.robot.coordinate_names != robot.coordinate_names:
+        found = f"a motion of {motion.robot.name} with coordinates {listing(motion.robot.coordinate_names)}"
+        raise ModelError(describe(found, where=where, allowed=listing(robot.coordinate_names)))
+    return Given([motion.path], batch=False)
 
 
 def _pair(distances: Array, batch: bool) -> str:
@@ -102,7 +160,7 @@ def _pair(distances: Array, batch: bool) -> str:
 def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
     """Return the times, None for waypoints, and the positions of what is given."""
     if isinstance(path, Mapping):
-        return _message(robot, path, where)
+        return (_document if "torsor" in path else _message)(robot, path, where)
     if hasattr(path, "times") and hasattr(path, "q") and not callable(path.q):
         return path.times, path.q
     if isinstance(path, tuple) and len(path) == 2 and np.ndim(path[1]) > np.ndim(path[0]) == 1:
@@ -111,11 +169,24 @@ def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
 
 
 def _times(times: Any, count: int, where: str) -> Array:
-    """Return the times (1, K) of a trajectory."""
+    """Return the times (K,) of a trajectory."""
     found = real_array(times, where, "times")
     if found.shape != (count,) or np.count_nonzero(found[1:] > found[:-1]) < count - 1 or not np.isfinite(found).all():
         raise ModelError(describe("times of the path", where=where, allowed=f"{count} increasing finite numbers"))
-    return found[None]
+    return found
+
+
+def _document(robot: Robot, document: Mapping[str, Any], where: str) -> tuple[Any, Any]:
+    """Return the times and positions of a motion that was written as a document (``Result.to_dict``)."""
+    try:
+        names, times, q = list(document["robot"]["positions"]), document["times"], document["q"]
+    except (KeyError, TypeError):
+        allowed = "the document of a trajectory or of a retimed motion: robot, times, q"
+        raise ModelError(describe("no motion", where=where, allowed=allowed)) from None
+    if names != list(robot.position_names):
+        found = f"positions of {shortened(', '.join(map(str, names)))}"
+        raise ModelError(describe(found, where=where, allowed=", ".join(robot.position_names)))
+    return times, q
 
 
 def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any, Any]:
@@ -128,7 +199,7 @@ def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any,
         message = (parts[0] if len(parts) == 1 else {}).get("joint_trajectory", message)
         names, points = list(message["joint_names"]), list(message["points"])
         positions = [list(point["positions"]) for point in points]
-        times = [_seconds(point.get("time_from_start")) for point in points]
+        stamps = [_stamp(point.get("time_from_start")) for point in points]
     except (KeyError, TypeError, ValueError, AttributeError):
         allowed = "joint_names, and points with positions, and perhaps time_from_start {sec, nanosec}"
         raise ModelError(describe("no JointTrajectory", where=where, allowed=allowed)) from None
@@ -141,13 +212,15 @@ def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any,
         found = f"{len(positions[wrong])} positions in point {wrong}"
         raise ModelError(describe(found, where=where, allowed=f"{len(names)}, one for each of joint_names"))
     order = [names.index(name) for name in wanted]
-    timed = len(set(times)) > 1 and None not in times
-    return times if timed else None, [[each[k] for k in order] for each in positions]
+    known = [each for each in stamps if each is not None]
+    timed = len(set(known)) > 1 and len(known) == len(stamps)
+    times = [(whole - known[0][0]) + NANO * (parts - known[0][1]) for whole, parts in known] if timed else None
+    return times, [[each[k] for k in order] for each in positions]
 
 
-def _seconds(stamp: Any) -> float | None:
-    """Return a duration of ROS 2 {sec, nanosec} or ROS 1 {secs, nsecs} in seconds; None for none."""
+def _stamp(stamp: Any) -> tuple[float, float] | None:
+    """Return seconds and nanoseconds of a duration of ROS 2 {sec, nanosec} or ROS 1 {secs, nsecs}; None for none."""
     if stamp is None:
         return None
     whole, parts = ("secs", "nsecs") if "secs" in stamp else ("sec", "nanosec")
-    return float(stamp[whole]) + NANO * float(stamp.get(parts, 0))
+    return float(stamp[whole]), float(stamp.get(parts, 0))

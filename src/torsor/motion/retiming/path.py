@@ -17,7 +17,6 @@ from torsor.motion.retiming.splines import spline
 BLEND = 7  # coefficients of a blend
 MOST_WAYPOINTS = 2000
 WAY = 0.45  # of a straight piece that a blend takes at most, so that a part of the line is left
-PARTS = np.linspace(0.0, 1.0, 9)  # of a piece, at which it is checked
 KNOTS, LEAST = 360, 30  # intervals of a whole path, and of each piece, by default
 REMEMBERED = 64  # grids with given knots
 
@@ -46,8 +45,10 @@ class JointPath(NamedTuple):
         return cls(s, np.stack([q[:, :-1], slope, *np.zeros((2, *slope.shape))], axis=2))
 
     @classmethod
-    def blended(cls, q: Array, tolerance: float) -> "JointPath":
+    def blended(cls, q: Array, tolerance: float | Array) -> "JointPath":
         """Return straight lines through q (B, K, n) whose corners are blended, each within a distance ``tolerance``.
+
+        That is one number, or (B, K - 2, 1).
 
         Blends turn from the direction e of one line to the direction f of the next, with q'' and q''' = 0 at their
         ends, a way l before and after the corner. In the middle they are 5/32 l |f - e| from the corner, which is the
@@ -90,21 +91,13 @@ class JointPath(NamedTuple):
             found.append(value)
         return np.stack(found)
 
+    def on(self, piece: Indices, s: Array) -> Array:
+        """Return q and its derivatives by s (4, T, n) at places s (T,) in pieces (T,) of the first path."""
+        return self.path(0).at(piece, (s - self.breaks[0, piece])[None])[:, 0]
+
     def path(self, b: int) -> "JointPath":
         """Return one of the paths, alone."""
         return self if len(self.breaks) == 1 else JointPath(self.breaks[b : b + 1], self.pieces[b : b + 1])
-
-    def places(self) -> tuple[Indices, Array]:
-        """Return pieces and places s (P,) of the first path: some in each of its pieces, but none at its ends.
-
-        Example:
-            >>> pieces, s = JointPath.through(np.array([0.0, 1.0, 3.0]), np.zeros((1, 3, 1))).places()
-            >>> pieces[6:10].tolist(), s[6:10].tolist()
-            ([0, 0, 1, 1], [0.875, 1.0, 1.0, 1.25])
-        """
-        breaks = self.breaks[0]
-        s = breaks[:-1, None] + PARTS * np.diff(breaks)[:, None]
-        return np.repeat(np.arange(len(s)), len(PARTS))[1:-1], s.ravel()[1:-1]
 
     def piece_of(self, s: Array) -> Indices:
         """Return the pieces (G,) of places s (G,), of the first path."""
@@ -154,7 +147,7 @@ class Grid:
             raise ModelError(describe("knots as an array for paths of different lengths", where=where, fix=fix))
         found = _with_knots(breaks.tobytes(), s.tobytes())
         if found is None:
-            allowed = f"increasing numbers from {breaks[0]:g} to {breaks[-1]:g}"
+            allowed = f"increasing numbers from its first s or time to its last, {breaks[-1] - breaks[0]:g} apart"
             raise ModelError(describe("knots are not in the order of the path", where=where, allowed=allowed))
         return found
 

@@ -1,6 +1,6 @@
 """The result of ``retime``: a motion along a path, with its bounds and what they leave."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array, Indices
 from torsor.checks import positive, real_array
 from torsor.errors import ModelError, describe, shortened
-from torsor.mechanism.units import FORCES, units
 from torsor.motion.retiming import files
 from torsor.motion.retiming.bounds import KINDS, Bounds
+from torsor.motion.retiming.figure import quantities
 from torsor.motion.retiming.path import JointPath
 from torsor.motion.retiming.rows import SLOWEST, WITHIN
 from torsor.motion.retiming.timing import Timing
-from torsor.motion.retiming.uses import Use, uses
+from torsor.motion.retiming.uses import Use, peak, uses
 from torsor.results.archive import Archive, reading_archive
-from torsor.results.figures import Bound, Quantity, friction_jumps, plot_quantities
+from torsor.results.figures import plot_quantities
 from torsor.results.points import check_rate, instants, write_points
 from torsor.results.result import Result
 from torsor.results.tables import Column, write_table
@@ -28,7 +28,7 @@ from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.summary import Summary
 
-PLACES = np.arange(1, 8) / 8  # parts of the time of an interval at which bounds are checked
+PLACES = np.linspace(0.0, 1.0, 9)  # parts of an interval at which bounds are checked
 ACTIVE = 1 - 1e-6  # of a bound
 DRAWN = 401
 LIMIT = 1e-9  # rad, m beyond a position limit that is rounding
@@ -98,23 +98,26 @@ class Retimed(Result):
         return self._forces(self.times, np.minimum(np.arange(len(self.times)), len(self.times) - 2))
 
     def _forces(self, t: Array, k: Indices) -> Array:
-        """Return forces (T, n) at times (T,) in intervals k; dry friction acts along the path also at rest."""
-        q, v, a, _ = self._motion(t, k)
+        """Return forces (T, n) at times (T,) in intervals k."""
+        on_path, rates = self._along(t, k)
+        return self._tau(*_moving(on_path, *rates)[:3], on_path[1])
+
+    def _tau(self, q: Array, v: Array, a: Array, d1: Array) -> Array:
+        """Return forces (T, n); dry friction acts along the path, with q' = d1, also at rest."""
         tau, still = self.robot.inverse_dynamics(q, v, a), (v == 0).all(axis=1)
         if still.any():
-            d1 = self._on_path(self.timing.at(t[still], k[still])[0])[1]
-            tau[still] += self.robot.friction_force(SLOWEST * d1)
+            tau[still] += self.robot.friction_force(SLOWEST * d1[still])
         return tau
 
-    def _on_path(self, s: Array) -> Array:
-        """Return q and its derivatives by s (4, T, n) at places s (T,)."""
-        piece = self.path.piece_of(s)
-        return self.path.at(piece, (s - self.path.breaks[0, piece])[None])[:, 0]
+    def _along(self, t: Array, k: Indices) -> tuple[Array, list[Array]]:
+        """Return q and its derivatives by s (4, T, n), and the rates of s (T,), at times (T,) in intervals k."""
+        s, *rates = self.timing.at(t, k)
+        return self.path.on(self.path.piece_of(s), s), rates
 
     def _motion(self, t: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
         """Return q, v, a and jerk (T, n) at times (T,) in intervals k."""
-        s, *rates = self.timing.at(t, k)
-        return _moving(self._on_path(s), *rates)
+        on_path, rates = self._along(t, k)
+        return _moving(on_path, *rates)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return q, v and a (..., n) at times t (...), from 0 to ``duration``.
@@ -148,15 +151,16 @@ class Retimed(Result):
 
     # Bounds
 
-    def _uses(self, t: Array, k: Indices) -> list[Use]:
-        """Return how much of each bound is used at times (T,) in intervals k."""
-        return uses(self.robot, self.bounds, *self._motion(t, k), self._forces(t, k))
+    def _uses(self, on_path: Array, rates: Sequence[Array]) -> list[Use]:
+        """Return how much of each bound is used, with q and its derivatives by s (4, T, n) and the rates of s (T,)."""
+        q, v, a, jerk = _moving(on_path, *rates)
+        return uses(self.robot, self.bounds, q, v, a, jerk, self._tau(q, v, a, on_path[1]))
 
     @cached_property
     def _at_knots(self) -> list[Use]:
         """How much of each bound the knots use, before and after them."""
         k = np.arange(len(self.timing.u))
-        return self._uses(np.stack([self.times[:-1], self.times[1:]], axis=1).ravel(), np.repeat(k, 2))
+        return self._uses(*self._along(np.stack([self.times[:-1], self.times[1:]], axis=1).ravel(), np.repeat(k, 2)))
 
     @cached_property
     def active(self) -> list[str]:
@@ -176,19 +180,16 @@ class Retimed(Result):
         return [found[b].name if most[b, k] >= ACTIVE else "" for k, b in enumerate(best.tolist())]
 
     @cached_property
-    def _between(self) -> list[Use]:
-        """How much of each bound is used between the knots."""
-        k = np.repeat(np.arange(len(self.timing.u)), len(PLACES))
-        step = np.diff(self.times)[k]
-        return self._uses(self.times[k] + np.tile(PLACES, len(self.timing.u)) * step, k)
-
-    @cached_property
-    def _in_pieces(self) -> list[Use]:
-        """How much of each bound is used in each piece of the path, also where that is between two knots."""
-        piece, s = self.path.places()
-        on_path = self.path.at(piece, (s - self.path.breaks[0, piece])[None])[:, 0]
-        q, v, a, jerk = _moving(on_path, *self.timing.along(s))
-        return uses(self.robot, self.bounds, q, v, a, jerk, self.robot.inverse_dynamics(q, v, a))
+    def _within(self) -> list[Use]:
+        """How much of each bound is used at PLACES of each interval between knots and breaks of the path."""
+        timing, path = self.timing, self.path
+        ends = np.union1d(timing.s, timing.reached(path.breaks[0]))
+        middle, count = (ends[1:] + ends[:-1]) / 2, len(PLACES)
+        k = np.clip(np.searchsorted(timing.s, middle) - 1, 0, len(timing.u) - 1)
+        piece = path.piece_of(timing.along(middle, k)[0])
+        p = ends[:-1, None] + PLACES * np.diff(ends)[:, None]
+        s, *rates = timing.along(p.ravel(), np.repeat(k, count))
+        return self._uses(path.on(np.repeat(piece, count), s), rates)
 
     @cached_property
     def largest(self) -> dict[str, float]:
@@ -199,8 +200,8 @@ class Retimed(Result):
             >>> {name: round(use, 9) for name, use in line.largest.items()}
             {'velocity joint1': 1.0, 'acceleration joint1': 1.0}
         """
-        found = [self._at_knots, self._between, *([self._in_pieces] if self.timing.stretch else [])]
-        return {same[0].name: float(max(each.use.max() for each in same)) for same in zip(*found, strict=True)}
+        jumps = any(np.any(joint.coulomb) for joint in self.robot.joints)  # of forces, where a joint turns back
+        return {name: float(use.max()) if jumps else peak(use.reshape(-1, len(PLACES))) for name, use in self._within}
 
     @property
     def excess(self) -> float:
@@ -273,43 +274,17 @@ class Retimed(Result):
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
 
-        Needs matplotlib: ``torsor[plot]``.
+        Where they are bounded, also jerks, rates of forces and reactions. Needs matplotlib: ``torsor[plot]``.
 
         Example:
             >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
             >>> len(line.plot().axes)
             4
         """
-        times, rates = np.linspace(0.0, self.duration, DRAWN), units(self.robot)[1]
-        names, (q, v, a) = self.robot.coordinate_names, self.at(times)
-        tau = self._forces(times, self.timing.interval(times))
-        drawn = [
-            Quantity(
-                "Positions",
-                names,
-                rates,
-                q,
-                (Bound(0.0, self.duration, self.robot.lower, self.robot.upper),),
-                fits=False,
-            ),
-            Quantity("Velocities", names, [f"{unit}/s" for unit in rates], v, self._bound("velocity"), fits=False),
-            Quantity(
-                "Accelerations", names, [f"{unit}/s²" for unit in rates], a, self._bound("acceleration"), fits=False
-            ),
-            Quantity(
-                "Forces",
-                names,
-                [FORCES[unit] for unit in rates],
-                tau,
-                self._bound("torque"),
-                friction_jumps(self.robot, v),
-                False,
-            ),
-        ]
+        times = np.linspace(0.0, self.duration, DRAWN)
+        k = self.timing.interval(times)
+        drawn = quantities(self.robot, self.bounds, self.duration, *self._motion(times, k), self._forces(times, k))
         return plot_quantities(drawn, times, f"{self.robot.name}: retimed, {self.duration:.4g} s", path)
-
-    def _bound(self, kind: str) -> tuple[Bound, ...]:
-        return (Bound(0.0, self.duration, *self.bounds.values[kind]),) if self.bounds.has(kind) else ()
 
     def _archive(self) -> Archive:
         return files.archive(self.robot, self.path, self.timing, self.bounds, self.settings)

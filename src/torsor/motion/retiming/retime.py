@@ -49,10 +49,11 @@ def retime(
     """Return the fastest timing of a path of the joints within bounds, a ``Retimed``; a tuple of them for a batch.
 
     ``path`` are waypoints (K, n) in rad and m, or (B, K, n) for B paths; or a joint trajectory: (times, positions), a
-    result with ``times`` and ``q``, or a JointTrajectory of ROS as a dictionary. The motion goes exactly through the
-    waypoints, on the cubic spline over the length of the path (or over the times); with a ``tolerance`` (rad, m) it is
-    straight between them, with corners blended at that distance. Velocities of a trajectory, and its times where there
-    is a tolerance, are not used.
+    result with ``times`` and ``q`` or the document of one, or a JointTrajectory of ROS as a dictionary. The path of a
+    ``Retimed`` is used as it is. The motion goes exactly through the waypoints, on the cubic spline over the length of
+    the path (or over the times); with a ``tolerance`` (rad, m) it is straight between them, with corners blended at
+    that distance; waypoints within half of it of another one are left out with a warning, so that corners are not too
+    short. Velocities of a trajectory, and its times where there is a tolerance, are not used.
 
     Bounds are one number for all coordinates, one for each, {name: number}, or (n, 2) lower and upper ones: of
     ``velocity`` (rad/s, m/s) and ``torque`` (N m, N) by default those of the robot, also for names that a table leaves
@@ -90,15 +91,16 @@ def retime(
         "torque_rate": torque_rate,
     }
     bounds, rows = _bounds(robot, given, reactions)
-    paths, batch = read_path(robot, path, tolerance, where)
+    paths, batch, first = read_path(robot, path, tolerance, where)
+    if first and np.ndim(knots):
+        knots = real_array(knots, where, "knots") - first
     speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
     # A grid that is refined for all paths of a batch would be much finer than each of them needs.
-    count = len(paths.breaks) if knots is None else 1
-    parts = [paths] if count == 1 else [paths.path(b) for b in range(count)]
+    parts = paths if knots is not None else [each.path(b) for each in paths for b in range(len(each.breaks))]
     found: list[Retimed] = []
     for b, part in enumerate(parts):
-        here = where if count == 1 else f"{where}: path {b}"
+        here = where if len(parts) == 1 else f"{where}: path {b}"
         found += _timed(rows, bounds, part, knots, settings, here)
     return tuple(found) if batch else found[0]
 

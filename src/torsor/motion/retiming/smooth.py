@@ -26,13 +26,13 @@ from torsor.control.scaling.samples import CHECKED
 from torsor.control.scaling.window import Window
 from torsor.errors import ModelError, describe
 from torsor.motion.retiming.bounds import Bounds
-from torsor.motion.retiming.corners import PathWindow
+from torsor.motion.retiming.corners import PathWindow, beside_breaks
 from torsor.motion.retiming.path import BLEND, JointPath
 from torsor.motion.retiming.rows import LARGEST, SIDES, TINY, RowKernel, on_path
-from torsor.motion.retiming.timing import Timing, progress, stretched
+from torsor.motion.retiming.timing import Timing, stretched
 
 INTERVALS = 200  # of a path, or a multiple of it
-OF_PIECE, FEWEST, MOST = 24, 6, 3000  # of a spline: intervals of each piece, in the mean, and if the path has MOST
+OF_PIECE, FEWEST, MOST = 24, 12, 6000  # of a spline: intervals of each piece, in the mean, and if the path has MOST
 OF_BLEND, MOST_OF_BLENDS = 8.0, 4000  # of a path with blends: intervals of its shortest piece, and of the path
 PLACES = np.array([0.0, *CHECKED, 1.0])  # of an interval: its ends, and where bounds are checked
 ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tighter bounds
@@ -83,8 +83,7 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     fastest = _largest(np.minimum(found[..., -2], FASTER * mean))
     samples = _Sampled(count, h, near, inner.reshape(count, -1), fastest, np.ones(count))
     compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names))
-    piece, place = path.places()
-    part = progress((place - s[0]) / (s[-1] - s[0]))
+    piece, place, part = beside_breaks(path, s)
     window = PathWindow(
         compiled, samples, _ratios(rows, bounds), count, part, _coefficients(rows, path, piece, place, part)
     )

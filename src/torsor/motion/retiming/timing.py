@@ -117,14 +117,17 @@ class Timing(NamedTuple):
         found = self.s[k] + way, np.maximum(rate, 0.0), u + w * way, w * rate
         return self._stretched(*found) if self.stretch else found
 
-    def along(self, s: Array) -> tuple[Array, Array, Array]:
-        """Return the first three derivatives of s by time at places s of a timing with ``stretch``."""
-        first, length = self.s[0], self.s[-1] - self.s[0]
-        p = first + length * progress((s - first) / length)
-        k = np.clip(np.searchsorted(self.s, p, side="right") - 1, 0, len(self.u) - 1)
+    def along(self, p: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
+        """Return s, s', s'' and s''' at places or progresses p (...) as those of the knots, in intervals k (...)."""
         way, u, w = p - self.s[k], self.u[k], self.w[k]
         rate = np.sqrt(np.maximum(self.x[k] + way * (2 * u + way * w), 0.0))
-        return self._stretched(p, rate, u + way * w, w * rate)[1:]
+        found = p, rate, u + way * w, w * rate
+        return self._stretched(*found) if self.stretch else found
+
+    def reached(self, s: Array) -> Array:
+        """Return the places or progresses p, as those of the knots, of places s."""
+        first, length = self.s[0], self.s[-1] - self.s[0]
+        return first + length * progress((s - first) / length) if self.stretch else s
 
     def _stretched(self, p: Array, rate: Array, u: Array, jerk: Array) -> tuple[Array, Array, Array, Array]:
         """Return s and its rates from the progress and its rates."""
