@@ -7,6 +7,7 @@ numbers. ``where`` is the object that the argument belongs to (a robot, a file, 
 
 import math
 import reprlib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
@@ -20,6 +21,8 @@ Kind = TypeVar("Kind")
 
 # Tolerance of the orthonormality of a rotation matrix: larger errors are mistakes, not rounding.
 ROTATION_TOLERANCE = 1e-6
+# Largest number of a mechanism, in SI units: forces and inertias are products of up to six of them, and still finite.
+LARGEST = 1e50
 
 
 # One number
@@ -164,7 +167,15 @@ def finite_vector(value: object) -> Array | None:
     return given.astype(float).ravel()
 
 
-def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_zero: bool = False) -> Array:
+def positive_vector(
+    value: ArrayLike,
+    count: int,
+    where: str,
+    what: str,
+    *,
+    or_zero: bool = False,
+    most: float = sys.float_info.max,
+) -> Array:
     """Return ``count`` finite positive numbers (count,), from one for all or one for each.
 
     Example:
@@ -172,15 +183,25 @@ def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_z
         [3.0, 3.0]
     """
     single = np.asarray(value, dtype=object).ndim == 0
-    found = frozen_array(value, () if single else (count,), where, what)
+    found = frozen_array(value, () if single else (count,), where, what, most=most)
     if (found < 0).any() or (not or_zero and (found == 0).any()):
         allowed = "0 or more" if or_zero else "positive numbers"
         raise ModelError(describe(f"{what} is {shortened(found)}", where=where, allowed=allowed))
     return np.full(count, found) if single else found
 
 
-def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str, *, finite: bool = True) -> Array:
+def frozen_array(
+    value: ArrayLike,
+    shape: tuple[int, ...],
+    where: str,
+    what: str,
+    *,
+    finite: bool = True,
+    most: float = sys.float_info.max,
+) -> Array:
     """Return a read-only copy of the given shape, -0.0 as 0.0; infinity only if not ``finite``, NaN never.
+
+    If ``finite``, ``most`` is the largest absolute value that is allowed.
 
     Example:
         >>> frozen_array([1, 2, 3], (3,), "link 'hand'", "com").tolist()
@@ -190,21 +211,24 @@ def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str
     if array.shape != shape:
         allowed = f"an array of shape {shape}" if shape else "one number"
         raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
-    if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
-        raise ModelError(describe(f"{what} is {shortened(array)}", where=where, allowed="finite numbers"))
+    if not (np.abs(array) <= (most if finite else math.inf)).all():  # NaN fails the comparison too
+        allowed = "finite numbers" if most > LARGEST else f"finite numbers up to {most:g}"
+        raise ModelError(describe(f"{what} is {shortened(array)}", where=where, allowed=allowed))
     array += 0.0  # -0.0 becomes 0.0
     array.setflags(write=False)
     return array
 
 
-def frozen_pose(value: ArrayLike, where: str, what: str) -> Array:
+def frozen_pose(value: ArrayLike, where: str, what: str, *, most: float = sys.float_info.max) -> Array:
     """Return a read-only pose (4 x 4): [[R, p], [0, 0, 0, 1]] with R a rotation matrix.
+
+    ``most`` is the largest absolute value that is allowed.
 
     Example:
         >>> frozen_pose(np.eye(4), "frame 'tool'", "pose").shape
         (4, 4)
     """
-    T = IDENTITY if value is IDENTITY else frozen_array(value, (4, 4), where, what)
+    T = IDENTITY if value is IDENTITY else frozen_array(value, (4, 4), where, what, most=most)
     if T is not IDENTITY:  # which is read-only, and needs no check
         check_pose(T, where, what)
     return T
