@@ -165,6 +165,29 @@ def test_what_usd_cannot_express_is_an_error(robot: torsor.Robot, message: str, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        (Link("tip", 1e39), r"physics:mass of /one/tip"),
+        (Link("tip", 1.0, (0, 1e39, 0)), r"physics:centerOfMass of /one/tip"),  # type: ignore[arg-type]
+    ],
+)
+def test_numbers_too_large_for_single_precision_are_refused(link: Link, message: str, tmp_path: Path) -> None:
+    robot = torsor.Robot.of(
+        build("one", [Link("base"), link], [Joint("a", "revolute", "base", "tip", rotor_inertia=1)])
+    )
+    with pytest.raises(ModelError, match=rf"^one.usda: {message} is too large .*allowed: numbers up to 3.4e\+38"):
+        robot.save(tmp_path / "one.usda")
+    assert not list(tmp_path.iterdir())
+
+
+def test_limits_too_large_for_single_precision_are_none(tmp_path: Path) -> None:
+    pin = Joint("a", "revolute", "base", "tip", upper=1e39, effort_limit=1e39, velocity_limit=1e39)
+    robot = torsor.Robot.of(build("one", [Link("base"), Link("tip", 1.0, inertia=np.eye(3))], [pin]))
+    again = written(robot, tmp_path / "one.usda").joints[0]
+    assert np.isinf([again.upper, again.effort_limit, again.velocity_limit]).all()
+
+
 def _files() -> list[Path]:
     folder = next((Path(each, DATA) for each in sys.path if Path(each, DATA).is_dir()), None)
     return [] if folder is None else sorted(folder.rglob("*.urdf"))

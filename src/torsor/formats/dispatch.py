@@ -29,7 +29,7 @@ from torsor.mechanism import Mechanism
 from torsor.meshes.usd_files import USD_SUFFIXES, split_prim
 
 KINDS = (
-    ".urdf, .xml (MJCF, URDF or SDF), .sdf, .xacro, .toml, .yaml (closures of the URDF beside it), "
+    ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF beside it), "
     ".usda, .usd, .usdc, .usdz, .osim"
 )
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")

@@ -54,6 +54,8 @@ def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
     Names that do not begin with ``./`` or ``../`` are looked for in the folders ``search`` too.
     """
     content = read_limited(path, LARGEST)
+    if not content:
+        raise ModelError(describe("the file is empty", where=path.name, allowed="a stage of USD"))
     if not content.startswith(_BINARY):
         try:
             content.decode()

@@ -67,12 +67,12 @@ class Parts:
         """Raise ModelError for numbers that are infinite in single precision, where they are no limits."""
         for prim in self.stage.Traverse():
             for attribute in prim.GetAuthoredAttributes():
-                kind = str(attribute.GetTypeName()).removesuffix("[]")
-                if kind in _SINGLE and attribute.GetBaseName() not in _LIMITS:
-                    if not np.isfinite(np.array(attribute.Get())).all():
-                        found = f"{attribute.GetName()} of {prim.GetPath()} is too large for single precision"
-                        allowed = f"numbers up to {np.finfo(np.float32).max:.3g}"
-                        raise ModelError(describe(found, where=self.path.name, allowed=allowed, fix="save as .toml"))
+                single = str(attribute.GetTypeName()).removesuffix("[]") in _SINGLE
+                bounded = single and attribute.GetBaseName() not in _LIMITS
+                if bounded and not np.isfinite(np.array(attribute.Get())).all():
+                    found = f"{attribute.GetName()} of {prim.GetPath()} is too large for single precision"
+                    allowed = f"numbers up to {np.finfo(np.float32).max:.3g}"
+                    raise ModelError(describe(found, where=self.path.name, allowed=allowed, fix="save as .toml"))
 
     def quaternion(self, R: Array, kind: Any) -> Any:
         """Return a rotation as a quaternion of USD, real part first."""
