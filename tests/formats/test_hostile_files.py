@@ -221,11 +221,9 @@ def test_the_largest_files_are_those_of_the_documentation(
         file.truncate(most + 1)
     with pytest.raises(ModelError, match=f"^arm{suffix}: the file is too large; allowed: {most / 1e6:g} MB"):
         torsor.load(path)
-    if most < 100_000_000:  # USD's own reader takes its time
+    if most <= 16_000_000:  # the parsers of TOML and USD take their time
         os.truncate(path, most)
-        with pytest.raises(
-            ModelError, match=r"not well-formed|not valid TOML|cannot be read|no table|special characters"
-        ):
+        with pytest.raises(ModelError, match=r"not well-formed XML|not valid YAML"):
             torsor.load(path)
     monkeypatch.setenv("TORSOR_LARGEST_FILE", "1000")
     with pytest.raises(ModelError, match=r"the file is too large; allowed: 0.001 MB"):
