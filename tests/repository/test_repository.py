@@ -293,7 +293,8 @@ PAGES = ["README.md", *(str(each.relative_to(ROOT)) for each in sorted((ROOT / "
 
 
 RUN = [page for page in PAGES if "tutorials" not in page]  # those have tests of their own
-LONG = {f"docs/{page}.md" for page in ("contact", "loops", "measured_people", "motion", "parallel", "retiming")}
+LONG_PAGES = ("contact", "drives", "identification", "loops", "measured_people", "motion", "parallel", "retiming")
+LONG = {f"docs/{page}.md" for page in LONG_PAGES}
 NEEDS = {"docs/whole_body.md": "daqp", "docs/fmi.md": "fmpy", "docs/usd.md": "pxr"}  # optional packages of pages
 
 

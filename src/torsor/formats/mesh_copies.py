@@ -1,14 +1,24 @@
-"""Copies (.obj) of surfaces that other programs cannot read where they are, beside a description that is written."""
+"""Copies of meshes that cannot be read where they are, beside a description that is written.
+
+Other programs do not read surfaces in stages of USD, and some kinds of files: their copies are .obj files. Torsor reads
+no meshes outside of the folder of a description (see ``meshes.mesh_folders``): their copies are the same files.
+"""
 
 import hashlib
+import re
 from pathlib import Path
 
 from torsor.errors import ModelError, describe
 from torsor.files import replacing
+from torsor.meshes.mesh_files import LARGEST, SUFFIXES
+from torsor.meshes.mesh_folders import is_inside, own_folders
 from torsor.meshes.obj_files import obj_content
 from torsor.meshes.triangles import Triangles
 
 _LONGEST = 40  # characters of a name that the names of copies and of their folder keep
+_COPIED = (*SUFFIXES, ".msh")
+_MATERIALS = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
+_TEXTURE = re.compile(rb"<init_from\b|^[ \t]*map_", re.MULTILINE)  # in .dae and .mtl files
 
 
 class MeshCopies:
@@ -18,24 +28,76 @@ class MeshCopies:
     """
 
     def __init__(self, path: Path):
-        self.folder = path.resolve().with_name(f"{path.stem[:_LONGEST]}_meshes")
-        self.contents: dict[Path, bytes] = {}
+        self.folder, self.readable = path.resolve().with_name(f"{path.stem[:_LONGEST]}_meshes"), own_folders(path)
+        self.contents: dict[Path, bytes | Path] = {}  # of copies: bytes, or those of a file
+        self.textured: list[str] = []
+        self._near: dict[Path, Path | None] = {}
 
     def add(self, name: str, surface: Triangles) -> Path:
         """Return the path of the copy of a surface, which ``save`` will write; ``name`` becomes a part of its name."""
         content = obj_content(surface)
-        copy = self.folder / f"{name[:_LONGEST]}-{hashlib.sha256(content).hexdigest()[:8]}.obj"
+        copy = self.folder / f"{name[:_LONGEST]}-{_digest(content)}.obj"
         self.contents[copy] = content
+        return copy
+
+    def near(self, file: Path, folders: tuple[str, ...] | None) -> Path | None:
+        """Return the path of a mesh file that is read from the folder of the description: its own, or that of a copy.
+
+        ``folders`` are those that the file may be read from, None for all. Of other files, and of those that are no
+        meshes, there are no copies: None. An .obj file is copied with its materials (.mtl), into a folder of its own.
+        Textures are not copied; ``textured`` are the meshes that have some.
+        """
+        real = file.resolve()
+        if is_inside(real, self.readable):
+            return file
+        if real not in self._near:
+            allowed = folders is None or is_inside(real, folders)
+            self._near[real] = self._copied(real) if allowed and _can_be_copied(real) else None
+        return self._near[real]
+
+    def _copied(self, file: Path) -> Path:
+        content, name = file.read_bytes(), file.stem[:_LONGEST]
+        materials = _materials(file, content) if file.suffix.lower() == ".obj" else []
+        parts = [content, *(each.read_bytes() for each in materials)]
+        if any(map(_TEXTURE.search, parts)):
+            self.textured.append(file.name)
+        digest = _digest(*parts)
+        if materials:
+            folder = self.folder / f"{name}-{digest}"
+            copy = folder / file.name
+            self.contents |= {folder / each.name: each for each in materials}
+        else:
+            copy = self.folder / f"{name}-{digest}{file.suffix}"
+        self.contents[copy] = file
         return copy
 
     def save(self) -> None:
         """Write the copies that are not there yet."""
-        if self.contents and not self.folder.is_dir():
-            if self.folder.exists():
-                fix = "move it, or save the robot under another name"
-                raise ModelError(describe("a file, where meshes need a folder", where=str(self.folder), fix=fix))
-            self.folder.mkdir()
-        for copy, content in self.contents.items():
+        if self.contents and self.folder.exists() and not self.folder.is_dir():
+            fix = "move it, or save the robot under another name"
+            raise ModelError(describe("a file, where meshes need a folder", where=str(self.folder), fix=fix))
+        for copy, source in self.contents.items():
+            content = source.read_bytes() if isinstance(source, Path) else source
             if not copy.is_file() or copy.read_bytes() != content:
+                copy.parent.mkdir(parents=True, exist_ok=True)
                 with replacing(copy) as part:
                     part.write_bytes(content)
+
+
+def _digest(*contents: bytes) -> str:
+    return hashlib.sha256(b"".join(contents)).hexdigest()[:8]
+
+
+def _can_be_copied(file: Path) -> bool:
+    """Return whether a file is a mesh of a kind and a size that viewers read, no device and no other file."""
+    try:
+        return file.suffix.lower() in _COPIED and file.is_file() and file.stat().st_size <= LARGEST
+    except OSError:
+        return False
+
+
+def _materials(file: Path, content: bytes) -> list[Path]:
+    """Return the files of materials beside an .obj file that it names."""
+    names = [found.decode(errors="replace").strip() for found in _MATERIALS.findall(content)]
+    files = [(file.parent / name).resolve() for name in names]
+    return [each for each in files if each.parent == file.parent and each.suffix.lower() == ".mtl" and each.is_file()]

@@ -53,7 +53,8 @@ class MeshNames:
     """The names of mesh files in a description that is written to ``path``.
 
     A ``package://`` or ``model://`` name stays if it leads to the same file from there; so does one that is not found.
-    Otherwise the name is relative to the description. ``copies`` are to be saved.
+    Otherwise the name is relative to the description. ``file`` names copies of what cannot be read from there, which
+    are to be saved (``copies``); ``name`` is where the mesh is now.
     """
 
     def __init__(self, path: Path, omissions: "Omissions"):
@@ -71,14 +72,32 @@ class MeshNames:
         return relative_file(self.path, mesh.path)
 
     def file(self, mesh: Visual | Shape) -> str:
-        """Return the name of a file with the mesh: a surface in a stage of USD becomes a copy, or is noted."""
+        """Return the name of a file with the mesh that is read from the folder of the description.
+
+        Surfaces in stages of USD and files outside of that folder become copies, or are noted.
+        """
         if mesh.path and split_prim(Path(mesh.path))[1]:
             try:
                 copy = self.copies.add(Path(mesh.path).stem, read_mesh(mesh.path, mesh.folders))
                 return relative_file(self.path, str(copy))
             except (ModelError, ImportError) as error:
                 self.omissions.note("surfaces in stages of USD that cannot be read, and are only named", str(error))
-        return self.name(mesh)
+                return self.name(mesh)
+        name = self.name(mesh)
+        if not mesh.path or name.startswith(SCHEMES):
+            return name
+        return relative_file(self.path, str(self.reachable(mesh)))
+
+    def reachable(self, mesh: Visual | Shape) -> Path:
+        """Return the path of the file of a mesh, or of its copy if it is outside of the folder of the description."""
+        file = Path(mesh.path or "")
+        near = self.copies.near(file, mesh.folders)
+        if near is None:
+            what = "meshes outside of its folder, which are only named since they cannot be copied"
+            self.omissions.note(what, mesh.mesh or "")
+        elif file.name in self.copies.textured:
+            self.omissions.note("textures of meshes outside of its folder, which are copied without them", file.name)
+        return near or file
 
 
 class Omissions:

@@ -239,8 +239,8 @@ class Robot(Mechanism, Viewable):
         """Write the robot as TOML, which ``torsor.load`` reads back equal, or as URDF, SDF, MJCF (.xml) or USD (.usda).
 
         Other formats cannot express all robots: a ``ModelWarning`` names omitted forces and limits, and a structure
-        that the format cannot describe is a ``ModelError``. See ``formats.write_urdf``, ``write_sdf``, ``write_mjcf``
-        and ``write_usd``.
+        that the format cannot describe is a ``ModelError``. Meshes outside of the folder of URDF, SDF and MJCF files
+        are copied beside them. See ``formats.write_urdf``, ``write_sdf``, ``write_mjcf`` and ``write_usd``.
 
         Example:
             >>> import tempfile

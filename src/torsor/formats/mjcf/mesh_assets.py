@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from torsor.errors import ModelError, describe
-from torsor.formats.mesh_copies import MeshCopies
-from torsor.formats.writing import relative_file
+from torsor.formats.writing import MeshNames, relative_file
 from torsor.formats.xml import add_element
 from torsor.mechanism import Shape, Visual
 from torsor.mechanism.names import unused_name
@@ -24,8 +23,8 @@ _FLAT = 1e-6  # thickness over length below which MuJoCo finds no convex hull
 class MeshAssets:
     """The <mesh> elements of one file, and the copies that it needs."""
 
-    def __init__(self, asset: ET.Element, path: Path):
-        self.asset, self.path, self.copies = asset, path, MeshCopies(path)
+    def __init__(self, asset: ET.Element, names: MeshNames):
+        self.asset, self.mesh_names = asset, names
         self.names: dict[tuple[str, tuple[float, ...]], str] = {}
         self._parts: dict[tuple[object, ...], list[tuple[Path, Color | None]]] = {}
 
@@ -39,15 +38,16 @@ class MeshAssets:
         if not given.path or not split_prim(path)[0].is_file():
             raise ModelError(describe("no such file", where=f"mesh {given.mesh!r}"))
         if _is_for_mujoco(path):
-            return [(self._name(path, given), None)]
+            return [(self._name(self.mesh_names.reachable(given), given), None)]
         key = given.path, given.size, type(given), getattr(given, "color", None) is None
         if key not in self._parts:
-            self._parts[key] = [(self.copies.add(path.stem, surface), color) for surface, color in _surfaces(given)]
+            copies = self.mesh_names.copies
+            self._parts[key] = [(copies.add(path.stem, surface), color) for surface, color in _surfaces(given)]
         return [(self._name(copy, given), color) for copy, color in self._parts[key]]
 
     def _name(self, path: Path, given: Visual | Shape) -> str:
         """Return the name of the mesh of a file at the scale that is given; its element is added if it is new."""
-        file = relative_file(self.path, str(path))
+        file = relative_file(self.mesh_names.path, str(path))
         name = self.names.get((file, given.size))
         if name is None:
             name = self.names[file, given.size] = unused_name(path.stem, self.names.values())

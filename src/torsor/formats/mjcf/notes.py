@@ -39,7 +39,7 @@ class Note(NamedTuple):
 
 def mesh_entry(body: str, given: Visual | Shape, names: MeshNames) -> dict[str, Any]:
     """Return a visual or a collision shape of a mesh as it is noted."""
-    entry = {"body": body, "mesh": names.name(given), "size": given.size, "pose": given.pose[:3].tolist()}
+    entry = {"body": body, "mesh": names.file(given), "size": given.size, "pose": given.pose[:3].tolist()}
     entry |= {"name": given.name} if given.name else {}
     if isinstance(given, Shape):
         return entry | {"contype": given.contype, "conaffinity": given.conaffinity}

@@ -25,14 +25,14 @@ class Geoms:
     """The geoms of one file; ``unseen`` are the meshes that are noted, because MuJoCo cannot read them."""
 
     def __init__(self, asset: ET.Element, path: Path, omissions: Omissions):
-        self.meshes, self.omissions = MeshAssets(asset, path), omissions
-        self.mesh_names = MeshNames(path, omissions)
+        self.mesh_names, self.omissions = MeshNames(path, omissions), omissions
+        self.meshes = MeshAssets(asset, self.mesh_names)
         self.names: set[str] = set()
         self.unseen: list[dict[str, Any]] = []
 
     def save_copies(self) -> None:
         """Write the copies of meshes beside the file."""
-        self.meshes.copies.save()
+        self.mesh_names.copies.save()
 
     def add_visual(self, body: ET.Element, visual: Visual) -> None:
         """Add a visual to a body; a mesh without a colour has those of its file."""

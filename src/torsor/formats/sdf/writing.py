@@ -107,8 +107,9 @@ class _Writer:
         self._notes()
         self.root.set("version", f"1.{self.version}")
         self.omissions.report(self.source, "SDF")
+        content = xml_bytes(self.root, self.source)
         self.meshes.copies.save()
-        return xml_bytes(self.root, self.source)
+        return content
 
     def _check(self) -> None:
         for joint in self.mechanism.elastic:

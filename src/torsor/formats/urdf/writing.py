@@ -87,8 +87,9 @@ class _Writer:
         for a, b, _ in m.allowed_collisions:
             self.omissions.note("allowed collisions, which torsor.collision saves as .srdf", f"{a} and {b}")
         self.omissions.report(self.source, "URDF")
+        content = xml_bytes(self.root, self.source)
         self.meshes.copies.save()
-        return xml_bytes(self.root, self.source)
+        return content
 
     # Links
 

@@ -1,0 +1,121 @@
+"""Meshes outside of the folder of a file that is written become copies beside it: it can be moved, and is drawn."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError, ModelWarning
+from torsor.mechanism import Link, Visual
+from torsor.meshes.mesh_files import read_painted
+from torsor.meshes.obj_files import obj_content
+from torsor.meshes.triangles import box
+
+pytest.importorskip("trimesh")
+
+OBJ = obj_content(box((1.0, 2.0, 3.0)))
+BODY = """<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>"""
+SUFFIXES = ".urdf", ".sdf", ".xml"
+
+
+def arm(folder: Path, *visuals: str) -> torsor.Robot:
+    """Return a robot that is read from a folder, with meshes that its file names."""
+    shown = "".join(f'<visual><geometry><mesh filename="{name}"/></geometry></visual>' for name in visuals)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "arm.urdf"
+    file.write_text(f"""<robot name="arm"><link name="base">{BODY}</link><link name="hand">{BODY}{shown}</link>
+      <joint name="j" type="continuous"><parent link="base"/><child link="hand"/></joint></robot>""")
+    return torsor.load(file)
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def loaded(path: Path) -> torsor.Robot:
+    if path.suffix == ".xml":
+        pytest.importorskip("mujoco")
+    return torsor.load(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_robot_that_is_saved_elsewhere_and_moved_has_its_meshes(tmp_path: Path, suffix: str) -> None:
+    for name, width in (("left/hand.obj", 1.0), ("right/hand.obj", 2.0)):  # two meshes of the same name
+        written(tmp_path / "robots" / name, obj_content(box((width, 1.0, 1.0))))
+    robot = arm(tmp_path / "robots", "left/hand.obj", "right/hand.obj")
+    robot.save(written(tmp_path / "out" / "arm.txt", b"").with_suffix(suffix))
+    shutil.move(tmp_path / "out", tmp_path / "moved")
+    shutil.rmtree(tmp_path / "robots")
+    visuals = loaded(tmp_path / "moved" / f"arm{suffix}").links[0].visuals
+    areas = [sum(each.surface.area for each in read_painted(v.path or "", v.folders)) for v in visuals]
+    assert areas == pytest.approx([6.0, 10.0])
+    assert {Path(v.path or "").parent.name for v in visuals} == {"arm_meshes"}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_meshes_in_reach_of_the_file_are_not_copied(tmp_path: Path, suffix: str) -> None:
+    written(tmp_path / "arm" / "meshes" / "hand.obj", OBJ)
+    robot = arm(tmp_path / "arm", "meshes/hand.obj")
+    robot.save(tmp_path / "arm" / f"copy{suffix}")
+    assert sorted(each.name for each in (tmp_path / "arm").iterdir()) == sorted(["arm.urdf", f"copy{suffix}", "meshes"])
+    (visual,) = loaded(tmp_path / "arm" / f"copy{suffix}").links[0].visuals
+    assert Path(visual.path or "").resolve() == (tmp_path / "arm" / "meshes" / "hand.obj").resolve()
+
+
+def test_materials_are_copied_with_their_mesh_and_textures_are_named(tmp_path: Path) -> None:
+    written(tmp_path / "arm" / "hand.obj", b"mtllib hand.mtl\nusemtl red\n" + OBJ)
+    written(tmp_path / "arm" / "hand.mtl", b"newmtl red\nKd 1 0 0\nmap_Kd wood.png\n")
+    robot = arm(tmp_path / "arm", "hand.obj")
+    (tmp_path / "out").mkdir()
+    with pytest.warns(ModelWarning, match=r"textures of meshes .*\(hand\.obj\)"):
+        robot.save(tmp_path / "out" / "arm.urdf")
+    shutil.rmtree(tmp_path / "arm")
+    (visual,) = torsor.load(tmp_path / "out" / "arm.urdf").links[0].visuals
+    (found,) = read_painted(visual.path or "", visual.folders)
+    np.testing.assert_allclose(found.color or (), (1.0, 0.0, 0.0, 1.0))
+
+
+@pytest.mark.parametrize("name", ["../secret/hand.obj", "../secret/secret.txt"])
+def test_what_a_file_may_not_read_is_not_copied(tmp_path: Path, name: str) -> None:
+    written(tmp_path / "secret" / "hand.obj", OBJ)
+    written(tmp_path / "secret" / "secret.txt", b"password")
+    robot = arm(tmp_path / "download", name)
+    (tmp_path / "out").mkdir()
+    for suffix in (".urdf", ".sdf"):
+        with pytest.warns(ModelWarning, match="meshes outside of its folder, which are only named"):
+            robot.save(tmp_path / "out" / f"arm{suffix}")
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["arm.sdf", "arm.urdf"]
+
+
+def test_other_kinds_of_files_are_not_copied_for_a_robot_made_in_python(tmp_path: Path) -> None:
+    secret = written(tmp_path / "secret" / "secret.txt", b"password")
+    visual = Visual("mesh", (1.0, 1.0, 1.0), np.eye(4), mesh="secret.txt", path=str(secret))
+    robot = torsor.build("arm", [Link("base", visuals=(visual,))], [])
+    (tmp_path / "out").mkdir()
+    with pytest.warns(ModelWarning, match="only named"):
+        robot.save(tmp_path / "out" / "arm.urdf")
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["arm.urdf"]
+
+
+def test_a_file_where_the_folder_of_copies_should_be_is_an_error(tmp_path: Path) -> None:
+    written(tmp_path / "arm" / "hand.obj", OBJ)
+    robot = arm(tmp_path / "arm", "hand.obj")
+    written(tmp_path / "out" / "arm_meshes", b"")
+    with pytest.raises(ModelError, match="a file, where meshes need a folder"):
+        robot.save(tmp_path / "out" / "arm.urdf")
+    assert not (tmp_path / "out" / "arm.urdf").exists()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_robot_that_cannot_be_written_leaves_no_copies(tmp_path: Path, suffix: str) -> None:
+    mesh = written(tmp_path / "arm" / "hand.obj", OBJ)
+    visual = Visual("mesh", (1.0, 1.0, 1.0), np.eye(4), mesh="hand.obj", path=str(mesh))
+    robot = torsor.build("arm", [Link("base\x01", 1.0, inertia=np.eye(3), visuals=(visual,))], [])
+    (tmp_path / "out").mkdir()
+    with pytest.raises(ModelError, match="characters that XML allows"):
+        robot.save(tmp_path / "out" / f"arm{suffix}")
+    assert not list((tmp_path / "out").iterdir())
