@@ -6,7 +6,7 @@ a cut joint are the z axes of the two frames.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -234,9 +234,8 @@ class Coupling(Part):
 def _coefficient(value: object, where: str, what: str) -> float | tuple[float, ...]:
     """Return a number, or the factors of the powers of a coordinate as a tuple, without zeros at its end."""
     several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1
-    given = value if several else [value]
-    bounds = {"least": -LARGEST, "most": LARGEST}
-    factors = [number(each, where, what, **bounds) + 0.0 for each in given]  # type: ignore[attr-defined]
+    given: Any = value if several else [value]
+    factors = [number(each, where, what, least=-LARGEST, most=LARGEST) + 0.0 for each in given]
     if len(factors) > HIGHEST_POWER:
         raise ModelError(describe(f"{what} has {len(factors)} factors", where=where, allowed=f"1 to {HIGHEST_POWER}"))
     while factors and factors[-1] == 0:
