@@ -23,6 +23,7 @@ Kind = TypeVar("Kind")
 ROTATION_TOLERANCE = 1e-6
 # Largest number of a mechanism, in SI units: forces and inertias are products of up to six of them, and still finite.
 LARGEST = 1e50
+_FINITE = sys.float_info.max
 
 
 # One number
@@ -167,15 +168,7 @@ def finite_vector(value: object) -> Array | None:
     return given.astype(float).ravel()
 
 
-def positive_vector(
-    value: ArrayLike,
-    count: int,
-    where: str,
-    what: str,
-    *,
-    or_zero: bool = False,
-    most: float = sys.float_info.max,
-) -> Array:
+def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_zero: bool = False) -> Array:
     """Return ``count`` finite positive numbers (count,), from one for all or one for each.
 
     Example:
@@ -183,7 +176,7 @@ def positive_vector(
         [3.0, 3.0]
     """
     single = np.asarray(value, dtype=object).ndim == 0
-    found = frozen_array(value, () if single else (count,), where, what, most=most)
+    found = frozen_array(value, () if single else (count,), where, what)
     if (found < 0).any() or (not or_zero and (found == 0).any()):
         allowed = "0 or more" if or_zero else "positive numbers"
         raise ModelError(describe(f"{what} is {shortened(found)}", where=where, allowed=allowed))
@@ -191,17 +184,9 @@ def positive_vector(
 
 
 def frozen_array(
-    value: ArrayLike,
-    shape: tuple[int, ...],
-    where: str,
-    what: str,
-    *,
-    finite: bool = True,
-    most: float = sys.float_info.max,
+    value: ArrayLike, shape: tuple[int, ...], where: str, what: str, *, finite: bool = True, most: float = _FINITE
 ) -> Array:
-    """Return a read-only copy of the given shape, -0.0 as 0.0; infinity only if not ``finite``, NaN never.
-
-    If ``finite``, ``most`` is the largest absolute value that is allowed.
+    """Return a read-only copy, -0.0 as 0.0, of numbers up to ``most``; infinity only if not ``finite``, NaN never.
 
     Example:
         >>> frozen_array([1, 2, 3], (3,), "link 'hand'", "com").tolist()
@@ -211,43 +196,33 @@ def frozen_array(
     if array.shape != shape:
         allowed = f"an array of shape {shape}" if shape else "one number"
         raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
-    if not (np.abs(array) <= (most if finite else math.inf)).all():  # NaN fails the comparison too
-        allowed = "finite numbers" if most > LARGEST else f"finite numbers up to {most:g}"
+    bound = most if finite else math.inf
+    if not (np.abs(array) <= bound).all():  # NaN fails the comparison too
+        allowed = "finite numbers" if bound > LARGEST else f"finite numbers up to {most:g}"
         raise ModelError(describe(f"{what} is {shortened(array)}", where=where, allowed=allowed))
     array += 0.0  # -0.0 becomes 0.0
     array.setflags(write=False)
     return array
 
 
-def frozen_pose(value: ArrayLike, where: str, what: str, *, most: float = sys.float_info.max) -> Array:
-    """Return a read-only pose (4 x 4): [[R, p], [0, 0, 0, 1]] with R a rotation matrix.
-
-    ``most`` is the largest absolute value that is allowed.
+def frozen_pose(value: ArrayLike, where: str, what: str, *, most: float = _FINITE) -> Array:
+    """Return a read-only pose (4 x 4): [[R, p], [0, 0, 0, 1]] with R a rotation matrix, no number above ``most``.
 
     Example:
-        >>> frozen_pose(np.eye(4), "frame 'tool'", "pose").shape
-        (4, 4)
-    """
-    T = IDENTITY if value is IDENTITY else frozen_array(value, (4, 4), where, what, most=most)
-    if T is not IDENTITY:  # which is read-only, and needs no check
-        check_pose(T, where, what)
-    return T
-
-
-def check_pose(T: Array, where: str, what: str) -> None:
-    """Raise ModelError where an array (4 x 4) is not a pose.
-
-    Example:
-        >>> check_pose(2 * np.eye(4), "frame 'tool'", "pose")
+        >>> frozen_pose(2 * np.eye(4), "frame 'tool'", "pose")
         Traceback (most recent call last):
         torsor.errors.ModelError: frame 'tool': pose is not a pose (error of orthonormality 3.0e+00, determinant 8); \
 allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
     """
+    if value is IDENTITY:  # which is read-only, and needs no check
+        return IDENTITY
+    T = frozen_array(value, (4, 4), where, what, most=most)
     R = T[:3, :3]
     error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
     if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
         found = f"{what} is not a pose (error of orthonormality {error:.1e}, determinant {np.linalg.det(R):.3g})"
         raise ModelError(describe(found, where=where, allowed="[[R, p], [0, 0, 0, 1]] with R a rotation matrix"))
+    return T
 
 
 def direction(value: ArrayLike, where: str, what: str) -> Array:

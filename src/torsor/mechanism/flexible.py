@@ -263,7 +263,8 @@ class Modes(Flexible):
         for name, shape in {"positions": (N, 3), "shapes": (N, 3, n), "rotations": (N, 3, n), **none}.items():
             given = np.zeros(shape) if getattr(self, name) is None else getattr(self, name)
             self._set(**{name: frozen_array(given, shape, where, name, most=LARGEST)})
-        self._set(masses=positive_vector(masses, N, where, "masses", or_zero=True, most=LARGEST))
+        frozen_array(masses, (N,), where, "masses", most=LARGEST)
+        self._set(masses=positive_vector(masses, N, where, "masses", or_zero=True))
         self._set(stiffness=_elastic(self.stiffness, n, where, "stiffness"))
         self._set(damping=_elastic(self.damping, n, where, "damping", or_zero=True))
         _check_pairs(self, where)
@@ -364,8 +365,8 @@ def _check_pairs(modes: Modes, where: str) -> None:
 def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = False) -> Array:
     """Return a stiffness or damping as a symmetric matrix (n, n), positive definite or, for a damping, semidefinite."""
     if np.ndim(np.asarray(value, dtype=object)) < 2:
-        diagonal = positive_vector(value, n, where, what, or_zero=or_zero, most=LARGEST)
-        return frozen_array(np.diag(diagonal), (n, n), where, what)
+        diagonal = positive_vector(value, n, where, what, or_zero=or_zero)
+        return frozen_array(np.diag(diagonal), (n, n), where, what, most=LARGEST)
     A = frozen_array(value, (n, n), where, what, most=LARGEST)
     largest, least = np.abs(A).max(), np.linalg.eigvalsh((A + A.T) / 2).min()
     if np.abs(A - A.T).max() > 1e-9 * largest or least < -1e-12 * largest or (least <= 0 and not or_zero):
