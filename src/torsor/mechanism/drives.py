@@ -72,9 +72,10 @@ class Motor(Part):
         values: dict[str, Any] = {n: number(getattr(self, n), where, n, least=0, most=LARGEST) for n in names}
         ratio = number(self.ratio, where, "ratio", least=-LARGEST, most=LARGEST)
         self._set(axis=direction(self.axis, where, "axis"), ratio=ratio, **values)
-        if not self.ratio:
-            found, fix = "ratio is 0: the motor would not drive its joint", "turns of the rotor for one of the joint"
-            raise ModelError(describe(found, where=where, allowed="any other number", fix=fix))
+        if abs(self.ratio) < 1 / LARGEST:
+            found = f"ratio is {self.ratio:g}: the motor would not drive its joint"
+            allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "turns of the rotor for one of the joint"
+            raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
         if self.stiffness is None:
             if self.damping:
                 fix = "give a stiffness, or use viscous"

@@ -52,7 +52,7 @@ class Visual(Part):
         size = frozen_array(self.size, (VISUAL_SIZES[self.shape],), where, f"size of a {self.shape}")
         self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=LARGEST))
         if self.color is not None:
-            frozen_array(self.color, (len(self.color),), where, "color")
+            frozen_array(self.color, (4,) if np.shape(self.color) == (4,) else (3,), where, "color")
 
 
 @dataclass(frozen=True, eq=False)
