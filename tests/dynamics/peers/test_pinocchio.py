@@ -160,7 +160,9 @@ def test_motors_on_the_base_agree_with_pinocchios_armature(name: str) -> None:
 
 
 @pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("name", ["ur5_robot.urdf", "talos_reduced.urdf", "solo12.urdf"])
+@pytest.mark.parametrize(
+    "name", ["ur5_robot.urdf", pytest.param("talos_reduced.urdf", marks=pytest.mark.slow), "solo12.urdf"]
+)
 def test_derivatives_agree(name: str, base: str) -> None:
     peer = Peer(robot_file(name), base)
     robot, G = peer.robot, peer.G
