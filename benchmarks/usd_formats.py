@@ -1,10 +1,11 @@
 """Robots of example-robot-data through USD and back: how much mass matrix and inverse dynamics differ.
 
-    python benchmarks/usd_formats.py [--suffix .usda] [--most 75]
+    python benchmarks/usd_formats.py [--suffix .usda] [--most 75] [--meshes]
 
 Each URDF file is read, fixed and floating, written as USD, read back, and compared at a random state; once with the
-exact numbers in customData, and once by the attributes of the schema alone, which are of single precision. ``rows``
-yields the rows for other tables of formats.
+exact numbers in customData, and once by the attributes of the schema alone, which are of single precision. Visuals and
+collision shapes are left out, because no force depends on them, unless ``--meshes`` is given: then the time of writing
+counts their surfaces. ``rows`` yields the rows for other tables of formats.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import numpy as np
 from pxr import Usd
 
 import torsor
+from torsor.bench.copies import without_surfaces
 from torsor.formats.usd.stage import OWN
 
 TWICE = ("mass", "com", "inertia", "placement", "axis", "point", "pose", "lower", "upper", "velocity_limit")
@@ -72,8 +74,8 @@ def difference(robot: torsor.Robot, again: torsor.Robot) -> float:
     return max(float(np.abs(b - a).max() / np.abs(a).max()) for a, b in pairs if np.abs(a).max() > 0)
 
 
-def rows(suffix: str = ".usda", most: int | None = None) -> Iterator[Row]:
-    """Yield a row for each robot that is read, fixed and floating."""
+def rows(suffix: str = ".usda", most: int | None = None, meshes: bool = False) -> Iterator[Row]:
+    """Yield a row for each robot that is read, fixed and floating, with or without its surfaces."""
     for file in robots()[:most]:
         for base in ("fixed", "floating"):
             try:
@@ -82,6 +84,7 @@ def rows(suffix: str = ".usda", most: int | None = None) -> Iterator[Row]:
                 continue
             if not robot.nv:
                 continue
+            robot = robot if meshes else without_surfaces(robot)
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder, f"robot{suffix}")
                 start = time.perf_counter()
@@ -97,9 +100,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suffix", default=".usda")
     parser.add_argument("--most", type=int)
+    parser.add_argument("--meshes", action="store_true", help="write visuals and collision shapes too")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", torsor.ModelWarning)
-    found = list(rows(arguments.suffix, arguments.most))
+    found = list(rows(arguments.suffix, arguments.most, arguments.meshes))
     print("| base | robots | exact numbers: largest difference | schema alone: median | largest | s for a robot |")
     print("|---|---|---|---|---|---|")
     for base in ("fixed", "floating"):

@@ -7,6 +7,7 @@ numbers. ``where`` is the object that the argument belongs to (a robot, a file, 
 
 import math
 import reprlib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
@@ -20,6 +21,9 @@ Kind = TypeVar("Kind")
 
 # Tolerance of the orthonormality of a rotation matrix: larger errors are mistakes, not rounding.
 ROTATION_TOLERANCE = 1e-6
+# Largest number of a mechanism, in SI units: forces and inertias are products of up to six of them, and still finite.
+LARGEST = 1e50
+_FINITE = sys.float_info.max
 
 
 # One number
@@ -179,8 +183,10 @@ def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_z
     return np.full(count, found) if single else found
 
 
-def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str, *, finite: bool = True) -> Array:
-    """Return a read-only copy of the given shape, -0.0 as 0.0; infinity only if not ``finite``, NaN never.
+def frozen_array(
+    value: ArrayLike, shape: tuple[int, ...], where: str, what: str, *, finite: bool = True, most: float = _FINITE
+) -> Array:
+    """Return a read-only copy, -0.0 as 0.0, of numbers up to ``most``; infinity only if not ``finite``, NaN never.
 
     Example:
         >>> frozen_array([1, 2, 3], (3,), "link 'hand'", "com").tolist()
@@ -190,40 +196,33 @@ def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str
     if array.shape != shape:
         allowed = f"an array of shape {shape}" if shape else "one number"
         raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
-    if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
-        raise ModelError(describe(f"{what} is {shortened(array)}", where=where, allowed="finite numbers"))
+    bound = most if finite else math.inf
+    if not (np.abs(array) <= bound).all():  # NaN fails the comparison too
+        allowed = "finite numbers" if bound > LARGEST else f"finite numbers up to {most:g}"
+        raise ModelError(describe(f"{what} is {shortened(array)}", where=where, allowed=allowed))
     array += 0.0  # -0.0 becomes 0.0
     array.setflags(write=False)
     return array
 
 
-def frozen_pose(value: ArrayLike, where: str, what: str) -> Array:
-    """Return a read-only pose (4 x 4): [[R, p], [0, 0, 0, 1]] with R a rotation matrix.
+def frozen_pose(value: ArrayLike, where: str, what: str, *, most: float = _FINITE) -> Array:
+    """Return a read-only pose (4 x 4): [[R, p], [0, 0, 0, 1]] with R a rotation matrix, no number above ``most``.
 
     Example:
-        >>> frozen_pose(np.eye(4), "frame 'tool'", "pose").shape
-        (4, 4)
-    """
-    T = IDENTITY if value is IDENTITY else frozen_array(value, (4, 4), where, what)
-    if T is not IDENTITY:  # which is read-only, and needs no check
-        check_pose(T, where, what)
-    return T
-
-
-def check_pose(T: Array, where: str, what: str) -> None:
-    """Raise ModelError where an array (4 x 4) is not a pose.
-
-    Example:
-        >>> check_pose(2 * np.eye(4), "frame 'tool'", "pose")
+        >>> frozen_pose(2 * np.eye(4), "frame 'tool'", "pose")
         Traceback (most recent call last):
         torsor.errors.ModelError: frame 'tool': pose is not a pose (error of orthonormality 3.0e+00, determinant 8); \
 allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
     """
+    if value is IDENTITY:  # which is read-only, and needs no check
+        return IDENTITY
+    T = frozen_array(value, (4, 4), where, what, most=most)
     R = T[:3, :3]
     error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
     if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
         found = f"{what} is not a pose (error of orthonormality {error:.1e}, determinant {np.linalg.det(R):.3g})"
         raise ModelError(describe(found, where=where, allowed="[[R, p], [0, 0, 0, 1]] with R a rotation matrix"))
+    return T
 
 
 def direction(value: ArrayLike, where: str, what: str) -> Array:

@@ -75,13 +75,12 @@ def check_file(path: Path, allowed: str, fix: str = "") -> None:
         torsor.errors.ModelError: no/such/log.csv: no such file; allowed: a log: .csv
     """
     try:
-        is_file, is_folder = path.is_file(), path.is_dir()
+        is_file, is_folder, exists = path.is_file(), path.is_dir(), path.exists()
     except (OSError, ValueError):  # no file can have such a name
-        is_file = is_folder = False
+        is_file = is_folder = exists = False
     if not is_file:
-        raise ModelError(
-            describe("a folder" if is_folder else "no such file", where=str(path), allowed=allowed, fix=fix)
-        )
+        found = "a folder" if is_folder else "a device or a pipe" if exists else "no such file"
+        raise ModelError(describe(found, where=str(path), allowed=allowed, fix=fix))
 
 
 def check_name(path: Path) -> None:

@@ -169,7 +169,7 @@ def test_a_key_that_is_given_twice_is_refused_with_both_lines(folder: Path) -> N
 
 
 def test_many_pairs_are_refused_before_they_are_read(folder: Path) -> None:
-    with pytest.raises(ModelError, match=r"robot\.yaml: the file is too large; allowed: 100 kB"):
+    with pytest.raises(ModelError, match=r"robot\.yaml: the file is too large; allowed: 0.1 MB"):
         load(folder, "closed_loop:\n" + "- [tip_a, tip_b]\n" * 60_000)
 
 

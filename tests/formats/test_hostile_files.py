@@ -1,5 +1,6 @@
 """Files made to take long, to fill the memory, to command the terminal or to cause an error of another kind."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,90 @@ def test_a_robot_is_not_saved_as_a_folder_or_under_a_name_that_no_file_has(tmp_p
         torsor.library.two_link().save(tmp_path / f"arm.{suffix}")
     with pytest.raises(ModelError, match="a null character in its name"):
         torsor.library.two_link().save(tmp_path / f"a\0b.{suffix}")
+
+
+SUFFIXES = (".urdf", ".sdf", ".world", ".xml", ".toml", ".osim", ".usda", ".usdc", ".usdz", ".xacro", ".yaml")
+# As docs/security.md and docs/formats.md say.
+LIMITS = dict.fromkeys((".urdf", ".sdf", ".world", ".xml", ".mjcf", ".osim", ".xacro"), 16_000_000)
+LIMITS |= {".toml": 64_000_000, ".yaml": 100_000} | dict.fromkeys((".usda", ".usd", ".usdc", ".usdz"), 256_000_000)
+
+
+def _needed(suffix: str) -> None:
+    """Skip a test without the package that reads a kind of file."""
+    package = {".yaml": "yaml", ".xacro": "xacro"}.get(suffix, "pxr" if suffix.startswith(".usd") else "")
+    if package:
+        pytest.importorskip(package)
+
+
+@pytest.mark.parametrize("suffix", LIMITS)
+def test_the_largest_files_are_those_of_the_documentation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """The files are of zeros, which take no place on the disk; one byte less is refused for what it is."""
+    _needed(suffix)
+    path, most = tmp_path / f"arm{suffix}", LIMITS[suffix]
+    with path.open("wb") as file:
+        file.truncate(most + 1)
+    with pytest.raises(ModelError, match=f"^arm{suffix}: the file is too large; allowed: {most / 1e6:g} MB"):
+        torsor.load(path)
+    if most <= 16_000_000:  # the parsers of TOML and USD take their time
+        os.truncate(path, most)
+        with pytest.raises(ModelError, match=r"not well-formed XML|not valid YAML"):
+            torsor.load(path)
+    monkeypatch.setenv("TORSOR_LARGEST_FILE", "1000")
+    with pytest.raises(ModelError, match=r"the file is too large; allowed: 0.001 MB"):
+        torsor.load(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_is_no_file_or_empty_is_refused_at_once(tmp_path: Path, suffix: str) -> None:
+    _needed(suffix)
+    (tmp_path / f"folder{suffix}").mkdir()
+    os.mkfifo(tmp_path / f"pipe{suffix}")
+    (tmp_path / f"empty{suffix}").touch()
+    words = {"folder": "a folder; allowed: .urdf", "pipe": "a device or a pipe; allowed: .urdf"}
+    words["empty"] = rf"^empty{suffix}: (not well-formed XML|no format version|no table of closures|the file is empty)"
+    for name, message in words.items():
+        with pytest.raises(ModelError, match=message):
+            torsor.load(tmp_path / f"{name}{suffix}")
+
+
+DEEP = 3000  # more than Python's own calls may be deep
+FRAMES = '<components><PhysicalOffsetFrame name="f">', "</PhysicalOffsetFrame></components>"
+BODIES = (
+    f'<BodySet><objects><Body name="b"><mass>1</mass>{FRAMES[0] * DEEP}{FRAMES[1] * DEEP}</Body></objects></BodySet>'
+)
+NESTED = '<model name="m">' * DEEP + "</model>" * DEEP
+DEEP_FILES = {
+    "deep.sdf": (f'<sdf version="1.7">{NESTED}</sdf>', "models in models, too deep; allowed: 40"),
+    "deep.world": (f'<sdf version="1.7"><world>{NESTED}</world></sdf>', "models in models, too deep; allowed: 40"),
+    "includes.sdf": (
+        '<sdf version="1.7"><model name="m"><include><uri>includes.sdf</uri></include></model></sdf>',
+        "models in models, too deep; allowed: 40",
+    ),
+    "deep.osim": (
+        f'<OpenSimDocument Version="40500"><Model name="m">{BODIES}</Model></OpenSimDocument>',
+        "frames in frames, too deep; allowed: 20",
+    ),
+    "old.osim": (
+        '<OpenSimDocument Version="20201"><Model/></OpenSimDocument>',
+        "version 20201; allowed: 20300 or later",
+    ),
+    "older.osim": ('<OpenSimDocument Version="1.9"><Model/></OpenSimDocument>', "of version '1.9'; allowed: an .osim"),
+}
+
+
+@pytest.mark.parametrize("name", DEEP_FILES)
+def test_files_that_are_too_deep_or_too_old_are_errors_in_words(tmp_path: Path, name: str) -> None:
+    text, message = DEEP_FILES[name]
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ModelError, match=rf"^{name}: .*{message}"):
+        torsor.load(tmp_path / name)
+
+
+def test_the_name_of_a_robot_of_the_library_leads_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match=r"^ur5: no such file; .*fix: .* torsor\.library\.ur5\(\)"):
+        torsor.load("ur5")
+    with pytest.raises(ModelError, match=r"^ur55: no such file; allowed: [^;]*$"):
+        torsor.load("ur55")

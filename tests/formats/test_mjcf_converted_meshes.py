@@ -93,6 +93,25 @@ def test_mujoco_shows_a_dae_in_its_colours_where_the_urdf_has_it(tmp_path: Path)
     assert not lost_shapes(again, torsor.load(tmp_path / "again.urdf"))
 
 
+OBJ = """mtllib hand.mtl
+v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1
+usemtl red\nf 1 3 2\nf 1 2 4\nusemtl blue\nf 1 4 3\nf 2 3 4\n"""
+
+
+def test_mujoco_shows_an_obj_in_the_colours_of_its_materials(tmp_path: Path) -> None:
+    (tmp_path / "hand.obj").write_text(OBJ)
+    (tmp_path / "hand.mtl").write_text("newmtl red\nKd 1 0 0\nnewmtl blue\nKd 0 0 1\n")
+    path = tmp_path / "hand.obj"
+    robot = block(mesh(Visual, path), mesh(Visual, path, color=(0.1, 0.2, 0.3, 0.5)), mesh(Shape, path))
+    robot.save(tmp_path / "block.xml")
+    one, other, own, _ = (color for _, color in surfaces(tmp_path / "block.xml"))
+    assert sorted([one, other]) == [[0, 0, 1, 1], [1, 0, 0, 1]]
+    np.testing.assert_allclose(own, [0.1, 0.2, 0.3, 0.5], rtol=1e-6)
+    text = (tmp_path / "block.xml").read_text()
+    assert text.count('file="hand.obj"') == 1 and text.count('file="block_meshes/') == 2
+    assert not lost_shapes(robot, torsor.load(tmp_path / "block.xml"))
+
+
 def test_colours_come_back_and_no_colour_stays_none(tmp_path: Path) -> None:
     ball, hand = Visual("sphere", (0.1,)), mesh(Visual, tmp_path / "hand.dae", color=(0.1, 0.2, 0.3, 0.4))
     visuals = ball, replace(ball, color=(0.9, 0.8, 0.7)), replace(ball, color=(0.3, 0.2, 0.1, 0.0)), hand

@@ -299,3 +299,28 @@ def test_couplers_that_couple_nothing_are_errors(dependent: str, function: str, 
     text = NEW.replace("<BodySet>", coupler + "<BodySet>").replace('<Thelen2003Muscle name="biceps"/>', "")
     with pytest.raises(ModelError, match=message):
         read(tmp_path, text, strict=True)
+
+
+@pytest.mark.parametrize(("word", "count"), [("true", 0), ("TRUE", 0), ("1", 0), ("0", 1), ("False", 1), ("", 1)])
+def test_flags_have_the_words_that_opensim_reads(word: str, count: int, tmp_path: Path) -> None:
+    """SimTK::String::tryConvertToBool: true and false in any case, 1 and 0."""
+    locked = OLD.replace("<range>", f"<locked>{word}</locked><range>")
+    assert read(tmp_path, locked).nv == count
+
+
+@pytest.mark.parametrize("key", ["locked", "clamped", "prescribed"])
+def test_other_words_of_flags_are_errors(key: str, tmp_path: Path) -> None:
+    odd = OLD.replace("<range>", f"<{key}>maybe</{key}><range>")
+    with pytest.raises(
+        ModelError, match=rf"^arm.osim: line \d+: Coordinate 'angle': <{key}> is 'maybe'; allowed: true"
+    ):
+        read(tmp_path, odd)
+
+
+def test_reversed_ranges_are_no_limits_with_a_warning(tmp_path: Path) -> None:
+    text = OLD.replace("<range>-1 2</range>", "<range>2 -1</range>")
+    with pytest.warns(ModelWarning, match=r"^arm.osim: coordinate 'angle': lower limit 2 is above .*read as no limit"):
+        robot = read(tmp_path, text)
+    assert np.isinf([robot.lower, robot.upper]).all()
+    with pytest.raises(ModelError, match=r"^arm.osim: coordinate 'angle': lower limit 2 is above upper limit -1; fix"):
+        read(tmp_path, text, strict=True)

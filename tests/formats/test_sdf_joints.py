@@ -277,5 +277,5 @@ def test_rotors_of_drake_add_their_inertia_times_the_square_of_the_gear(tmp_path
     np.testing.assert_allclose(added, [[0.002 * 10**2]], rtol=1e-12)
     with pytest.warns(ModelWarning, match="not read: <drake:rotor_inertia> of a joint that"):
         read(tmp_path, model(*parts, joint("ball", "a", "b", rotor)))
-    with pytest.raises(ModelError, match=r"rotor_inertia is .*inf"):
+    with pytest.raises(ModelError, match=r"joint .j.: <drake:gear_ratio> is .1e200.; allowed: a number up to 1e.50"):
         read(tmp_path, model(*parts, joint("revolute", "a", "b", rotor.replace("10<", "1e200<"))))

@@ -302,34 +302,32 @@ STACKED = """<mujoco><worldbody><body name="a" pos="1 2 3">
 <joint name="roll" axis="1 0 0"/><joint name="pitch" axis="0 1 0" pos="0.1 0.2 0.3"/></body></worldbody></mujoco>"""
 
 
-@pytest.mark.parametrize("ends", ["-a", "a-"])
-def test_stacked_joints_of_newton_are_the_joints_of_a_body_of_mujoco(ends: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", [("-a",) * 3, ("a-",) * 3, ("-a", "a-", "-a"), ("-a", "a-", "a-")])
+def test_stacked_joints_of_newton_are_the_joints_of_a_body_of_mujoco(ends: tuple[str, ...], tmp_path: Path) -> None:
     """With jointsAddMobility; where the body is the first end, the others of each joint are the world's."""
     (tmp_path / "stacked.xml").write_text(STACKED)
     mjcf = torsor.load(tmp_path / "stacked.xml").to(device="casadi")
     root = ', "PhysicsArticulationRootAPI", "NewtonArticulationRootAPI"'
-    world, own = (0, 1) if ends == "-a" else (1, 0)
+    kinds = ("slide", "Prismatic", "Z", 0), ("roll", "Revolute", "X", 0), ("pitch", "Revolute", "Y", 1)
     joints = []
-    for name, kind, axis, at in (
-        ("slide", "Prismatic", "Z", 0),
-        ("roll", "Revolute", "X", 0),
-        ("pitch", "Revolute", "Y", 1),
-    ):
-        anchor = at * np.array([0.1, 0.2, 0.3])
+    for end, (name, kind, axis, at) in zip(ends, kinds, strict=True):
+        own = end.index("a")
+        world, anchor = 1 - own, at * np.array([0.1, 0.2, 0.3])
         places = {own: anchor, world: anchor + np.array([1, 2, 3])}
         inside = f'uniform token physics:axis = "{axis}"\n'
         inside += "".join(f"point3f physics:localPos{k} = {tuple(p.tolist())}\n" for k, p in places.items())
-        joints.append(joint(kind, ends, inside, name=name))
+        joints.append(joint(kind, end, inside, name=name))
     part = body("a", "uniform bool newton:jointsAddMobility = true", more=root)
-    robot = load(tmp_path, part, *(joints if own else joints[::-1]))
-    sign = 1.0 if own else -1.0
+    robot = load(tmp_path, part, *(joints if ends[0] == "-a" else joints[::-1]))
+    sign = np.array([1.0 if end == "-a" else -1.0 for end in ends])
     q, v = np.array([0.3, 0.4, 0.5]), np.array([0.7, -0.6, 0.2])
     order = [robot.coordinate_names.index(name) for name in mjcf.coordinate_names]
     assert robot.nv == 3
     assert not robot.loops
-    M = robot.mass_matrix(sign * q[np.argsort(order)])[np.ix_(order, order)]
+    back = np.argsort(order)
+    M = np.outer(sign, sign) * robot.mass_matrix((sign * q)[back])[np.ix_(order, order)]
     np.testing.assert_allclose(M, mjcf.mass_matrix(q), rtol=1e-12, atol=1e-14)
-    there = robot.inverse_dynamics(sign * q[np.argsort(order)], sign * v[np.argsort(order)], np.zeros(3))[order]
+    there = robot.inverse_dynamics((sign * q)[back], (sign * v)[back], np.zeros(3))[order]
     np.testing.assert_allclose(sign * there, mjcf.inverse_dynamics(q, v, np.zeros(3)), rtol=1e-12, atol=1e-13)
 
 
@@ -364,6 +362,38 @@ def test_what_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:
         load(tmp_path, *parts, strict=True)
 
 
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (
+            (body("a"), joint("", "-a", "float limit:rotX:physics:high = 30\n", '"PhysicsLimitAPI:rotX"')),
+            r"limits of balls \(pin\)",
+        ),
+        (
+            (
+                body("a"),
+                joint("Revolute", "-a", HINGE),
+                joint("Revolute", "-a", HINGE + "float physics:upperLimit = 30\n", name="second"),
+            ),
+            r"limits of joints that close loops \(second\)",
+        ),
+        (
+            (
+                body("a", 'def Sphere "s" {\ncolor3f[] primvars:displayColor = [(nan, 0, 0)]\n}'),
+                joint("Revolute", "-a"),
+            ),
+            r"colours that are not finite \(s\)",
+        ),
+    ],
+)
+def test_limits_and_colours_without_a_place_are_named_as_left_out(
+    parts: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    with pytest.warns(ModelWarning, match=message):
+        robot = load(tmp_path, *parts)
+    assert all(visual.color is None for link in robot.links for visual in link.visuals)
+
+
 def test_of_several_articulations_one_is_named(tmp_path: Path) -> None:
     root = ', "PhysicsArticulationRootAPI"'
     parts = [body(f"{k}1", more=root) + body(f"{k}2") + joint("Revolute", f"{k}1-{k}2", name=f"j{k}") for k in "ab"]
@@ -394,7 +424,11 @@ def test_two_robots_of_one_scene_may_have_the_same_names(tmp_path: Path) -> None
 
 WRONG = {
     "no rigid body": ('def Xform "a" {}\n',),
-    "finite numbers": (body("a", mass="nan"), joint("Revolute", "-a")),
+    "/a: physics:mass is 'nan'; allowed: a number": (body("a", mass="nan"), joint("Revolute", "-a")),
+    "/pin: limit:rotX:physics:high is 'nan'; allowed: a number": (
+        body("a"),
+        joint("", "-a", "float limit:rotX:physics:high = nan\n", '"PhysicsLimitAPI:rotX"'),
+    ),
     "mass of 0 or more": (body("a", mass="-1"), joint("Revolute", "-a")),
     "both ends are on /a": (body("a"), joint("Revolute", "a-a")),
     "is missing": (body("a"), joint("Revolute", "-b")),

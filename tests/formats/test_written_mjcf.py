@@ -81,7 +81,7 @@ def test_read_back_and_by_mujoco_it_has_the_same_forces_mass_matrix_and_poses(tm
     again = written(robot, tmp_path / "robot.xml")
     copy = Copy(robot, again)
     assert again.name == robot.name
-    copy.check(bodies(robot))
+    copy.check(set(robot.places))
     twin = Twin(tmp_path / "robot.xml", copy.again)
     for q, v, a in copy.states():
         qacc, A = twin.set(copy.q(q), copy.G @ v, copy.G @ a)
@@ -140,7 +140,7 @@ def test_massless_links_are_bodies_only_where_mujoco_needs_them(
     moving = mujoco.MjModel.from_xml_path(str(tmp_path / "row.xml"))
     assert (moving.body_jntnum > 0).sum() == count
     if set(robot.coordinate_names) == set(again.coordinate_names):
-        Copy(robot, again).check(bodies(robot))
+        Copy(robot, again).check(set(robot.places))
 
 
 def test_a_free_joint_that_is_not_on_the_world_becomes_three_slides_and_a_ball(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_loops_hold_the_same_after_writing(tmp_path: Path, name: str) -> None:
     again = written(robot, tmp_path / "robot.xml").to(device="casadi")
     assert set(again.active) == set(robot.active) and again.mobility().dof == robot.mobility().dof
     copy = Copy(robot, again)
-    copy.check(bodies(robot))
+    copy.check(set(robot.places))
     twin = Twin(tmp_path / "robot.xml", copy.again)
     twin.model.opt.disableflags = 0
     for q, sizes in ((robot.assemble(np.full(len(robot.active), 0.3)), (0, 1e-10)), (robot.neutral() + 0.3, (1e-3, 9))):

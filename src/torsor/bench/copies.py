@@ -71,3 +71,15 @@ def _leader(coupling: Coupling) -> tuple[str, float]:
 def _relative(expected: Array, found: Array) -> float:
     scale = float(np.abs(expected).max()) or 1.0
     return float(np.abs(found - expected).max()) / scale
+
+
+def without_surfaces(robot: Robot) -> Robot:
+    """Return a robot without visuals and collision shapes, which its motion does not depend on.
+
+    Example:
+        >>> import torsor
+        >>> without_surfaces(torsor.library.ur5()).base.visuals
+        ()
+    """
+    base, *links = (replace(link, visuals=(), shapes=()) for link in (robot.base, *robot.links))
+    return replace(robot, base=base, links=tuple(links))

@@ -2,6 +2,8 @@
 
 from decimal import Decimal, InvalidOperation
 
+from torsor.checks import LARGEST
+
 
 def number_in(text: str, power: int = 0) -> float:
     """Return a number times 10**power, rounded once: "652.63" mm is the float64 nearest to 0.65263 m.
@@ -25,3 +27,13 @@ def number_in(text: str, power: int = 0) -> float:
             return float(Decimal(text).scaleb(power))
     except (ValueError, InvalidOperation):
         raise ValueError(f"{text[:40]!r} is no number") from None
+
+
+def up_to(most: float) -> str:
+    """Return the words of a message for the largest number that is allowed; none if it is out of the ordinary.
+
+    Example:
+        >>> up_to(1e50), up_to(float("inf"))
+        (' up to 1e+50', '')
+    """
+    return f" up to {most:g}" if most <= LARGEST else ""

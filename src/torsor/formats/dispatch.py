@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from torsor.checks import flag
+import numpy as np
+
+from torsor.checks import LARGEST, flag
 from torsor.errors import ModelError, describe
 from torsor.faults import StopReadingError, all_faults
 from torsor.files import check_file, check_name
@@ -27,7 +29,7 @@ from torsor.mechanism import Mechanism
 from torsor.meshes.usd_files import USD_SUFFIXES, split_prim
 
 KINDS = (
-    ".urdf, .xml (MJCF, URDF or SDF), .sdf, .xacro, .toml, .yaml (closures of the URDF beside it), "
+    ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF beside it), "
     ".usda, .usd, .usdc, .usdz, .osim"
 )
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
@@ -75,9 +77,12 @@ def read(
         name, _, model = file.name.partition("#")
         file = file.with_name(name)
     strict = None if strict is None else flag(strict, str(path), "strict")
-    with all_faults(), searching(folders):
-        try:
+    with all_faults(), searching(folders), np.errstate(over="ignore", invalid="ignore"):
+        try:  # what overflows is infinite, and then refused by the parts of the mechanism
             return _read(file, base, strict, snap, model, arguments)
+        except OverflowError:
+            found = "its numbers are too large to compute with"
+            raise ModelError(describe(found, where=file.name, allowed=f"numbers up to {LARGEST:g}")) from None
         except ModelError as error:
             name = split_prim(file)[0].name
             if isinstance(error, StopReadingError) or name in str(error):

@@ -18,6 +18,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 # The root element of MJCF, without comments before it. Atomic groups, so that a hostile file cannot make it try again.
 _MUJOCO = re.compile(rb"\A(?>\s+|<\?.*?\?>)*+<mujoco\b([^<>]*+)>", re.DOTALL)
+FLAGS = {"true": True, "1": True, "false": False, "0": False}  # the words of SDF and of OpenSim, in small letters
 MOST_ELEMENTS = 500_000  # published robots have less than a tenth; a million takes a second and half a gigabyte
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, real_array
+from torsor.checks import LARGEST, frozen_array, real_array
 from torsor.errors import ModelError, describe
 from torsor.mechanism.curves import IDENTITY, Curve
 from torsor.mechanism.flexible import Flexible
@@ -94,22 +94,22 @@ class Cam(Flexible):
         where = self.source or "cam"
         for name in ("polynomial", "inner_polynomial"):
             given = np.atleast_1d(real_array(getattr(self, name), where, name))
-            self._set(**{name: frozen_array(given, (given.size,), where, name)})
+            self._set(**{name: frozen_array(given, (given.size,), where, name, most=LARGEST)})
         for name in ("powers", "inner_powers"):
             given = real_array(getattr(self, name), where, name)
             if given.size and (given.ndim != 2 or given.shape[1] != 3 or not np.isin(given[:, 2], (1, 2, 3)).all()):
                 found = f"{name} of shape {given.shape}"
                 raise ModelError(describe(found, where=where, allowed="rows (x, factor, exponent 1, 2 or 3)"))
             rows = given.reshape(-1, 3)
-            self._set(**{name: frozen_array(rows, rows.shape, where, name)})
+            self._set(**{name: frozen_array(rows, rows.shape, where, name, most=LARGEST)})
         if len(self.turns) != 1 or not np.size(self.polynomial) or not np.size(self.inner_polynomial):
             allowed = "one entry of turns, polynomials of at least one number"
             raise ModelError(describe(f"turns is {self.turns}", where=where, allowed=allowed))
 
     @classmethod
-    def of(cls, turns: bool, function: Curve, inner: Curve = IDENTITY) -> "Cam":
+    def of(cls, turns: bool, function: Curve, inner: Curve = IDENTITY, source: str = "") -> "Cam":
         """Return the cam of a curve, or of a curve of another one."""
-        return cls((turns,), function.polynomial, function.powers, inner.polynomial, inner.powers)
+        return cls((turns,), function.polynomial, function.powers, inner.polynomial, inner.powers, source)
 
     @cached_property
     def kind(self) -> JointKind:

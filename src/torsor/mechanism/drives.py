@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.checks import direction, name_of, number
+from torsor.checks import LARGEST, direction, name_of, number
 from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.laws import checked_stiffness
 from torsor.mechanism.part import Part
@@ -34,8 +34,8 @@ class Spring(Part):
         where = self.source or "spring"
         self._set(
             stiffness=checked_stiffness(self.stiffness, where),
-            damping=number(self.damping, where, "damping", least=0),
-            rest=number(self.rest, where, "rest"),
+            damping=number(self.damping, where, "damping", least=0, most=LARGEST),
+            rest=number(self.rest, where, "rest", least=-LARGEST, most=LARGEST),
         )
 
 
@@ -69,11 +69,13 @@ class Motor(Part):
         name_of(self.carrier, "carrier of a motor", self.source)
         where = self.source or f"motor on {self.carrier!r}"
         names = ("inertia", "damping", "coulomb", "viscous", "smooth")
-        values: dict[str, Any] = {name: number(getattr(self, name), where, name, least=0) for name in names}
-        self._set(axis=direction(self.axis, where, "axis"), ratio=number(self.ratio, where, "ratio"), **values)
-        if not self.ratio:
-            found, fix = "ratio is 0: the motor would not drive its joint", "turns of the rotor for one of the joint"
-            raise ModelError(describe(found, where=where, allowed="any other number", fix=fix))
+        values: dict[str, Any] = {n: number(getattr(self, n), where, n, least=0, most=LARGEST) for n in names}
+        ratio = number(self.ratio, where, "ratio", least=-LARGEST, most=LARGEST)
+        self._set(axis=direction(self.axis, where, "axis"), ratio=ratio, **values)
+        if abs(self.ratio) < 1 / LARGEST:
+            found = f"ratio is {self.ratio:g}: the motor would not drive its joint"
+            allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "turns of the rotor for one of the joint"
+            raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
         if self.stiffness is None:
             if self.damping:
                 fix = "give a stiffness, or use viscous"

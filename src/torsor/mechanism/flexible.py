@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, positive_vector, real_array
+from torsor.checks import LARGEST, frozen_array, positive_vector, real_array
 from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism.joints import JointKind
 from torsor.mechanism.part import Part
@@ -198,8 +198,8 @@ class TipTurn(Flexible):
 
     def __post_init__(self) -> None:
         n = len(self.turns)
-        self._set(first=frozen_array(self.first, (3, n), "tip", "first"))
-        self._set(second=frozen_array(self.second, (3, n, n), "tip", "second"))
+        self._set(first=frozen_array(self.first, (3, n), "tip", "first", most=LARGEST))
+        self._set(second=frozen_array(self.second, (3, n, n), "tip", "second", most=LARGEST))
 
     @cached_property
     def kind(self) -> JointKind:
@@ -261,8 +261,9 @@ class Modes(Flexible):
         N, n = masses.size, shapes.shape[-1]
         none = {"second": (N, 3, n, n), "tip_second": (3, n, n), "inertias": (N, 3, 3)}
         for name, shape in {"positions": (N, 3), "shapes": (N, 3, n), "rotations": (N, 3, n), **none}.items():
-            given = getattr(self, name)
-            self._set(**{name: frozen_array(np.zeros(shape) if given is None else given, shape, where, name)})
+            given = np.zeros(shape) if getattr(self, name) is None else getattr(self, name)
+            self._set(**{name: frozen_array(given, shape, where, name, most=LARGEST)})
+        frozen_array(masses, (N,), where, "masses", most=LARGEST)
         self._set(masses=positive_vector(masses, N, where, "masses", or_zero=True))
         self._set(stiffness=_elastic(self.stiffness, n, where, "stiffness"))
         self._set(damping=_elastic(self.damping, n, where, "damping", or_zero=True))
@@ -364,8 +365,9 @@ def _check_pairs(modes: Modes, where: str) -> None:
 def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = False) -> Array:
     """Return a stiffness or damping as a symmetric matrix (n, n), positive definite or, for a damping, semidefinite."""
     if np.ndim(np.asarray(value, dtype=object)) < 2:
-        return frozen_array(np.diag(positive_vector(value, n, where, what, or_zero=or_zero)), (n, n), where, what)
-    A = frozen_array(value, (n, n), where, what)
+        diagonal = positive_vector(value, n, where, what, or_zero=or_zero)
+        return frozen_array(np.diag(diagonal), (n, n), where, what, most=LARGEST)
+    A = frozen_array(value, (n, n), where, what, most=LARGEST)
     largest, least = np.abs(A).max(), np.linalg.eigvalsh((A + A.T) / 2).min()
     if np.abs(A - A.T).max() > 1e-9 * largest or least < -1e-12 * largest or (least <= 0 and not or_zero):
         found = f"{what} {shortened(A)} has the least eigenvalue {least:.3g}"

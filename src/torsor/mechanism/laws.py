@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.checks import number
+from torsor.checks import LARGEST, number
 from torsor.errors import ModelError, describe
 
 PANELS = 12  # of the quadrature in energy_at
@@ -66,7 +66,7 @@ def checked_stiffness(value: Any, where: str) -> float | str:
             found = f"stiffness {short(text)} is {at_rest} at the deflection 0"
             raise ModelError(describe(found, where=where, allowed="a finite number, 0 or more"))
         return text
-    return number(value, where, "stiffness", least=0)
+    return number(value, where, "stiffness", least=0, most=LARGEST)
 
 
 def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring") -> Any:

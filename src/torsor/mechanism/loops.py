@@ -6,19 +6,18 @@ a cut joint are the z axes of the two frames.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from torsor.checks import name_of, number, one_of
+from torsor.checks import LARGEST, name_of, number, one_of
 from torsor.deprecation import renamed_argument, warn_deprecated
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 from torsor.mechanism.wheels import Wheel
 
 HIGHEST_POWER = 4  # of a coordinate in a coupling, as in MJCF
-LARGEST = 1e100  # factor of a coupling: squares of its equation must not overflow
 # Squared sine of the angle between opposite axes, below which their common perpendicular is rounding.
 _OPPOSITE = 1e-24
 
@@ -124,7 +123,7 @@ class Loop(Part):
         one_of(self.kind, tuple(CUTS), where, "kind")
         if self.a == self.b:
             raise ModelError(describe(f"both ends are {self.a!r}", where=where, allowed="two different frames"))
-        length = number(self.length, where, "length")
+        length = number(self.length, where, "length", least=-LARGEST, most=LARGEST)
         if (self.kind == "rod") != (length > 0):
             allowed = "a length above 0" if self.kind == "rod" else "0; only a rod has a length"
             raise ModelError(describe(f"length of a {self.kind} is {length}", where=where, allowed=allowed))
@@ -198,7 +197,8 @@ class Coupling(Part):
             found, allowed = f"coefficients are {given!r}", "{coordinate: number} with at least one coordinate"
             raise ModelError(describe(found, where=where, allowed=allowed))
         checked = {key: _coefficient(value, where, f"coefficient of {key!r}") for key, value in given.items()}
-        self._set(name=name, coefficients=checked, offset=number(offset, where, "offset"), source=source)
+        offset = number(offset, where, "offset", least=-LARGEST, most=LARGEST)
+        self._set(name=name, coefficients=checked, offset=offset, source=source)
 
     @property
     def polynomials(self) -> Mapping[str, tuple[float, ...]]:
@@ -234,13 +234,10 @@ class Coupling(Part):
 def _coefficient(value: object, where: str, what: str) -> float | tuple[float, ...]:
     """Return a number, or the factors of the powers of a coordinate as a tuple, without zeros at its end."""
     several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1
-    given = value if several else [value]
-    factors = [number(each, where, what) + 0.0 for each in given]  # type: ignore[attr-defined]
+    given: Any = value if several else [value]
+    factors = [number(each, where, what, least=-LARGEST, most=LARGEST) + 0.0 for each in given]
     if len(factors) > HIGHEST_POWER:
         raise ModelError(describe(f"{what} has {len(factors)} factors", where=where, allowed=f"1 to {HIGHEST_POWER}"))
-    if max(map(abs, factors), default=0.0) > LARGEST:
-        found = f"{what} is {max(factors, key=abs):.3g}"
-        raise ModelError(describe(found, where=where, allowed=f"numbers up to {LARGEST:.0e}"))
     while factors and factors[-1] == 0:
         factors.pop()
     if not factors:

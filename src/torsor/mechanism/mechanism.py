@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, is_whole, name_of
+from torsor.checks import LARGEST, frozen_array, is_whole, name_of
 from torsor.errors import ModelError, describe, listing, shortened
 from torsor.mechanism.allowed import checked_allowed
 from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop
@@ -70,7 +70,7 @@ class Mechanism(Part):
             frames=tuple(self.frames),
             loops=tuple(sorted(self.loops, key=lambda loop: _ORDER.index(type(loop)))),
             active=tuple(self.active),
-            gravity=frozen_array(self.gravity, (3,), self.name, "gravity"),
+            gravity=frozen_array(self.gravity, (3,), self.name, "gravity", most=LARGEST),
         )
         self._check_names()
         seen = {self.base.name}

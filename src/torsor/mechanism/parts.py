@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import direction, flag, frozen_array, frozen_pose, instance_of, name_of, number, one_of
+from torsor.checks import LARGEST, direction, flag, frozen_array, frozen_pose, instance_of, name_of, number, one_of
 from torsor.errors import ModelError, describe, shortened
 from torsor.faults import refuse_or_warn
 from torsor.mechanism.drives import Motor, Spring
@@ -50,7 +50,9 @@ class Visual(Part):
         where = f"visual {self.name!r}"
         one_of(self.shape, tuple(VISUAL_SIZES), where, "shape")
         size = frozen_array(self.size, (VISUAL_SIZES[self.shape],), where, f"size of a {self.shape}")
-        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose"))
+        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=LARGEST))
+        if self.color is not None:
+            frozen_array(self.color, (4,) if np.shape(self.color) == (4,) else (3,), where, "color")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +79,9 @@ class Link(Part):
     def __post_init__(self) -> None:
         name_of(self.name, "link", self.source)
         where = self.where
-        mass = number(self.mass, where, "mass", least=0)
-        com = frozen_array(self.com, (3,), where, "centre of mass")
-        inertia = frozen_array(self.inertia, (3, 3), where, "inertia")
+        mass = number(self.mass, where, "mass", least=0, most=LARGEST)
+        com = frozen_array(self.com, (3,), where, "centre of mass", most=LARGEST)
+        inertia = frozen_array(self.inertia, (3, 3), where, "inertia", most=LARGEST)
         if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
             raise ModelError(describe(f"inertia {shortened(inertia)} is not symmetric", where=where))
         shapes = tuple(instance_of(each, Shape, where, "one of its shapes") for each in self.shapes)
@@ -168,13 +170,13 @@ class Joint(Part):
         one_of(self.type, (*KINDS, "flexible"), where, "joint type")
         self._check_flexible(where)
         self._set(
-            placement=frozen_pose(self.placement, where, "placement"),
+            placement=frozen_pose(self.placement, where, "placement", most=LARGEST),
             axis=direction(self.axis, where, "axis"),
-            point=frozen_array(self.point, (3,), where, "point"),
+            point=frozen_array(self.point, (3,), where, "point", most=LARGEST),
             coordinate=self.coordinate or self.name,
         )
-        for name, least in (("pitch", -np.inf), ("ratio", -np.inf), ("offset", -np.inf), ("smooth", 0.0)):
-            self._set(**{name: number(getattr(self, name), where, name, least=least)})
+        for name, least in (("pitch", -LARGEST), ("ratio", -LARGEST), ("offset", -LARGEST), ("smooth", 0.0)):
+            self._set(**{name: number(getattr(self, name), where, name, least=least, most=LARGEST)})
         if self.follows and self.nv != 1 and self.flexible is None:
             found = f"a {self.type} joint cannot follow {self.coordinate!r}"
             raise ModelError(describe(found, where=where, allowed="1-dof joints"))
@@ -182,9 +184,9 @@ class Joint(Part):
             found = f"offset {self.offset} and ratio {self.ratio} of a {self.type} joint"
             allowed = "offset 0 and ratio 1; only joints with one degree of freedom have others"
             raise ModelError(describe(found, where=where, allowed=allowed))
-        if self.ratio == 0 and not self.is_fixed:
-            allowed, fix = "any other number", "make it a fixed joint"
-            raise ModelError(describe("ratio is 0", where=where, allowed=allowed, fix=fix))
+        if abs(self.ratio) < 1 / LARGEST and not self.is_fixed:
+            allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "make it a fixed joint"
+            raise ModelError(describe(f"ratio is {self.ratio:g}", where=where, allowed=allowed, fix=fix))
         self._set(lower=self._expand("lower", self.nq, where), upper=self._expand("upper", self.nq, where))
         if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
             raise ModelError(describe(f"lower limit {self.lower} is above upper limit {self.upper}", where=where))
@@ -218,8 +220,8 @@ class Joint(Part):
         """Return ``count`` numbers from one for all or one for each; only limits may be infinite."""
         value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
         if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
-            value = np.full(count, frozen_array(value, (), where, name, finite=not infinite))
-        return frozen_array(value, (count,), where, name, finite=not infinite)
+            value = np.full(count, frozen_array(value, (), where, name, finite=not infinite, most=LARGEST))
+        return frozen_array(value, (count,), where, name, finite=not infinite, most=LARGEST)
 
     @property
     def kind(self) -> JointKind:
@@ -290,4 +292,4 @@ class Frame(Part):
 
     def __post_init__(self) -> None:
         name_of(self.name, "frame")
-        self._set(pose=frozen_pose(self.pose, f"frame {self.name!r}", "pose"))
+        self._set(pose=frozen_pose(self.pose, f"frame {self.name!r}", "pose", most=LARGEST))

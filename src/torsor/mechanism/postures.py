@@ -7,7 +7,7 @@ positions that still exist, and new ones are neutral.
 from collections.abc import Iterable, Iterator, Mapping
 
 from torsor.arrays import Array
-from torsor.checks import name_of, number
+from torsor.checks import LARGEST, name_of, number
 from torsor.errors import ModelError, describe
 from torsor.mechanism.parts import Joint
 
@@ -50,7 +50,11 @@ def checked_postures(
     found = dict[str, dict[str, float]]()
     for name, positions in table.items():
         at = f"{where}: posture {name_of(name, 'posture', where)!r}"
-        found[name] = {key: number(value, at, key) for key, value in positions.items() if key in known}
+        found[name] = {
+            key: number(value, at, key, least=-LARGEST, most=LARGEST)
+            for key, value in positions.items()
+            if key in known
+        }
         for joint, quaternion in turning:
             neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
             if not any((neutral | found[name])[key] for key in quaternion):

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss, legval
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array
+from torsor.checks import LARGEST, frozen_array, number, whole_number
+from torsor.errors import ModelError, describe
 from torsor.mechanism.flexible import Flexible, numbers_like
 from torsor.mechanism.joints import JointKind
 from torsor.spatial import Matrix, Vector, ad, exp_se3, right_jacobian
@@ -24,6 +25,7 @@ from torsor.spatial.vectors import is_symbolic
 
 STRAINS = {"y": 2, "z": 1, "x": 0, "s": 3}
 """The strains by the letters in names of coordinates: bending along y and z, torsion, stretch; and their components."""
+MOST_MODES = 100  # of one strain
 
 
 def strain_basis(counts: tuple[int, ...], length: float, s: float) -> Array:
@@ -111,8 +113,15 @@ class RodSection(Flexible):
     damping: float = 0.0
 
     def __post_init__(self) -> None:
-        self._set(rest=frozen_array(self.rest, (6,), "rod", "rest"))
-        self._set(stiffness=frozen_array(self.stiffness, (4,), "rod", "stiffness"))
+        self._set(rest=frozen_array(self.rest, (6,), "rod", "rest", most=LARGEST))
+        self._set(stiffness=frozen_array(self.stiffness, (4,), "rod", "stiffness", most=LARGEST))
+        for name in ("start", "end", "damping"):
+            self._set(**{name: number(getattr(self, name), "rod", name, least=0, most=LARGEST)})
+        self._set(length=number(self.length, "rod", "length", least=1 / LARGEST, most=LARGEST))
+        if len(self.counts) != len(STRAINS):
+            raise ModelError(describe(f"counts are {self.counts}", where="rod", allowed=f"{len(STRAINS)} numbers"))
+        for count in self.counts:
+            whole_number(count, "rod", "one of its counts", least=0, most=MOST_MODES)
 
     @cached_property
     def kind(self) -> JointKind:

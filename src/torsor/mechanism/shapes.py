@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from torsor.arrays import IDENTITY, Array
-from torsor.checks import frozen_array, frozen_pose, instance_of, one_of, whole_number
+from torsor.checks import LARGEST, frozen_array, frozen_pose, instance_of, one_of, whole_number
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 
@@ -50,8 +50,8 @@ class Shape(Part):
         one_of(self.shape, tuple(SHAPE_SIZES), where, "shape")
         for key in ("name", "link"):
             instance_of(getattr(self, key), str, where, key, allowed="text")
-        size = frozen_array(self.size, (SHAPE_SIZES[self.shape],), where, f"size of a {self.shape}")
-        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose"))
+        size = frozen_array(self.size, (SHAPE_SIZES[self.shape],), where, f"size of a {self.shape}", most=LARGEST)
+        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=LARGEST))
         for key in ("contype", "conaffinity"):
             whole_number(getattr(self, key), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         wrong = _wrong_size(self.shape, self.size)

@@ -20,7 +20,7 @@ from math import cos, pi, sin
 
 import casadi as ca
 
-from torsor.checks import name_of, number, one_of
+from torsor.checks import LARGEST, name_of, number, one_of
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 from torsor.spatial import cross
@@ -96,7 +96,7 @@ class Wheel(Part):
         if self.ground == self.frame:
             raise ModelError(describe(f"{self.frame!r} rolls on itself", where=where, allowed="another frame"))
         one_of(self.kind, WHEELS, where, "kind")
-        radius, needed = number(self.radius, where, "radius"), _KINDS[self.kind][1]
+        radius, needed = number(self.radius, where, "radius", most=LARGEST), _KINDS[self.kind][1]
         if radius < 0 or (needed is not None and (radius > 0) != needed):
             allowed = {True: "above 0 (m)", False: "0: an edge has no radius", None: "0 or more (m)"}[needed]
             raise ModelError(describe(f"radius of the {self.kind} is {radius:g}", where=where, allowed=allowed))

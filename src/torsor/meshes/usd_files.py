@@ -54,6 +54,8 @@ def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
     Names that do not begin with ``./`` or ``../`` are looked for in the folders ``search`` too.
     """
     content = read_limited(path, LARGEST)
+    if not content:
+        raise ModelError(describe("the file is empty", where=path.name, allowed="a stage of USD"))
     if not content.startswith(_BINARY):
         try:
             content.decode()
@@ -148,7 +150,7 @@ def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
 
 
 def face_colors(pxr: Any, prim: Any, count: int) -> Array | None:
-    """Return the colours (count, 4) of the faces of a prim, None if they have none of their own."""
+    """Return the colours (count, 4) of the faces of a prim, None without own ones that are finite."""
     surface = pxr.UsdGeom.Gprim(prim)
     given = surface.GetDisplayColorPrimvar()
     if given.GetInterpolation() != "uniform":
@@ -157,4 +159,5 @@ def face_colors(pxr: Any, prim: Any, count: int) -> Array | None:
     if colors is None or len(colors) != count:
         return None
     opacity = np.array(opacities) if opacities is not None and len(opacities) == count else np.ones(count)
-    return np.column_stack([np.array(colors), opacity]).astype(float)
+    found = np.column_stack([np.array(colors), opacity]).astype(float)
+    return found if np.isfinite(found).all() else None

@@ -1,13 +1,16 @@
 """The public ways to make a robot: each reader of ``formats``, ending in a ``Robot``."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 from numpy.typing import ArrayLike
 
 from torsor import formats
+from torsor.errors import ModelError, describe
 from torsor.formats import DHLink, MDHLink
+from torsor.formats.dispatch import KINDS
 from torsor.mechanism import Frame, Joint, Link
 from torsor.mechanism import build as build_mechanism
 from torsor.robot.robot import Robot
@@ -52,6 +55,10 @@ def load(
         ...     torsor.load(folder + "/scara.toml", base="floating").nv
         10
     """
+    file = Path(path)
+    if not file.suffix and not file.exists() and file.name in import_module("torsor.library").__all__:
+        fix = f"a robot of the library is torsor.library.{file.name}()"
+        raise ModelError(describe("no such file", where=str(path), allowed=KINDS, fix=fix))
     return Robot.of(formats.read(path, base, strict, snap, search, xacro))
 
 

@@ -31,13 +31,14 @@ class MeshAssets:
     def parts(self, given: Visual | Shape) -> list[tuple[str, Color | None]]:
         """Return the names of the meshes that show a visual or shape, with the colours of the file where it has some.
 
-        A file that MuJoCo reads is one mesh. Of another kind, a visual without a colour is a mesh for each colour of
-        its file. Files that are missing or cannot be converted raise ModelError or, without trimesh, ImportError.
+        A file that MuJoCo reads is one mesh. Of another kind, and of .obj files with materials, a visual without a
+        colour is a mesh for each colour of its file. Files that are missing or cannot be converted raise ModelError or,
+        without trimesh, ImportError.
         """
         path = Path(given.path or "")
         if not given.path or not split_prim(path)[0].is_file():
             raise ModelError(describe("no such file", where=f"mesh {given.mesh!r}"))
-        if _is_for_mujoco(path):
+        if _is_for_mujoco(path) and not _has_materials(given):
             return [(self._name(self.mesh_names.reachable(given), given), None)]
         key = given.path, given.size, type(given), getattr(given, "color", None) is None
         if key not in self._parts:
@@ -65,6 +66,17 @@ def _is_for_mujoco(path: Path) -> bool:
             count = int.from_bytes(file.read(84)[80:], "little")
         return 0 < count <= _MOST_TRIANGLES and path.stat().st_size >= 84 + 50 * count
     except OSError:
+        return False
+
+
+def _has_materials(given: Visual | Shape) -> bool:
+    """Return whether a visual has the colours of materials of its .obj file, which MuJoCo does not read."""
+    path = Path(given.path or "")
+    if not isinstance(given, Visual) or given.color is not None or path.suffix.lower() != ".obj":
+        return False
+    try:
+        return any(part.color is not None for part in read_painted(path, given.folders))
+    except (ModelError, ImportError):  # MuJoCo may read it all the same
         return False
 
 

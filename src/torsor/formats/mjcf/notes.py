@@ -3,16 +3,21 @@
 | key | value |
 |---|---|
 | ``base`` | the body that is the base of the robot; without it, the base is ``world`` |
+| ``links`` | by joint, ``name`` and ``pose`` in its body of the massless link after it, before the body's next joint |
 | ``meshes`` | visuals and collision shapes whose mesh files MuJoCo cannot read, each with its ``body`` |
 """
 
 import json
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from torsor.arrays import Array
+from torsor.checks import LARGEST, frozen_pose, name_of
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.search_path import Finder
 from torsor.formats.writing import MeshNames
@@ -24,9 +29,10 @@ _LAST_ROW = (0.0, 0.0, 0.0, 1.0)
 
 
 class Note(NamedTuple):
-    """The base of a file, if it is not ``world``, and meshes that MuJoCo does not know, with their bodies."""
+    """The base of a file, if it is not ``world``, links that are no bodies, by joint, and meshes with their bodies."""
 
     base: str = ""
+    links: Mapping[str, tuple[str, Array]] = MappingProxyType({})
     visuals: tuple[tuple[str, Visual], ...] = ()
     shapes: tuple[tuple[str, Shape], ...] = ()
 
@@ -40,9 +46,14 @@ def mesh_entry(body: str, given: Visual | Shape, names: MeshNames) -> dict[str, 
     return entry | ({} if given.color is None else {"color": given.color})
 
 
-def write_note(root: ET.Element, base: str, meshes: list[dict[str, Any]]) -> None:
+def link_entry(name: str, pose: Array) -> dict[str, Any]:
+    """Return a link between two joints of a body as it is noted, with its pose (4 x 4) where all joints are at zero."""
+    return {"name": name, "pose": pose[:3].tolist()}
+
+
+def write_note(root: ET.Element, base: str, links: dict[str, Any], meshes: list[dict[str, Any]]) -> None:
     """Add the note to the root element, if there is anything to note."""
-    content = ({"base": base} if base else {}) | ({"meshes": meshes} if meshes else {})
+    content = {key: value for key, value in (("base", base), ("links", links), ("meshes", meshes)) if value}
     if content:
         add_element(add_element(root, "custom"), "text", name=NAME, data=json.dumps(content))
 
@@ -69,7 +80,13 @@ def read_note(data: str, path: Path) -> Note:
             else:
                 color = tuple(float(each) for each in entry["color"]) if "color" in entry else None
                 visuals.append((body, Visual("mesh", size, **settings, color=color)))
-        return Note(str(content.get("base", "")), tuple(visuals), tuple(shapes))
+        links = dict[str, tuple[str, Array]]()
+        for joint, entry in content.get("links", {}).items():
+            pose = frozen_pose(
+                np.vstack([entry["pose"], _LAST_ROW]), path.name, f"the link after {joint!r}", most=LARGEST
+            )
+            links[joint] = name_of(entry["name"], "link"), pose
+        return Note(str(content.get("base", "")), links, tuple(visuals), tuple(shapes))
     except (ModelError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         found_text = f"<text name={NAME!r}> cannot be read ({error}); it is ignored"
         warn(describe(found_text, where=path.name, fix="remove it, or save the robot again"))

@@ -3,6 +3,7 @@
 The compiled model is converted. Its numbers are final: SI units, radians, body frames relative to their parents.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from torsor.formats.mjcf.reading_geoms import GeomReader, pose_of
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, build
 from torsor.mechanism.names import claim_name
-from torsor.spatial import from_quaternion
+from torsor.spatial import from_quaternion, inverse_pose
 
 # Numbers of mjtJoint and mjtTrn.
 _FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge
@@ -77,6 +78,14 @@ def _single(kinds: Array) -> Any:
     return (kinds != _FREE) & (kinds != _BALL)
 
 
+def _moved(joint: Joint, at: Array) -> Joint:
+    """Return a joint whose child has another frame: at the pose ``at`` (4 x 4) in the one before."""
+    if np.array_equal(at, np.eye(4)):
+        return joint
+    axis, point = at[:3, :3].T @ joint.axis, at[:3, :3].T @ (joint.point - at[:3, 3])
+    return replace(joint, placement=joint.placement @ at, axis=axis, point=point)
+
+
 class _Reader:
     """The state of converting one compiled model: its arrays and the names of its parts."""
 
@@ -84,9 +93,9 @@ class _Reader:
         self.path, self.strict, self.floating = path, strict, floating
         self.mujoco, self.model, unread = compile_mjcf(path)
         self.bodies = self._names("body", self.model.nbody)
-        note = self._note()
-        self.geoms = GeomReader(self.model, path, unread, note)
-        self.base = 0 if floating else self._noted_base(note.base)
+        self.note = self._note()
+        self.geoms = GeomReader(self.model, path, unread, self.note)
+        self.base = 0 if floating else self._noted_base(self.note.base)
         self.bodies[0] = self.bodies[self.base]
         self.joints = self._names("joint", self.model.njnt)
         self.armature, self.damping = self._per_dof("armature"), self._per_dof("damping")
@@ -229,10 +238,11 @@ class _Reader:
                 wanted, kind, placement = ("root", "free", np.eye(4)) if body == floating_body else welded
                 joints.append(Joint(claim_name(wanted, joint_names), kind, parent, name, placement))
             for j in own:  # the joints of a body act one after the other
-                child = name if j == own[-1] else claim_name(f"{name}/{self.joints[j]}", link_names)
+                wanted, at = self.note.links.get(self.joints[j], (f"{name}/{self.joints[j]}", np.eye(4)))
+                child, at = (name, np.eye(4)) if j == own[-1] else (claim_name(wanted, link_names), at)
                 links += [Link(child)] if child != name else []
-                joints.append(self._joint(j, parent, child, rest))
-                parent, rest = child, np.eye(4)
+                joints.append(_moved(self._joint(j, parent, child, rest), at))
+                parent, rest = child, inverse_pose(at)
             links.append(self._link(body))
         return links, joints
 

@@ -16,7 +16,7 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.mjcf.equality import write_equalities
-from torsor.formats.mjcf.notes import write_note
+from torsor.formats.mjcf.notes import link_entry, write_note
 from torsor.formats.mjcf.writing_geoms import Geoms, placed
 from torsor.formats.writing import Omissions, write_file
 from torsor.formats.xml import add_element, xml_bytes
@@ -46,7 +46,8 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
 
     Visuals and collision shapes are geoms of the groups 2 and 3. Meshes that MuJoCo does not read (.dae, .glb, .ply,
     .stl of text or of more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` beside it. What is
-    missing or cannot be converted, and a base that is not ``world``, are noted in <custom>, for ``read_mjcf``.
+    missing or cannot be converted, a base that is not ``world``, and the names of massless links that are no bodies are
+    noted in <custom>, for ``read_mjcf``.
     A ``ModelWarning`` names what is not written; other loops and elastic joints are errors.
 
     Example:
@@ -84,6 +85,7 @@ class _Writer:
         self.asset, self.world = add_element(self.root, "asset"), add_element(self.root, "worldbody")
         self.geoms = Geoms(self.asset, path, self.omissions)
         self.bodies: dict[str, ET.Element] = {}
+        self.between: dict[str, Any] = {}  # by joint, what is noted of the link after it that is no body
         self.carriers = {link.name: link for link in (mechanism.base, *mechanism.links)}
 
     def content(self) -> bytes:
@@ -119,7 +121,7 @@ class _Writer:
         self._keyframes({joint.name: joint for _, joint in moving})
         if not len(self.asset):
             self.root.remove(self.asset)
-        write_note(self.root, "" if m.base.name == _WORLD else m.base.name, self.geoms.unseen)
+        write_note(self.root, "" if m.base.name == _WORLD else m.base.name, self.between, self.geoms.unseen)
         self.omissions.report(self.source, "MJCF")
         content = xml_bytes(self.root, self.source)
         self.geoms.save_copies()
@@ -172,6 +174,8 @@ class _Writer:
         self._inertial(body, link)
         for joint, place in zip(chain.joints, reversed(places), strict=True):
             self._joint(body, joint, place)
+            if joint.child != link.name and joint.child in self.carriers:
+                self.between[joint.name] = link_entry(joint.child, place)
         self._geoms(link)
 
     def _inertial(self, body: ET.Element, link: Link) -> None:

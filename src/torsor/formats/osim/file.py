@@ -28,7 +28,7 @@ from torsor.formats.osim.model import (
     OsimModel,
 )
 from torsor.formats.osim.steps import pose_of
-from torsor.formats.osim.values import name_of, numbers_in, place_in, text_in, where_is
+from torsor.formats.osim.values import flag_in, name_of, numbers_in, place_in, text_in, where_is
 from torsor.formats.search_path import given_folders
 from torsor.formats.xml import Element, parse_xml
 from torsor.meshes.mesh_folders import own_folders
@@ -75,10 +75,10 @@ def read_osim(path: str | Path) -> OsimModel:
     _check_coordinates(path, made)
     markers = _by_name([_marker(path, each, frames) for each in _objects(model, "MarkerSet")], path, "markers")
     gravity = numbers_in(path, model, "gravity", 3, (0.0, -9.80665, 0.0))
-    constraints = [each for each in _objects(model, "ConstraintSet") if _is_enforced(each)]
+    constraints = [each for each in _objects(model, "ConstraintSet") if _is_enforced(path, each)]
     couplings = tuple(_coupling(path, each) for each in constraints if each.tag == _COUPLER)
     loops = tuple(_loop(path, each, frames) for each in constraints if each.tag in _LOOPS)
-    name, left_out = model.get("name") or path.stem, _left_out(model, constraints)
+    name, left_out = model.get("name") or path.stem, _left_out(path, model, constraints)
     shapes, folders = tuple(shapes_of(path, model, frames)), (*own_folders(path), *map(str, given_folders()))
     return OsimModel(name, bodies, joints, markers, gravity, path.name, couplings, loops, left_out, shapes, folders)
 
@@ -106,11 +106,11 @@ def _objects(model: ET.Element, name: str) -> Iterator[ET.Element]:
     return iter(() if found is None else found)
 
 
-def _is_enforced(element: ET.Element) -> bool:
-    return text_in(element, "isEnforced").lower() != "false" and text_in(element, "isDisabled").lower() != "true"
+def _is_enforced(path: Path, element: ET.Element) -> bool:
+    return flag_in(path, element, "isEnforced", default=True) and not flag_in(path, element, "isDisabled")
 
 
-def _left_out(model: ET.Element, constraints: list[ET.Element]) -> dict[str, list[str]]:
+def _left_out(path: Path, model: ET.Element, constraints: list[ET.Element]) -> dict[str, list[str]]:
     """Return the names of muscles, contact surfaces and other parts that act in OpenSim, by kind."""
     found: dict[str, list[str]] = {}
     others = [each for each in constraints if each.tag not in (_COUPLER, *_LOOPS)]
@@ -119,7 +119,7 @@ def _left_out(model: ET.Element, constraints: list[ET.Element]) -> dict[str, lis
     for each in (*others, *(part for part in parts if part.tag != OFFSET)):
         found.setdefault(each.tag, []).append(each.get("name", ""))
     wraps = [each.get("name", "") for each in model.iterfind("BodySet/objects/Body//WrapObjectSet/objects/*")]
-    prescribed = [each.get("name", "") for each in model.iter("Coordinate") if text_in(each, "prescribed") == "true"]
+    prescribed = [each.get("name", "") for each in model.iter("Coordinate") if flag_in(path, each, "prescribed")]
     return found | {what: names for what, names in ((_WRAPS, wraps), ("prescribed motions", prescribed)) if names}
 
 
@@ -163,7 +163,7 @@ def _joint(path: Path, element: ET.Element, frames: Frames) -> OsimJoint:
 
 def _inner_joint(path: Path, body: ET.Element, element: ET.Element, frames: Frames) -> OsimJoint:
     """Return the joint of version 3 that is in the body that it moves."""
-    if text_in(element, "reverse").lower() == "true":
+    if flag_in(path, element, "reverse"):
         fix = "open it in OpenSim 4 and save it"
         raise ModelError(describe("the joint is reversed", where=where_is(path, element), fix=fix))
     parent = text_in(element, "parent_body")
@@ -195,7 +195,7 @@ def _loop(path: Path, element: ET.Element, frames: Frames) -> OsimLoop:
 def _coordinate(path: Path, element: ET.Element) -> OsimCoordinate:
     default = float(numbers_in(path, element, "default_value", 1, (0.0,))[0])
     lower, upper = numbers_in(path, element, "range", 2, (-np.inf, np.inf))
-    locked, clamped = (text_in(element, key).lower() == "true" for key in ("locked", "clamped"))
+    locked, clamped = (flag_in(path, element, key) for key in ("locked", "clamped"))
     return OsimCoordinate(name_of(path, element), default, float(lower), float(upper), locked, clamped)
 
 
@@ -246,7 +246,7 @@ def _function(path: Path, element: ET.Element, function: ET.Element | None) -> t
 
 
 def _marker(path: Path, element: ET.Element, frames: Frames) -> OsimMarker:
-    location, fixed = numbers_in(path, element, "location", 3), text_in(element, "fixed").lower() == "true"
+    location, fixed = numbers_in(path, element, "location", 3), flag_in(path, element, "fixed")
     body = text_in(element, "body")  # of version 3
     if body:
         frames.check(element, body)

@@ -20,7 +20,7 @@ from torsor.spatial import to_rpy
 OFFSET = "PhysicalOffsetFrame"
 _SETS = ("BodySet", "JointSet", "ConstraintSet", "ComponentSet", "MarkerSet")
 _PLACE = ("translation", "orientation")
-_DEEPEST = 20  # frames on frames: more of them are a cycle
+_DEEPEST = 20  # frames on frames (more of them are a cycle), and in frames
 
 
 class Frames:
@@ -37,12 +37,15 @@ class Frames:
         for each in model.iterfind("Ground"):
             self._add(each, f"/{GROUND}")
 
-    def _add(self, element: ET.Element, path: str) -> None:
+    def _add(self, element: ET.Element, path: str, depth: int = 0) -> None:
+        if depth > _DEEPEST:
+            found = "frames in frames, too deep"
+            raise ModelError(describe(found, where=where_is(self.path, element), allowed=f"{_DEEPEST} or fewer"))
         self.paths[element] = path
         if element.tag == OFFSET:
             self.offsets[path] = element
         for each in (*element.iterfind("components/*"), *element.iterfind("frames/*")):
-            self._add(each, f"{path}/{each.get('name', '')}")
+            self._add(each, f"{path}/{each.get('name', '')}", depth + 1)
 
     def of(self, owner: ET.Element) -> tuple[str, Array]:
         """Return the body of a frame, and where (6,) on it the frame lies: of a body, the ground or a frame on them."""

@@ -12,7 +12,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.formats.osim.frames import Frames
 from torsor.formats.osim.model import GROUND, OsimShape
-from torsor.formats.osim.values import numbers_in, place_in, text_in
+from torsor.formats.osim.values import flag_in, numbers_in, place_in, text_in
 from torsor.formats.search_path import given_folders
 
 _GEOMETRY = "Geometry"  # the folder of meshes beside a model
@@ -31,7 +31,7 @@ def shapes_of(path: Path, model: ET.Element, frames: Frames) -> Iterator[OsimSha
         if owner.find("attached_geometry") is not None:
             body, place = frames.of(owner)
             for each in owner.iterfind("attached_geometry/*"):
-                if text_in(each, "Appearance/visible").lower() != "false":
+                if flag_in(path, each, "Appearance/visible", default=True):
                     yield _attached(path, each, body, place)
     for owner in model.iterfind("BodySet/objects/Body"):
         for visible in owner.iterfind("VisibleObject"):

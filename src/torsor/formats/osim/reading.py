@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.checks import direction
 from torsor.errors import ModelError, describe, listing
 from torsor.faults import refuse_or_warn
 from torsor.formats.chains import joint_chain
@@ -22,7 +23,7 @@ from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, build
 from torsor.mechanism.cams import Cam
 from torsor.mechanism.curves import IDENTITY, Curve
 from torsor.mechanism.names import claim_name
-from torsor.spatial import axis_frame, exp_so3, inverse_pose, make_pose
+from torsor.spatial import exp_so3, inverse_pose, make_pose
 
 DEFAULTS = "default"  # the posture of the default values
 
@@ -66,19 +67,19 @@ class _Builder:
     """The state of building a mechanism: its links, the coordinates that have a joint, and those that follow."""
 
     def __init__(self, model: OsimModel, strict: bool):
-        self.model, self.coordinates = model, model.coordinates
+        self.model, self.strict, self.coordinates = model, strict, model.coordinates
         self.couplings = couplings_of(model, tuple(self.coordinates))
         bodies = model.bodies.values()
-        self.links = [Link(GROUND, visuals=visuals_of(model, GROUND)), *(self._link(each, strict) for each in bodies)]
+        self.links = [Link(GROUND, visuals=visuals_of(model, GROUND)), *(self._link(each) for each in bodies)]
         self.taken = {link.name for link in self.links}
         self.joint_names = {*self.coordinates, *model.joints}
         self.steps = {name: self._resolved(joint) for name, joint in model.joints.items()}
         self.leaders = self._leaders()
 
-    def _link(self, body: Any, strict: bool) -> Link:
+    def _link(self, body: Any) -> Link:
         visuals, source = visuals_of(self.model, body.name), self.model.source
-        link = Link(body.name, body.mass, body.com, body.inertia, visuals, strict, source)
-        if link.defect and not strict:
+        link = Link(body.name, body.mass, body.com, body.inertia, visuals, self.strict, source)
+        if link.defect and not self.strict:
             refuse_or_warn(link.defect, strict=False)
         return link
 
@@ -144,7 +145,7 @@ class _Builder:
         steps = list[Joint | Array]()
         for k, (step, inner) in enumerate(self.steps[name]):
             if not step.coordinate:
-                steps.append(_still(step))
+                steps.append(_still(step, f"{self.model.source}: joint {name!r}"))
                 continue
             steps.append(self._moving(step, inner, self.leaders[step.coordinate] == (name, k), f"{name}/{k + 1}"))
         still = [each for each in steps if not isinstance(each, Joint)]
@@ -163,15 +164,26 @@ class _Builder:
         settings: dict[str, Any] = {"source": self.model.source, "axis": step.axis}
         if leads:
             name = step.coordinate
-            settings |= _range(given)
+            settings |= self._range(given)
         else:
             name = claim_name(name, self.joint_names)
             settings["coordinate"] = step.coordinate
         if line is None:
-            cam = Cam.of(step.kind == "revolute", step.function, inner)
+            where = f"{self.model.source}: joint {name!r}"
+            cam = Cam.of(step.kind == "revolute", step.function, inner, where)
             return Joint(name, "flexible", "", "", flexible=cam, **settings)
         slope, constant = line
         return Joint(name, step.kind, "", "", ratio=slope, offset=constant, **settings)
+
+    def _range(self, given: OsimCoordinate) -> dict[str, float]:
+        """Return the range of a coordinate as limits; one the wrong way round is none, with a warning."""
+        if given.lower <= given.upper:
+            return {"lower": given.lower, "upper": given.upper}
+        found = f"lower limit {given.lower:g} is above upper limit {given.upper:g}"
+        where, fix = f"{self.model.source}: coordinate {given.name!r}", "exchange the numbers of <range>"
+        message = describe(found if self.strict else f"{found}: read as no limit", where=where, fix=fix)
+        refuse_or_warn(message, self.strict)
+        return {}
 
 
 def _is_constant(function: Curve) -> bool:
@@ -186,13 +198,8 @@ def _line(function: Curve, inner: Curve) -> tuple[float, float] | None:
     return (slope * first, slope * second + constant) if slope * first else None
 
 
-def _range(given: OsimCoordinate) -> dict[str, float]:
-    """Return the range of a coordinate as limits; one the wrong way round is none."""
-    return {"lower": given.lower, "upper": given.upper} if given.lower <= given.upper else {}
-
-
-def _still(step: Step) -> Array:
+def _still(step: Step, where: str) -> Array:
     """Return the pose of a step that does not move."""
     value = float(step.function(np.zeros(1))[0][0])
-    axis = axis_frame(step.axis)[:, 2]
+    axis = direction(step.axis, where, "axis")
     return make_pose(p=value * axis) if step.kind == "prismatic" else make_pose(exp_so3(value * axis))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.checks import LARGEST
 from torsor.errors import ModelError, describe, listing
 from torsor.formats.osim.model import OsimAxis, OsimCoupling, OsimJoint, OsimModel
 from torsor.mechanism.curves import IDENTITY, Curve, broken_line, cubic_spline
@@ -102,7 +103,7 @@ def curve_of(given: OsimAxis | OsimCoupling) -> Curve:
     if given.function in ("LinearFunction", "PolynomialFunction", "Constant"):
         return Curve(tuple((given.scale * numbers).tolist()))
     x, y = numbers[::2], given.scale * numbers[1::2]
-    if len(x) < 2 or (np.diff(x) <= 0).any():
+    if len(x) < 2 or (np.diff(x) < 1 / LARGEST).any():
         name = given.name if isinstance(given, OsimAxis) else given.dependent
         text = f"the points x of {name} are {x[:8].tolist()}"
         raise ModelError(describe(text, where=given.function, allowed="two or more, in increasing order"))

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array
+from torsor.checks import LARGEST, frozen_array
 from torsor.errors import ModelError, describe
 from torsor.formats.decimals import number_in
-from torsor.formats.xml import Element
+from torsor.formats.xml import FLAGS, Element
 
 
 def name_of(path: Path, element: ET.Element) -> str:
@@ -23,6 +23,20 @@ def name_of(path: Path, element: ET.Element) -> str:
 def text_in(element: ET.Element, key: str) -> str:
     """Return the text of a child element, empty without it."""
     return (element.findtext(key) or "").strip()
+
+
+def flag_in(path: Path, element: ET.Element, key: str, default: bool = False) -> bool:
+    """Return whether a child element is true, in the words that OpenSim reads; ``default`` without it.
+
+    Example:
+        >>> flag_in(Path("a.osim"), ET.fromstring("<Coordinate><locked>TRUE</locked></Coordinate>"), "locked")
+        True
+    """
+    text = text_in(element, key).lower()
+    if text and text not in FLAGS:
+        found = f"<{key}> is {text[:40]!r}"
+        raise ModelError(describe(found, where=where_is(path, element), allowed="true, false, 1, 0"))
+    return FLAGS.get(text, default)
 
 
 def numbers_in(
@@ -40,7 +54,7 @@ def numbers_in(
     if not values or (count is not None and len(values) != count):
         allowed = f"{'some' if count is None else count} numbers"
         raise ModelError(describe(f"<{key}> has {len(values)} numbers", where=where, allowed=allowed))
-    return frozen_array(values, (len(values),), where, f"<{key}>")
+    return frozen_array(values, (len(values),), where, f"<{key}>", most=LARGEST)
 
 
 def where_is(path: Path, element: ET.Element) -> str:

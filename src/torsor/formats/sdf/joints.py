@@ -138,7 +138,7 @@ class _JointReader:
         if axis is None:
             raise ModelError(describe(f"no <{tag}>", where=part.frame.where, fix=f"add <{tag}><xyz>...</xyz></{tag}>"))
         given = axis.find("xyz")
-        xyz = np.array([0.0, 0.0, 1.0]) if given is None else numbers_of(given, 3, source, owner)
+        xyz = np.array([0.0, 0.0, 1.0]) if given is None else numbers_of(given, 3, source, owner, sys.float_info.max)
         frame, where = part.frame, where_of(axis, source, owner)
         expressed_in = "" if given is None else (given.get("expressed_in") or "").strip()
         if expressed_in:
@@ -175,10 +175,10 @@ class _JointReader:
         found: dict[str, Any] = {"source": source}
         limit, dynamics = (None if axis is None else axis.find(key) for key in ("limit", "dynamics"))
         for key in ("effort", "velocity"):
-            most = number_of(limit, key, -1.0, source, owner, infinite=True)
+            most = number_of(limit, key, -1.0, source, owner, most=math.inf)
             found[f"{key}_limit"] = most if 0 <= most < sys.float_info.max else math.inf  # below 0: no limit
         ends = [
-            number_of(limit, key, sign * _NO_LIMIT, source, owner, infinite=True)
+            number_of(limit, key, sign * _NO_LIMIT, source, owner, most=math.inf)
             for key, sign in (("lower", -1), ("upper", 1))
         ]
         if ends[0] > ends[1]:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.formats.sdf.frames import MODEL, THE_WORLD, WORLD, Scope, SdfFrame
-from torsor.formats.sdf.values import FLAGS, flag_of, numbers_of, pose_of, text_of, where_of
+from torsor.formats.sdf.values import flag_of, numbers_of, pose_of, text_of, where_of
 from torsor.formats.search_path import SEARCH_FIX, Finder
-from torsor.formats.xml import Element, parse_xml
+from torsor.formats.xml import FLAGS, Element, parse_xml
 from torsor.meshes.mesh_folders import is_inside
 
 OLDEST = (1, 4)

@@ -5,7 +5,8 @@ from typing import Any
 
 from torsor.errors import describe, listing, warn
 from torsor.faults import refuse_or_warn
-from torsor.formats.sdf.values import FLAGS, text_of
+from torsor.formats.sdf.values import text_of
+from torsor.formats.xml import FLAGS
 
 # By element: the children that are read, and those that have no influence on the motion of the model alone.
 _READ = {

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import IDENTITY, Array
+from torsor.checks import LARGEST
 from torsor.errors import ModelError, describe
-from torsor.formats.decimals import number_in
-from torsor.formats.xml import Element
+from torsor.formats.decimals import number_in, up_to
+from torsor.formats.xml import FLAGS, Element
 from torsor.spatial import from_quaternion, from_rpy, make_pose
-
-FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def where_of(element: Any, source: str, owner: str = "") -> str:
@@ -31,21 +30,21 @@ def text_of(element: Any, tag: str) -> str:
     return (element.findtext(tag) or "").strip()
 
 
-def numbers_of(element: Any, count: int, source: str, owner: str, infinite: bool = False) -> Array:
-    """Return the numbers (count,) in the text of an element."""
+def numbers_of(element: Any, count: int, source: str, owner: str, most: float = LARGEST) -> Array:
+    """Return the numbers (count,) in the text of an element; none is larger than ``most`` in size."""
     text = (element.text or "").strip()
     try:
         values = np.array([number_in(word) for word in text.split()])
     except ValueError:
         values = np.zeros(0)
-    if values.shape != (count,) or np.isnan(values).any() or not (infinite or np.isfinite(values).all()):
-        allowed = "a number" if count == 1 else f"{count} finite numbers"
+    if values.shape != (count,) or not (np.abs(values) <= most).all():  # NaN fails the comparison too
+        allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
         found = f"<{element.tag}> is {text[:80]!r}"
         raise ModelError(describe(found, where=where_of(element, source, owner), allowed=allowed))
     return values
 
 
-def number_of(element: Any, tag: str, default: float | None, source: str, owner: str, infinite: bool = False) -> float:
+def number_of(element: Any, tag: str, default: float | None, source: str, owner: str, most: float = LARGEST) -> float:
     """Return the number in a child, or the default; without one, the child must be there.
 
     Example:
@@ -55,7 +54,7 @@ def number_of(element: Any, tag: str, default: float | None, source: str, owner:
     """
     child = None if element is None else element.find(tag)
     if child is not None:
-        return float(numbers_of(child, 1, source, owner, infinite)[0])
+        return float(numbers_of(child, 1, source, owner, most)[0])
     if default is None:
         found = f"<{element.tag}> has no <{tag}>"
         raise ModelError(describe(found, where=where_of(element, source, owner), fix=f"add <{tag}>...</{tag}>"))

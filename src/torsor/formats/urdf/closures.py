@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from torsor.errors import ModelError, describe
+from torsor.files import read_limited
 from torsor.formats.urdf.reading import read_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Joint, Link, Loop, Mechanism
@@ -71,10 +72,8 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
 
 def _content(path: Path) -> dict[str, Any]:
     """Return the table in a file, or raise ModelError."""
-    if path.stat().st_size > LARGEST_FILE:
-        raise ModelError(describe("the file is too large", where=path.name, allowed=f"{LARGEST_FILE // 10**3} kB"))
     try:
-        data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
+        data = parse_yaml(read_limited(path, LARGEST_FILE).decode(), path.name)
     except UnicodeDecodeError as error:
         raise ModelError(describe(f"not valid YAML: {error}", where=path.name)) from None
     if not isinstance(data, dict):

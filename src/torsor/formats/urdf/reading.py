@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from torsor.arrays import IDENTITY, Array
+from torsor.checks import LARGEST
 from torsor.errors import ModelError, describe, warn
 from torsor.faults import refuse_or_warn, stop_reading
-from torsor.formats.decimals import number_in
+from torsor.formats.decimals import number_in, up_to
 from torsor.formats.search_path import Finder
 from torsor.formats.urdf.capsules import joined_capsules
 from torsor.formats.urdf.extras import read_extras
@@ -110,7 +111,7 @@ class _Reader:
         return f"{line}: {owner}" if owner else line
 
     def _numbers(
-        self, element: Any, attribute: str, count: int, default: str | None, owner: str, infinite: bool = False
+        self, element: Any, attribute: str, count: int, default: str | None, owner: str, most: float = LARGEST
     ) -> Array:
         text = element.get(attribute, default) if element is not None else default
         if text is None:
@@ -120,15 +121,14 @@ class _Reader:
             values = np.array([number_in(word) for word in text.replace(",", " ").split()])
         except ValueError:
             values = np.zeros(0)
-        bad = np.isnan(values) if infinite else ~np.isfinite(values)
-        if values.shape != (count,) or bad.any():
+        if values.shape != (count,) or not (np.abs(values) <= most).all():  # NaN fails the comparison too
             what = f"<{element.tag} {attribute}={text!r}>"
-            allowed = "a number" if count == 1 else f"{count} finite numbers"
+            allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
             raise ModelError(describe(what, where=self._where(element, owner), allowed=allowed))
         return values
 
-    def _number(self, element: Any, attribute: str, default: str | None, owner: str, infinite: bool = False) -> float:
-        return float(self._numbers(element, attribute, 1, default, owner, infinite)[0])
+    def _number(self, element: Any, attribute: str, default: str | None, owner: str, most: float = LARGEST) -> float:
+        return float(self._numbers(element, attribute, 1, default, owner, most)[0])
 
     def _name(self, element: Any, owner: str = "") -> str:
         name = element.get("name")
@@ -214,7 +214,7 @@ class _Reader:
         size = tuple(
             value
             for attribute, count, default in _SIZES[shape.tag]
-            for value in self._numbers(shape, attribute, count, default, owner).tolist()
+            for value in self._numbers(shape, attribute, count, default, owner, sys.float_info.max).tolist()
         )
         found = {
             "shape": shape.tag,
@@ -255,7 +255,7 @@ class _Reader:
             settings |= self._limits(element, found, owner)
             settings |= self._dynamics(element, owner) | self._mimic(element, owner)
         if found in ("revolute", "continuous", "prismatic", "planar"):
-            settings["axis"] = self._numbers(element.find("axis"), "xyz", 3, "1 0 0", owner)
+            settings["axis"] = self._numbers(element.find("axis"), "xyz", 3, "1 0 0", owner, sys.float_info.max)
         kind = "free" if found == "floating" else found
         return Joint(name, kind, ends[0], ends[1], self._origin(element, owner), **settings)
 
@@ -278,10 +278,10 @@ class _Reader:
         limit = element.find("limit")
         if limit is None:
             return {}
-        largest = {key: self._number(limit, key, "inf", owner, infinite=True) for key in ("effort", "velocity")}
+        largest = {key: self._number(limit, key, "inf", owner, np.inf) for key in ("effort", "velocity")}
         limits = {f"{key}_limit": abs(value) for key, value in largest.items()}
         if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
-            ends = {key: self._number(limit, key, "0", owner, infinite=True) for key in ("lower", "upper")}
+            ends = {key: self._number(limit, key, "0", owner, np.inf) for key in ("lower", "upper")}
             if ends["lower"] > ends["upper"]:  # Bullet's way to say that there is no limit
                 found = f"lower limit {ends['lower']:g} is above upper limit {ends['upper']:g}"
                 where, fix = self._where(limit, owner), 'remove lower and upper, or make it type="continuous"'

@@ -45,8 +45,6 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
         collides = part.HasAPI(scene.pxr.UsdPhysics.CollisionAPI)
         collides = collides and flag_of(scene.pxr.UsdPhysics.CollisionAPI(part).GetCollisionEnabledAttr(), True)
         found = _geometry(scene, part, prim, collides)
-        if collides:
-            solids += _solid(scene, prim, part, found)
         if found is None:
             continue
         image = scene.pxr.UsdGeom.Imageable(part)
@@ -57,6 +55,7 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
             data = own_data(part)
             masks: dict[str, Any] = {key: int(data[key]) for key in ("contype", "conaffinity") if key in data}
             shapes.append(Shape(**found, link=str(data.get("link", "")), **masks))
+            solids += _solid(scene, prim, part, found)
     mass, com, inertia = _mass(scene, prim, place, solids)
     link = Link(name, mass, com, inertia, tuple(visuals), scene.strict, scene.source, tuple(shapes))
     if link.defect and not scene.strict:
@@ -119,9 +118,9 @@ def _check(scene: Scene, prim: Any, mass: float, center: Array, moments: Array) 
         raise ModelError(describe(found, where=scene.where(prim), allowed="finite numbers, a mass of 0 or more"))
 
 
-def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any] | None) -> list[Solid]:
+def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any]) -> list[Solid]:
     """Return (mass, centre, inertia) of a collision shape with its density, in the body's axes; none of a plane."""
-    if found is None or found["shape"] == "plane" or "mesh" in own_data(part):
+    if found["shape"] == "plane" or "mesh" in own_data(part):
         return []
     if found["shape"] != "mesh":
         solid = move_inertia(found["pose"], *primitive_solid(found["shape"], np.array(found["size"])))
@@ -234,6 +233,9 @@ def _color(scene: Scene, part: Any) -> tuple[float, ...] | None:
     """Return red, green, blue and opacity of a prim, None without a colour of its own."""
     surface = scene.pxr.UsdGeom.Gprim(part)
     color, opacity = surface.GetDisplayColorAttr().Get(), surface.GetDisplayOpacityAttr().Get()
+    if not all(np.isfinite(np.array(each)).all() for each in (color, opacity) if each):
+        scene.left_out.note("colours that are not finite", part.GetName())
+        return None
     if not color or surface.GetDisplayColorPrimvar().GetInterpolation() == "uniform":  # of each face
         return None
     return (*(decimal(each) for each in color[0]), decimal(opacity[0]) if opacity else 1.0)

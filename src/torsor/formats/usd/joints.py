@@ -53,11 +53,13 @@ class UsdJoint:
     free: dict[str, str]
     excluded: bool
     length: float | None = None  # of a rod
+    turned: bool = False  # whether its ends are exchanged here
 
     def between(self, parent: str) -> tuple[Array, Array, float]:
         """Return the frames on the parent and on the child, and the sign of the positions as seen from the parent."""
         a, b = self.ends
-        return (a.pose, b.pose, 1.0) if a.body == parent else (b.pose, a.pose, -1.0)
+        sign = -1.0 if self.turned else 1.0
+        return (a.pose, b.pose, sign) if a.body == parent else (b.pose, a.pose, -sign)
 
 
 def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
@@ -74,7 +76,10 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
     excluded, kind = flag_of(joint.GetExcludeFromArticulationAttr(), False), prim.GetTypeName()
     free, length = dict[str, str](), None
     if kind == "PhysicsJoint":
-        free = {axis: axis for axis in AXES if not _is_locked(scene, prim, axis)}
+        ranges = {axis: limits_of(scene, prim, axis) for axis in AXES}
+        free = {axis: axis for axis, (low, high) in ranges.items() if low <= high}
+        limited = any(np.isfinite(ranges[axis]).any() for axis in AXES[3:])
+        scene.left_out.note("limits of balls", name, limited and all(axis in free for axis in AXES[3:]))
     elif kind in _ONE:
         prefix, drive = _ONE[kind]
         axis = str(prim.GetAttribute("physics:axis").Get())
@@ -100,14 +105,6 @@ def _rod(scene: Scene, prim: Any) -> float | None:
     least, most = (number_of(prim.GetAttribute(f"physics:{key}Distance"), -1.0) for key in ("min", "max"))
     length = float(exact(own_data(prim), "length", least * scene.units.length))
     return length if least == most and least > 0 else None
-
-
-def _is_locked(scene: Scene, prim: Any, axis: str) -> bool:
-    limit = scene.pxr.UsdPhysics.LimitAPI
-    if not prim.HasAPI(limit, axis):
-        return False
-    found = limit(prim, axis)
-    return number_of(found.GetLowAttr(), -np.inf) > number_of(found.GetHighAttr(), np.inf)
 
 
 def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
@@ -161,7 +158,8 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
     turns = axis.startswith("rot")
     unit, effort = (DEGREE, units.torque) if turns else (units.length, units.force)
     inertia = units.torque if turns else units.mass
-    lower, upper = (exact(data, key, value * unit) for key, value in _limits(scene, joint, axis).items())
+    limits = zip(("lower", "upper"), limits_of(scene, prim, axis), strict=True)
+    lower, upper = (exact(data, key, value * unit) for key, value in limits)
     limited = bool(np.isfinite([lower, upper]).any())
     settings: dict[str, Any] = {"lower": lower, "upper": upper, "source": scene.source}
 
@@ -188,13 +186,15 @@ def _limit(value: float) -> float:
     return math.copysign(math.inf, value) if abs(value) >= 3e38 else value
 
 
-def _limits(scene: Scene, joint: UsdJoint, axis: str) -> dict[str, float]:
-    if joint.prim.GetTypeName() == "PhysicsJoint":
-        limit = scene.pxr.UsdPhysics.LimitAPI(joint.prim, axis)
-        low, high = limit.GetLowAttr(), limit.GetHighAttr()
+def limits_of(scene: Scene, prim: Any, axis: str) -> tuple[float, float]:
+    """Return the limits of an axis of a joint in the units of the stage; of one that is locked the first is above."""
+    if prim.GetTypeName() == "PhysicsJoint":
+        api = scene.pxr.UsdPhysics.LimitAPI
+        limit = api(prim, axis)
+        low, high = (limit.GetLowAttr(), limit.GetHighAttr()) if prim.HasAPI(api, axis) else (None, None)
     else:
-        low, high = (joint.prim.GetAttribute(f"physics:{key}Limit") for key in ("lower", "upper"))
-    return {"lower": _limit(number_of(low, -np.inf)), "upper": _limit(number_of(high, np.inf))}
+        low, high = (prim.GetAttribute(f"physics:{key}Limit") for key in ("lower", "upper"))
+    return _limit(number_of(low, -np.inf)), _limit(number_of(high, np.inf))
 
 
 def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: float) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from torsor.formats.usd.joints import UsdJoint, frame_along
+from torsor.formats.usd.joints import UsdJoint, frame_along, limits_of
 from torsor.formats.usd.scene import Scene
 from torsor.formats.usd.stage import AGREE, own_data
 from torsor.mechanism import Frame, Loop
@@ -23,6 +23,8 @@ def loop_of(
     if kind is None:
         scene.left_out.note(f"loops with the free axes {', '.join(joint.free)}", joint.name)
         return [], None
+    limited = any(np.isfinite(limits_of(scene, joint.prim, each)).any() for each in joint.free)
+    scene.left_out.note("limits of joints that close loops", joint.name, limited)
     poses = [frame_along(end.pose, axis) for end in joint.ends]
     found, ends = list[Frame](), list[str]()
     for letter, end, pose in zip("ab", joint.ends, poses, strict=True):

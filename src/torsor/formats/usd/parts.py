@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.errors import ModelError
+from torsor.errors import ModelError, describe
 from torsor.formats.usd.stage import OWN
 from torsor.formats.writing import MeshNames, Omissions
 from torsor.mechanism import Shape, Visual
@@ -20,6 +20,9 @@ from torsor.spatial import to_quaternion
 
 _KINDS = {"box": "Cube", "sphere": "Sphere", "ellipsoid": "Sphere", "cylinder": "Cylinder", "capsule": "Capsule"}
 _KINDS |= {"plane": "Plane", "mesh": "Mesh"}
+_SINGLE = ("float", "float3", "point3f", "vector3f", "color3f")
+# Attributes that may be infinite: without a limit.
+_LIMITS = ("lowerLimit", "upperLimit", "low", "high", "maxForce", "maxJointVelocity")
 _GREY = (0.7, 0.7, 0.7, 1.0)  # of a part of a mesh without a colour, beside others that have one
 
 
@@ -59,6 +62,17 @@ class Parts:
             return value
         kinds = {(): float, (3,): gf.Vec3d, (3, 3): gf.Matrix3d, (4, 4): gf.Matrix4d}
         return kinds.get(shape, self.pxr.Vt.DoubleArray)(np.asarray(value, dtype=float).tolist())
+
+    def check(self) -> None:
+        """Raise ModelError for numbers that are infinite in single precision, where they are no limits."""
+        for prim in self.stage.Traverse():
+            for attribute in prim.GetAuthoredAttributes():
+                single = str(attribute.GetTypeName()).removesuffix("[]") in _SINGLE
+                bounded = single and attribute.GetBaseName() not in _LIMITS
+                if bounded and not np.isfinite(np.array(attribute.Get())).all():
+                    found = f"{attribute.GetName()} of {prim.GetPath()} is too large for single precision"
+                    allowed = f"numbers up to {np.finfo(np.float32).max:.3g}"
+                    raise ModelError(describe(found, where=self.path.name, allowed=allowed, fix="save as .toml"))
 
     def quaternion(self, R: Array, kind: Any) -> Any:
         """Return a rotation as a quaternion of USD, real part first."""

@@ -99,12 +99,19 @@ class _Reader:
         raise ModelError(describe(what, where=scene.source, allowed="bodies with joints of UsdPhysics"))
 
     def _stacks(self) -> dict[str, list[UsdJoint]]:
-        """Take joints between the same two bodies as one chain, as Newton means them: the first has the others."""
-        stacks = dict[tuple[str, ...], list[UsdJoint]]()
+        """Take joints between the same two bodies as one chain, as Newton means them: the first has the others.
+
+        The chain goes from the first end of the first joint to its second; others may have their ends exchanged.
+        """
+        stacks = dict[frozenset[str], list[UsdJoint]]()
         for joint in (each for each in self.joints if not each.excluded):
-            stacks.setdefault(tuple(end.body for end in joint.ends), []).append(joint)
-        later = [joint for stack in stacks.values() for joint in stack[1:]]
-        self.joints = [joint for joint in self.joints if not any(joint is each for each in later)]
+            stack = stacks.setdefault(frozenset(end.body for end in joint.ends), [])
+            a, b = joint.ends
+            stack.append(
+                replace(joint, ends=(b, a), turned=True) if stack and stack[0].ends[0].body != a.body else joint
+            )
+        later = {joint.name for stack in stacks.values() for joint in stack[1:]}
+        self.joints = [joint for joint in self.joints if joint.name not in later]
         return {stack[0].name: stack for stack in stacks.values()}
 
     def read(self, base: str, snap: float, path: Path) -> Mechanism:
@@ -186,14 +193,14 @@ class _Reader:
             return [], [Joint(joint.name, "free" if joint.free else "fixed", *ends, placement, **settings)]
         sign = joint.between(parent)[2]
         stack = stack if sign > 0 else stack[::-1]
-        frames = [each.between(parent)[:2] for each in stack]
+        before, after, signs = zip(*(each.between(parent) for each in stack), strict=True)
+        second = after if sign > 0 else before
         steps = list[Joint | Array]()
         for k, each in enumerate(stack):
             if k:  # on the body that has moved with the joints before
-                here, there = (frames[i][1 if sign > 0 else 0] for i in (k - 1, k))
-                steps.append(inverse_pose(here) @ there)
-            steps += self._steps(each, sign)
-        between = frames[0][0], frames[-1][1]
+                steps.append(inverse_pose(second[k - 1]) @ second[k])
+            steps += self._steps(each, signs[k])
+        between = before[0], after[-1]
         links, made = joint_chain(steps, *ends, *between, lambda name: scene.unused(name, "link"))
         if len(made) == 1 and sign > 0:
             made = [

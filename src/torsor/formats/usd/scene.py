@@ -26,6 +26,7 @@ from torsor.mechanism.names import claim_name
 from torsor.meshes.mesh_folders import own_folders
 from torsor.meshes.usd_files import import_usd, open_stage
 
+_LARGEST_UNIT = 1e20  # m or kg: that of light years is 1e16
 EARTH = 9.81  # m/s^2, where a scene gives none
 
 
@@ -56,9 +57,9 @@ class Scene:
         search = tuple(map(str, given_folders()))
         stage = open_stage(pxr, path, search)
         units = Units(pxr.UsdGeom.GetStageMetersPerUnit(stage), pxr.UsdPhysics.GetStageKilogramsPerUnit(stage))
-        if not (np.isfinite(units).all() and min(units) > 0):
+        if not all(1 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT for unit in units):
             found = f"metersPerUnit is {units.length:g}, kilogramsPerUnit {units.mass:g}"
-            raise ModelError(describe(found, where=path.name, allowed="numbers above 0"))
+            raise ModelError(describe(found, where=path.name, allowed=f"{1 / _LARGEST_UNIT:g} to {_LARGEST_UNIT:g}"))
         return cls(pxr, stage, units, path.name, strict, path, (*own_folders(path), *search))
 
     @cached_property

@@ -5,6 +5,7 @@ stands for, 1.3 and not 1.2999999523. Exact numbers are beside the schema, in th
 customData of a prim; they count as long as they agree with the schema, so that a stage may be edited elsewhere.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -95,7 +96,7 @@ def number_of(attribute: Any, default: float = 0.0) -> float:
     value = attribute.Get() if attribute else None
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         raise wrong_type(attribute, value, "a number")
     return decimal(value)
 

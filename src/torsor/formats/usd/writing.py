@@ -93,6 +93,7 @@ class _Writer:
             self._follower(joint)
         for loop in self.loops:
             self._loop(loop)
+        parts.check()
         self.omissions.report(self.source, "USD")
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, f"stage{self.path.suffix.lower()}")
