@@ -56,7 +56,7 @@ def load(
         10
     """
     file = Path(path)
-    if not file.suffix and not file.exists() and file.name in import_module("torsor.library").__all__:
+    if not file.suffix and file.name in import_module("torsor.library").__all__ and not file.exists():
         fix = f"a robot of the library is torsor.library.{file.name}()"
         raise ModelError(describe("no such file", where=str(path), allowed=KINDS, fix=fix))
     return Robot.of(formats.read(path, base, strict, snap, search, xacro))
