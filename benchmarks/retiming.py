@@ -69,17 +69,17 @@ def main() -> None:
         "velocity, acceleration": {"acceleration": ACCELERATION, "torque": np.inf},
         "velocity, torque": {},
     }
-    print("| bounds | toppra (ms) | torsor (ms) | faster | duration beside toppra |")
-    print("|---|---|---|---|---|")
+    print("| bounds | toppra (ms) | torsor (ms) | faster | duration beside toppra | beyond bounds between knots |")
+    print("|---|---|---|---|---|---|")
     for name, bounds in kinds.items():
         rows = []
         for q in paths:
             other, known = best(lambda q=q, torque=not bounds: peer(model, data, q, torque))
             own, found = best(lambda q=q, bounds=bounds: retime(robot, (S, q), knots=KNOTS, **bounds))
-            rows.append((other, own, other / own, found.duration / known.duration - 1))
-        other, own, ratio, _ = np.median(rows, axis=0)
-        longest = max((row[3] for row in rows), key=abs)
-        print(f"| {name} | {other:.2f} | {own:.2f} | {ratio:.0f} x | at most {100 * longest:+.4f} % |")
+            rows.append((other, own, other / own, found.excess, found.duration / known.duration - 1))
+        other, own, ratio, excess, _ = np.median(rows, axis=0)
+        longest = max((row[-1] for row in rows), key=abs)
+        print(f"| {name} | {other:.2f} | {own:.2f} | {ratio:.0f} x | at most {100 * longest:+.4f} % | {100 * excess:.1f} % |")
     more = kinds | {
         "velocity, acceleration, jerk": {"acceleration": ACCELERATION, "torque": np.inf, "jerk": JERK},
         "velocity, torque, torque rate": {"torque_rate": TORQUE_RATE},

@@ -8,6 +8,7 @@ import pytest
 
 import torsor
 from torsor import ModelError, ModelWarning
+from torsor.cli import main
 from torsor.mechanism import Link, Visual
 from torsor.meshes.mesh_files import read_painted
 from torsor.meshes.obj_files import obj_content
@@ -86,7 +87,7 @@ def test_what_a_file_may_not_read_is_not_copied(tmp_path: Path, name: str) -> No
     robot = arm(tmp_path / "download", name)
     (tmp_path / "out").mkdir()
     for suffix in (".urdf", ".sdf"):
-        with pytest.warns(ModelWarning, match="meshes outside of its folder, which are only named"):
+        with pytest.warns(ModelWarning, match=r"meshes that are not copied, .*TORSOR_MESHES"):
             robot.save(tmp_path / "out" / f"arm{suffix}")
     assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["arm.sdf", "arm.urdf"]
 
@@ -96,7 +97,7 @@ def test_other_kinds_of_files_are_not_copied_for_a_robot_made_in_python(tmp_path
     visual = Visual("mesh", (1.0, 1.0, 1.0), np.eye(4), mesh="secret.txt", path=str(secret))
     robot = torsor.build("arm", [Link("base", visuals=(visual,))], [])
     (tmp_path / "out").mkdir()
-    with pytest.warns(ModelWarning, match="only named"):
+    with pytest.warns(ModelWarning, match="are no meshes"):
         robot.save(tmp_path / "out" / "arm.urdf")
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["arm.urdf"]
 
@@ -119,3 +120,13 @@ def test_a_robot_that_cannot_be_written_leaves_no_copies(tmp_path: Path, suffix:
     with pytest.raises(ModelError, match="characters that XML allows"):
         robot.save(tmp_path / "out" / f"arm{suffix}")
     assert not list((tmp_path / "out").iterdir())
+
+
+def test_convert_names_the_folder_of_copies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path / "arm" / "hand.obj", OBJ)
+    arm(tmp_path / "arm", "hand.obj")
+    (tmp_path / "out").mkdir()
+    assert main(["convert", str(tmp_path / "arm" / "arm.urdf"), str(tmp_path / "out" / "new.urdf")]) == 0
+    assert capsys.readouterr().out.split() == [str(tmp_path / "out" / name) for name in ("new.urdf", "new_meshes")]
+    assert main(["convert", "two_link", str(tmp_path / "out" / "new.urdf"), "--force"]) == 0
+    assert capsys.readouterr().out.split() == [str(tmp_path / "out" / "new.urdf")]

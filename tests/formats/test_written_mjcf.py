@@ -276,3 +276,22 @@ def test_names_and_frames_of_the_base_come_back(tmp_path: Path) -> None:
     robot = torsor.build("odd", links, [joint], [Frame(odd + "f", odd + "0")])
     again = written(robot, tmp_path / "odd.mjcf")
     assert again.joint_names == (odd,) and again.link_names == (odd,) and odd + "f" in again.places
+
+
+def test_colours_of_ellipsoids_and_names_of_collision_shapes_come_back(tmp_path: Path) -> None:
+    (tmp_path / "arm.xml").write_text("""<mujoco><worldbody><body name="hand"><joint name="j"/>
+      <geom name="palm" type="ellipsoid" size="0.1 0.2 0.3" rgba="0.9 0.1 0.123456 1" contype="0" conaffinity="0"/>
+      <geom name="tip" type="ellipsoid" size="0.3 0.2 0.1" rgba="0.1 0.2 0.3 1"/>
+      <geom name="cap" type="capsule" size="0.1 0.2" rgba="0.3 0.2 0.1 1"/></body></worldbody></mujoco>""")
+    robot = torsor.load(tmp_path / "arm.xml")
+    assert [shape.name for shape in robot.links[0].shapes] == ["tip", "cap"]
+    for suffix in (".xml", ".sdf", ".toml"):
+        robot.save(tmp_path / f"again{suffix}")
+        (link,) = torsor.load(tmp_path / f"again{suffix}").links
+        assert {shape.name for shape in link.shapes} == {"tip", "cap"}
+        assert sorted((each.shape, each.size, each.color) for each in link.visuals) == sorted(
+            (each.shape, each.size, each.color) for each in robot.links[0].visuals
+        )
+        assert len(link.visuals) == 3
+    with pytest.warns(ModelWarning, match=r"ellipsoids \(palm, tip\)"):
+        robot.save(tmp_path / "again.urdf")

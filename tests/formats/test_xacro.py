@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import torsor
-from torsor import ModelError
+from torsor import ModelError, ModelWarning
 from torsor.cli import main
 
 pytest.importorskip("xacro", reason="needs the extra xacro")
@@ -39,6 +39,12 @@ def test_macros_properties_and_arguments_give_the_urdf_that_they_stand_for(tmp_p
     assert robot.joint_names == ("upper_pin", "lower_pin") and robot.links[1].mass == 3.0
     assert robot.joints[0].axis.tolist() == [0.0, 1.0, 0.0]
     assert torsor.load(path, base="floating").nv == 7
+
+
+def test_an_argument_that_the_file_does_not_use_is_named(tmp_path: Path) -> None:
+    with pytest.warns(ModelWarning, match=r"no argument 'maas' of xacro is used; allowed: mass, two"):
+        robot = torsor.load(write(tmp_path, ARM), xacro={"maas": 1.5})
+    assert robot.links[0].mass == 4.0
 
 
 def test_a_xacro_file_may_become_sdf(tmp_path: Path) -> None:

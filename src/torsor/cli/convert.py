@@ -10,6 +10,7 @@ from torsor.cli.outputs import add_json, check_apart, check_output, print_paths,
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.errors import ModelError, describe
 from torsor.formats.dispatch import WRITTEN
+from torsor.formats.mesh_copies import copies_folder
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -27,8 +28,16 @@ def _run(arguments: Namespace, console: Console) -> None:
         raise ModelError(describe("it exists", where=str(path), fix="--force replaces it"))
     robot = as_robot(given_robot(arguments))
     robot.save(path)
-    print_paths(console, path)
-    write_json(arguments, console, {"robot": robot.name, "file": str(path)})
+    meshes = _copies(path)
+    print_paths(console, path, meshes)
+    document = {"robot": robot.name, "file": str(path), "meshes": None if meshes is None else str(meshes)}
+    write_json(arguments, console, document)
+
+
+def _copies(path: Path) -> Path | None:
+    """Return the folder of copies of meshes that a file names, None if it names none."""
+    folder = copies_folder(path)
+    return folder if folder.is_dir() and f"{folder.name}/".encode() in path.read_bytes() else None
 
 
 _EXAMPLES = ("torsor convert two_link two_link.urdf", "torsor convert ur5 ur5.sdf --base floating")

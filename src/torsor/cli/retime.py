@@ -15,6 +15,7 @@ from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.states import states_of
 from torsor.cli.statuses import DONE
 from torsor.errors import ModelError, describe, warn
+from torsor.files import check_file
 from torsor.motion import Retimed, retime
 from torsor.motion.retiming.bounds import KINDS
 from torsor.results.archive import load_result
@@ -117,6 +118,7 @@ def _is_table(file: Path | None) -> bool:
 
 def _path(file: Path, robot: Robot) -> Any:
     """Return the path in a file, with its times where it has some."""
+    check_file(file, "a table of waypoints (.csv), a trajectory (.npz, .json)")
     if file.suffix.lower() == ".json":
         try:
             return json.loads(file.read_text(encoding="utf-8"))

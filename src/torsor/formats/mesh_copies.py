@@ -21,6 +21,16 @@ _MATERIALS = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
 _TEXTURE = re.compile(rb"<init_from\b|^[ \t]*map_", re.MULTILINE)  # in .dae and .mtl files
 
 
+def copies_folder(path: Path) -> Path:
+    """Return the folder of the copies of a description.
+
+    Example:
+        >>> copies_folder(Path("arm.urdf")).name
+        'arm_meshes'
+    """
+    return path.resolve().with_name(f"{path.stem[:_LONGEST]}_meshes")
+
+
 class MeshCopies:
     """The copies of one description: in the folder ``NAME_meshes`` beside it, named by their content.
 
@@ -28,7 +38,7 @@ class MeshCopies:
     """
 
     def __init__(self, path: Path):
-        self.folder, self.readable = path.resolve().with_name(f"{path.stem[:_LONGEST]}_meshes"), own_folders(path)
+        self.folder, self.readable = copies_folder(path), own_folders(path)
         self.contents: dict[Path, bytes | Path] = {}  # of copies: bytes, or those of a file
         self.textured: list[str] = []
         self._near: dict[Path, Path | None] = {}

@@ -93,8 +93,8 @@ class MeshNames:
         file = Path(mesh.path or "")
         near = self.copies.near(file, mesh.folders)
         if near is None:
-            what = "meshes outside of its folder, which are only named since they cannot be copied"
-            self.omissions.note(what, mesh.mesh or "")
+            what = "meshes that are not copied, since the robot may not read them (TORSOR_MESHES allows a folder) or they"
+            self.omissions.note(f"{what} are no meshes", mesh.mesh or "")
         elif file.name in self.copies.textured:
             self.omissions.note("textures of meshes outside of its folder, which are copied without them", file.name)
         return near or file

@@ -7,12 +7,12 @@ underscores and those of frames are refused too, by which an expression could re
 
 import ast
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from torsor.errors import ModelError, describe, missing
+from torsor.errors import ModelError, describe, listing, missing, warn
 from torsor.formats.search_path import SEARCH_FIX, Finder
 from torsor.formats.xml import Element, parse_xml, parse_xml_text
 
@@ -38,7 +38,9 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
         allowed = "{name: text, number, True or False}"
         raise ModelError(describe(f"arguments of xacro {wrong!r}", where=path.name, allowed=allowed))
     parse_xml(path)  # refuses document types and entities, and names the line of what is no XML
-    given = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in arguments.items()}
+    given = _Arguments(
+        (key, str(value).lower() if isinstance(value, bool) else str(value)) for key, value in arguments.items()
+    )
     with _ONE_AT_A_TIME, _fenced(xacro, substitution_args, Finder(path)):
         try:
             document = xacro.process_file(str(path), mappings=given, verbosity=0)
@@ -47,7 +49,27 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
             own = _own(error)
             text = " ".join(str(error).split())[:300] or type(error).__name__
             raise own or ModelError(describe(f"xacro refuses it: {text}", where=path.name)) from None
+    unknown = sorted(arguments.keys() - given.asked)
+    if unknown:
+        found = f"no argument {', '.join(map(repr, unknown))} of xacro is used"
+        warn(describe(found, where=path.name, allowed=listing(sorted(given.asked), like=unknown[0])))
     return parse_xml_text(content, path.name)
+
+
+class _Arguments(dict[str, str]):
+    """The arguments that are given, and with defaults; ``asked`` are the names that the file asks for."""
+
+    def __init__(self, given: Iterable[tuple[str, str]]) -> None:
+        super().__init__(given)
+        self.asked = set[str]()
+
+    def __contains__(self, name: object) -> bool:
+        self.asked.add(str(name))
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return super().__getitem__(name)
 
 
 def _own(error: BaseException | None) -> ModelError | None:

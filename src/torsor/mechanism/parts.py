@@ -21,12 +21,12 @@ from torsor.mechanism.shapes import Shape
 from torsor.spatial import axis_frame, is_physical, make_pose
 
 # How many numbers give the size of each shape.
-VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "mesh": 3}
+VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
 
 
 @dataclass(frozen=True, eq=False)
 class Visual(Part):
-    """A shape for viewing: a box (sizes), cylinder or capsule (radius, length), sphere (radius), or mesh (scale).
+    """A shape for viewing: a box (sizes), cylinder or capsule (radius, length), sphere, ellipsoid (radii), mesh (scale).
 
     ``size`` is in m. ``pose`` (4 x 4) is in the link's axes; ``color`` is red, green, blue and perhaps opacity, 0 to 1.
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``

@@ -83,7 +83,8 @@ class _Writer:
         add_element(self.root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
         add_element(self.root, "option", gravity=mechanism.gravity)
         self.asset, self.world = add_element(self.root, "asset"), add_element(self.root, "worldbody")
-        self.geoms = Geoms(self.asset, path, self.omissions)
+        kept = {shape.name for link in (mechanism.base, *mechanism.links) for shape in link.shapes}
+        self.geoms = Geoms(self.asset, path, self.omissions, kept)
         self.bodies: dict[str, ET.Element] = {}
         self.between: dict[str, Any] = {}  # by joint, what is noted of the link after it that is no body
         self.carriers = {link.name: link for link in (mechanism.base, *mechanism.links)}

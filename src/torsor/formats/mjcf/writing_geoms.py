@@ -13,7 +13,7 @@ from torsor.formats.mjcf.notes import mesh_entry
 from torsor.formats.writing import MeshNames, Omissions
 from torsor.formats.xml import add_element
 from torsor.mechanism import Shape, Visual
-from torsor.mechanism.names import claim_name
+from torsor.mechanism.names import unused_name
 from torsor.spatial import to_quaternion
 
 _VISUAL = {"contype": "0", "conaffinity": "0", "group": "2"}
@@ -22,12 +22,15 @@ _UNSEEN = "which MuJoCo does not see: a note for Torsor keeps them"
 
 
 class Geoms:
-    """The geoms of one file; ``unseen`` are the meshes that are noted, because MuJoCo cannot read them."""
+    """The geoms of one file; ``unseen`` are the meshes that are noted, because MuJoCo cannot read them.
 
-    def __init__(self, asset: ET.Element, path: Path, omissions: Omissions):
+    ``kept`` are the names of all collision shapes: a visual of the same name gets another.
+    """
+
+    def __init__(self, asset: ET.Element, path: Path, omissions: Omissions, kept: set[str]):
         self.mesh_names, self.omissions = MeshNames(path, omissions), omissions
         self.meshes = MeshAssets(asset, self.mesh_names)
-        self.names: set[str] = set()
+        self.names, self.kept = set[str](), kept
         self.unseen: list[dict[str, Any]] = []
 
     def save_copies(self) -> None:
@@ -63,7 +66,9 @@ class Geoms:
         self._geom(body, given, {"type": kind, "size": size, "rgba": color, **settings})
 
     def _geom(self, body: ET.Element, given: Visual | Shape, look: dict[str, Any]) -> None:
-        name = claim_name(given.name, self.names) if given.name else None
+        own = self.names if isinstance(given, Shape) else self.names | self.kept
+        name = unused_name(given.name, own) if given.name else None
+        self.names |= {name} if name else set()
         add_element(body, "geom", name=name, **placed(given.pose), **look)
 
     def _meshes(self, body: ET.Element, given: Visual | Shape) -> list[tuple[str, tuple[float, ...] | None]]:

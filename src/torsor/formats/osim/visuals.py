@@ -23,7 +23,7 @@ def visuals_of(model: OsimModel, body: str) -> tuple[Visual, ...]:
 
 
 def not_drawn(model: OsimModel) -> dict[str, list[str]]:
-    """Return the names of surfaces that no visual is like, by kind: ellipsoids, cones, lines."""
+    """Return the names of surfaces that no visual is like, by kind: cones, lines."""
     found: dict[str, list[str]] = {}
     for shape in model.shapes:
         if _visual(model, shape) is None:
@@ -44,7 +44,7 @@ def _visual(model: OsimModel, shape: OsimShape) -> Visual | None:
         size = (float(shape.size[0] * scale[0]), float(2 * shape.size[1] * scale[1]))
         return Visual("cylinder", size, pose @ _UPRIGHT, shape.color, name=shape.name)
     if shape.kind in ("Sphere", "Ellipsoid"):
-        radii = shape.size * scale
-        if np.ptp(radii) == 0:
-            return Visual("sphere", (float(radii[0]),), pose, shape.color, name=shape.name)
+        radii = (shape.size * scale).tolist()
+        kind, size = ("sphere", radii[:1]) if len(set(radii)) == 1 else ("ellipsoid", radii)
+        return Visual(kind, tuple(size), pose, shape.color, name=shape.name)
     return None

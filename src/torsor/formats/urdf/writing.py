@@ -23,10 +23,10 @@ from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
 from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Motor, Shape, Visual
 from torsor.mechanism.names import claim_name
-from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import inverse_pose, make_pose
 
 _TYPES = ("revolute", "continuous", "prismatic", "planar", "free")
+_SHAPES = ("box", "cylinder", "sphere", "capsule", "mesh")  # a capsule in three parts
 _USUAL_GRAVITY = (0.0, 0.0, -9.81)
 _NO_LIMIT = sys.float_info.max  # a limit must be a number, and many readers do not accept "inf"
 
@@ -103,6 +103,9 @@ class _Writer:
             upper = {f"i{'xyz'[i]}{'xyz'[j]}": inertia[i, j] for i in range(3) for j in range(i, 3)}
             add_element(inertial, "inertia", **upper)
         for k, visual in enumerate(link.visuals):
+            self.omissions.note("ellipsoids", visual.name or link.name, visual.shape not in _SHAPES)
+            if visual.shape not in _SHAPES:
+                continue
             for made in self._geometry(element, "visual", visual):
                 if visual.color is not None:
                     material = add_element(made, "material", name=f"{link.name}/{k}")
@@ -116,7 +119,7 @@ class _Writer:
 
     def _shapes(self, element: ET.Element, shapes: list[Shape]) -> None:
         for shape in shapes:
-            known, name = shape.shape in VISUAL_SIZES, shape.name or element.get("name", "")
+            known, name = shape.shape in _SHAPES, shape.name or element.get("name", "")
             self.omissions.note("collision planes and ellipsoids", name, not known)
             masked = (shape.contype, shape.conaffinity) != (1, 1)
             self.omissions.note("contype and conaffinity of shapes", name, known and masked)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from torsor.collision.enclosing import enclosing_capsule
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Link, Shape, Visual
 from torsor.robot.robot import Robot
@@ -16,7 +15,7 @@ SIDE, THICK = 2.0, 0.002  # m: a plane without end is drawn as a plate
 def showing_shapes(robot: Robot) -> Robot:
     """Return the robot with its collision shapes as visuals.
 
-    A mesh is drawn as it is, not as its convex hull; an ellipsoid as the capsule that encloses it.
+    A mesh is drawn as it is, not as its convex hull.
 
     Example:
         >>> arm = torsor.library.two_link().with_shapes("link2", [torsor.Shape("capsule", (0.05, 0.4))])
@@ -37,5 +36,4 @@ def _visual(shape: Shape) -> Visual:
     if shape.shape == "plane":
         pose = shape.pose @ make_pose(p=[0, 0, -THICK / 2])
         return Visual("box", (SIDE, SIDE, THICK), pose, GROUND, name=shape.name)
-    drawn = enclosing_capsule(shape) if shape.shape == "ellipsoid" else shape
-    return Visual(drawn.shape, drawn.size, drawn.pose, COLOR, drawn.mesh, drawn.path, drawn.name, drawn.folders)
+    return Visual(shape.shape, shape.size, shape.pose, COLOR, shape.mesh, shape.path, shape.name, shape.folders)

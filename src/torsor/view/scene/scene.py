@@ -186,6 +186,8 @@ def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
         solid = Solid("box", visual.pose, np.array(visual.size))
     elif visual.shape == "sphere":
         solid = ball(visual.size[0], visual.pose)
+    elif visual.shape == "ellipsoid":
+        solid = Solid("ball", visual.pose, np.array(visual.size))
     else:
         solid = Solid("cylinder", visual.pose, np.array([visual.size[0], *visual.size]))
     return [(solid.surface, color, (solid,))]
