@@ -106,7 +106,7 @@ def test_a_file_where_the_folder_of_copies_should_be_is_an_error(tmp_path: Path)
     written(tmp_path / "arm" / "hand.obj", OBJ)
     robot = arm(tmp_path / "arm", "hand.obj")
     written(tmp_path / "out" / "arm_meshes", b"")
-    with pytest.raises(ModelError, match="a file, where meshes need a folder"):
+    with pytest.raises(ModelError, match="a link, where copies of meshes go"):
         robot.save(tmp_path / "out" / "arm.urdf")
     assert not (tmp_path / "out" / "arm.urdf").exists()
 
@@ -130,3 +130,61 @@ def test_convert_names_the_folder_of_copies(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().out.split() == [str(tmp_path / "out" / name) for name in ("new.urdf", "new_meshes")]
     assert main(["convert", "two_link", str(tmp_path / "out" / "new.urdf"), "--force"]) == 0
     assert capsys.readouterr().out.split() == [str(tmp_path / "out" / "new.urdf")]
+
+
+def test_files_that_together_have_the_same_bytes_are_two_copies(tmp_path: Path) -> None:
+    parts = [OBJ + b"mtllib hand.mtl\n", b"newmtl red\nKd 1 0 0\n", b"newmtl blue\nKd 0 0 1\n"]
+    for side, cut in (("left", 1), ("right", 2)):
+        written(tmp_path / "robots" / side / "hand.obj", b"".join(parts[:cut]))
+        written(tmp_path / "robots" / side / "hand.mtl", b"".join(parts[cut:]))
+    (tmp_path / "out").mkdir()
+    arm(tmp_path / "robots", "left/hand.obj", "right/hand.obj").save(tmp_path / "out" / "arm.urdf")
+    visuals = torsor.load(tmp_path / "out" / "arm.urdf").links[0].visuals
+    assert len({Path(visual.path or "").read_bytes() for visual in visuals}) == 2
+
+
+@pytest.mark.parametrize("name", [b"\0.mtl", b"a" * 300 + b".mtl", b"../../secret.mtl"])
+def test_materials_with_impossible_names_are_not_looked_for(tmp_path: Path, name: bytes) -> None:
+    written(tmp_path / "secret.mtl", b"newmtl secret\n")
+    written(tmp_path / "robots" / "arm" / "hand.obj", b"mtllib " + name + b"\n" + OBJ)
+    (tmp_path / "out").mkdir()
+    arm(tmp_path / "robots" / "arm", "hand.obj").save(tmp_path / "out" / "arm.urdf")
+    (copy,) = (tmp_path / "out" / "arm_meshes").iterdir()
+    assert copy.is_file()
+
+
+def test_a_mesh_beside_a_file_in_a_linked_folder_has_its_own_name(tmp_path: Path) -> None:
+    written(tmp_path / "real" / "deep" / "hand.obj", OBJ)
+    arm(tmp_path / "real" / "deep", "hand.obj")
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "deep")
+    torsor.load(tmp_path / "link" / "arm.urdf").save(tmp_path / "link" / "copy.urdf")
+    assert '"hand.obj"' in (tmp_path / "link" / "copy.urdf").read_text()
+
+
+def test_a_planted_link_is_not_written_through(tmp_path: Path) -> None:
+    written(tmp_path / "arm" / "hand.obj", OBJ)
+    robot = arm(tmp_path / "arm", "hand.obj")
+    (tmp_path / "out").mkdir()
+    robot.save(tmp_path / "out" / "arm.urdf")
+    (copy,) = (tmp_path / "out" / "arm_meshes").iterdir()
+    other = written(tmp_path / "other.obj", b"mine")
+    copy.unlink()
+    copy.symlink_to(other)
+    with pytest.raises(ModelError, match="where copies of meshes go"):
+        robot.save(tmp_path / "out" / "arm.urdf")
+    assert other.read_bytes() == b"mine"
+
+
+def test_copies_do_not_depend_on_folders_that_this_machine_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "arm" / "hand.obj", OBJ)
+    robot = arm(tmp_path / "arm", "hand.obj")
+    monkeypatch.setenv("TORSOR_MESHES", str(tmp_path))
+    (tmp_path / "out").mkdir()
+    robot.save(tmp_path / "out" / "arm.urdf")
+    assert (tmp_path / "out" / "arm_meshes").is_dir()
+    with pytest.warns(
+        ModelWarning, match="meshes outside of its folder, which Torsor does not read from there: hand.obj"
+    ):
+        robot.save(tmp_path / "out" / "arm.toml")

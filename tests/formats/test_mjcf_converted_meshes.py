@@ -176,7 +176,7 @@ def test_meshes_of_one_name_robots_of_one_folder_and_read_only_files_do_not_dist
         assert len(list(surfaces(tmp_path / f"{name}.xml"))) == 2 * len(robot.base.visuals)
         assert not lost_shapes(robot, torsor.load(tmp_path / f"{name}.xml"))
     (tmp_path / "c_meshes").write_text("a file")
-    with pytest.raises(ModelError, match=r"c_meshes: a file, where meshes need a folder"):
+    with pytest.raises(ModelError, match=r"c_meshes: a file, a folder or a link, where copies of meshes go"):
         robots["b"].save(tmp_path / "c.xml")
     assert not (tmp_path / "c.xml").exists()
 

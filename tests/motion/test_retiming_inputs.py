@@ -155,3 +155,23 @@ def test_reactions_are_reported_and_active() -> None:
     assert "reaction force elbow_joint: 70 N (" in found.report()
     with pytest.raises(ModelError, match="standing still takes more than the bound of reaction force at 'elbow_joint'"):
         retime(ARM, WAYPOINTS, reactions={"elbow_joint": {"force": 1.0}})
+
+
+def test_waypoints_just_at_half_of_the_tolerance_are_kept() -> None:
+    found = retime(
+        torsor.library.two_link(), [[0, 0], [0.16, 0.12], [1, 1]], velocity=1.0, acceleration=1.0, tolerance=0.4
+    )
+    assert found.path.pieces.shape[1] == 3  # two lines and a blend
+
+
+@pytest.mark.parametrize(
+    ("path", "tolerance", "words"),
+    [
+        (np.eye(2), 1e-17, "tolerance is 1e-17; allowed: 1.4e-09"),
+        (np.eye(2), 1e308, r"tolerance is 1e\+308; allowed: 1.4e-09 .* to 1e\+100"),
+        (1e-160 * np.eye(2), None, "waypoints 0 and 1 are equal"),
+    ],
+)
+def test_corners_and_paths_that_are_lost_in_rounding_are_refused(path: Any, tolerance: Any, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        retime(torsor.library.two_link(), path, velocity=1.0, acceleration=1.0, tolerance=tolerance)

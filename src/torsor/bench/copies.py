@@ -28,7 +28,8 @@ class Copy:
         self.again = replace(again, loops=(), active=()).to(device="casadi")
         relations = {next(iter(each.coefficients)): each for each in again.loops if isinstance(each, Coupling)}
         self.relations = {name: each for name, each in relations.items() if name not in robot.coordinate_names}
-        renamed = len(robot.joints) == len(again.joints) and not self.relations
+        same = {*robot.coordinate_names} == {*again.coordinate_names}
+        renamed = len(robot.joints) == len(again.joints) and not self.relations and not same
         self.names = dict(zip(again.position_names, robot.position_names, strict=True)) if renamed else {}
         columns = {name: k for k, name in enumerate(robot.coordinate_names)}
         self.G = np.eye(robot.nv) if renamed else np.zeros((again.nv, robot.nv))

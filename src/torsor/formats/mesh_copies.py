@@ -10,6 +10,7 @@ from pathlib import Path
 
 from torsor.errors import ModelError, describe
 from torsor.files import replacing
+from torsor.meshes.mesh_colors import LARGEST as LARGEST_MATERIALS
 from torsor.meshes.mesh_files import LARGEST, SUFFIXES
 from torsor.meshes.mesh_folders import is_inside, own_folders
 from torsor.meshes.obj_files import obj_content
@@ -38,7 +39,7 @@ class MeshCopies:
     """
 
     def __init__(self, path: Path):
-        self.folder, self.readable = copies_folder(path), own_folders(path)
+        self.folder, self.readable = copies_folder(path), [Path(each).resolve() for each in own_folders(path)]
         self.contents: dict[Path, bytes | Path] = {}  # of copies: bytes, or those of a file
         self.textured: list[str] = []
         self._near: dict[Path, Path | None] = {}
@@ -50,15 +51,20 @@ class MeshCopies:
         self.contents[copy] = content
         return copy
 
+    def reads(self, file: Path) -> bool:
+        """Return whether a mesh file is in the folder of the description, or in its package."""
+        return any(map(file.resolve().is_relative_to, self.readable))
+
     def near(self, file: Path, folders: tuple[str, ...] | None) -> Path | None:
         """Return the path of a mesh file that is read from the folder of the description: its own, or that of a copy.
 
+        Folders that the environment allows here (TORSOR_MESHES) do not count: another machine may not have them.
         ``folders`` are those that the file may be read from, None for all. Of other files, and of those that are no
         meshes, there are no copies: None. An .obj file is copied with its materials (.mtl), into a folder of its own.
         Textures are not copied; ``textured`` are the meshes that have some.
         """
         real = file.resolve()
-        if is_inside(real, self.readable):
+        if self.reads(real):
             return file
         if real not in self._near:
             allowed = folders is None or is_inside(real, folders)
@@ -68,7 +74,7 @@ class MeshCopies:
     def _copied(self, file: Path) -> Path:
         content, name = file.read_bytes(), file.stem[:_LONGEST]
         materials = _materials(file, content) if file.suffix.lower() == ".obj" else []
-        parts = [content, *(each.read_bytes() for each in materials)]
+        parts = [content, *(part for each in materials for part in (each.name.encode(), each.read_bytes()))]
         if any(map(_TEXTURE.search, parts)):
             self.textured.append(file.name)
         digest = _digest(*parts)
@@ -83,9 +89,12 @@ class MeshCopies:
 
     def save(self) -> None:
         """Write the copies that are not there yet."""
-        if self.contents and self.folder.exists() and not self.folder.is_dir():
-            fix = "move it, or save the robot under another name"
-            raise ModelError(describe("a file, where meshes need a folder", where=str(self.folder), fix=fix))
+        parents = dict.fromkeys((self.folder, *(copy.parent for copy in self.contents))) if self.contents else {}
+        taken = [each for each in parents if each.is_symlink() or (each.exists() and not each.is_dir())]
+        taken += [each for each in self.contents if each.is_symlink() or (each.exists() and not each.is_file())]
+        if taken:
+            found, fix = "a file, a folder or a link, where copies of meshes go", "move it, or save under another name"
+            raise ModelError(describe(found, where=str(taken[0]), fix=fix))
         for copy, source in self.contents.items():
             content = source.read_bytes() if isinstance(source, Path) else source
             if not copy.is_file() or copy.read_bytes() != content:
@@ -95,7 +104,8 @@ class MeshCopies:
 
 
 def _digest(*contents: bytes) -> str:
-    return hashlib.sha256(b"".join(contents)).hexdigest()[:8]
+    """Return a hash of some contents, and of where each of them ends."""
+    return hashlib.sha256(b"".join(hashlib.sha256(each).digest() for each in contents)).hexdigest()[:16]
 
 
 def _can_be_copied(file: Path) -> bool:
@@ -107,7 +117,14 @@ def _can_be_copied(file: Path) -> bool:
 
 
 def _materials(file: Path, content: bytes) -> list[Path]:
-    """Return the files of materials beside an .obj file that it names."""
-    names = [found.decode(errors="replace").strip() for found in _MATERIALS.findall(content)]
-    files = [(file.parent / name).resolve() for name in names]
-    return [each for each in files if each.parent == file.parent and each.suffix.lower() == ".mtl" and each.is_file()]
+    """Return the files of materials beside an .obj file that it names, if they are not too large to be read."""
+    names = {found.decode(errors="replace").strip(): None for found in _MATERIALS.findall(content)}
+    found = []
+    for name in names:
+        try:
+            each = (file.parent / name).resolve()
+            beside = each.parent == file.parent and each.suffix.lower() == ".mtl" and each.is_file()
+            found += [each] if beside and each.stat().st_size <= LARGEST_MATERIALS else []
+        except (OSError, ValueError):  # no file can have such a name
+            continue
+    return found

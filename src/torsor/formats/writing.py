@@ -44,7 +44,8 @@ def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[]
 def relative_file(path: Path, file: str) -> str:
     """Return the name of a mesh file relative to the folder of ``path``, so that both can be moved together."""
     try:
-        return Path(os.path.relpath(file, path.resolve().parent)).as_posix()
+        real = Path(file).parent.resolve() / Path(file).name  # a mesh that is a link stays one
+        return Path(os.path.relpath(real, path.resolve().parent)).as_posix()
     except ValueError:  # on another drive
         return str(Path(file).resolve())
 
@@ -93,7 +94,9 @@ class MeshNames:
         file = Path(mesh.path or "")
         near = self.copies.near(file, mesh.folders)
         if near is None:
-            what = "meshes that are not copied, since the robot may not read them (TORSOR_MESHES allows a folder) or they"
+            what = (
+                "meshes that are not copied, since the robot may not read them (TORSOR_MESHES allows a folder) or they"
+            )
             self.omissions.note(f"{what} are no meshes", mesh.mesh or "")
         elif file.name in self.copies.textured:
             self.omissions.note("textures of meshes outside of its folder, which are copied without them", file.name)

@@ -26,7 +26,7 @@ VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid":
 
 @dataclass(frozen=True, eq=False)
 class Visual(Part):
-    """A shape for viewing: a box (sizes), cylinder or capsule (radius, length), sphere, ellipsoid (radii), mesh (scale).
+    """A shape for viewing: box (sizes), cylinder, capsule (radius, length), sphere, ellipsoid (radii), mesh (scale).
 
     ``size`` is in m. ``pose`` (4 x 4) is in the link's axes; ``color`` is red, green, blue and perhaps opacity, 0 to 1.
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``

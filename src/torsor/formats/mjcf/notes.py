@@ -17,15 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.checks import LARGEST, frozen_pose, name_of
+from torsor.checks import frozen_pose, name_of
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.search_path import Finder
 from torsor.formats.writing import MeshNames
 from torsor.formats.xml import add_element
 from torsor.mechanism import Shape, Visual
+from torsor.spatial import from_quaternion, make_pose, to_quaternion
 
 NAME = "torsor"
 _LAST_ROW = (0.0, 0.0, 0.0, 1.0)
+_FARTHEST = 1e6  # m, of a link from its body: farther, digits are lost
 
 
 class Note(NamedTuple):
@@ -82,12 +84,12 @@ def read_note(data: str, path: Path) -> Note:
                 visuals.append((body, Visual("mesh", size, **settings, color=color)))
         links = dict[str, tuple[str, Array]]()
         for joint, entry in content.get("links", {}).items():
-            pose = frozen_pose(
-                np.vstack([entry["pose"], _LAST_ROW]), path.name, f"the link after {joint!r}", most=LARGEST
-            )
-            links[joint] = name_of(entry["name"], "link"), pose
+            given = np.vstack([entry["pose"], _LAST_ROW])
+            pose = frozen_pose(given, path.name, f"the link after {joint!r}", most=_FARTHEST)
+            exact = make_pose(from_quaternion(to_quaternion(pose[:3, :3])), pose[:3, 3])  # whatever its digits are
+            links[joint] = name_of(entry["name"], "link"), exact
         return Note(str(content.get("base", "")), links, tuple(visuals), tuple(shapes))
-    except (ModelError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ModelError, ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         found_text = f"<text name={NAME!r}> cannot be read ({error}); it is ignored"
         warn(describe(found_text, where=path.name, fix="remove it, or save the robot again"))
         return Note()

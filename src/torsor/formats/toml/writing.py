@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.errors import describe, listing, warn
+from torsor.formats.mesh_copies import MeshCopies
 from torsor.formats.toml.flexible import flexible_table
 from torsor.formats.toml.reading import VERSION, looks_like_degrees, parse_toml
 from torsor.formats.toml.schema import EACH, ONCE, Table, error
 from torsor.formats.writing import write_file
 from torsor.mechanism import Coupling, Mechanism, Motor, Spring, Wheel
+from torsor.meshes.usd_files import split_prim
 from torsor.spatial import from_rpy, to_rpy
 
 
@@ -34,6 +37,13 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
         True
     """
     write_file(path, (".toml",), lambda: toml_content(mechanism))
+    copies, links = MeshCopies(Path(path)), (mechanism.base, *mechanism.links)
+    files = [split_prim(Path(each.path))[0] for link in links for each in (*link.visuals, *link.shapes) if each.path]
+    far = [file.name for file in dict.fromkeys(files) if file.is_file() and not copies.reads(file)]
+    if far:
+        found = f"meshes outside of its folder, which Torsor does not read from there: {listing(far)}"
+        fix = "save it beside them, set TORSOR_MESHES, or save as .urdf, .sdf or .xml, which copy them"
+        warn(describe(found, where=Path(path).name, fix=fix))
 
 
 def toml_content(mechanism: Mechanism) -> bytes:

@@ -14,6 +14,8 @@ from torsor.robot.robot import Robot
 
 NANO = 1e-9
 FAR = 1e100  # rad, m: no waypoint, but a mistake
+SAME = 1e-200  # squared distance of waypoints that are equal
+SHARPEST = 1e-9  # of a path: the least tolerance of its corners
 NEAR = 0.5  # of the tolerance: waypoints that are nearer to others are left out
 APART = 1e-6  # of a path: the least distance of the points of a spline
 
@@ -81,10 +83,13 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     q = q if batch else q[None]
     step = q[:, 1:] - q[:, :-1]
     squares = np.add.reduce(step * step, axis=-1)
-    if np.count_nonzero(squares) < squares.size:
+    if np.minimum.reduce(squares, axis=None) < SAME:
         raise ModelError(describe(f"{_pair(squares, batch)} are equal", where=where, fix="leave one out"))
     if tolerance is not None:
-        far = positive(tolerance, where, "tolerance")
+        far, length = positive(tolerance, where, "tolerance"), np.sqrt(squares).sum(axis=-1).max()
+        if not SHARPEST * length <= far < FAR:
+            allowed = f"{SHARPEST * length:.2g} (of a path with this length) to {FAR:g}"
+            raise ModelError(describe(f"tolerance is {far:g}", where=where, allowed=allowed))
         is_near = squares.min() < (NEAR * far) ** 2 and q.shape[1] > 2
         return Given(_blended(q, far, batch, where) if is_near else [JointPath.blended(q, far)], batch)
     first = 0.0
@@ -111,7 +116,9 @@ def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointP
         found = "all waypoints" + (f" of path {wrong}" if batch else "") + " are within the tolerance of the first"
         raise ModelError(describe(found, where=where, fix="a smaller tolerance"))
     out = {b: np.setdiff1d(np.arange(q.shape[1]), own) for b, (own, _) in enumerate(kept) if len(own) < q.shape[1]}
-    b = next(iter(out))
+    b = next(iter(out), None)
+    if b is None:  # by rounding
+        return [JointPath.blended(q, tolerance)]
     of = (f" of path {b}" + (f", and some of {len(out) - 1} others," if len(out) > 1 else "")) if batch else ""
     found = f"left out are waypoints {listing(map(str, out[b]))}{of} within {NEAR * tolerance:g} of another one"
     fix = "a smaller tolerance, if it is to go nearer"
