@@ -79,9 +79,8 @@ def main() -> None:
             rows.append((other, own, other / own, found.excess, found.duration / known.duration - 1))
         other, own, ratio, excess, _ = np.median(rows, axis=0)
         longest = max((row[-1] for row in rows), key=abs)
-        print(
-            f"| {name} | {other:.2f} | {own:.2f} | {ratio:.0f} x | at most {100 * longest:+.4f} % | {100 * excess:.1f} % |"
-        )
+        shares = f"at most {100 * longest:+.4f} % | {100 * excess:.1f} %"
+        print(f"| {name} | {other:.2f} | {own:.2f} | {ratio:.0f} x | {shares} |")
     more = kinds | {
         "velocity, acceleration, jerk": {"acceleration": ACCELERATION, "torque": np.inf, "jerk": JERK},
         "velocity, torque, torque rate": {"torque_rate": TORQUE_RATE},

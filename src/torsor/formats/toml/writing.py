@@ -38,8 +38,9 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     """
     write_file(path, (".toml",), lambda: toml_content(mechanism))
     copies, links = MeshCopies(Path(path)), (mechanism.base, *mechanism.links)
-    files = [split_prim(Path(each.path))[0] for link in links for each in (*link.visuals, *link.shapes) if each.path]
-    far = [file.name for file in dict.fromkeys(files) if file.is_file() and not copies.reads(file)]
+    meshes = [each for link in links for parts in (link.visuals, link.shapes) for each in parts]
+    files = dict.fromkeys(split_prim(Path(each.path))[0] for each in meshes if each.path)
+    far = [file.name for file in files if file.is_file() and not copies.reads(file)]
     if far:
         found = f"meshes outside of its folder, which Torsor does not read from there: {listing(far)}"
         fix = "save it beside them, set TORSOR_MESHES, or save as .urdf, .sdf or .xml, which copy them"
