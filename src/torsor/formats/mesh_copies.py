@@ -118,9 +118,8 @@ def _can_be_copied(file: Path) -> bool:
 
 def _materials(file: Path, content: bytes) -> list[Path]:
     """Return the files of materials beside an .obj file that it names, if they are not too large to be read."""
-    names = {found.decode(errors="replace").strip(): None for found in _MATERIALS.findall(content)}
     found = []
-    for name in names:
+    for name in dict.fromkeys(each.decode(errors="replace").strip() for each in _MATERIALS.findall(content)):
         try:
             each = (file.parent / name).resolve()
             beside = each.parent == file.parent and each.suffix.lower() == ".mtl" and each.is_file()

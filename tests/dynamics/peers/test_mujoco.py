@@ -265,7 +265,7 @@ def test_visible_geoms_are_the_visuals():
     assert box.size == (0.04, 0.2, 0.02) and sphere.size == (0.04,)
     assert_equal(capsule.size, [0.01, np.sqrt(0.03)])
     assert tuple(box.color) == (0.2, 0.4, 0.6, 1.0)
-    assert [visual.shape for visual in blade.visuals] == ["mesh"]
+    assert [visual.shape for visual in blade.visuals] == ["mesh", "ellipsoid"]
 
 
 @recent
