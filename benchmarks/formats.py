@@ -5,7 +5,7 @@
 Without files, all URDF files of the package example-robot-data are taken, with fixed and with floating base. The table
 has, for each format, how many come back, the largest relative difference of inverse dynamics and mass matrix at random
 states, and how many keep all collision shapes and visuals: kinds, sizes, poses, colours, and the surfaces of meshes
-(``torsor.bench.shape_copies``). After it, every robot is listed that a format cannot hold, or not completely, with the
+(``bench.shape_copies``). After it, every robot is listed that a format cannot hold, or not completely, with the
 reason. The exit code is 1 if a difference is above 1e-12.
 """
 
@@ -18,10 +18,10 @@ from importlib.metadata import files
 from pathlib import Path
 
 import numpy as np
+from bench.copies import Copy
+from bench.shape_copies import lost_shapes
 
 import torsor
-from torsor.bench.copies import Copy
-from torsor.bench.shape_copies import lost_shapes
 
 TOLERANCE = 1e-12
 SUFFIXES = {"URDF": ".urdf", "MJCF": ".xml", "SDF": ".sdf", "USD": ".usda"}

@@ -24,7 +24,7 @@ from pydrake.multibody.plant import MultibodyPlant
 from pydrake.multibody.tree import JointIndex
 
 import torsor
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 TOLERANCE = 1e-10
 SUFFIXES = (".sdf", ".urdf")

@@ -16,10 +16,10 @@ import numpy as np
 
 import torsor
 from torsor.human.measured import identify_segments, marker_paths, marker_set, measured_gait
+from torsor.human.recordings import GroundForces, Markers, load
+from torsor.human.recordings.axes import HUMAN
 from torsor.identification import LogMap, Measurements, differentiate, excite, identify_masses, output_error
 from torsor.identification.closed_robot import ClosedRobot, closed_robot
-from torsor.recordings import GroundForces, Markers, load
-from torsor.recordings.axes import HUMAN
 
 CHAIN = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
 T = np.arange(8000) * 1e-3

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.motion import PROBLEMS, MotionError, MotionResult, load_problem
 from torsor.simulation import SimulationError
 

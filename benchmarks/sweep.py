@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import torsor
-from torsor import studies
-from torsor.studies.processes import Processes
+from torsor.motion import sweeps
+from torsor.motion.sweeps.processes import Processes
 
 
 def pause(number: int, folder: str) -> float:
@@ -122,7 +122,7 @@ def memory(count: int) -> None:
             except ImportError:
                 continue
             seconds = time.perf_counter() - start
-            assert found.done == count == len(studies.read(Path(folder, f"many.{suffix}")))
+            assert found.done == count == len(sweeps.read(Path(folder, f"many.{suffix}")))
         print(f"| {count} | .{suffix} | {1e3 * seconds / count:.2f} | {marks[0]:.1f} | {marks[1]:.1f} |", flush=True)
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import torsor
-from torsor import studies
+from torsor.base.figures import new_figure, saved
 from torsor.human import Person, walking_limit
 from torsor.human.body.drawing import landmarks, skeleton
-from torsor.results.figures import new_figure, saved
+from torsor.motion import sweeps
 
 PEOPLE = {
     "boy, 6 years": Person.of_percentile(age=6),
@@ -47,7 +47,7 @@ def main(path: Path, cohort: int = 0) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     saved(figure, path, dpi=110)
     if cohort:
-        cases = studies.samples(cohort, stature_percentile=(5, 95), mass_percentile=(5, 95), seed=1)
+        cases = sweeps.samples(cohort, stature_percentile=(5, 95), mass_percentile=(5, 95), seed=1)
         found = torsor.sweep("walk", cases, fixed={"sex": "female", "age": 70.0, "speed": 1.1})
         cost = found["cost_of_transport"]
         print(f"{found.done} of {cohort} walk; work {np.nanmean(cost):.2f} +- {np.nanstd(cost):.2f} J/(kg m)")

@@ -19,14 +19,14 @@ import torsor
 def bodies(count: int) -> list[dict[str, Any]]:
     """Return random bodies: height (m), mass (kg) by a body mass index of 18 to 32, and a backpack of 0 to 25 kg."""
     found = []
-    for case in torsor.studies.samples(count, height=(1.5, 1.95), bmi=(18.0, 32.0), load=(0.0, 25.0), seed=2020):
+    for case in torsor.motion.sweeps.samples(count, height=(1.5, 1.95), bmi=(18.0, 32.0), load=(0.0, 25.0), seed=2020):
         height = round(case["height"], 3)
         mass, backpack = round(case["bmi"] * height**2, 1), round(case["load"], 1)
         found.append({"height": height, "mass": mass, "backpack": backpack, "length": round(height / 3, 3)})
     return found
 
 
-def draw(results: torsor.studies.Results, path: Path) -> None:
+def draw(results: torsor.motion.sweeps.Results, path: Path) -> None:
     """Draw work, torques and forces over height, mass and load."""
     import matplotlib
 

@@ -12,11 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # The first of them handles Ctrl-C of the command while the others are imported.
-import torsor.startup  # noqa: F401
+import torsor.base.startup  # noqa: F401
 from torsor import spatial
+from torsor.base.deprecation import renamed_names
+from torsor.base.errors import ModelError, ModelWarning
 from torsor.compiler import cache, compile
-from torsor.deprecation import renamed_names
-from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
 from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Shape, Spring, Visual, Wheel
 from torsor.robot.closed_loops import AssemblyError, Mobility
@@ -25,28 +25,17 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from torsor import (
-        autodiff,
-        collision,
-        control,
-        flexible,
-        human,
-        identification,
-        kinematics,
-        library,
-        motion,
-        parallel,
-        recordings,
-        results,
-        studies,
-    )
+    from torsor import control, geometry, human, identification, library, motion, results
+    from torsor.base.archive import load_result
+    from torsor.human import recordings
     from torsor.identification.identify import identify
-    from torsor.motion import MotionError, MotionProblem, MotionResult
-    from torsor.parallel import Leg, ParallelRobot
-    from torsor.results import load_result
+    from torsor.mechanism import flexible_links
+    from torsor.motion import MotionError, MotionProblem, MotionResult, sweeps
+    from torsor.motion.sweeps.sweep import sweep
+    from torsor.robot import autodiff, inverse_kinematics, parallel
+    from torsor.robot.parallel import Leg, ParallelRobot
     from torsor.simulation import SimulationError, Trajectory
     from torsor.simulation.simulate import simulate
-    from torsor.studies.sweep import sweep
 
 __version__ = "0.1.0"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from torsor.base.interrupts import _is_deleting
 from torsor.cli.main import main
-from torsor.interrupts import _is_deleting
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.base.errors import ModelError
 from torsor.cli.main import main
 from torsor.cli.predictions import NAMED
-from torsor.errors import ModelError
 from torsor.simulation import Trajectory
 
 SHORT = ["--duration", "0.5", "--step", "0.005"]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.base.documents import schema_of
 from torsor.cli.commands import COMMANDS
 from torsor.cli.main import main
-from torsor.results import schema_of
 
 from ..results.schemas import faults
 

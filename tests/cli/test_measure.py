@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recordings.damage import MASS, clean, on_plates, torques
-from recordings.test_osim import OSIM
+from human.recordings.damage import MASS, clean, on_plates, torques
+from human.recordings.test_osim import OSIM
 from torsor.cli.main import main
-from torsor.recordings import MotionTable, load, save
+from torsor.human.recordings import MotionTable, load, save
 
 
 def written(folder: Path) -> list[str]:

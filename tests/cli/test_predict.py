@@ -9,11 +9,11 @@ import pytest
 
 import torsor
 from human import walks
-from torsor import motion, recordings
+from torsor import motion
 from torsor.cli.main import main
 from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.prediction import Prediction
-from torsor.human import Stride
+from torsor.human import Stride, recordings
 
 REACH = """
 torsor = 1

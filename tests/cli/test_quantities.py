@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import torsor
-from recordings import walkers
+from human.recordings import walkers
 from torsor.cli.commands import COMMANDS, command
 from torsor.cli.main import main
-from torsor.recordings import save
+from torsor.human.recordings import save
 from torsor.simulation import Trajectory
 
 Captured = pytest.CaptureFixture[str]

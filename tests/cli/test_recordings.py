@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recordings import walkers
-from recordings.test_osim import OSIM
+from human.recordings import walkers
+from human.recordings.test_osim import OSIM
 from torsor.cli.main import main
-from torsor.recordings import MotionTable, save
+from torsor.human.recordings import MotionTable, save
 
 
 def test_info_shows_markers_gaps_and_rates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from torsor import studies
+from torsor.base.errors import ModelError
 from torsor.cli.main import main
-from torsor.errors import ModelError
+from torsor.motion import sweeps
 
 STUDY = """
 torsor = 1
@@ -37,7 +37,7 @@ def test_a_study_is_computed_once_and_goes_on(folder: Path, capsys: pytest.Captu
     assert main(["sweep", "study.toml", "--resume", "--csv", "table.csv"]) == 3
     shown = capsys.readouterr().out
     assert "3 cases: 2 done, 1 failed" in shown and "case 2: " in shown and "table.csv" in shown
-    found = studies.read("study.sqlite")
+    found = sweeps.read("study.sqlite")
     assert found["T"].round(3).tolist()[:2] == [0.421, 0.405] and found["durations"].shape == (3, 1)
     assert found["nodes"].tolist() == [41, 41, 41] and found.units["points"] == "control points"
 
@@ -68,17 +68,17 @@ def test_results_go_to_standard_output_as_json(capsys: pytest.CaptureFixture[str
 def test_mistakes_of_a_file_are_told(folder: Path, text: str, words: str) -> None:
     (folder / "study.toml").write_text(text)
     with pytest.raises(ModelError, match=words):
-        studies.load_study("study.toml")
+        sweeps.load_study("study.toml")
 
 
 def test_cases_are_written_in_three_ways(folder: Path) -> None:
     head = 'torsor = 1\nproblem = "walk"\n'
     (folder / "a.toml").write_text(head + "[grid]\nmass = [60, 70]\nmotors.upper = { from = 1, to = 2, count = 3 }")
-    assert list(studies.load_study("a.toml").cases)[1] == {"mass": 60, "motors.upper": 1.5}
+    assert list(sweeps.load_study("a.toml").cases)[1] == {"mass": 60, "motors.upper": 1.5}
     (folder / "b.toml").write_text(head + '[[cases]]\nmass = 60\n[[cases]]\nsex = "female"\n"motors.upper" = 2')
-    assert list(studies.load_study("b.toml").cases) == [{"mass": 60}, {"sex": "female", "motors.upper": 2}]
+    assert list(sweeps.load_study("b.toml").cases) == [{"mass": 60}, {"sex": "female", "motors.upper": 2}]
     (folder / "c.toml").write_text(head + "[random]\ncount = 4\nseed = 1\nranges.mass = [50, 100]")
-    assert list(studies.load_study("c.toml").cases) == list(studies.samples(4, mass=(50, 100), seed=1))
+    assert list(sweeps.load_study("c.toml").cases) == list(sweeps.samples(4, mass=(50, 100), seed=1))
 
 
 @pytest.mark.parametrize(

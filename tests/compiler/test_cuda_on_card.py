@@ -154,7 +154,7 @@ def test_gradients_of_pytorch_stay_on_the_card() -> None:
     values = np.random.default_rng(5).normal(size=(3, 50, 6))
     found = []
     for robot, place in ((arm.to(device="cuda"), "cuda"), (arm, "cpu")):
-        function = torsor.autodiff.to_torch(robot, "inverse_dynamics")
+        function = torsor.robot.autodiff.to_torch(robot, "inverse_dynamics")
         given = [torch.tensor(each, device=place, requires_grad=True) for each in values]
         result = function(*given)
         assert result.device.type == place and result.dtype == torch.float64
@@ -172,7 +172,7 @@ def test_gradients_of_jax_stay_on_the_card() -> None:
     values = np.random.default_rng(6).normal(size=(3, 50, 6)).astype("float32")
     found = []
     for robot in (arm.to(device="cuda", dtype="float32"), arm):
-        function = torsor.autodiff.to_jax(robot, "inverse_dynamics")
+        function = torsor.robot.autodiff.to_jax(robot, "inverse_dynamics")
 
         def cost(q: Any, v: Any, a: Any, function: Any = function) -> Any:
             return (function(q, v, a) ** 2).sum()

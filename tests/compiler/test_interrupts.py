@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from torsor.base.interrupts import OutOfTimeError, Stoppable, is_stoppable
 from torsor.compiler.llvm import native
-from torsor.interrupts import OutOfTimeError, Stoppable, is_stoppable
 from torsor.optimisation.outcome import Iteration, StoppedError
 from torsor.optimisation.watch import Watch
 

@@ -10,7 +10,7 @@ import pytest
 import torsor
 from control.closed_loop import run, sines
 from torsor import control
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 
 
 def arm(damping: float = 0.0, gear: float = 30.0) -> torsor.Robot:

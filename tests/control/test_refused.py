@@ -15,8 +15,8 @@ FLOATING = torsor.library.random_tree(3, 1, ("free", "revolute", "prismatic"), e
 ELASTIC = TWO.with_motor("joint1", 1e-3, stiffness=100.0).with_motor("joint2", 1e-3, carrier="link1", stiffness=100.0)
 DAMPED = TWO.with_motor("joint2", 1e-3, stiffness=100.0, damping=0.1)
 HARDENING = TWO.with_motor("joint2", 1e-3, stiffness="100 + x**2")
-BEAM = torsor.flexible.beam(length=1.0, mass=1.0, bending=20.0, modes=(1, 0))
-BENT = torsor.flexible.with_beam(TWO, "link2", BEAM)
+BEAM = torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=20.0, modes=(1, 0))
+BENT = torsor.mechanism.flexible_links.with_beam(TWO, "link2", BEAM)
 HERE = [0.0, 0.0]
 STRANGER = ca.SX.sym("stranger")
 

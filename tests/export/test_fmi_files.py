@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.base.errors import ModelError
 from torsor.cli.main import main
-from torsor.errors import ModelError
 from torsor.mechanism import Joint, Link
 
 ARM = torsor.library.two_link()

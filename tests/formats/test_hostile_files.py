@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import torsor
-import torsor.checks
+import torsor.base.checks
 from torsor import ModelError, ModelWarning
+from torsor.base.errors import printable, shortened
 from torsor.cli.main import main
-from torsor.errors import printable, shortened
 from torsor.formats import xml
 from torsor.motion import load_problem
 
@@ -159,7 +159,7 @@ def test_messages_show_the_first_of_many_numbers() -> None:
     assert shortened(np.zeros((4, 4))) == str(np.zeros((4, 4)).tolist())
     assert shortened([[0.0] * 30] * 2, 2) == "[0.0, 0.0, ... 60 in all]"
     with pytest.raises(ModelError) as refused:
-        torsor.checks.positive_vector([-1.0] * 200, 200, "arm", "kp")
+        torsor.base.checks.positive_vector([-1.0] * 200, 200, "arm", "kp")
     assert str(refused.value).endswith(", ... 200 in all]; allowed: positive numbers")
 
 

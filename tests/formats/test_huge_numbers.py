@@ -7,7 +7,7 @@ import pytest
 
 import torsor
 from torsor import ModelError
-from torsor.checks import LARGEST
+from torsor.base.checks import LARGEST
 from torsor.mechanism import Joint, Link, Motor, build
 
 from .sdf_text import joint as sdf_joint

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.shape_copies import lost_shapes
 
 import torsor
 from torsor import Frame, ModelError, ModelWarning, Shape, library
-from torsor.bench.shape_copies import lost_shapes
+from torsor.formats.meshes.mesh_files import read_mesh
+from torsor.formats.meshes.triangles import Triangles, box
 from torsor.mechanism import Link, Visual
-from torsor.meshes.mesh_files import read_mesh
-from torsor.meshes.triangles import Triangles, box
 from torsor.spatial import from_rpy, make_pose
 
 mujoco = pytest.importorskip("mujoco")

@@ -219,7 +219,7 @@ def test_versions_3_and_4_of_a_skeleton_are_the_same_robot(tmp_path: Path) -> No
     assert old == new
     assert (old.nv, len(old.joints)) == (1, 2)
     (tmp_path / "arm.osim").write_text(OLD)
-    assert torsor.recordings.read_osim(tmp_path / "arm.osim").bodies["arm"].scale.tolist() == [1.1, 1.0, 0.9]
+    assert torsor.human.recordings.read_osim(tmp_path / "arm.osim").bodies["arm"].scale.tolist() == [1.1, 1.0, 0.9]
     with pytest.raises(ModelError, match=r"do not have Thelen2003Muscle \(biceps\)"):
         read(tmp_path, NEW, strict=True)
 
@@ -261,7 +261,7 @@ def test_a_whole_skeleton_has_the_forces_of_its_tree() -> None:
     """Bodies of Rajagopal 2016: knees by splines, kneecaps that follow them."""
     with pytest.warns(ModelWarning, match="80 in all"):
         robot = torsor.load(DATA / FILE)
-    body = skeleton(torsor.recordings.read_osim(DATA / FILE))
+    body = skeleton(torsor.human.recordings.read_osim(DATA / FILE))
     rng, names = np.random.default_rng(0), list(body.names)
     q, v, a = rng.uniform(0.1, 0.4, (3, 5, len(names)))
     for k, given in enumerate(body.coordinates[name] for name in names):

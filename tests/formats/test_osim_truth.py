@@ -10,7 +10,7 @@ import pytest
 
 import torsor
 from torsor import ModelError, ModelWarning, Robot
-from torsor.meshes.mesh_files import read_mesh
+from torsor.formats.meshes.mesh_files import read_mesh
 
 from .written import assert_equal
 

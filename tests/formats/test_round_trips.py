@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.copies import Copy
+from bench.shape_copies import lost_shapes
 
 import torsor
 from robots import robot_files
 from torsor import ModelError, ModelWarning
-from torsor.bench.copies import Copy
-from torsor.bench.shape_copies import lost_shapes
 
 FILES = robot_files()
 FEW = [path for path in FILES if path.name in ("ur5_robot.urdf", "finger_edu.urdf")]

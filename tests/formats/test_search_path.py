@@ -7,8 +7,8 @@ import pytest
 import torsor
 from torsor import ModelError
 from torsor.cli import main
-from torsor.meshes.mesh_files import read_mesh
-from torsor.meshes.mesh_folders import SEARCHED
+from torsor.formats.meshes.mesh_files import read_mesh
+from torsor.formats.meshes.mesh_folders import SEARCHED
 
 from .sdf_text import link, model
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torsor.errors import ModelError, ModelWarning
+from torsor.base.errors import ModelError, ModelWarning
 from torsor.formats.dispatch import read
 from torsor.formats.toml import reading as toml
 from torsor.formats.toml import schema as toml_schema

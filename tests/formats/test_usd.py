@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from torsor import ModelError, ModelWarning
-from torsor.meshes.mesh_files import read_mesh
+from torsor.formats.meshes.mesh_files import read_mesh
 
 pxr = pytest.importorskip("pxr", reason='USD needs usd-core: pip install "torsor[usd]"')
 from pxr import Gf, Usd, UsdPhysics  # noqa: E402

@@ -8,9 +8,9 @@ import pytest
 
 import torsor
 from torsor import ModelError, ModelWarning, Robot
+from torsor.formats.meshes.mesh_files import read_mesh, read_painted
+from torsor.formats.meshes.triangles import box
 from torsor.mechanism import Joint, Link, Shape, Visual, build
-from torsor.meshes.mesh_files import read_mesh, read_painted
-from torsor.meshes.triangles import box
 
 from .test_usd import body, joint, load
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError, ModelWarning
+from torsor.base.errors import ModelError, ModelWarning
 from torsor.mechanism import ends_of
 from torsor.spatial import make_pose
 

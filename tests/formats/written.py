@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 import torsor
+from bench import copies as bench_copies
 from torsor import library
-from torsor.bench import copies as bench_copies
 from torsor.mechanism import Joint, Link, Motor, Spring, Visual
 from torsor.spatial import from_rpy, make_pose
 

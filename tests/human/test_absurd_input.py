@@ -9,7 +9,7 @@ import pytest
 
 import torsor
 from torsor import human
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.human import ergonomics
 
 ENDS = ergonomics.LiftEnd(0.3, 0.5), ergonomics.LiftEnd(0.3, 1.0)

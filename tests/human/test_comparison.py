@@ -10,9 +10,9 @@ import pytest
 
 from human import walks
 from human.test_stride import _moved
-from torsor import ModelError, recordings
-from torsor.errors import ModelWarning
-from torsor.human import REFERENCES, LikenessTable, Reference, Stride, recorded_walk, write_opensim
+from torsor import ModelError
+from torsor.base.errors import ModelWarning
+from torsor.human import REFERENCES, LikenessTable, Reference, Stride, recorded_walk, recordings, write_opensim
 from torsor.human.comparison.given import given_references
 from torsor.human.comparison.table import SAGITTAL
 from torsor.human.gait import figures

@@ -16,8 +16,8 @@ from torsor.human.measured import (
     marker_set,
     measured_start,
 )
+from torsor.human.recordings import GroundForces, Markers, MotionTable
 from torsor.human.terms.samples import grounded_term
-from torsor.recordings import GroundForces, Markers, MotionTable
 
 T = np.arange(61) / 100
 PARTS = ("ASI", "PSI", "KNE", "TIB", "ANK", "HEE", "TOE")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import recordings
 from torsor.formats.osim.model import OsimAxis, OsimBody, OsimCoordinate, OsimJoint, OsimModel
+from torsor.human import recordings
 from torsor.human.measured import inverse_dynamics, inverse_kinematics, measured_start, scaled_person, skeleton
-from torsor.recordings import GroundForces
+from torsor.human.recordings import GroundForces
 
 DATA = Path(os.environ.get("TORSOR_WALK_DATA", "/nowhere"))
 recorded = pytest.mark.skipif(not (DATA / "id_walk.sto").is_file(), reason="TORSOR_WALK_DATA is not set")

@@ -6,7 +6,7 @@ import pytest
 import torsor
 from torsor.human.measured import MarkerSet, inverse_dynamics, inverse_kinematics, marker_set, resized, scaled_person
 from torsor.human.measured.person import check_pelvis
-from torsor.recordings import GroundForces, Markers
+from torsor.human.recordings import GroundForces, Markers
 
 
 def arm() -> tuple[torsor.Robot, MarkerSet]:

@@ -10,7 +10,7 @@ from torsor.human.measured.fitting import Fit
 from torsor.human.measured.landmarks import recognised
 from torsor.human.measured.preparing import SPINE, prepared
 from torsor.human.measured.smoothing import _banded_solve, _block_solve, second_differences
-from torsor.recordings import Markers
+from torsor.human.recordings import Markers
 
 
 def random(*shape: int, seed: int = 5) -> np.ndarray:

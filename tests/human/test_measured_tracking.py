@@ -6,7 +6,7 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.human.measured import MarkerSet, TrackMarkers, inverse_kinematics, measured_start
-from torsor.recordings import Markers
+from torsor.human.recordings import Markers
 
 
 def recorded(gap: bool = False) -> tuple[torsor.Robot, MarkerSet, Markers, np.ndarray]:

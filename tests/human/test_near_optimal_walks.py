@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import torsor
+from base.schemas import faults
 from human.test_stride import _moved
-from results.schemas import faults
 from torsor import ModelError
+from torsor.base.documents import schema_of
 from torsor.cli.predictions.prediction import Report
 from torsor.cli.predictions.walk import ONE_START, WALK
 from torsor.human import NearOptimalWalks, Stride, bent_start, near_optimal_walks, walking
@@ -21,7 +22,6 @@ from torsor.human.gait.energy import Energy, Work
 from torsor.human.terms.samples import Samples
 from torsor.motion import MotionError, MotionMultistart, MotionResult, multistart
 from torsor.motion.results.solution import Part
-from torsor.results import schema_of
 
 # Of the synthetic starts, the best first: objective, how much larger the curves are, step length (m).
 WALKS = ((4.40, 1.0, 0.70), (4.43, 1.1, 0.74), (4.48, 0.8, 0.79), (4.60, 2.0, 0.60))

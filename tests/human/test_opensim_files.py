@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from human.test_stride import _moved
-from torsor import library, recordings
-from torsor.human import Stride, ground_forces, opensim_motion, write_opensim
+from torsor import library
+from torsor.human import Stride, ground_forces, opensim_motion, recordings, write_opensim
 
 # x forward, y up, z right, from x left, y up, z forward
 TURN = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])

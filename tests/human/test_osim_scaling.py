@@ -7,7 +7,7 @@ import torsor
 from human.osim_leg import leg
 from human.test_osim_kinematics import seen
 from torsor.human.measured import Measurement, scale_factors, scaled_model, scaled_skeleton, skeleton
-from torsor.recordings import Markers
+from torsor.human.recordings import Markers
 
 LEG = leg()
 FACTORS = {"pelvis": 1.2, "shank": 0.9}
@@ -57,7 +57,7 @@ def test_mass_and_inertia_of_a_scaled_body_are_those_of_its_points() -> None:
 
     body = LEG.bodies["shank"]._replace(inertia=inertia(x, 2.0))
     factors = np.array([1.1, 0.8, 1.3])
-    model = torsor.recordings.OsimModel("one", {"shank": body}, {}, {}, LEG.gravity)
+    model = torsor.human.recordings.OsimModel("one", {"shank": body}, {}, {}, LEG.gravity)
     found = scaled_model(model, {"shank": factors}, 3.0).bodies["shank"]
     assert found.inertia == pytest.approx(inertia(x * factors, 3.0), abs=1e-12)
     assert found.com == pytest.approx(factors * body.com) and found.mass == 3.0 and (found.scale == factors).all()

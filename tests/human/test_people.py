@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import studies
 from torsor.human import (
     Box,
     Person,
@@ -37,6 +36,7 @@ from torsor.human.body.strength import AGES, JOINTS, SEXES, age_group, age_ratio
 from torsor.human.contact.froude import warn_of_running
 from torsor.library.anthropometry import Body
 from torsor.library.growth import JENSEN
+from torsor.motion import sweeps
 
 MAN = Person(1.75, 75.0, "male")
 SEGMENTS = {"head": 1, "upper trunk": 1, "middle trunk": 1, "lower trunk": 1} | dict.fromkeys(
@@ -325,7 +325,7 @@ def test_somebody_weak_on_one_side_walks_with_two_steps() -> None:
 
 @pytest.mark.slow
 def test_a_cohort_is_a_sweep() -> None:
-    people = studies.samples(3, stature_percentile=(5, 95), mass_percentile=(25, 75), strength=(0.9, 1.1), seed=1)
+    people = sweeps.samples(3, stature_percentile=(5, 95), mass_percentile=(25, 75), strength=(0.9, 1.1), seed=1)
     found = torsor.sweep("walk", people, fixed={"sex": "female", "age": 70, "speed": 1.1}, workers=0)
     assert found.done == 3 and (found["cost_of_transport"] > 0.5).all()
     assert found.units["stature_percentile"] == "%"

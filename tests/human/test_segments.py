@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.base.errors import ModelError
 from torsor.dynamics import inertial, parameter_basis
-from torsor.errors import ModelError
 from torsor.human.measured import MarkerSet, MeasuredDynamics, MeasuredGait, MeasuredMotion, identify_segments
 from torsor.human.measured.inverse_dynamics import residual_wrench
 from torsor.human.measured.segments import CAVEAT, Segments

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.base.summary import as_text
 from torsor.cli.predictions.walk import stride_report
 from torsor.human import REFERENCES, Foot, JointLoads, Standing, Step, Stride, Walk, animate, draw, likeness, walking
 from torsor.human.body.coordinates import FROZEN, mirror
@@ -18,7 +19,6 @@ from torsor.human.terms.samples import JOINTS, Samples
 from torsor.motion import MotionProblem, MotionResult, Phase, Positions
 from torsor.optimisation.outcome import Outcome
 from torsor.spatial import inverse_pose
-from torsor.summary import as_text
 
 # These problems have few nodes, so that they are solved fast; what happens between them is not the subject here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*between the nodes")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from torsor.human import REFERENCES
-from torsor.recordings import GroundForces, MotionTable
+from torsor.human.recordings import GroundForces, MotionTable
 
 STRIDE, MASS, RATE = 1.1, 70.0, 200  # s, kg, Hz
 ANGLES = {"hip_flexion": "hip_flexion", "knee_flexion": "knee_angle", "ankle_flexion": "ankle_angle"}

@@ -12,7 +12,7 @@ from torsor.identification import Measurements, first_look
 from torsor.identification.closed_robot import _at_home, closed_robot
 from torsor.identification.measurements import measurements_of
 from torsor.library import five_bar, four_bar, palletiser, slider_crank
-from torsor.parallel.inertial import start_of
+from torsor.robot.parallel.inertial import start_of
 
 
 def linkage() -> torsor.Robot:

@@ -9,8 +9,8 @@ import pytest
 
 import torsor
 from identification.made_logs import noisy, truth
+from torsor.base.errors import ModelError
 from torsor.cli.main import main
-from torsor.errors import ModelError
 from torsor.identification import LogMap, Measurements, first_look
 from torsor.view.report import write_look_report
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.identification import Measurements
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.motion_rates import motion_of

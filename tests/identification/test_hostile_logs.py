@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.base.errors import ModelError, ModelWarning
 from torsor.cli.main import main
-from torsor.errors import ModelError, ModelWarning
 from torsor.identification import LogMap, Measurements, first_look
 
 ARM = torsor.library.planar_chain(2)

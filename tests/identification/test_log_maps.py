@@ -7,7 +7,7 @@ import pytest
 
 import torsor
 from identification.made_logs import truth
-from torsor.errors import ModelError, ModelWarning
+from torsor.base.errors import ModelError, ModelWarning
 from torsor.identification import LogMap, Measurements
 
 ARM = torsor.library.planar_chain(2)

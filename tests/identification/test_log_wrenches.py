@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.identification import LogMap, Measurements, first_look
 from torsor.identification.closed_robot import measured_robot
 from torsor.identification.logs.log import of_arrays, read

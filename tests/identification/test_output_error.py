@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelWarning
+from torsor.base.errors import ModelWarning
 from torsor.identification import Measurements, output_error
 from torsor.identification.output_error import _Problem
 

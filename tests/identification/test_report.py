@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.base.documents import schema_of
 from torsor.cli.main import main
 from torsor.identification import Identified, LogMap, Measurements
-from torsor.results.documents import schema_of
 from torsor.view.identification_report import _parameters, _unidentified
 
 ARM = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)

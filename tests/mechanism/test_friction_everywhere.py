@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 
 
 def test_one_call_equals_one_for_each_joint() -> None:

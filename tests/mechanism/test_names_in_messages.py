@@ -5,8 +5,9 @@ import re
 import pytest
 
 import torsor
-from torsor import ModelError, checks
-from torsor.errors import listing
+from torsor import ModelError
+from torsor.base import checks
+from torsor.base.errors import listing
 
 NAMES = [f"joint{k}" for k in range(60)] + ["left_elbow", "right_elbow"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.motion import Effort, End, MotionProblem, Number, Phase, Start, Torques
 from torsor.motion.starts import read_start
 from torsor.motion.terms.term import Cost

@@ -11,7 +11,7 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.motion.problems import two_link_time
 from torsor.motion.refine import refined
 

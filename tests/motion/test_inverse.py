@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import torsor
-from results.schemas import faults
+from base.schemas import faults
 from torsor import motion
+from torsor.base.documents import schema_of
 from torsor.motion import Measured, MotionProblem, fit_weights
 from torsor.motion.inverse.measured import Residuals
 from torsor.motion.inverse.single_level import balancing_weights
 from torsor.motion.inverse.weighted import WeightedProgram, cost_groups
 from torsor.motion.results.samples import Moments
 from torsor.optimisation import Iteration, Outcome, Settings, StoppedError, Watch, solve_condensed
-from torsor.results import schema_of
 
 NAMES = ("effort", "jerk", "energy")
 TRUTH = np.array([0.5, 0.2, 0.3])

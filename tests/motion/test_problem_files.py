@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.registry import FORM, term_registry
 from torsor.motion.terms.term import Constraint, Cost, Number

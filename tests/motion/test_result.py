@@ -14,8 +14,8 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.errors import ModelError
-from torsor.interrupts import OutOfTimeError
+from torsor.base.errors import ModelError
+from torsor.base.interrupts import OutOfTimeError
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 from torsor.optimisation.outcome import Iteration, Outcome, StoppedError

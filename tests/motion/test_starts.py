@@ -10,7 +10,7 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.motion import multistart
 from torsor.motion.solve import CTRL_C
 from torsor.motion.starts import from_profiles, from_result

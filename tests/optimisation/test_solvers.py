@@ -11,7 +11,7 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.optimisation import (
     SOLVERS,
     Iteration,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torsor.flexible.files import _MODE as MODE
 from torsor.formats.toml.flexible import _KINDS as FLEXIBLE
 from torsor.formats.toml.schema import EACH, KEYS, ONCE
+from torsor.mechanism.flexible_links.files import _MODE as MODE
 from torsor.motion.files import ARRAYS, SETTINGS, TOP
 from torsor.motion.settings import DEFAULTS
 from torsor.motion.terms.distances import KINDS as BODIES

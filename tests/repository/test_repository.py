@@ -14,8 +14,8 @@ import pytest
 import torsor
 from repository.statements import imports_of
 from torsor import library
+from torsor.base.viewable import Viewable
 from torsor.dynamics import ALGORITHMS
-from torsor.viewable import Viewable
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "torsor"
@@ -335,7 +335,7 @@ def test_the_site_has_every_page_and_every_public_name() -> None:
         torsor.human,
         torsor.identification,
         torsor.spatial,
-        torsor.recordings,
+        torsor.human.recordings,
     ):
         public = {f"{module.__name__}.{name}" for name in module.__all__ if callable(getattr(module, name))}
         assert public <= reference

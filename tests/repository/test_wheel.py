@@ -28,11 +28,11 @@ FEATURES = {
     "mjcf": 'torsor.load("arm.xml")',
     "yaml": 'torsor.load("arm.yaml")',
     "simulate": 'torsor.simulate(arm, duration=0.01, method="adaptive")',
-    "mocap": 'torsor.recordings.save(torsor.recordings.Markers(["a"], [0.0, 0.1], np.ones((2, 1, 3))), "a.c3d")',
+    "mocap": 'torsor.human.recordings.save(torsor.human.recordings.Markers(["a"], [0.0, 0.1], np.ones((2, 1, 3))), "a.c3d")',
     "plot": 'arm.draw(path="arm.png"), fall.plot(), fall.animate("fall.gif")',
     "view": "arm.view(open=False, block=False).stop()",
-    "jax": 'torsor.autodiff.to_jax(arm, "kinetic_energy")(*np.eye(2))',
-    "torch": 'torsor.autodiff.to_torch(arm, "kinetic_energy")(*np.eye(2))',
+    "jax": 'torsor.robot.autodiff.to_jax(arm, "kinetic_energy")(*np.eye(2))',
+    "torch": 'torsor.robot.autodiff.to_torch(arm, "kinetic_energy")(*np.eye(2))',
     "gpu": 'arm.to(device="cuda")',
     "cluster": 'torsor.sweep(json.dumps, [{"obj": 1}], executor="tcp://127.0.0.1:1")',
     "parquet": 'torsor.sweep(json.dumps, [{"obj": 1}], workers=0, output="study.parquet")',
@@ -42,7 +42,7 @@ ELSE = {"gpu": "RuntimeError: device", "cluster": "ModelError: sweep: no schedul
 USE = """
 import contextlib, io, json, pathlib, sys
 import numpy as np
-import torsor, torsor.autodiff
+import torsor, torsor.robot.autodiff
 from torsor.cli.main import main
 
 def commands(*arguments):
@@ -178,7 +178,7 @@ def test_a_wheel_has_the_package_and_the_examples_and_nothing_else(wheel: Path) 
     names = names_in(wheel)
     about = {name for name in names if ".dist-info/" in name}
     assert names - about == files(SOURCE, "torsor") | files(EXAMPLES, "torsor/examples")
-    assert {"torsor/py.typed", "torsor/view/page/assets/page.html", "torsor/results/schemas/trajectory.json"} <= names
+    assert {"torsor/py.typed", "torsor/view/page/assets/page.html", "torsor/base/schemas/trajectory.json"} <= names
     assert {"METADATA", "entry_points.txt", "licenses/LICENSE"} <= {name.split("/", 1)[1] for name in about}
     assert wheel.stat().st_size < 3e6
     with zipfile.ZipFile(wheel) as archive:

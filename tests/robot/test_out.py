@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 
 ROBOT = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
 CLOSED = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0}).with_active(["joint1"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.spatial import from_rpy, make_pose
 
 CAMERA = make_pose(from_rpy([0.3, -0.4, 0.5]), [0.1, 0.2, -0.3])

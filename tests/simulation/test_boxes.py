@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from torsor import ModelError, Shape, simulate
-from torsor.collision.contacts import contact_points
+from torsor.geometry.contacts import contact_points
 from torsor.mechanism import Joint, Link
 from torsor.robot.load import build
 from torsor.simulation import Contact

@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from torsor import ModelError, Shape, simulate
-from torsor.errors import ModelWarning
+from torsor.base.errors import ModelWarning
 from torsor.library.movers import build
 from torsor.mechanism import Link
 from torsor.simulation import Contact, rollout

@@ -9,7 +9,7 @@ import pytest
 
 import torsor
 from torsor import ModelError, Trajectory, simulate
-from torsor.errors import ModelWarning
+from torsor.base.errors import ModelWarning
 from torsor.mechanism import Joint, Link
 from torsor.robot.load import build
 from torsor.simulation import Limits

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.identification import Measurements
 
 ARM = torsor.library.two_link()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.mechanism import Link
 from torsor.robot.load import build
 from torsor.simulation import Contact, rollout, sensitivity, step_derivatives

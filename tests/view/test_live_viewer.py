@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError, ModelWarning
+from torsor.base.errors import ModelError, ModelWarning
 from torsor.view.live import Viewer, view
 from torsor.view.live.server import free_port, is_own_page
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.meshes.mesh_files import read_mesh, read_painted
+from torsor.formats.meshes.mesh_files import read_mesh, read_painted
 from torsor.view.scene import Scene
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed (extra: view)")

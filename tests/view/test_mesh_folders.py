@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import torsor
-from torsor.errors import ModelError, ModelWarning
-from torsor.meshes.mesh_files import read_mesh
+from torsor.base.errors import ModelError, ModelWarning
+from torsor.formats.meshes.mesh_files import read_mesh
 from torsor.view.scene import Scene
 
 URDF = """<robot name="arm"><link name="base"/><link name="hand">

@@ -11,7 +11,7 @@ import pytest
 import torsor
 from node import needs_node, node
 from pages import decoded
-from torsor.errors import ModelError, ModelWarning
+from torsor.base.errors import ModelError, ModelWarning
 from torsor.view.live.postures import Posture
 from torsor.view.live.readout import readout
 from torsor.view.live.subjects import Subject

@@ -13,7 +13,7 @@ import pytest
 import torsor
 from node import needs_node, node
 from pages import Scripts, decoded
-from torsor.meshes.triangles import box, sphere
+from torsor.formats.meshes.triangles import box, sphere
 from torsor.spatial.rotations import from_quaternion
 from torsor.view.page import page
 from torsor.view.page.numbers import Numbers

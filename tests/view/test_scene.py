@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import flexible, human, library
+from torsor import human, library
 from torsor.human.body.drawing import landmarks
-from torsor.mechanism import Visual
+from torsor.mechanism import Visual, flexible_links
 from torsor.mechanism.flexible import Modes
 from torsor.view.live.clock import Clock
 from torsor.view.live.postures import Posture
@@ -20,8 +20,8 @@ from torsor.view.scene.forces import arrows
 
 
 def bending_arm() -> torsor.Robot:
-    modes = flexible.beam(length=1.0, mass=1.0, bending=20.0, modes=(2, 1))
-    return flexible.with_flexible_link(library.planar_chain(2), "link1", modes)
+    modes = flexible_links.beam(length=1.0, mass=1.0, bending=20.0, modes=(2, 1))
+    return flexible_links.with_flexible_link(library.planar_chain(2), "link1", modes)
 
 
 def ends(scene: Scene, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +66,9 @@ def test_nodes_that_are_not_on_a_line_are_joined_by_the_shortest_tree() -> None:
     x = np.array([[0.5, 0.0, 0.0], [0.5, 0.3, 0.0], [1.0, 0.0, 0.0]])
     shapes, slopes = np.zeros((3, 3, 1)), np.zeros((3, 3, 1))
     shapes[:, 2, 0] = [0.3, 0.4, 1.0]
-    robot = flexible.with_beam(library.planar_chain(1), "link1", Modes(x, [1.0, 1.0, 0.5], shapes, slopes, [40.0]))
+    robot = flexible_links.with_beam(
+        library.planar_chain(1), "link1", Modes(x, [1.0, 1.0, 0.5], shapes, slopes, [40.0])
+    )
     beam = next(beams(robot))
     assert {frozenset(each) for each in beam.pairs.tolist()} == {frozenset(each) for each in ((0, 1), (1, 2), (1, 3))}
 
@@ -75,8 +77,8 @@ def test_shapes_of_a_flexible_link_show_it_at_rest_and_are_faint() -> None:
     arm = library.planar_chain(1)
     shape = Visual("box", (1.0, 0.1, 0.1))
     arm = replace(arm, links=(replace(arm.links[0], visuals=(shape,)),))
-    modes = flexible.beam(length=1.0, mass=1.0, bending=20.0, modes=(1, 0))
-    faint, solid = (Scene.of(each) for each in (flexible.with_flexible_link(arm, "link1", modes), arm))
+    modes = flexible_links.beam(length=1.0, mass=1.0, bending=20.0, modes=(1, 0))
+    faint, solid = (Scene.of(each) for each in (flexible_links.with_flexible_link(arm, "link1", modes), arm))
     assert [each.color[3] for each in solid.shown if each.kind == "visual"] == [1.0]
     assert [each.color[3] for each in faint.shown if each.kind == "visual"] == [0.3]
 
@@ -165,7 +167,7 @@ def test_a_page_knows_how_far_a_walk_goes_and_how_beams_bend() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::torsor.errors.ModelWarning")  # optimal at the nodes only
+@pytest.mark.filterwarnings("ignore::torsor.base.errors.ModelWarning")  # optimal at the nodes only
 @pytest.mark.parametrize("task", [human.lifting, human.standing_up])
 def test_ground_and_seat_carry_the_body_of_a_task(task: object) -> None:
     result = task().solve(check=False, iterations=5)  # type: ignore[operator]

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 
 from rich.console import Console
 
-from torsor.bench import run_benchmarks
+from bench import run_benchmarks
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json
 

@@ -4,11 +4,11 @@ from argparse import ArgumentParser, Namespace
 
 from rich.console import Console
 
+from torsor.base.documents import STANDARD_OUTPUT
+from torsor.base.errors import ModelError, describe, missing
 from torsor.cli.command import Command
 from torsor.cli.console import PlainConsole
 from torsor.cli.outputs import add_json, write_json
-from torsor.errors import ModelError, describe, missing
-from torsor.results.documents import STANDARD_OUTPUT
 
 # Shells, and where each looks for such a script.
 SHELLS = {

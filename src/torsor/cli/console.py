@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from torsor.errors import printable
+from torsor.base.errors import printable
 
 
 class PlainConsole(Console):

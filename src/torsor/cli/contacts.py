@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.checks import number
-from torsor.errors import ModelError, describe
+from torsor.base.checks import number
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism import Shape
 from torsor.simulation import Contact, Limits
 from torsor.simulation.contact import KINDS, OWN

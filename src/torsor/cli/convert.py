@@ -5,10 +5,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from torsor.base.errors import ModelError, describe
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_apart, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.errors import ModelError, describe
 from torsor.formats.dispatch import WRITTEN
 from torsor.formats.mesh_copies import copies_folder
 

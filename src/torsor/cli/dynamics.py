@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
@@ -14,7 +15,6 @@ from torsor.cli.states import LETTERS, add_states, given_states, unit_of, warn_o
 from torsor.cli.tables import Quantity, print_quantity, write_quantities
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.requests.algorithms import size
-from torsor.errors import ModelError, describe, listing
 from torsor.mechanism import Coupling
 from torsor.robot.robot import Robot
 

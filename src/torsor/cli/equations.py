@@ -6,11 +6,11 @@ from typing import Any
 
 from rich.console import Console
 
+from torsor.base.files import replacing
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.dynamics.recursions.axes import AXES
-from torsor.files import replacing
 
 _FORMS = ("latex", "sympy")
 

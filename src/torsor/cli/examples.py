@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 
 import torsor
+from torsor.base.errors import ModelError, describe
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_folder, print_paths, write_json
-from torsor.errors import ModelError, describe
 
 PACKAGE = Path(torsor.__file__).parent
 

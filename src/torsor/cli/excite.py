@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from torsor.base.points import check_rate
+from torsor.base.startup import STOPPED
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
@@ -15,8 +17,6 @@ from torsor.cli.statuses import DONE, EXCITED
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.criteria import CRITERIA
 from torsor.identification.excitation.excite import check_excitable
-from torsor.results.points import check_rate
-from torsor.startup import STOPPED
 
 LIMITS = {
     "lower": "lowest positions (rad, m)",

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from torsor.base.errors import ModelError, describe
 from torsor.cli.command import Command
 from torsor.cli.fmi_options import FLAGS, FMI_OPTIONS, add_fmi_options
 from torsor.cli.outputs import add_json, print_paths, write_json
 from torsor.cli.robots import add_robot, given_robot
 from torsor.compiler import DTYPES
-from torsor.errors import ModelError, describe
 
 
 class _Target(NamedTuple):

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from torsor.base.errors import describe, warn
 from torsor.cli.command import Command
 from torsor.cli.outputs import (
     add_json,
@@ -20,7 +21,6 @@ from torsor.cli.outputs import (
 )
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import CHECKED, DONE, NONE
-from torsor.errors import describe, warn
 from torsor.formats.dispatch import WRITTEN
 from torsor.identification import LogMap, Measurements, first_look
 from torsor.identification.closed_robot import measured_robot

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.checks import number
+from torsor.base.checks import number
+from torsor.base.errors import ModelError, describe
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.errors import ModelError, describe
 from torsor.mechanism.units import units
 from torsor.spatial import from_rpy, make_pose
 

@@ -11,15 +11,15 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor import view
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, ModelWarning, describe, listing
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, add_report, check_report, print_paths, write_json
 from torsor.cli.recordings import is_recording, show_recording
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.states import add_states, given_states, warn_of_zeros
-from torsor.errors import ModelError, ModelWarning, describe, listing
 from torsor.mechanism import Coupling, Wheel
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -124,8 +124,8 @@ def _as_dict(robot: Robot) -> dict[str, Any]:
 
 def _hints_of_bodies(robot: Robot, console: Console) -> None:
     """Name the collision shapes, meshes that are missing, and inertias that are not like those of the shapes."""
-    from torsor.collision.placed import placed_shapes
-    from torsor.collision.uniform import FACTOR, inertia_hints, missing_meshes
+    from torsor.geometry.placed import placed_shapes
+    from torsor.geometry.uniform import FACTOR, inertia_hints, missing_meshes
 
     kinds = Counter(each.shape.shape for each in placed_shapes(robot))
     if kinds:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot

@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.markup import escape
 
 import torsor
+from torsor.base.documents import STANDARD_OUTPUT
+from torsor.base.errors import ModelError, ModelWarning, MotionError, SimulationError
+from torsor.base.startup import STOPPED, WORDS
 from torsor.cli.command import Command
 from torsor.cli.commands import COMMANDS, command
 from torsor.cli.console import PlainConsole
 from torsor.cli.outputs import check_output
 from torsor.cli.statuses import ALL, ARGUMENTS, DONE, INTERNAL, status_of_error, statuses_help
-from torsor.errors import ModelError, ModelWarning, MotionError, SimulationError
-from torsor.results.documents import STANDARD_OUTPUT
-from torsor.startup import STOPPED, WORDS
 
 # Advice that has no option, or one of another name: by the words of the library, those of the command line.
 IN_PYTHON = {

@@ -6,11 +6,11 @@ from typing import Any
 
 from rich.console import Console
 
+from torsor.base.documents import plain
+from torsor.base.errors import ModelError, describe, warn
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_apart, check_output, check_plot, check_report, print_paths, write_json
-from torsor.errors import ModelError, describe, warn
-from torsor.recordings import GroundForces, Markers, load, overground, read_osim
-from torsor.results.documents import plain
+from torsor.human.recordings import GroundForces, Markers, load, overground, read_osim
 
 KINDS = "a .trc or .c3d file with markers, and a .mot, .sto or .c3d file with ground forces"
 TABLES = (".csv", ".mot", ".sto")

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from torsor.errors import ModelError, describe, missing
-from torsor.files import check_opened, check_target
-from torsor.results.documents import STANDARD_OUTPUT, write_document
-from torsor.results.points import SUFFIXES
+from torsor.base.documents import STANDARD_OUTPUT, write_document
+from torsor.base.errors import ModelError, describe, missing
+from torsor.base.files import check_opened, check_target
+from torsor.base.points import SUFFIXES
 
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
@@ -21,7 +21,7 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
     Example:
         >>> check_output(Path("out.txt"), [".npz", ".csv"])
         Traceback (most recent call last):
-        torsor.errors.ModelError: out.txt: the suffix is '.txt'; allowed: .npz, .csv
+        torsor.ModelError: out.txt: the suffix is '.txt'; allowed: .npz, .csv
     """
     if path is None or path == STANDARD_OUTPUT:
         return
@@ -38,7 +38,7 @@ def check_folder(folder: Path | None) -> None:
     Example:
         >>> check_folder(Path("no", "such"))
         Traceback (most recent call last):
-        torsor.errors.ModelError: no/such: its folder does not exist; fix: make the folder first
+        torsor.ModelError: no/such: its folder does not exist; fix: make the folder first
     """
     if folder is None:
         return
@@ -56,7 +56,7 @@ def check_apart(outputs: Iterable[Path | None], inputs: Iterable[Any] = ()) -> N
     Example:
         >>> check_apart([Path("walk.csv"), None, Path("./walk.csv")])
         Traceback (most recent call last):
-        torsor.errors.ModelError: walk.csv: two outputs have this name; allowed: a file for each
+        torsor.ModelError: walk.csv: two outputs have this name; allowed: a file for each
     """
     read, written = {Path(each).resolve() for each in inputs if each is not None}, set[Path]()
     for path in outputs:

@@ -6,6 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
+from torsor.base.errors import ModelError, describe, warn
+from torsor.base.startup import STOPPED
 from torsor.cli.command import Command
 from torsor.cli.outputs import (
     add_json,
@@ -21,11 +23,9 @@ from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.measured import given_start
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
 from torsor.cli.statuses import DONE, ONLY_AT_NODES, PREDICTED, UNFINISHED
-from torsor.errors import ModelError, describe, warn
 from torsor.motion import SOLVERS, MotionError, MotionResult, load_problem
 from torsor.motion.results.solution import BETWEEN
 from torsor.simulation.movie import KINDS, movie_path
-from torsor.startup import STOPPED
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

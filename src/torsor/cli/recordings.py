@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.errors import printable
-from torsor.recordings import GroundForces, Markers, MotionTable, OsimModel, Recording, load, read_osim
-from torsor.recordings.markers import runs
+from torsor.base.errors import printable
+from torsor.human.recordings import GroundForces, Markers, MotionTable, OsimModel, Recording, load, read_osim
+from torsor.human.recordings.markers import runs
 
 SUFFIXES = (".trc", ".mot", ".sto", ".c3d", ".osim")
 MOST = 40  # rows of a table

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from torsor.base.errors import ModelError, describe
+from torsor.base.startup import STOPPED
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_folder, check_output, print_paths, write_json
 from torsor.cli.statuses import DONE, NONE, REPRODUCED
-from torsor.errors import ModelError, describe
-from torsor.startup import STOPPED
 
 if TYPE_CHECKING:
     from torsor.reproduce import Item, Result

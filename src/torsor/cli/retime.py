@@ -8,18 +8,18 @@ from typing import Any
 
 from rich.console import Console
 
+from torsor.base.archive import load_result
+from torsor.base.errors import ModelError, describe, warn
+from torsor.base.files import check_file
+from torsor.base.points import check_rate, instants
 from torsor.cli.command import Command
 from torsor.cli.excite import number_or_list
 from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.states import states_of
 from torsor.cli.statuses import DONE
-from torsor.errors import ModelError, describe, warn
-from torsor.files import check_file
 from torsor.motion import Retimed, retime
 from torsor.motion.retiming.bounds import KINDS
-from torsor.results.archive import load_result
-from torsor.results.points import check_rate, instants
 from torsor.robot.robot import Robot
 
 UNITS = {

@@ -7,10 +7,10 @@ from inspect import signature
 from pathlib import Path
 
 from torsor import library
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.formats.robot_descriptions import is_description
-from torsor.parallel import ParallelRobot
 from torsor.robot.load import load
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 
 
@@ -84,7 +84,7 @@ def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts
     Example:
         >>> check_numbers(torsor.library.two_link(), "--target", [1.0], 2)
         Traceback (most recent call last):
-        torsor.errors.ModelError: two_link: count of numbers after --target is 1; allowed: 2
+        torsor.ModelError: two_link: count of numbers after --target is 1; allowed: 2
     """
     if values is None:
         return

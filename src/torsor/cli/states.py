@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.cli.robots import as_robot
-from torsor.errors import ModelError, describe, listing, warn
 from torsor.mechanism.units import FORCES, units
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from torsor.errors import MotionError, SimulationError
-from torsor.startup import STOPPED
+from torsor.base.errors import MotionError, SimulationError
+from torsor.base.startup import STOPPED
 
 DONE, MISTAKE, ARGUMENTS, NONE, UNFINISHED, ONLY_AT_NODES, INTERNAL = 0, 1, 2, 3, 4, 5, 70
 

@@ -7,11 +7,11 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from torsor.base.errors import ModelError, describe
+from torsor.base.startup import STOPPED
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.statuses import DONE, NONE, SWEPT
-from torsor.errors import ModelError, describe
-from torsor.startup import STOPPED
 
 SHOWN = 5  # errors that are printed
 
@@ -38,8 +38,8 @@ def _run(arguments: Namespace, console: Console) -> int:
         raise ModelError(describe("--workers and --cluster are both given", where="sweep", allowed="one of them"))
     if arguments.retry_failed and not arguments.resume:
         raise ModelError(describe("--retry-failed without --resume", where="sweep", fix="give both"))
-    from torsor.studies import load_study
-    from torsor.studies.results import STOPPED as WAS_STOPPED
+    from torsor.motion.sweeps import load_study
+    from torsor.motion.sweeps.results import STOPPED as WAS_STOPPED
 
     study = load_study(arguments.study)
     changes: dict[str, Any] = {"output": arguments.output or study.output or arguments.study.with_suffix(".sqlite")}

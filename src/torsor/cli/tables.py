@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.arrays import Array
-from torsor.files import replacing, write_npz
+from torsor.base.arrays import Array
+from torsor.base.files import replacing, write_npz
 
 DIGITS, FEW_DIGITS = 9, 4  # of numbers in tables that fit into the terminal, and of those in wider ones
 EDGES = 3  # characters around each column of a table

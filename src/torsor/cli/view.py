@@ -9,14 +9,14 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from torsor.base.archive import load_result
+from torsor.base.errors import ModelError, ModelWarning, describe
+from torsor.base.result import Result
 from torsor.cli.command import Command
 from torsor.cli.console import PlainConsole
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_search, as_robot, given_robot
-from torsor.errors import ModelError, ModelWarning, describe
-from torsor.meshes.mesh_folders import ALLOWED
-from torsor.results.archive import load_result
-from torsor.results.result import Result
+from torsor.formats.meshes.mesh_folders import ALLOWED
 
 PORT = 8080
 

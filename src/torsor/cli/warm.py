@@ -6,12 +6,12 @@ from argparse import ArgumentParser, Namespace
 from rich.console import Console
 from rich.markup import escape
 
+from torsor.base.errors import ModelError, describe
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.compiler import DTYPES, cache
-from torsor.errors import ModelError, describe
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.view.tables import counted
 
 

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.arrays import Shape
+from torsor.base.arrays import Shape
 
 if sys.platform == "win32":
     import msvcrt

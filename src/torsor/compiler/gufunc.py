@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import real_numbers
+from torsor.base.arrays import real_numbers
 from torsor.compiler.llvm.call import ADDRESSES
 
 # NumPy 2 moved its core.

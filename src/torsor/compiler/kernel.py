@@ -10,14 +10,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.arrays import Shape
+from torsor.base.arrays import Shape
+from torsor.base.interrupts import Stoppable
 from torsor.compiler import python_threads
 from torsor.compiler.cache import Signature, StoredKernel, natural_shape
 from torsor.compiler.cuda.kernel import CudaKernel
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code, used_inputs
 from torsor.compiler.threads import AUTO, SharedKernel, available_cores
 from torsor.compiler.virtual_machine import VirtualMachine
-from torsor.interrupts import Stoppable
 
 DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "cuda", "casadi")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Shape
+from torsor.base.arrays import Shape
 from torsor.compiler.cache import keep, recall, source_hash
 from torsor.compiler.gufunc import can_call_directly, checked, make_callable, make_gufunc
 from torsor.compiler.llvm import native

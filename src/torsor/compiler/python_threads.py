@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Shape
+from torsor.base.arrays import Shape
 
 SMALLEST_PART = 256  # states: with fewer, a second thread costs more than it saves
 PIECES = 16  # pieces of a large batch for each thread

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.compiler.kernel import Kernel
 from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import MOST_ARRAYS

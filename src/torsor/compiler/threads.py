@@ -20,7 +20,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Shape
+from torsor.base.arrays import Shape
 from torsor.compiler.cache import load, store
 from torsor.compiler.llvm import chunks, native, pool
 from torsor.compiler.llvm.target import host

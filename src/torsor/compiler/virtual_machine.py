@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Shape, real_numbers
+from torsor.base.arrays import Array, Shape, real_numbers
 from torsor.compiler.cache import Signature, StoredKernel
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Shape
+from torsor.base.arrays import Array, Shape
 from torsor.compiler.repeat import Call, Chain
 
 KEPT = 2**20  # numbers of the largest block that is kept

@@ -11,12 +11,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import positive, positive_vector, real_array
+from torsor.base.arrays import Array
+from torsor.base.checks import positive, positive_vector, real_array
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import AnyKernel, compile
 from torsor.compiler.c.source import export_c
 from torsor.control.references import Reference
-from torsor.errors import ModelError, describe
 from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism.cams import Cam
 from torsor.robot.robot import Robot
 

@@ -15,8 +15,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array, positive_vector, whole_number
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array, positive_vector, whole_number
 from torsor.control.controller import Controller, traced
 from torsor.control.drives import Drives
 from torsor.control.references import Law, Reference

@@ -6,12 +6,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import positive_vector
+from torsor.base.checks import positive_vector
+from torsor.base.errors import ModelError, describe
 from torsor.control.controller import Controller, traced
 from torsor.control.drives import Drives
 from torsor.control.references import Law, Reference
 from torsor.control.references import reference as make_reference
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import positive_vector
+from torsor.base.arrays import Array
+from torsor.base.checks import positive_vector
+from torsor.base.errors import ModelError, describe, warn
 from torsor.control.controller import Controller, traced
 from torsor.control.drives import Drives
 from torsor.control.references import Law, Reference
 from torsor.control.references import reference as make_reference
-from torsor.errors import ModelError, describe, warn
 from torsor.robot.robot import Robot
 
 Pair = tuple[ca.SX, ca.SX]

@@ -7,11 +7,11 @@ from typing import Any
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import positive_vector, real_array
+from torsor.base.arrays import Array
+from torsor.base.checks import positive_vector, real_array
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import compile
 from torsor.control.drives import check_tree
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from torsor.checks import positive_vector
+from torsor.base.checks import positive_vector
+from torsor.base.errors import ModelError, describe
 from torsor.control.controller import Controller, traced
 from torsor.control.drives import Drives, check_no_flexible_links, check_quaternions, check_rigid, check_tree
 from torsor.control.references import Law, Reference, reference
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 

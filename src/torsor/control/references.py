@@ -12,10 +12,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import AnyKernel, compile
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 Law = Callable[[ca.SX], Any] | ArrayLike

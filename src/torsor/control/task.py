@@ -5,12 +5,12 @@ from __future__ import annotations
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import frozen_pose, positive_vector
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_pose, positive_vector
+from torsor.base.errors import ModelError, describe
 from torsor.control.controller import Controller, pd_gains, traced
 from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.references import Law, Reference, law_function
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.spatial import skew
 

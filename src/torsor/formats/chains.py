@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.mechanism import Joint, Link
 from torsor.spatial import inverse_pose
 

@@ -6,7 +6,7 @@ q2 occurs in: the joints that move with it, and the other couplings.
 
 from dataclasses import replace
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism import Coupling, Joint, Mechanism
 
 

@@ -2,7 +2,7 @@
 
 from decimal import Decimal, InvalidOperation
 
-from torsor.checks import LARGEST
+from torsor.base.checks import LARGEST
 
 
 def number_in(text: str, power: int = 0) -> float:

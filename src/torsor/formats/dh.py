@@ -12,9 +12,9 @@ from types import NoneType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import is_whole, number, rows
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import is_whole, number, rows
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, build
 from torsor.mechanism.loops import CUTS
 from torsor.spatial import from_rpy, inverse_pose, make_pose

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.checks import LARGEST, flag
-from torsor.errors import ModelError, describe
-from torsor.faults import StopReadingError, all_faults
-from torsor.files import check_file, check_name
+from torsor.base.checks import LARGEST, flag
+from torsor.base.errors import ModelError, describe
+from torsor.base.faults import StopReadingError, all_faults
+from torsor.base.files import check_file, check_name
+from torsor.formats.meshes.usd_files import USD_SUFFIXES, split_prim
 from torsor.formats.mjcf.reading import read_mjcf
 from torsor.formats.mjcf.writing import write_mjcf
 from torsor.formats.osim.reading import read_skeleton
@@ -26,7 +27,6 @@ from torsor.formats.usd.writing import write_usd
 from torsor.formats.xacro_files import expanded
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Mechanism
-from torsor.meshes.usd_files import USD_SUFFIXES, split_prim
 
 KINDS = (
     ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF beside it), "

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.formats.writing import Omissions
 from torsor.mechanism import Joint, Link, Mechanism
 from torsor.mechanism.build import fixed_at

@@ -8,13 +8,13 @@ import hashlib
 import re
 from pathlib import Path
 
-from torsor.errors import ModelError, describe
-from torsor.files import replacing
-from torsor.meshes.mesh_colors import LARGEST as LARGEST_MATERIALS
-from torsor.meshes.mesh_files import LARGEST, SUFFIXES
-from torsor.meshes.mesh_folders import is_inside, own_folders
-from torsor.meshes.obj_files import obj_content
-from torsor.meshes.triangles import Triangles
+from torsor.base.errors import ModelError, describe
+from torsor.base.files import replacing
+from torsor.formats.meshes.mesh_colors import LARGEST as LARGEST_MATERIALS
+from torsor.formats.meshes.mesh_files import LARGEST, SUFFIXES
+from torsor.formats.meshes.mesh_folders import is_inside, own_folders
+from torsor.formats.meshes.obj_files import obj_content
+from torsor.formats.meshes.triangles import Triangles
 
 _LONGEST = 40  # characters of a name that the names of copies and of their folder keep
 _COPIED = (*SUFFIXES, ".msh")

@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
 
-from torsor.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, describe, missing
 
 SCHEME = "robot_descriptions:"
 _PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")

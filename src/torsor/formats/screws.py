@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array, frozen_pose, one_of, rows, whole_number
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array, frozen_pose, one_of, rows, whole_number
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.formats.dh import check_floats
 from torsor.mechanism import Joint, Link, Mechanism, build
 from torsor.spatial import adjoint, inverse_pose, spatial_inertia

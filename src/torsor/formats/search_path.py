@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from torsor.errors import ModelError, describe
-from torsor.meshes.mesh_folders import SEARCHED, is_package, own_folders
-from torsor.meshes.usd_files import split_prim
+from torsor.base.errors import ModelError, describe
+from torsor.formats.meshes.mesh_folders import SEARCHED, is_package, own_folders
+from torsor.formats.meshes.usd_files import split_prim
 
 SCHEMES = ("package://", "model://")
 SEARCH_FIX = f"give its folder: load(..., search=[...]), or {', '.join(SEARCHED)} in the environment"

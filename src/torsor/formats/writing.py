@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, listing, warn
-from torsor.files import replacing
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.files import replacing
 from torsor.formats.mesh_copies import MeshCopies
+from torsor.formats.meshes.mesh_files import read_mesh
+from torsor.formats.meshes.usd_files import split_prim
 from torsor.formats.search_path import SCHEMES, Finder
 from torsor.mechanism import Joint, Mechanism, Shape, Visual, Wheel
-from torsor.meshes.mesh_files import read_mesh
-from torsor.meshes.usd_files import split_prim
 from torsor.spatial import from_rpy, to_rpy
 
 

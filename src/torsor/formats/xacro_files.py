@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from torsor.errors import ModelError, describe, listing, missing, warn
+from torsor.base.errors import ModelError, describe, listing, missing, warn
 from torsor.formats.search_path import SEARCH_FIX, Finder
 from torsor.formats.xml import Element, parse_xml, parse_xml_text
 

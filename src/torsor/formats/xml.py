@@ -9,9 +9,9 @@ from xml.parsers import expat
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
-from torsor.faults import refuse_or_warn
-from torsor.files import read_limited
+from torsor.base.errors import ModelError, describe
+from torsor.base.faults import refuse_or_warn
+from torsor.base.files import read_limited
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.identification.covariance import correlation_time
 from torsor.identification.estimation import CHUNK, Equations
 from torsor.identification.least_squares import Fit

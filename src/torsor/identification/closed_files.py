@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from torsor.files import check_array
+from torsor.base.archive import Archive, as_bytes, as_text, robot_text
+from torsor.base.files import check_array
 from torsor.identification.closed_robot import ClosedRobot, closed_robot
-from torsor.parallel import ParallelRobot
-from torsor.parallel.files import parallel_fields, parallel_text
-from torsor.results.archive import Archive, as_bytes, as_text, robot_text
+from torsor.robot.parallel import ParallelRobot
+from torsor.robot.parallel.files import parallel_fields, parallel_text
 from torsor.robot.robot import Robot
 
 

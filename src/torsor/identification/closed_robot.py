@@ -15,17 +15,17 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, real_numbers
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array, real_numbers
+from torsor.base.errors import ModelError, describe, listing
 from torsor.identification.closing import Closing, UnclosedError, sample_at
 from torsor.mechanism import Link
 from torsor.mechanism.units import units as units_of
-from torsor.parallel import ParallelRobot
-from torsor.parallel.inertial import carriers, spinning, start_of, with_parameters
 from torsor.robot.closed_loops.constrained import written
 from torsor.robot.closed_loops.regressor import HOME, closed_base_parameters, start_posture
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.kernels import Out
+from torsor.robot.parallel import ParallelRobot
+from torsor.robot.parallel.inertial import carriers, spinning, start_of, with_parameters
 from torsor.robot.robot import Robot
 
 SENSED = 0.2  # rad or sizes: largest difference of a measured position from that of the closed loops

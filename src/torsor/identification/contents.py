@@ -5,10 +5,10 @@
 
 from typing import Any
 
+from torsor.base.documents import plain, robot_facts
+from torsor.base.summary import Summary
+from torsor.base.tables import Column
 from torsor.identification.tables import short
-from torsor.results.documents import plain, robot_facts
-from torsor.results.tables import Column
-from torsor.summary import Summary
 
 
 def columns(found: Any) -> list[Column]:

@@ -13,7 +13,7 @@ then linear to 0 at 2 m; m is where the autocorrelation of the residuals ends (P
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 
 QUIET = 5  # lags in a row without autocorrelation that end it, at least
 LONGEST = 1 / 80  # of the samples: the longest lag, so that there are some 60 independent windows; at least ten lags

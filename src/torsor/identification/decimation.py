@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 
 LOBES = 4  # zero crossings of the filter on each side of its centre
 ROLL_OFF = 0.4  # of the filter: half the width of its edge over its cutoff

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array, number, one_of, real_array, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array, number, one_of, real_array, whole_number
+from torsor.base.errors import ModelError, describe
 
 ORDER = 6  # of the filter: the gain is 1/2 at the cutoff and 1/4097 an octave above it
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.errors import ModelError, describe
-from torsor.files import check_array
+from torsor.base.arrays import Array, Flags
+from torsor.base.documents import plain
+from torsor.base.errors import ModelError, describe
+from torsor.base.files import check_array
 from torsor.identification.terms import LAWS, WARM, Motion, Term, spread, warmth_of
-from torsor.results.documents import plain
 from torsor.robot.robot import Robot
 
 FRICTION = (".coulomb", ".viscous")

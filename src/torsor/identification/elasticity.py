@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import real_array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import real_array
+from torsor.base.errors import ModelError, describe
 from torsor.identification.decimation import stretches
 from torsor.identification.estimation import Equations, Method, estimate
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.compiler import compile
 from torsor.robot.robot import Robot
 

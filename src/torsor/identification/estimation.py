@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.identification.covariance import between, correlation_time, free_part, meat, root_of
 from torsor.identification.least_squares import Fit, fit
 from torsor.identification.robust import INFLUENCES, Influence, scale_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.identification.choice import choose, shaped
 from torsor.identification.estimation import Equations, Method, estimate
 from torsor.identification.least_squares import Fit

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from torsor.files import check_array
+from torsor.base.archive import Archive, as_bytes, as_text
+from torsor.base.documents import plain, state_units
+from torsor.base.files import check_array
 from torsor.identification.closed_files import robot_arrays, robot_of_arrays
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
-from torsor.results.archive import Archive, as_bytes, as_text
-from torsor.results.documents import plain, state_units
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 

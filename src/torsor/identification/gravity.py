@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of
+from torsor.base.errors import ModelError, describe
 from torsor.identification.estimation import Method, estimate
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model, equations_of

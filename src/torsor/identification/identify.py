@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import flag, number, one_of, positive, several, table
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import flag, number, one_of, positive, several, table
+from torsor.base.documents import plain
+from torsor.base.errors import ModelError, describe
 from torsor.identification.bases import free_coordinates
 from torsor.identification.choice import CRITERIA
 from torsor.identification.closed_robot import bodies_of, measured_robot
@@ -26,8 +27,7 @@ from torsor.identification.robust import INFLUENCES
 from torsor.identification.simulated_instruments import simulated
 from torsor.identification.terms import WARM, asked_of, directions_of, warmth_of
 from torsor.identification.unphysical import check_distance, explained
-from torsor.parallel import ParallelRobot
-from torsor.results.documents import plain
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 
 ITERATIONS = 30  # at most; the weights converge within about five
 CONVERGED = 1e-6  # relative change of the noise

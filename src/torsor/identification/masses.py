@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of, positive
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, positive
+from torsor.base.errors import ModelError, describe
 from torsor.identification.drives import frictional
 from torsor.identification.estimation import Method, estimate
 from torsor.identification.measurements import Measurements, measurements_of

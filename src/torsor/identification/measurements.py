@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import indices_of, instance_of, real_array, several
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array
+from torsor.base.checks import indices_of, instance_of, real_array, several
+from torsor.base.errors import ModelError, describe, warn
 from torsor.identification.bases import environment_forces, forces_of, wrenches_of
 from torsor.identification.closed_robot import ClosedRobot, drives_of, measured_robot, notes_of
 from torsor.identification.differentiation import differentiate
@@ -25,7 +25,7 @@ from torsor.identification.logs.preparing import prepare
 from torsor.identification.logs.signal_checks import motionless
 from torsor.identification.motion_rates import motion_of
 from torsor.identification.units import check_radians
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 

@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array, Flags
+from torsor.base.errors import ModelError, describe
 from torsor.identification.decimation import decimated, decimated_parts, factor_of, kept, stretches
 from torsor.identification.drives import frictional
 from torsor.identification.estimation import Equations

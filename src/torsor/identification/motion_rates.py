@@ -11,9 +11,9 @@ a = R^T x'' - omega x v of its origin x.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import real_array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import real_array
+from torsor.base.errors import ModelError, describe
 from torsor.identification.differentiation import differentiate
 from torsor.robot.robot import Robot
 

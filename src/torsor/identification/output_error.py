@@ -21,10 +21,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array, instance_of, whole_number
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array, instance_of, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import AnyKernel, compile
-from torsor.errors import ModelError, describe
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.covariance import root_of
 from torsor.identification.differentiation import uniform_step

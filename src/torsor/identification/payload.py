@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of, one_of
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, one_of
 from torsor.dynamics import inertial, parameter_basis
 from torsor.identification.estimation import Equations, Method, estimate
 from torsor.identification.measurements import Measurements, measurements_of

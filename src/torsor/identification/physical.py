@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from torsor.arrays import Array, Flags, Indices
+from torsor.base.arrays import Array, Flags, Indices
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics import inertial, parameter_basis
-from torsor.errors import ModelError, describe
 
 UNITS = np.array(parameter_basis())
 STEPS = 200  # Newton steps for one gamma at most; about five are enough

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.figures import label, label_of_title, new_figure, saved, styled
 from torsor.identification.measurements import Measurements
 from torsor.mechanism.units import force_units
-from torsor.results.figures import label, label_of_title, new_figure, saved, styled
 from torsor.robot.robot import Robot
 
 MEASURED, PREDICTED, RESIDUAL, HELD_OUT = "0.65", "C0", "C3", "0.93"

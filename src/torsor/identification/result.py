@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Flags
-from torsor.errors import ModelError, describe, warn
+from torsor.base.archive import Archive, reading_archive
+from torsor.base.arrays import Array, Flags
+from torsor.base.errors import ModelError, describe, warn
+from torsor.base.result import Result
+from torsor.base.summary import Summary, as_text
+from torsor.base.tables import Column
+from torsor.base.viewable import Viewable
 from torsor.identification import contents, files
 from torsor.identification.bases import environment_forces, free_coordinates, wrenches_of
 from torsor.identification.closed_robot import ClosedRobot, driven_motion
@@ -21,14 +26,9 @@ from torsor.identification.model import Filter, Model
 from torsor.identification.plot import plot
 from torsor.identification.tables import drive_table, others_note, parameter_table, residual_table
 from torsor.identification.unidentified import HALF_INTERVAL, Unidentified, unidentified
-from torsor.results.archive import Archive, reading_archive
-from torsor.results.result import Result
-from torsor.results.tables import Column
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-from torsor.summary import Summary, as_text
-from torsor.viewable import Viewable
 
 UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
 UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked

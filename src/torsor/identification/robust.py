@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 MEDIAN = 1.4826  # standard deviation over the median of the absolute value, of normal noise
 

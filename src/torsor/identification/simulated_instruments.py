@@ -19,8 +19,8 @@ from functools import cached_property
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array, Flags
+from torsor.base.errors import ModelError, describe, warn
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.differentiation import differentiate
 from torsor.identification.estimated_dynamics import EstimatedDynamics

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array, number, several
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array, number, several
+from torsor.base.errors import ModelError, describe, listing
 
 COUPLING = ("inertia", "coulomb", "viscous")  # of each motor that turns with several joints
 AUTO = "auto"

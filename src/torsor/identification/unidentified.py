@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.identification.closed_robot import is_excitable, whole
 from torsor.identification.excitation.criteria import sizes_of
 from torsor.mechanism.units import force_units

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, warn
 from torsor.robot.robot import Robot
 
 FAR, DOUBTFUL = 3.0, 2.0  # times its largest limit that a number has to reach to be refused, or for a warning
@@ -26,7 +26,7 @@ def check_radians(robot: Robot, q: Array, v: Array) -> None:
         >>> check_radians(arm, np.full((2, 6), 0.5), np.zeros((2, 6)))
         >>> check_radians(arm, np.full((2, 6), 90.0), np.zeros((2, 6)))
         Traceback (most recent call last):
-        torsor.errors.ModelError: ur5: q of 'elbow_joint' reaches 90, and its limit is 3.142 rad; ...
+        torsor.ModelError: ur5: q of 'elbow_joint' reaches 90, and its limit is 3.142 rad; ...
     """
     positions, rates = _angles(robot)
     if not rates:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, warn
 from torsor.identification.bases import environment_forces
 from torsor.identification.closed_robot import bodies_of
 from torsor.identification.logs.force_model import ForceModel, Motion

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import number, one_of
+from torsor.base.arrays import Array
+from torsor.base.checks import number, one_of
 from torsor.library.growth import growth_factor
 
 

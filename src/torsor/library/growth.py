@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from torsor.checks import number
+from torsor.base.checks import number
 
 YOUNGEST, OLDEST = 4.0, 110.0  # years
 AGES = (6.0, 12.0, 18.0)  # years: Jensen 1989, 1986, 1989

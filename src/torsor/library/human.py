@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import instance_of, table
-from torsor.errors import ModelError, describe
+from torsor.base.checks import instance_of, table
+from torsor.base.errors import ModelError, describe
 from torsor.library.anthropometry import Body, Segment
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build

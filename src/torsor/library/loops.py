@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import number
-from torsor.errors import ModelError, describe
+from torsor.base.checks import number
+from torsor.base.errors import ModelError, describe
 from torsor.library.shapes import bar, check_positive, cylinder
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build

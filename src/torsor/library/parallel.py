@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.library.shapes import check_positive, cylinder
 from torsor.mechanism import Frame, Joint, Link
-from torsor.parallel import Leg, ParallelRobot
 from torsor.robot.load import build
+from torsor.robot.parallel import Leg, ParallelRobot
 from torsor.spatial import about_z, make_pose
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import positive
+from torsor.base.arrays import Array
+from torsor.base.checks import positive
 from torsor.mechanism import Link
 
 SLENDER = 0.05  # radius of a bar over its length

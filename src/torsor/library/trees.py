@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import whole_number
+from torsor.base.arrays import Array
+from torsor.base.checks import whole_number
 from torsor.formats import MDHLink
 from torsor.mechanism import Joint, Link
 from torsor.robot.load import build, from_mdh

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.library.shapes import check_positive, cylinder
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build

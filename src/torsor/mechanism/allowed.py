@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from torsor.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, describe, listing
 
 Allowed = tuple[str, str, str]
 

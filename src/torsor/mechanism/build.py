@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import name_of, number, one_of
-from torsor.errors import ModelError, describe, warn
+from torsor.base.checks import name_of, number, one_of
+from torsor.base.errors import ModelError, describe, warn
 from torsor.mechanism.edit_loops import with_joint_ends
 from torsor.mechanism.loops import Closure, Loop
 from torsor.mechanism.mechanism import Mechanism, check_unique

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import LARGEST, frozen_array, real_array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import LARGEST, frozen_array, real_array
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism.curves import IDENTITY, Curve
 from torsor.mechanism.flexible import Flexible
 from torsor.mechanism.joints import JointKind

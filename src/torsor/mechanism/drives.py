@@ -7,8 +7,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.checks import LARGEST, direction, name_of, number
-from torsor.errors import ModelError, describe, warn
+from torsor.base.checks import LARGEST, direction, name_of, number
+from torsor.base.errors import ModelError, describe, warn
 from torsor.mechanism.laws import checked_stiffness
 from torsor.mechanism.part import Part
 

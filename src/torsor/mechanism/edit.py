@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import frozen_array, name_of
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.checks import frozen_array, name_of
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.mechanism.build import build, fixed_at
 from torsor.mechanism.edit_drives import with_motor_held
 from torsor.mechanism.edit_loops import loops_of, without_coordinates

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, real_numbers
-from torsor.checks import frozen_array, frozen_pose, number
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.arrays import Array, real_numbers
+from torsor.base.checks import frozen_array, frozen_pose, number
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.mechanism.drives import Motor
 from torsor.mechanism.mechanism import Mechanism, Place, carrier
 from torsor.mechanism.parts import Link

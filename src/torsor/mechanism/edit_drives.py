@@ -8,8 +8,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.checks import frozen_array, positive_vector
-from torsor.errors import ModelError, describe, warn
+from torsor.base.checks import frozen_array, positive_vector
+from torsor.base.errors import ModelError, describe, warn
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.edit_bodies import MotorBody
 from torsor.mechanism.laws import stiffness_at

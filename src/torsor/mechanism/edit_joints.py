@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from torsor.checks import one_of
-from torsor.errors import ModelError, describe, warn
+from torsor.base.checks import one_of
+from torsor.base.errors import ModelError, describe, warn
 from torsor.mechanism.edit_loops import coupling_of
 from torsor.mechanism.joints import KINDS
 from torsor.mechanism.mechanism import Mechanism

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import direction, frozen_array
-from torsor.errors import ModelError, describe, listing
+from torsor.base.checks import direction, frozen_array
+from torsor.base.errors import ModelError, describe, listing
 from torsor.mechanism.loops import Coupling, Loop
 from torsor.mechanism.mechanism import Mechanism, carrier, check_unique, ends_of, lineage
 from torsor.mechanism.names import unused_name

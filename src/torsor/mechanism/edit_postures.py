@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from numpy.typing import ArrayLike
 
-from torsor.checks import frozen_array, name_of
-from torsor.errors import ModelError, describe
+from torsor.base.checks import frozen_array, name_of
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism.mechanism import Mechanism
 
 M = TypeVar("M", bound=Mechanism)

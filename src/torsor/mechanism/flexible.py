@@ -18,9 +18,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import LARGEST, frozen_array, positive_vector, real_array
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.arrays import Array
+from torsor.base.checks import LARGEST, frozen_array, positive_vector, real_array
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.mechanism.joints import JointKind
 from torsor.mechanism.part import Part
 from torsor.spatial import Matrix, Vector, axis_frame, from_quaternion, matrix, skew, stack
@@ -301,7 +301,7 @@ class Modes(Flexible):
 
         Example:
             >>> import torsor
-            >>> torsor.flexible.beam(length=1.0, mass=1.0, bending=1.0, modes=(1, 0)).frequencies.round(4).tolist()
+            >>> torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=1.0, modes=(1, 0)).frequencies.round(4).tolist()
             [3.516]
         """
         L = np.linalg.cholesky(self.mass_matrix)

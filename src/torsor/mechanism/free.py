@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import number as checked_number
-from torsor.errors import ModelError, describe
+from torsor.base.checks import number as checked_number
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Joint, Link
 from torsor.spatial import from_quaternion, make_pose, quaternion_exp

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.spatial import (
     Matrix,
     Vector,

@@ -14,8 +14,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.checks import LARGEST, number
-from torsor.errors import ModelError, describe
+from torsor.base.checks import LARGEST, number
+from torsor.base.errors import ModelError, describe
 
 PANELS = 12  # of the quadrature in energy_at
 LONGEST = 2000  # characters of a law; it also limits the nesting, and with it the recursion of the parser

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.checks import LARGEST, name_of, number, one_of
-from torsor.deprecation import renamed_argument, warn_deprecated
-from torsor.errors import ModelError, describe
+from torsor.base.checks import LARGEST, name_of, number, one_of
+from torsor.base.deprecation import renamed_argument, warn_deprecated
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism.part import Part
 from torsor.mechanism.wheels import Wheel
 

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import LARGEST, frozen_array, is_whole, name_of
-from torsor.errors import ModelError, describe, listing, shortened
+from torsor.base.arrays import Array
+from torsor.base.checks import LARGEST, frozen_array, is_whole, name_of
+from torsor.base.errors import ModelError, describe, listing, shortened
+from torsor.base.summary import Summary
 from torsor.mechanism.allowed import checked_allowed
 from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop
 from torsor.mechanism.overview import overview
@@ -20,7 +21,6 @@ from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.mechanism.postures import Postures, checked_postures
 from torsor.mechanism.wheels import Wheel
-from torsor.summary import Summary
 
 _ORDER = (Loop, Wheel, Coupling)  # of closures, whatever the order in which they are given
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")

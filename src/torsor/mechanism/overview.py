@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from torsor.base.summary import Summary
 from torsor.mechanism.parts import Joint, Link
-from torsor.summary import Summary
 
 HEAD = ("joint", "type", "link", "parent", "mass (kg)", "range", "effort limit")
 

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import LARGEST, direction, flag, frozen_array, frozen_pose, instance_of, name_of, number, one_of
-from torsor.errors import ModelError, describe, shortened
-from torsor.faults import refuse_or_warn
+from torsor.base.arrays import Array
+from torsor.base.checks import LARGEST, direction, flag, frozen_array, frozen_pose, instance_of, name_of, number, one_of
+from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.faults import refuse_or_warn
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.flexible import Flexible
 from torsor.mechanism.joints import KINDS, JointKind
@@ -211,7 +211,9 @@ class Joint(Part):
         if (self.type == "flexible") != isinstance(self.flexible, Flexible):
             found = f"a {self.type} joint with flexible = {self.flexible!r}"
             allowed = "modes on a flexible joint, None on all others"
-            raise ModelError(describe(found, where=where, allowed=allowed, fix="use torsor.flexible.with_beam"))
+            raise ModelError(
+                describe(found, where=where, allowed=allowed, fix="use torsor.mechanism.flexible_links.with_beam")
+            )
         if self.flexible is not None and (self.spring, self.motor, self.ratio, self.offset) != (None, None, 1.0, 0.0):
             found = "a spring, motor, ratio or offset of a flexible joint"
             raise ModelError(describe(found, where=where, fix="give stiffness and damping with its modes"))

@@ -6,9 +6,9 @@ positions that still exist, and new ones are neutral.
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from torsor.arrays import Array
-from torsor.checks import LARGEST, name_of, number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import LARGEST, name_of, number
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism.parts import Joint
 
 

@@ -15,9 +15,9 @@ import casadi as ca
 import numpy as np
 from numpy.polynomial.legendre import leggauss, legval
 
-from torsor.arrays import Array
-from torsor.checks import LARGEST, frozen_array, number, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import LARGEST, frozen_array, number, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism.flexible import Flexible, numbers_like
 from torsor.mechanism.joints import JointKind
 from torsor.spatial import Matrix, Vector, ad, exp_se3, right_jacobian

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from torsor.arrays import IDENTITY, Array
-from torsor.checks import LARGEST, frozen_array, frozen_pose, instance_of, one_of, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import IDENTITY, Array
+from torsor.base.checks import LARGEST, frozen_array, frozen_pose, instance_of, one_of, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism.part import Part
 
 # How many numbers give the size of each shape.
@@ -31,7 +31,7 @@ class Shape(Part):
         (0.04, 0.5)
         >>> Shape("sphere", (0.0,), name="tip")
         Traceback (most recent call last):
-        torsor.errors.ModelError: shape 'tip': size of a sphere is (0.0,); allowed: a positive radius
+        torsor.ModelError: shape 'tip': size of a sphere is (0.0,); allowed: a positive radius
     """
 
     shape: str

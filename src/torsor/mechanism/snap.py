@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import from_rpy, make_pose, to_rpy
 

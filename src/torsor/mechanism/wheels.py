@@ -20,8 +20,8 @@ from math import cos, pi, sin
 
 import casadi as ca
 
-from torsor.checks import LARGEST, name_of, number, one_of
-from torsor.errors import ModelError, describe
+from torsor.base.checks import LARGEST, name_of, number, one_of
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism.part import Part
 from torsor.spatial import cross
 

@@ -20,8 +20,8 @@ statement (the data of a problem and its nonlinear program); terms and transcrip
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from torsor.deprecation import renamed_names
-from torsor.errors import MotionError
+from torsor.base.deprecation import renamed_names
+from torsor.base.errors import MotionError
 from torsor.motion.multistart import Multistart
 from torsor.motion.problem import MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS
@@ -32,7 +32,7 @@ from torsor.motion.results.solution import Part, Pass
 from torsor.motion.retiming.result import Retimed
 from torsor.motion.retiming.retime import retime
 from torsor.motion.sequence import MotionSequence
-from torsor.motion.sweeps import continuation, pareto
+from torsor.motion.solution_families import continuation, pareto
 from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms.distances import Capsule, Clearance, HalfSpace, Sphere
 from torsor.motion.terms.ends import End, Linked, Periodic, Start, Symmetric

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from torsor.checks import finite_vector
-from torsor.errors import ModelError, describe
+from torsor.base.checks import finite_vector
+from torsor.base.errors import ModelError, describe
 from torsor.motion.terms.ends import EndState
 from torsor.motion.terms.term import Number
 from torsor.motion.transcription.phase import Phase, is_phase
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 

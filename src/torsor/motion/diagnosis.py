@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.errors import describe
+from torsor.base.arrays import Array, Flags
+from torsor.base.errors import describe
 from torsor.motion.results.constraints import active_rows, time_of
 from torsor.motion.starts import random_start
 from torsor.motion.statement import ProblemStatement

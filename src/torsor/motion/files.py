@@ -9,9 +9,9 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 
 from torsor import library
-from torsor.deprecation import renamed_argument
-from torsor.errors import ModelError
-from torsor.files import read_limited
+from torsor.base.deprecation import renamed_argument
+from torsor.base.errors import ModelError
+from torsor.base.files import read_limited
 from torsor.formats.toml.reading import toml_data
 from torsor.formats.toml.schema import Table, error, one_of
 from torsor.motion.settings import DEFAULTS, SolveSettings
@@ -22,8 +22,8 @@ from torsor.motion.terms.term import Constraint, Cost, Number
 from torsor.motion.transcription.paths import Path as JointPath
 from torsor.motion.transcription.phase import POINTS, Phase
 from torsor.motion.transcription.splines import Spline
-from torsor.parallel import ParallelRobot
 from torsor.robot.load import load
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 

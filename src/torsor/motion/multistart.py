@@ -17,9 +17,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import whole_number
-from torsor.errors import ModelError
+from torsor.base.arrays import Array
+from torsor.base.checks import whole_number
+from torsor.base.errors import ModelError
 from torsor.motion.results.solution import Solution
 from torsor.motion.settings import SolveSettings
 from torsor.motion.solve import CTRL_C, solve

@@ -5,10 +5,15 @@ from dataclasses import InitVar, asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from torsor.arrays import Array
-from torsor.checks import whole_number
-from torsor.deprecation import renamed_argument, warn_deprecated
-from torsor.errors import ModelError, MotionError, describe, warn
+from torsor.base.archive import Archive, reading_archive
+from torsor.base.arrays import Array
+from torsor.base.checks import whole_number
+from torsor.base.deprecation import renamed_argument, warn_deprecated
+from torsor.base.errors import ModelError, MotionError, describe, warn
+from torsor.base.result import Result
+from torsor.base.summary import Summary
+from torsor.base.tables import Column
+from torsor.base.viewable import Playable
 from torsor.motion.files import read_problem
 from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import files, plot, replay, report, several
@@ -19,13 +24,8 @@ from torsor.motion.starts import random_start, read_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.writing import save_problem
-from torsor.results.archive import Archive, reading_archive
-from torsor.results.result import Result
-from torsor.results.tables import Column
 from torsor.simulation import Trajectory
 from torsor.simulation.files import columns
-from torsor.summary import Summary
-from torsor.viewable import Playable
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.motion.results.constraints import on_finer_grid
 from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.statement import ProblemStatement

@@ -7,15 +7,15 @@ from typing import Any, overload
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.base.archive import Archive, reading_archive
+from torsor.base.documents import plain
+from torsor.base.errors import ModelError, describe
+from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.result import Result
+from torsor.base.summary import Summary
+from torsor.base.tables import Column
 from torsor.motion.problem import MotionProblem, MotionResult, load_problem
 from torsor.motion.results import several
-from torsor.results.archive import Archive, reading_archive
-from torsor.results.documents import plain
-from torsor.results.figures import label_of_title, new_figure, saved, styled
-from torsor.results.result import Result
-from torsor.results.tables import Column
-from torsor.summary import Summary
 
 WEIGHT, VALUE = "weight", "value"  # what the values of a sequence are
 MOST = 100_000  # results in a file

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.checks import number, one_of, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.checks import number, one_of, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.optimisation import SOLVERS
 
 LARGEST = float(np.finfo(float).max)  # whole numbers beyond it are not floats

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from torsor.arrays import Array, Flags
-from torsor.errors import ModelError, describe
-from torsor.interrupts import OutOfTimeError, Stoppable
+from torsor.base.arrays import Array, Flags
+from torsor.base.errors import ModelError, describe
+from torsor.base.interrupts import OutOfTimeError, Stoppable
 from torsor.motion.diagnosis import Diagnosis, constant_violation, diagnose_conflict, diagnose_group
 from torsor.motion.refine import refined
 from torsor.motion.results.solution import HELD, Solution

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import number, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import number, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.layout import Layout, PhaseLayout

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import several
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import several
+from torsor.base.errors import ModelError, describe
 from torsor.motion.checks import check_number, check_phases, check_robot, check_splines, check_types, with_phase_index
 from torsor.motion.terms.ends import Ends, Linked, whole_path
 from torsor.motion.terms.objectives import Rates

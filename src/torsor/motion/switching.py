@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Indices
-from torsor.checks import positive, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array, Indices
+from torsor.base.checks import positive, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.motion.problem import MotionProblem, MotionResult
 from torsor.motion.terms.ends import End, Start
 from torsor.motion.terms.limits import Torques

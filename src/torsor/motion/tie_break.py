@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.limits import Torques

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.files import replacing
+from torsor.base.files import replacing
 from torsor.formats.toml.schema import Table, error
 from torsor.formats.toml.writing import toml_text as _text
 from torsor.motion.files import SETTINGS, VERSION

@@ -11,7 +11,7 @@ Measures of infeasibility are programs too: ``MinSumViolation``, ``MinMaxViolati
 
 from collections.abc import Callable
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.ipopt import solve_ipopt
 from torsor.optimisation.min_max_violation import MinMaxViolation, min_max_violation

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.optimisation.newton import Condensed, Regularisation, Spaces
 from torsor.optimisation.standard import SIGNS, Jacobians, StandardForm
 

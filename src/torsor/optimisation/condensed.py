@@ -6,7 +6,7 @@ It is a primal-dual method with a filter line search, second-order corrections a
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.optimisation.barrier import Direction, Point, Step
 from torsor.optimisation.newton import Condensed, Regularisation, Spaces
 from torsor.optimisation.outcome import Outcome, Settings

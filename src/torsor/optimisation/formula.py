@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 
 
 def _places(pattern: ca.Sparsity) -> tuple[Indices, Indices]:

@@ -5,7 +5,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram
 from torsor.optimisation.record import Record, run_solver

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from torsor.arrays import Array, Flags, Indices
+from torsor.base.arrays import Array, Flags, Indices
 from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram, row_violations

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 from torsor.optimisation.ipopt import solve_ipopt
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram

@@ -11,7 +11,7 @@ positive definite, the regularisation d is raised until it is (Waechter and Bieg
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 SMALL = 64  # rows of a triangular matrix that is inverted at once
 DEPENDENT = 1e-10  # relative singular value below which equations count as linearly dependent

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.optimisation.newton import DEPENDENT
 from torsor.optimisation.outcome import Outcome
 from torsor.optimisation.program import NonlinearProgram

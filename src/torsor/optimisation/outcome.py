@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 
 class Iteration(NamedTuple):

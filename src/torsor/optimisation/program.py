@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 
 
 class NonlinearProgram(Protocol):

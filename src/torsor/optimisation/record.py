@@ -5,8 +5,8 @@ from time import perf_counter
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.optimisation.outcome import Iteration, Outcome, Settings, StoppedError
 from torsor.optimisation.program import Evaluations, NonlinearProgram, largest_violation
 from torsor.optimisation.scaled import Scaled

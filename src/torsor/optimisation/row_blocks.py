@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 
 MOST = 600  # kinds of rows: with more, one block holds all rows
 CALL = 3e5  # operations that take as long as one more block

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.optimisation.outcome import Settings
 from torsor.optimisation.program import Evaluations
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram, violations_of
 from torsor.optimisation.record import TIME_LIMIT, LimitError, Record, run_solver

@@ -6,7 +6,7 @@ than in ``min_max_violation``, but the program is smooth and often converges whe
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.optimisation.record import Record
 from torsor.optimisation.row_blocks import BlockMatrix, RowBlocks
 

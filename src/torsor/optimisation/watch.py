@@ -9,8 +9,8 @@ from collections import deque
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from torsor.arrays import Array
-from torsor.interrupts import is_stoppable
+from torsor.base.arrays import Array
+from torsor.base.interrupts import is_stoppable
 from torsor.optimisation.outcome import Iteration, StoppedError
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.reproduce.documents import (
     barman,
     barman_arms,

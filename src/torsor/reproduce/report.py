@@ -7,13 +7,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from torsor.files import replacing
+from torsor.base.documents import header, write_document
+from torsor.base.files import replacing
 from torsor.reproduce.errata import ERRATA
 from torsor.reproduce.item import Kind, Row, Verdict
 from torsor.reproduce.misprints import deciding_test, percent
 from torsor.reproduce.registry import DOCUMENTS
 from torsor.reproduce.running import Result
-from torsor.results.documents import header, write_document
 
 HEAD = ("what", "document", "ours", "difference", "verdict")
 STYLE = (

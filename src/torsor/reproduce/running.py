@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torsor.interrupts import Stoppable
+from torsor.base.figures import new_figure
+from torsor.base.interrupts import Stoppable
 from torsor.reproduce.item import Item, Outcome, Row, Verdict, verdict
-from torsor.results.figures import new_figure
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.formats import DHLink, MDHLink
 from torsor.mechanism import Frame, Joint, Link
 from torsor.reproduce.equations import denavit_hartenberg, hua, khalil, lie, luh_walker_paul

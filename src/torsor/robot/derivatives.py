@@ -8,10 +8,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.arrays import Array
-from torsor.checks import one_of
+from torsor.base.arrays import Array
+from torsor.base.checks import one_of
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics import ALGORITHMS, Request
-from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs

@@ -8,10 +8,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array, several
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array, several
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.dynamics import Tree, parameter_basis, parameter_names, parameters, regroupings
-from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism import Mechanism
 from torsor.robot.kernels import RobotKernels
 from torsor.spatial import from_pseudo_inertia

@@ -15,7 +15,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.arrays import Array, Shape
+from torsor.base.arrays import Array, Shape
+from torsor.base.errors import ModelError, describe
+from torsor.base.interrupts import Stoppable
 from torsor.compiler import (
     AnyKernel,
     CudaKernel,
@@ -31,8 +33,6 @@ from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import NO_METHOD, algorithm_names
 from torsor.dynamics.requests.request import LOADS
-from torsor.errors import ModelError, describe
-from torsor.interrupts import Stoppable
 from torsor.mechanism import Mechanism, Wheel
 from torsor.robot.request_checks import check_axes, coordinate_indices
 from torsor.robot.single_precision import warn_of_condition
@@ -158,7 +158,7 @@ def _told(key: Hashable) -> AbstractContextManager[Any]:
     """Return a context that says on a terminal what compiles, if it takes long."""
     if sys.stderr is None or not sys.stderr.isatty():
         return nullcontext()
-    from torsor.compiling import Compiling
+    from torsor.base.compiling import Compiling
 
     return Compiling(str(getattr(key, "name", None) or (key if isinstance(key, str) else "a function")))
 

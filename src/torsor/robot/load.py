@@ -8,7 +8,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from torsor import formats
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.formats import DHLink, MDHLink
 from torsor.formats.dispatch import KINDS
 from torsor.mechanism import Frame, Joint, Link

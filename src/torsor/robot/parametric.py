@@ -11,12 +11,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array
+from torsor.base.errors import ModelError, describe, listing
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.dynamics.requests.algorithms import WITH_MARGIN
-from torsor.errors import ModelError, describe, listing
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, Number, Numbers, paths_of, read_number, with_numbers
 from torsor.mechanism.loops import Closure

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from torsor.checks import flag, one_of
+from torsor.base.checks import flag, one_of
+from torsor.base.errors import ModelError, describe, listing
 from torsor.dynamics import Algorithm, Request
 from torsor.dynamics.recursions.axes import AXES
 from torsor.dynamics.requests.request import ROWS
-from torsor.errors import ModelError, describe, listing
 from torsor.mechanism import Mechanism
 
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Self
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Maybe
-from torsor.checks import flag, indices_of, one_of
+from torsor.base.arrays import Array, Maybe
+from torsor.base.checks import flag, indices_of, one_of
+from torsor.base.errors import ModelError, describe
+from torsor.base.viewable import Viewable
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import ModelError, describe
 from torsor.formats import write
 from torsor.mechanism import Mechanism, Shape, edit, edit_bodies, edit_drives, edit_joints, edit_loops, edit_postures
 from torsor.mechanism.free import free_numbers
@@ -35,12 +36,11 @@ from torsor.robot.kernels import Out, RobotKernels
 from torsor.robot.parametric import Parametric
 from torsor.robot.target import Target
 from torsor.robot.wrenches import wrench_at
-from torsor.viewable import Viewable
 
 if TYPE_CHECKING:
-    from torsor.collision.allowed import AllowedCollisions
-    from torsor.collision.distances import Distances
-    from torsor.collision.pairs import Pairs
+    from torsor.geometry.allowed import AllowedCollisions
+    from torsor.geometry.distances import Distances
+    from torsor.geometry.pairs import Pairs
 
 Two = tuple[Array, Array]
 Three = tuple[Array, Array, Array]
@@ -109,7 +109,7 @@ class Robot(Mechanism, Viewable):
     ) -> Any:
         """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
 
-        ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``torsor.kinematics``
+        ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``torsor.robot.inverse_kinematics``
         (Pose, Position, Orientation, Direction, LookAt, CenterOfMass), with weights and hard ones; in base axes, m and
         rad. Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
         begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed.
@@ -126,7 +126,7 @@ class Robot(Mechanism, Viewable):
             (True, True)
         """
         options = tolerance, restarts, posture, manipulability, clearance, pairs
-        return import_module("torsor.kinematics").inverse_kinematics(self, targets, q0, limits, *options)
+        return import_module("torsor.robot.inverse_kinematics").inverse_kinematics(self, targets, q0, limits, *options)
 
     def analytic_inverse_kinematics(self, pose: ArrayLike, place: str | int, limits: bool = True) -> Array:
         """Return all postures (K, nq) of a six-axis arm with one pose (4, 4) of a place in base axes, in closed form.
@@ -141,7 +141,9 @@ class Robot(Mechanism, Viewable):
             >>> arm.analytic_inverse_kinematics(there, "ee_link").shape
             (8, 6)
         """
-        found: Array = import_module("torsor.kinematics").analytic_inverse_kinematics(self, pose, place, limits)
+        found: Array = import_module("torsor.robot.inverse_kinematics").analytic_inverse_kinematics(
+            self, pose, place, limits
+        )
         return found
 
     # Collision shapes
@@ -169,7 +171,7 @@ class Robot(Mechanism, Viewable):
             >>> found.distance.round(6).tolist(), (found.gradient.round(6) + 0.0).tolist()
             ([1.777542], [[0.0, -0.149438, 0.0]])
         """
-        from torsor.collision.pairs import distance_model
+        from torsor.geometry.pairs import distance_model
 
         return distance_model(self, pairs, within)(q, flag(gradient, f"{self.name}: distances", "gradient"))
 
@@ -187,7 +189,7 @@ class Robot(Mechanism, Viewable):
             planar_chain: 1 pairs of 2 parts may touch
             link1 - link2: adjacent
         """
-        from torsor.collision.sampling import default_matrix
+        from torsor.geometry.sampling import default_matrix
 
         return default_matrix(self, samples, seed)
 
@@ -199,7 +201,7 @@ class Robot(Mechanism, Viewable):
             >>> [shape.shape for shape in arm.links[1].shapes]
             ['capsule']
         """
-        from torsor.collision.pairs import with_shapes
+        from torsor.geometry.pairs import with_shapes
 
         return with_shapes(self, place, shapes)
 
@@ -214,7 +216,7 @@ class Robot(Mechanism, Viewable):
             >>> arm.allowed_collisions
             (('link1', 'link2', 'user'),)
         """
-        from torsor.collision.pairs import with_allowed_collisions
+        from torsor.geometry.pairs import with_allowed_collisions
 
         return with_allowed_collisions(self, allowed)
 

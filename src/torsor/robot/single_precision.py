@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import describe, warn
 from torsor.dynamics import Request, trace
-from torsor.errors import describe, warn
 from torsor.mechanism import Mechanism
 
 # Largest condition number of the mass matrix, rows and columns scaled to a unit diagonal, in single precision, whose

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from torsor.checks import whole_number
+from torsor.base.checks import whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import AUTO, DEVICES, dtype_name, require_card
-from torsor.errors import ModelError, describe
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import common_shape, one_of, vectors
+from torsor.base.arrays import Array
+from torsor.base.checks import common_shape, one_of, vectors
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics.recursions.axes import AXES
-from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.robot.kernels import RobotKernels
 

@@ -1,6 +1,6 @@
 """Simulation: integration methods, trajectories, events."""
 
-from torsor.errors import SimulationError
+from torsor.base.errors import SimulationError
 from torsor.simulation.contact import Contact
 from torsor.simulation.files import SUFFIXES
 from torsor.simulation.limits import Limits

@@ -7,10 +7,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import SimulationError, describe
 from torsor.compiler import AnyKernel
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import SimulationError, describe
 from torsor.simulation.dynamics import acceleration, closed, forces, imposed, position_rate, symbols
 from torsor.simulation.events import EventDetector
 from torsor.simulation.loop_projection import ClosureMonitor, project

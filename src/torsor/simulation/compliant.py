@@ -16,7 +16,7 @@ s r / sqrt(1 - r^2).
 
 import casadi as ca
 
-from torsor.checks import instance_of
+from torsor.base.checks import instance_of
 from torsor.dynamics import Tree
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact

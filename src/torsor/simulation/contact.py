@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.checks import instance_of, number, one_of, positive, several, whole_number
-from torsor.collision import default_matrix, has_contact_points, placed_shapes
-from torsor.collision.pairs import named_shapes
-from torsor.collision.placed import Placed
-from torsor.collision.sampling import shape_pairs
-from torsor.errors import ModelError, describe
+from torsor.base.checks import instance_of, number, one_of, positive, several, whole_number
+from torsor.base.errors import ModelError, describe
+from torsor.geometry import default_matrix, has_contact_points, placed_shapes
+from torsor.geometry.pairs import named_shapes
+from torsor.geometry.placed import Placed
+from torsor.geometry.sampling import shape_pairs
 from torsor.mechanism import Shape
 from torsor.robot.robot import Robot
 
@@ -54,7 +54,7 @@ class Contact:
         0.6
         >>> Contact(stiffness=0.0)
         Traceback (most recent call last):
-        torsor.errors.ModelError: contact: stiffness is 0.0; allowed: a finite number, above 0
+        torsor.ModelError: contact: stiffness is 0.0; allowed: a finite number, above 0
     """
 
     ground: bool | Shape = True

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.collision import contact_points
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
+from torsor.geometry import contact_points
 from torsor.simulation.contact import Touch
 from torsor.spatial import cross
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.dynamics import Tree
-from torsor.errors import ModelError, describe, listing, warn
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact
 from torsor.simulation.contact_points import ContactState

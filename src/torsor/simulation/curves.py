@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 CUBIC = 4  # points that determine a cubic
 

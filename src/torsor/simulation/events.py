@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import several
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import several
+from torsor.base.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.samples import Crossings

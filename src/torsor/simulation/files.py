@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
-from torsor.files import check_array
+from torsor.base.archive import Archive, as_bytes, reading_archive, robot_text
+from torsor.base.documents import plain, robot_facts, state_units
+from torsor.base.errors import ModelError, describe
+from torsor.base.files import check_array
+from torsor.base.result import Result
+from torsor.base.tables import Column, columns_of
 from torsor.mechanism.units import FORCES, units
-from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
-from torsor.results.documents import plain, robot_facts, state_units
-from torsor.results.result import Result
-from torsor.results.tables import Column, columns_of
 from torsor.robot.robot import Robot
 from torsor.simulation.samples import Crossings, Samples
 

@@ -7,10 +7,10 @@ from typing import Any, cast
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import SimulationError
 from torsor.compiler import AnyKernel, Kernel
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import SimulationError
 from torsor.simulation.dynamics import closed, forces, held_inputs
 from torsor.simulation.events import EventDetector, Index, State, StateAt
 from torsor.simulation.hard import hard_step

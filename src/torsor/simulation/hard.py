@@ -30,9 +30,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.recursions.composite import mass_matrix
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact
 from torsor.simulation.contact_points import ContactState

@@ -8,9 +8,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
-from torsor.checks import flag, instance_of, number, positive
-from torsor.errors import ModelError, describe, listing, warn
+from torsor.base.arrays import Array
+from torsor.base.checks import flag, instance_of, number, positive
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.robot.robot import Robot
 from torsor.simulation.contact_start import STABLE
 
@@ -30,7 +30,7 @@ class Limits:
         True
         >>> Limits(stiffness=-1.0)
         Traceback (most recent call last):
-        torsor.errors.ModelError: limits: stiffness is -1.0; allowed: a finite number, above 0
+        torsor.ModelError: limits: stiffness is -1.0; allowed: a finite number, above 0
     """
 
     efforts: bool = True

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, listing
-from torsor.files import read_limited
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing
+from torsor.base.files import read_limited
 
 LOGS = "a log: a table as text (.csv), or a saved trajectory (.npz)"
 LARGEST_LOG = 1_000_000_000  # bytes

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
-from torsor.checks import is_whole, number, table
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array
+from torsor.base.checks import is_whole, number, table
+from torsor.base.errors import ModelError, describe, listing
 from torsor.mechanism.units import FORCES
 from torsor.mechanism.units import units as units_of
 from torsor.robot.robot import Robot
@@ -80,7 +80,7 @@ def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
     Example:
         >>> check_increasing(np.array([0.0, 0.2, 0.1]), np.array([2, 3, 4]), "log.csv")
         Traceback (most recent call last):
-        torsor.errors.ModelError: log.csv: line 4: the time does not increase: 0.1 s follows 0.2 s; ...
+        torsor.ModelError: log.csv: line 4: the time does not increase: 0.1 s follows 0.2 s; ...
     """
     late = np.flatnonzero(np.diff(times) <= 0)
     if late.size:

@@ -10,10 +10,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, SimulationError, describe, listing
 from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import ModelError, SimulationError, describe, listing
 from torsor.robot.closed_loops.closure import OPEN
 from torsor.robot.closed_loops.ground import off_ground, sliding
 from torsor.robot.closed_loops.inputs import SINGULAR

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.repeat import can_repeat, repeat
 from torsor.simulation.events import EventDetector

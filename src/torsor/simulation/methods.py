@@ -5,10 +5,10 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics import Tree, lean, midpoint_step, sdirk_step
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.recursions.sdirk import GAMMA
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import step_function, symbols
 from torsor.simulation.prescribed import Prescribed

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe, missing
-from torsor.files import replacing
+from torsor.base.errors import ModelError, describe, missing
+from torsor.base.files import replacing
 from torsor.simulation.progress import Bar
 
 KINDS = (".gif", ".mp4")
@@ -21,7 +21,7 @@ def movie_path(path: str | Path, where: str = "animate") -> Path:
     Example:
         >>> movie_path("fall.avi")
         Traceback (most recent call last):
-        torsor.errors.ModelError: animate: cannot write 'fall.avi'; allowed: a name that ends with .gif or .mp4
+        torsor.ModelError: animate: cannot write 'fall.avi'; allowed: a name that ends with .gif or .mp4
     """
     target = Path(path)
     if target.suffix.lower() not in KINDS:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.simulation.prescribed import Prescribed
 from torsor.simulation.trajectory import forward_dynamics
 

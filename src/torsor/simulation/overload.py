@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.errors import describe, warn
+from torsor.base.errors import describe, warn
 from torsor.mechanism.units import force_units
 from torsor.simulation.samples import Samples
 

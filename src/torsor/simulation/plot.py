@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.figures import Bound, Quantity, checked_what, plot_quantities
+from torsor.base.summary import Summary
 from torsor.mechanism.units import FORCES, units
-from torsor.results.figures import Bound, Quantity, checked_what, plot_quantities
 from torsor.simulation.samples import Samples
-from torsor.summary import Summary
 
 # Title of each quantity, and how its unit follows from that of the coordinate.
 QUANTITIES = {

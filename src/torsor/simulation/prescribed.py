@@ -12,9 +12,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import real_array
-from torsor.errors import ModelError, describe, listing, warn
+from torsor.base.arrays import Array
+from torsor.base.checks import real_array
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.robot.robot import Robot
 from torsor.simulation.curves import Curve
 from torsor.simulation.sources import casadi_function

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.compiler import AnyKernel
 from torsor.simulation.dynamics import closed, compiled, forces, held_inputs
 from torsor.simulation.hard import hard_wrenches

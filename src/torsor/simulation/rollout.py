@@ -6,10 +6,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import one_of, positive, whole_number
+from torsor.base.arrays import Array
+from torsor.base.checks import one_of, positive, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics.requests.forms import pulled
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.compliant import added_contact
 from torsor.simulation.contact import Contact

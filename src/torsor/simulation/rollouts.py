@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
-from torsor.files import check_array
+from torsor.base.archive import Archive, as_bytes, reading_archive, robot_text
+from torsor.base.arrays import Array
+from torsor.base.documents import plain, robot_facts, state_units
+from torsor.base.errors import ModelError, describe
+from torsor.base.figures import checked_what
+from torsor.base.files import check_array
+from torsor.base.result import Result
+from torsor.base.summary import Summary
+from torsor.base.tables import Column, columns_of
 from torsor.mechanism.units import units
-from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
-from torsor.results.documents import plain, robot_facts, state_units
-from torsor.results.figures import checked_what
-from torsor.results.result import Result
-from torsor.results.tables import Column, columns_of
 from torsor.robot.robot import Robot
 from torsor.simulation.plot import plot, summary
 from torsor.simulation.samples import Samples
-from torsor.summary import Summary
 
 DRAWN = ("q", "v")
 

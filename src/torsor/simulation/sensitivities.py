@@ -23,13 +23,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import common_shape, instance_of, one_of, positive, vectors
+from torsor.base.arrays import Array
+from torsor.base.checks import common_shape, instance_of, one_of, positive, vectors
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import AnyKernel
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import chart_carry, chart_rate, chart_velocity, steps
 from torsor.dynamics.requests.forms import jacobians
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.compliant import added_contact
 from torsor.simulation.contact import Contact

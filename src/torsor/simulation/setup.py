@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import arrays, common_shape, number, one_of, positive, several
-from torsor.errors import ModelError, SimulationError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import arrays, common_shape, number, one_of, positive, several
+from torsor.base.errors import ModelError, SimulationError, describe
 from torsor.mechanism import Wheel
 from torsor.robot.robot import Robot
 from torsor.simulation.compliant import added_contact

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.errors import ModelError, SimulationError, describe, missing
+from torsor.base.errors import ModelError, SimulationError, describe, missing
 from torsor.robot.robot import Robot
 from torsor.simulation.adaptive import run_adaptive, sample_times
 from torsor.simulation.contact import Contact

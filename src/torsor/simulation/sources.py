@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array, Shape
-from torsor.checks import arrays
-from torsor.errors import ModelError, SimulationError, describe
+from torsor.base.arrays import Array, Shape
+from torsor.base.checks import arrays
+from torsor.base.errors import ModelError, SimulationError, describe
 from torsor.robot.robot import Robot
 
 Law = Callable[[float, Array, Array], Array]

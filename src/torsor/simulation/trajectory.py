@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.arrays import Array
-from torsor.checks import real_array
-from torsor.errors import ModelError, describe, shortened
-from torsor.results.archive import Archive
-from torsor.results.result import Result
-from torsor.results.tables import Column
+from torsor.base.archive import Archive
+from torsor.base.arrays import Array
+from torsor.base.checks import real_array
+from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.result import Result
+from torsor.base.summary import Summary
+from torsor.base.tables import Column
+from torsor.base.viewable import Playable
 from torsor.robot.robot import Robot
 from torsor.simulation.files import archive, columns, content, read
 from torsor.simulation.limits import limits_of
@@ -26,8 +28,6 @@ from torsor.simulation.loop_projection import project
 from torsor.simulation.overload import Overload, overloads
 from torsor.simulation.plot import plot, summary
 from torsor.simulation.samples import Crossings, Samples
-from torsor.summary import Summary
-from torsor.viewable import Playable
 
 
 @dataclass(frozen=True, eq=False)

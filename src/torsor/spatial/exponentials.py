@@ -20,8 +20,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.checks import ROTATION_TOLERANCE, real_array
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.checks import ROTATION_TOLERANCE, real_array
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.spatial.poses import make_pose, parts
 from torsor.spatial.rotations import log_rotation, to_quaternion
 from torsor.spatial.vectors import Matrix, Vector, applied, blocks, choose, components, is_symbolic, skew, times

@@ -11,7 +11,7 @@ moments. Wensing, Kim and Slotine, "Linear matrix inequalities for physically co
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.spatial.vectors import Matrix, Vector, is_symbolic, skew
 
 

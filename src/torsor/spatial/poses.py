@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.spatial.vectors import Matrix, Vector, applied, blocks, is_symbolic, skew
 
 

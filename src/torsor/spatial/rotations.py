@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.spatial.vectors import Matrix, Vector, choose, components, cross, is_symbolic, matrix, times
 
 # An angle this close to a multiple of a quarter turn is rounded to it, because files print pi/2 with about 11 digits.

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.arrays import Array
-from torsor.checks import real_array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import real_array
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 
 COLUMNS = ("axial force (N)", "radial force (N)", "tilting moment (N m)")

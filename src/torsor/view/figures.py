@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.mechanism.units import force_units
-from torsor.results.figures import (
+from torsor.base.arrays import Array
+from torsor.base.figures import (
     JUMPS,
     Quantity,
     colours_of,
@@ -19,6 +18,7 @@ from torsor.results.figures import (
     saved,
     styled,
 )
+from torsor.mechanism.units import force_units
 from torsor.robot.robot import Robot
 
 

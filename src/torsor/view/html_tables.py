@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from torsor.errors import printable
+from torsor.base.errors import printable
 
 
 def html_table(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.checks import instance_of
-from torsor.errors import ModelError, describe
+from torsor.base.checks import instance_of
+from torsor.base.errors import ModelError, describe
 from torsor.identification import Identified
 from torsor.identification.closed_robot import whole
 from torsor.identification.result import UNDETERMINED, UNEXPLAINED
@@ -40,7 +40,7 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
     Example:
         >>> write_identification_report("arm.html", 3)
         Traceback (most recent call last):
-        torsor.errors.ModelError: report: found is 3; allowed: a result of torsor.identify
+        torsor.ModelError: report: found is 3; allowed: a result of torsor.identify
     """
     instance_of(found, Identified, "report", "found", allowed="a result of torsor.identify")
     if validated is not None:

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.arrays import Array
-from torsor.checks import number, positive, whole_number
-from torsor.errors import ModelError, describe
-from torsor.files import replacing
+from torsor.base.arrays import Array
+from torsor.base.checks import number, positive, whole_number
+from torsor.base.errors import ModelError, describe
+from torsor.base.figures import label, new_figure
+from torsor.base.files import replacing
 from torsor.human.gait import animation
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.forces import Grounded
 from torsor.motion import MotionResult
-from torsor.parallel import ParallelRobot
-from torsor.results.figures import label, new_figure
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation.movie import movie_path, write_movie
 from torsor.view.scene import Scene, Timeline, home, timeline, upwards

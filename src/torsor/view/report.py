@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from rich.console import Console, RenderableType
 
-from torsor.arrays import Array
-from torsor.checks import instance_of
-from torsor.files import replacing
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of
+from torsor.base.files import replacing
 from torsor.identification import FirstLook, Identified
 from torsor.identification.logs.look_tables import HEADS, identifiable, length_of, signal_rows
 from torsor.motion import MotionResult
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.view.bearings import bearing_loads, bearing_table
@@ -85,7 +85,7 @@ def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: A
     Example:
         >>> write_ergonomic_report("lift.html", 3)
         Traceback (most recent call last):
-        torsor.errors.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
+        torsor.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
     """
     from torsor.human.ergonomics import assess
     from torsor.human.terms.problem import who
@@ -107,7 +107,7 @@ def write_measured_report(path: str | Path, gait: Any) -> Path:
     Example:
         >>> write_measured_report("walk.html", 3)
         Traceback (most recent call last):
-        torsor.errors.ModelError: report: gait is 3; allowed: a result of torsor.human.measured.measured_gait
+        torsor.ModelError: report: gait is 3; allowed: a result of torsor.human.measured.measured_gait
     """
     from torsor.human.measured import MeasuredGait
 

@@ -5,9 +5,9 @@ from numpy.typing import ArrayLike
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.errors import listing
+from torsor.base.errors import listing
 from torsor.mechanism import Wheel
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 

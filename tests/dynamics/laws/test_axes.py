@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 from torsor.spatial import from_rpy, make_pose
 
 AXES = ("local", "aligned", "world")

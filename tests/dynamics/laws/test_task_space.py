@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.errors import ModelError
+from torsor.base.errors import ModelError
 
 ARM = torsor.library.panda().to(device="casadi")
 HAND = ARM.link_names[-1]

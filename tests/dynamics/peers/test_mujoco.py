@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.coordinates import MujocoCoordinates
+from bench.twins import mujoco_mass_matrix
 
 import torsor
 from torsor import ModelError, ModelWarning
-from torsor.bench.coordinates import MujocoCoordinates
-from torsor.bench.twins import mujoco_mass_matrix
 from torsor.spatial import from_quaternion, to_quaternion
 
 mujoco = pytest.importorskip("mujoco")

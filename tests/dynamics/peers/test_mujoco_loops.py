@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.coordinates import MujocoCoordinates, quaternions
 
 import torsor
 from robot.closed_loops.closing import closed_near
-from torsor.bench.coordinates import MujocoCoordinates, quaternions
 
 from .test_mujoco import Twin as Tree
 from .test_mujoco import mujoco

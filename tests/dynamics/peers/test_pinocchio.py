@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from bench.coordinates import PinocchioCoordinates
 
 import torsor
 from robots import robot_file, robot_files
-from torsor.bench.coordinates import PinocchioCoordinates
 
 TOLERANCE = 1e-9
 # One has no link, the other a joint whose child does not exist: Pinocchio loads neither.

@@ -3,10 +3,10 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+from bench.coordinates import PinocchioCoordinates
 
 import torsor
 from robots import robot_file
-from torsor.bench.coordinates import PinocchioCoordinates
 
 ORDER = np.r_[3:6, 0:3]  # linear part first, and back
 CASES = [("ur5_robot.urdf", "fixed", "ee_link"), ("solo12.urdf", "floating", "FL_FOOT")]

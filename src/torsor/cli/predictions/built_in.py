@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torsor.checks import number
+from torsor.base.checks import number
 from torsor.cli.predictions.prediction import Option, Prediction
 from torsor.motion import PROBLEMS, MotionProblem
 from torsor.motion.problems.papers import VARIANTS

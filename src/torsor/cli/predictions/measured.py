@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.motion import MotionProblem, MotionResult
 
 MEASURED = (".mot", ".sto")
@@ -21,14 +21,14 @@ def given_start(problem: MotionProblem, path: Path | None, times: list[float] | 
         return None
     if path.suffix.lower() in MEASURED:
         from torsor.human.measured import measured_start
-        from torsor.recordings import load
+        from torsor.human.recordings import load
 
         table = load(path).table
         first, last = (table.times[0], table.times[-1]) if times is None else times
         return measured_start(problem, table, float(first), float(last))
     if times is not None:
         raise ModelError(describe("--guess-times with a result", where=path.name, allowed="for .mot and .sto files"))
-    from torsor.results import load_result
+    from torsor.base.archive import load_result
 
     found = load_result(path)
     result = getattr(found, "result", found)  # a stride has the motion as its result

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.human import animate
 from torsor.human.body.description import described_person
 from torsor.human.body.percentiles import POPULATIONS

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from torsor.checks import positive
+from torsor.base.checks import positive
 from torsor.cli.predictions.prediction import (
     BODY,
     BOX,

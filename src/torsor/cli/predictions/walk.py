@@ -10,7 +10,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from torsor.checks import positive, whole_number
+from torsor.base.checks import positive, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.cli.predictions.prediction import (
     BODY,
     BOX,
@@ -26,7 +27,6 @@ from torsor.cli.predictions.prediction import (
     pairs,
     plain_report,
 )
-from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, near_optimal_walks, recorded_walk, walking, write_opensim
 from torsor.human.comparison.files import SUFFIXES
 from torsor.human.comparison.given import given_references
@@ -252,7 +252,7 @@ def _search(
             raise
         report = stride_report(result, given)
         return result, replace(report, tables=(*report.tables, ONE_START)) if is_free else report
-    from torsor.studies.processes import cores  # slow to import, and few searches have several starts
+    from torsor.motion.sweeps.processes import cores  # slow to import, and few searches have several starts
 
     found = near_optimal_walks(problem, given["starts"], workers=given.get("workers", cores()), **settings)
     report = stride_report(found.best, given)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import real_numbers
+from torsor.base.arrays import real_numbers
 from torsor.compiler.cuda.card import Card
 from torsor.compiler.cuda.code import NAME
 from torsor.compiler.cuda.form import CARD, Form

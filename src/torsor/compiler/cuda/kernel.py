@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from torsor.arrays import Shape
+from torsor.base.arrays import Shape
 from torsor.compiler import cache
 from torsor.compiler.cache import Signature, StoredKernel
 from torsor.compiler.cuda.card import WARP

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torsor.arrays import Shape
+from torsor.base.arrays import Shape
 from torsor.compiler.cuda.card import WARP
 
 # Bytes of shared memory that the tiles of one warp may take. An SM of Hopper has 227 kB: with 8 warps of 255 registers

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import real_numbers
+from torsor.base.arrays import real_numbers
 from torsor.compiler.cuda.card import H200, WARP, Card
 from torsor.compiler.cuda.device import Launch
 from torsor.compiler.cuda.form import PHASES, PROCESSOR

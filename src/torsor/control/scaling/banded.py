@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.compiler import compile
 from torsor.compiler.repeat import Call
 from torsor.compiler.workspace import SHORT, Workspace

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.compiler import AnyKernel, compile
 from torsor.control.scaling.banded import SYSTEM
 from torsor.control.scaling.path_dynamics import loads

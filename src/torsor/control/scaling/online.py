@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import by_name, number, whole_number
+from torsor.base.arrays import Array
+from torsor.base.checks import by_name, number, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import compile
 from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.scaling.banded import solution
@@ -18,7 +19,6 @@ from torsor.control.scaling.newton import kernels
 from torsor.control.scaling.plan import Plan, first_points, near_wish
 from torsor.control.scaling.samples import Samples
 from torsor.control.scaling.window import LEAST, Window
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 UNBOUNDED = 1e9  # N m, N: the torque bound of a joint that has none

@@ -12,7 +12,7 @@ Lo Bianco 2009 on a path).
 import casadi as ca
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 SLOWEST = 1e-9  # of |q'| relative to a velocity bound: slower joints are at rest on the path

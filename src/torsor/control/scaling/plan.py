@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.control.scaling.intervals import FromRest, Interval, Spline, ToRest
 
 Ahead = tuple[list[float], list[float], list[float]]  # x and u at samples, and the times of all but the first

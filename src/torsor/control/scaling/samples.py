@@ -4,11 +4,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import arrays
+from torsor.base.arrays import Array
+from torsor.base.checks import arrays
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import compile
 from torsor.control.scaling.path_dynamics import coefficients, interpolation, refinement
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 CHECKED = 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875  # parts of an interval at which loads are checked

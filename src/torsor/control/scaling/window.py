@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.control.scaling.banded import SYSTEM
 from torsor.control.scaling.newton import COMMON, ENDING, FROM_REST, OWN, Kernels, free_points
 

@@ -18,10 +18,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import direction, number, positive
+from torsor.base.arrays import Array
+from torsor.base.checks import direction, number, positive
+from torsor.base.errors import ModelError, describe
 from torsor.control.whole_body.symbols import Symbols
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.spatial import axis_frame
 

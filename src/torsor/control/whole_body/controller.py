@@ -8,8 +8,9 @@ from math import isfinite
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.arrays import Array
-from torsor.checks import flag, indices_of, instance_of, number, positive, rows, table, vectors
+from torsor.base.arrays import Array
+from torsor.base.checks import flag, indices_of, instance_of, number, positive, rows, table, vectors
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import AnyKernel, compile
 from torsor.control.drives import check_no_flexible_links, check_quaternions, check_rigid, check_tree
 from torsor.control.whole_body import contacts as kinds_of_contact
@@ -17,7 +18,6 @@ from torsor.control.whole_body.priorities import solve_levels
 from torsor.control.whole_body.program import Contact, Program, Settings, program
 from torsor.control.whole_body.solver import INFEASIBLE, SOLVED, Problem, conflict, solve
 from torsor.control.whole_body.tasks import Task
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 HUMAN = ("tx", "ty", "tz", "yaw", "tilt", "list")  # coordinates of the whole body of ``torsor.library.human``

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.control.whole_body.solver import FAILED, SOLVED, Problem, solve
 
 

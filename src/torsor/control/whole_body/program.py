@@ -19,7 +19,7 @@ from math import sqrt
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.control.whole_body.contacts import PointContact, SurfaceContact
 from torsor.control.whole_body.symbols import Symbols
 from torsor.control.whole_body.tasks import Posture, Task

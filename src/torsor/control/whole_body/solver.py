@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import missing
 from torsor.control.whole_body.program import INFINITE
-from torsor.errors import missing
 
 SOLVED, INFEASIBLE, FAILED = 1, -1, -4
 # Relative to the largest entry: singular values of equations that are zero, and contradictions between equations.

@@ -12,12 +12,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import direction, frozen_pose, name_of, number, positive, real_array, whole_number
+from torsor.base.arrays import Array
+from torsor.base.checks import direction, frozen_pose, name_of, number, positive, real_array, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.control.drives import check_quaternions
 from torsor.control.references import Law, Reference, law_function
 from torsor.control.whole_body.symbols import Symbols
-from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import CUTS
 from torsor.robot.robot import Robot
 from torsor.spatial import cross, skew

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.dynamics.trees.tree import Tree
 
 

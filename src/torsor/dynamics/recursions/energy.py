@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
 from torsor.dynamics.recursions.passive import spring_energy
 from torsor.dynamics.trees.tree import Body, Tree

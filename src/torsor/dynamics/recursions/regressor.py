@@ -13,13 +13,13 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics.recursions.composite import climb
 from torsor.dynamics.recursions.energy import body_gravity_energy, twice_kinetic_energy
 from torsor.dynamics.recursions.kinematics import Motion, motions, moves, sx, twists, world_poses
 from torsor.dynamics.recursions.newton_euler import body_wrench
 from torsor.dynamics.trees.tree import Body, Tree
-from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.mechanism.flexible import Modes
 from torsor.mechanism.free import PAIRS

@@ -24,10 +24,10 @@ from functools import cached_property
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics.recursions.regressor import inertial, parameter_basis
 from torsor.dynamics.trees.tree import Tree
-from torsor.errors import ModelError, describe
 from torsor.spatial import axis_frame, inverse_pose, move_pseudo_inertia, second_moment
 
 PARALLEL = 1e-9  # sine of an angle that counts as zero

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from torsor.arrays import Shape
+from torsor.base.arrays import Shape
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import ALGORITHMS, size
 from torsor.mechanism import Coupling, Mechanism, Wheel, ends_of

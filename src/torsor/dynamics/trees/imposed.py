@@ -14,10 +14,10 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.dynamics.trees.lean import SymbolicFrames
 from torsor.dynamics.trees.tree import Body, Passive, Tree, spring_along, tidy_pose
-from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import PAIRS, Free, Number, read_number
 from torsor.spatial import about_z, from_quaternion, make_pose, pseudo_inertia, quaternion_exp

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.dynamics.trees.tree import ROUNDING, Body, Tree, tidy, tidy_inertia, tidy_pose
 from torsor.spatial import about_z, axis_frame, inverse_pose, make_pose, move_pseudo_inertia
 

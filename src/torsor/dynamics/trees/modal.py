@@ -30,7 +30,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.mechanism.flexible import Modes
 from torsor.spatial import cross, rotational_inertia, skew
 

@@ -12,7 +12,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.dynamics.trees.modal import Modal, Shape
 from torsor.mechanism import Coordinate, Coupling, CutJoint, Joint, Mechanism, Motor, Place, ends_of
 from torsor.mechanism.flexible import Modes

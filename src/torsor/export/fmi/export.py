@@ -10,15 +10,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from torsor.checks import flag, instance_of
+from torsor.base.checks import flag, instance_of
+from torsor.base.errors import ModelError, describe
+from torsor.base.files import replacing
 from torsor.compiler.source.names import words
-from torsor.errors import ModelError, describe
 from torsor.export.fmi.building import build_library, compiler, library_path
 from torsor.export.fmi.description import TOOL, build_description, model_description, page
 from torsor.export.fmi.model import Model
 from torsor.export.fmi.settings import Settings
 from torsor.export.fmi.sources import source_files, with_token
-from torsor.files import replacing
 from torsor.robot.about import about_robot
 from torsor.robot.robot import Robot
 

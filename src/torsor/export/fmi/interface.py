@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.export.fmi.settings import SHORTEST, Settings
 from torsor.export.fmi.units import FORCES, least_of, unit_of
 from torsor.export.fmi.variables import Variable, levels, structured

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.checks import several
-from torsor.errors import ModelError, describe, listing
+from torsor.base.checks import several
+from torsor.base.errors import ModelError, describe, listing
 from torsor.mechanism import Mechanism
 
 _XYZ = ("x", "y", "z")

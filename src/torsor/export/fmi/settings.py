@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import arrays, indices_of, number
-from torsor.errors import ModelError, describe
+from torsor.base.checks import arrays, indices_of, number
+from torsor.base.errors import ModelError, describe
 from torsor.export.fmi.quantities import Chosen, chosen
 from torsor.mechanism.free import Free, free_numbers
 from torsor.robot.robot import Robot

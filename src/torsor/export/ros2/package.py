@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from torsor.base.errors import ModelError, describe
 from torsor.compiler.c.cpp import cpp_texts
 from torsor.compiler.c.rules import c_names
 from torsor.compiler.source.about import plain
 from torsor.compiler.source.files import is_own, write_all
-from torsor.errors import ModelError, describe
 from torsor.mechanism import Joint
 from torsor.robot import Robot
 from torsor.robot.about import about_robot, version

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.errors import ModelError, describe, missing, warn
+from torsor.base.errors import ModelError, describe, missing, warn
 from torsor.mechanism.names import claim_name
 
 _PARSED = (".xml", ".urdf")

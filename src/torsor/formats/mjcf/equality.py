@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.formats.xml import add_element
 from torsor.mechanism import Coupling, Frame, Joint, Loop, Mechanism
 from torsor.mechanism.loops import HIGHEST_POWER, Closure

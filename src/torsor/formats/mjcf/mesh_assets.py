@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
+from torsor.formats.meshes.mesh_files import read_painted
+from torsor.formats.meshes.triangles import Triangles, joined
+from torsor.formats.meshes.usd_files import split_prim
 from torsor.formats.writing import MeshNames, relative_file
 from torsor.formats.xml import add_element
 from torsor.mechanism import Shape, Visual
 from torsor.mechanism.names import unused_name
-from torsor.meshes.mesh_files import read_painted
-from torsor.meshes.triangles import Triangles, joined
-from torsor.meshes.usd_files import split_prim
 
 Color = tuple[float, float, float, float]
 _MOST_TRIANGLES = 200_000  # of an .stl file in MuJoCo

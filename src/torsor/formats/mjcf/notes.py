@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import frozen_pose, name_of
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_pose, name_of
+from torsor.base.errors import ModelError, describe, warn
 from torsor.formats.search_path import Finder
 from torsor.formats.writing import MeshNames
 from torsor.formats.xml import add_element

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, listing, warn
-from torsor.faults import refuse_or_warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.faults import refuse_or_warn
 from torsor.formats.mjcf.compiling import compile_mjcf
 from torsor.formats.mjcf.equality import Equalities, Names, read_equalities
 from torsor.formats.mjcf.notes import NAME as NOTE

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.formats.meshes.mesh_folders import own_folders
 from torsor.formats.mjcf.notes import Note
 from torsor.mechanism import Shape, Visual
 from torsor.mechanism.parts import VISUAL_SIZES
-from torsor.meshes.mesh_folders import own_folders
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
 # Numbers of mjtGeom. Height fields and signed distance functions are neither drawn nor collide.

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.mjcf.equality import write_equalities
 from torsor.formats.mjcf.notes import link_entry, write_note

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError
 from torsor.formats.mjcf.mesh_assets import MeshAssets
 from torsor.formats.mjcf.notes import mesh_entry
 from torsor.formats.writing import MeshNames, Omissions

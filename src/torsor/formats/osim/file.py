@@ -12,8 +12,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, warn
+from torsor.formats.meshes.mesh_folders import own_folders
 from torsor.formats.osim.frames import OFFSET, Frames
 from torsor.formats.osim.geometry import shapes_of
 from torsor.formats.osim.model import (
@@ -31,7 +32,6 @@ from torsor.formats.osim.steps import pose_of
 from torsor.formats.osim.values import flag_in, name_of, numbers_in, place_in, text_in, where_is
 from torsor.formats.search_path import given_folders
 from torsor.formats.xml import Element, parse_xml
-from torsor.meshes.mesh_folders import own_folders
 
 KIND = "an .osim file of OpenSim 3 or 4"
 OLDEST = 20300  # the version of the document that OpenSim 3 began with

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing
 from torsor.formats.osim.model import GROUND
 from torsor.formats.osim.steps import pose_of
 from torsor.formats.osim.values import place_in, text_in, where_is

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.formats.osim.frames import Frames
 from torsor.formats.osim.model import GROUND, OsimShape
 from torsor.formats.osim.values import flag_in, numbers_in, place_in, text_in

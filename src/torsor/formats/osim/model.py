@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 GROUND = "ground"
 

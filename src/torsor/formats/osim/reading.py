@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import direction
-from torsor.errors import ModelError, describe, listing
-from torsor.faults import refuse_or_warn
+from torsor.base.arrays import Array
+from torsor.base.checks import direction
+from torsor.base.errors import ModelError, describe, listing
+from torsor.base.faults import refuse_or_warn
 from torsor.formats.chains import joint_chain
 from torsor.formats.osim.file import read_osim
 from torsor.formats.osim.model import GROUND, OsimCoordinate, OsimJoint, OsimModel

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import LARGEST
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array
+from torsor.base.checks import LARGEST
+from torsor.base.errors import ModelError, describe, listing
 from torsor.formats.osim.model import OsimAxis, OsimCoupling, OsimJoint, OsimModel
 from torsor.mechanism.curves import IDENTITY, Curve, broken_line, cubic_spline
 from torsor.spatial import from_rpy, make_pose

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import LARGEST, frozen_array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import LARGEST, frozen_array
+from torsor.base.errors import ModelError, describe
 from torsor.formats.decimals import number_in
 from torsor.formats.xml import FLAGS, Element
 

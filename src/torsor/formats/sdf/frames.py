@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import IDENTITY, Array
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import IDENTITY, Array
+from torsor.base.errors import ModelError, describe, listing
 from torsor.formats.sdf.values import where_of
 from torsor.spatial import inverse_pose
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import direction
-from torsor.errors import ModelError, describe
-from torsor.faults import refuse_or_warn
+from torsor.base.arrays import Array
+from torsor.base.checks import direction
+from torsor.base.errors import ModelError, describe
+from torsor.base.faults import refuse_or_warn
 from torsor.formats.sdf.frames import WORLD, SdfFrame, relative_pose
 from torsor.formats.sdf.models import Part
 from torsor.formats.sdf.unread import Unread

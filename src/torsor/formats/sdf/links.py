@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, warn
-from torsor.faults import refuse_or_warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, warn
+from torsor.base.faults import refuse_or_warn
 from torsor.formats.sdf.frames import relative_pose
 from torsor.formats.sdf.models import Part
 from torsor.formats.sdf.unread import Unread

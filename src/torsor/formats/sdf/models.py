@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, listing, warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.formats.meshes.mesh_folders import is_inside
 from torsor.formats.sdf.frames import MODEL, THE_WORLD, WORLD, Scope, SdfFrame
 from torsor.formats.sdf.values import flag_of, numbers_of, pose_of, text_of, where_of
 from torsor.formats.search_path import SEARCH_FIX, Finder
 from torsor.formats.xml import FLAGS, Element, parse_xml
-from torsor.meshes.mesh_folders import is_inside
 
 OLDEST = (1, 4)
 MOST_PARTS = 20_000  # links, joints and frames, those of included files counted each time

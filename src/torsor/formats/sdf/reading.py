@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.formats.sdf.frames import THE_WORLD, WORLD, relative_pose
 from torsor.formats.sdf.joints import Joints, read_joints
 from torsor.formats.sdf.links import read_link

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torsor.errors import describe, listing, warn
-from torsor.faults import refuse_or_warn
+from torsor.base.errors import describe, listing, warn
+from torsor.base.faults import refuse_or_warn
 from torsor.formats.sdf.values import text_of
 from torsor.formats.xml import FLAGS
 

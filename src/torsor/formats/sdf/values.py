@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import IDENTITY, Array
-from torsor.checks import LARGEST
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import IDENTITY, Array
+from torsor.base.checks import LARGEST
+from torsor.base.errors import ModelError, describe
 from torsor.formats.decimals import number_in, up_to
 from torsor.formats.xml import FLAGS, Element
 from torsor.spatial import from_quaternion, from_rpy, make_pose

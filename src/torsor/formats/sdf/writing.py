@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.sdf.frames import WORLD
@@ -127,7 +127,7 @@ class _Writer:
         for name in m.postures:
             self.omissions.note("postures", name)
         for a, b, _ in m.allowed_collisions:
-            self.omissions.note("allowed collisions, which torsor.collision saves as .srdf", f"{a} and {b}")
+            self.omissions.note("allowed collisions, which torsor.geometry saves as .srdf", f"{a} and {b}")
         if self.version > 7:
             for name in self.taken:
                 self.omissions.note("'::' in names, which Gazebo takes for nested models", name, "::" in name)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.formats.writing import short_rpy
 from torsor.formats.xml import add_element, numbers
 from torsor.mechanism import Joint, Link, Loop, Mechanism

@@ -22,7 +22,7 @@ def flexible_table(flexible: Flexible) -> Table:
 
     Example:
         >>> import torsor
-        >>> modes = torsor.flexible.beam(length=1.0, mass=1.0, bending=1.0, modes=(1, 0))
+        >>> modes = torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=1.0, modes=(1, 0))
         >>> list(flexible_table(modes))[:4]
         ['kind', 'positions', 'masses', 'shapes']
     """

@@ -9,10 +9,11 @@ from reprlib import repr as short
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
-from torsor.checks import ROTATION_TOLERANCE, whole_number
-from torsor.errors import ModelError, shortened, warn
-from torsor.files import read_limited
+from torsor.base.arrays import Array
+from torsor.base.checks import ROTATION_TOLERANCE, whole_number
+from torsor.base.errors import ModelError, shortened, warn
+from torsor.base.files import read_limited
+from torsor.formats.meshes.mesh_folders import own_folders
 from torsor.formats.toml.flexible import read_flexible
 from torsor.formats.toml.schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
 from torsor.mechanism import (
@@ -34,7 +35,6 @@ from torsor.mechanism import (
 from torsor.mechanism.loops import Closure
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.mechanism.shapes import ALL_BITS, SHAPE_SIZES
-from torsor.meshes.mesh_folders import own_folders
 from torsor.spatial import from_rpy, make_pose
 
 VERSION = 1

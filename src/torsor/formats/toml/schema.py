@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 
 Table = dict[str, Any]
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import describe, listing, warn
+from torsor.base.arrays import Array
+from torsor.base.errors import describe, listing, warn
 from torsor.formats.mesh_copies import MeshCopies
+from torsor.formats.meshes.usd_files import split_prim
 from torsor.formats.toml.flexible import flexible_table
 from torsor.formats.toml.reading import VERSION, looks_like_degrees, parse_toml
 from torsor.formats.toml.schema import EACH, ONCE, Table, error
 from torsor.formats.writing import write_file
 from torsor.mechanism import Coupling, Mechanism, Motor, Spring, Wheel
-from torsor.meshes.usd_files import split_prim
 from torsor.spatial import from_rpy, to_rpy
 
 

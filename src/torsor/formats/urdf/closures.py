@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
-from torsor.files import read_limited
+from torsor.base.errors import ModelError, describe
+from torsor.base.files import read_limited
+from torsor.base.yaml_text import parse_yaml
 from torsor.formats.urdf.reading import read_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Joint, Link, Loop, Mechanism
@@ -27,7 +28,6 @@ from torsor.mechanism.edit import fix
 from torsor.mechanism.edit_joints import with_joint_type
 from torsor.mechanism.edit_loops import with_active, with_joint_ends
 from torsor.mechanism.names import claim_name
-from torsor.yaml_text import parse_yaml
 
 LARGEST_FILE = 100_000  # bytes; a pair takes some fifty, and the largest known file has some thirty pairs
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import direction
-from torsor.errors import ModelError, describe, listing
-from torsor.faults import refuse_or_warn
+from torsor.base.arrays import Array
+from torsor.base.checks import direction
+from torsor.base.errors import ModelError, describe, listing
+from torsor.base.faults import refuse_or_warn
 from torsor.formats.decimals import number_in
 from torsor.formats.xml import Element
 from torsor.mechanism import Frame, Joint, Link, Loop

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe, warn
-from torsor.faults import refuse_or_warn
+from torsor.base.errors import ModelError, describe, warn
+from torsor.base.faults import refuse_or_warn
 from torsor.formats.decimals import number_in
 from torsor.formats.xml import Element
 from torsor.mechanism import Joint, Motor

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from torsor.arrays import IDENTITY, Array
-from torsor.checks import LARGEST
-from torsor.errors import ModelError, describe, warn
-from torsor.faults import refuse_or_warn, stop_reading
+from torsor.base.arrays import IDENTITY, Array
+from torsor.base.checks import LARGEST
+from torsor.base.errors import ModelError, describe, warn
+from torsor.base.faults import refuse_or_warn, stop_reading
 from torsor.formats.decimals import number_in, up_to
 from torsor.formats.search_path import Finder
 from torsor.formats.urdf.capsules import joined_capsules

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.urdf.capsules import capsule_parts
@@ -85,7 +85,7 @@ class _Writer:
             self._fixed_joint(frame.name, frame.link, frame.pose)
         self._motors([joint for _, joint in moving])
         for a, b, _ in m.allowed_collisions:
-            self.omissions.note("allowed collisions, which torsor.collision saves as .srdf", f"{a} and {b}")
+            self.omissions.note("allowed collisions, which torsor.geometry saves as .srdf", f"{a} and {b}")
         self.omissions.report(self.source, "URDF")
         content = xml_bytes(self.root, self.source)
         self.meshes.copies.save()

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
-from torsor.faults import refuse_or_warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
+from torsor.base.faults import refuse_or_warn
+from torsor.formats.meshes.mesh_folders import is_inside
+from torsor.formats.meshes.usd_files import split_prim, triangles_of
 from torsor.formats.usd.scene import Scene
 from torsor.formats.usd.stage import (
     Place,
@@ -28,8 +30,6 @@ from torsor.formats.usd.stage import (
 from torsor.mechanism import Link, Shape, Visual
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
-from torsor.meshes.mesh_folders import is_inside
-from torsor.meshes.usd_files import split_prim, triangles_of
 from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
 WATER = 1000.0  # kg/m^3, the density of what has none

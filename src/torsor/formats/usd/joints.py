@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.formats.usd.scene import Scene
 from torsor.formats.usd.stage import agrees, exact, flag_of, number_of, own_data, rotation_of, vector_of
 from torsor.mechanism import Joint, Motor, Spring

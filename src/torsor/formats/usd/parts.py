@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
+from torsor.formats.meshes.mesh_files import Painted, read_painted
+from torsor.formats.meshes.triangles import joined
 from torsor.formats.usd.stage import OWN
 from torsor.formats.writing import MeshNames, Omissions
 from torsor.mechanism import Shape, Visual
 from torsor.mechanism.names import claim_name
-from torsor.meshes.mesh_files import Painted, read_painted
-from torsor.meshes.triangles import joined
 from torsor.spatial import to_quaternion
 
 _KINDS = {"box": "Cube", "sphere": "Sphere", "ellipsoid": "Sphere", "cylinder": "Cylinder", "capsule": "Capsule"}

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import IDENTITY, Array
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import IDENTITY, Array
+from torsor.base.errors import ModelError, describe, listing
 from torsor.formats.chains import joint_chain
+from torsor.formats.meshes.usd_files import split_prim
 from torsor.formats.usd.bodies import link_of
 from torsor.formats.usd.joints import AXES, WORLD, UsdJoint, joint_of, several, single_joint
 from torsor.formats.usd.loops import loop_of
@@ -21,7 +22,6 @@ from torsor.formats.usd.scene import Scene
 from torsor.formats.usd.stage import exact, flag_of, own_data
 from torsor.mechanism import Frame, Joint, Link, Mechanism, build
 from torsor.mechanism.loops import Closure
-from torsor.meshes.usd_files import split_prim
 from torsor.spatial import inverse_pose
 
 _TURNS = AXES[3:]

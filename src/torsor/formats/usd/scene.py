@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, listing
-from torsor.faults import refuse_or_warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing
+from torsor.base.faults import refuse_or_warn
+from torsor.formats.meshes.mesh_folders import own_folders
+from torsor.formats.meshes.usd_files import import_usd, open_stage
 from torsor.formats.search_path import Finder, given_folders
 from torsor.formats.usd.stage import (
     Place,
@@ -23,8 +25,6 @@ from torsor.formats.usd.stage import (
 )
 from torsor.formats.writing import Omissions
 from torsor.mechanism.names import claim_name
-from torsor.meshes.mesh_folders import own_folders
-from torsor.meshes.usd_files import import_usd, open_stage
 
 _LARGEST_UNIT = 1e20  # m or kg: that of light years is 1e16
 EARTH = 9.81  # m/s^2, where a scene gives none

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.spatial import from_quaternion, make_pose
 
 AGREE = 2e-6  # relative: a few roundings of single precision

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints
+from torsor.formats.meshes.usd_files import import_usd
 from torsor.formats.usd.joints import AXES, DEGREE, SEVERAL
 from torsor.formats.usd.parts import Parts
 from torsor.formats.writing import Omissions, write_file
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, ends_of
 from torsor.mechanism.build import fixed_at
-from torsor.meshes.usd_files import import_usd
 from torsor.spatial import axis_frame, make_pose
 
 SUFFIXES = (".usda", ".usd", ".usdc")

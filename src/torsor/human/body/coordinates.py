@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import indices_of, number, table
+from torsor.base.arrays import Array
+from torsor.base.checks import indices_of, number, table
 from torsor.robot.robot import Robot
 
 GLOBAL = ("tx", "ty", "tz", "yaw", "tilt", "list")  # of the whole body: the first coordinates

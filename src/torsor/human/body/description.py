@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.percentiles import size_of_percentile
 from torsor.human.body.person import Person
 from torsor.human.body.strength import HEIGHT, MASS
@@ -36,7 +36,7 @@ def described_person(
         (1.38, 40.0)
         >>> described_person(1.80, stature_percentile=95)
         Traceback (most recent call last):
-        torsor.errors.ModelError: person: height is 1.8 and stature_percentile is 95; allowed: one of them
+        torsor.ModelError: person: height is 1.8 and stature_percentile is 95; allowed: one of them
     """
     for own, percentile, names in (
         (height, stature_percentile, ("height", "stature_percentile")),

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array
+from torsor.base.figures import label_of_title, new_figure, saved
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.load_drawing import COLOUR, EDGES, load_corners
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.contact.polygon import convex_hull
-from torsor.results.figures import label_of_title, new_figure, saved
 from torsor.robot.robot import Robot
 
 COLOURS = {"right": "#c1403d", "left": "#2f6db3", "": "#4a4a4a"}

@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import finite_vector, number, positive
-from torsor.deprecation import warn_deprecated
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import finite_vector, number, positive
+from torsor.base.deprecation import warn_deprecated
+from torsor.base.errors import ModelError, describe
 
 # F and R (1/s) by parts of the names of coordinates: the rates of the trunk for the spine, those of grip for wrists.
 RATES: Mapping[str, tuple[float, float]] = {

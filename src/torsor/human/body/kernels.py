@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor import library
-from torsor.checks import instance_of
-from torsor.errors import ModelError, describe
+from torsor.base.checks import instance_of
+from torsor.base.errors import ModelError, describe
 from torsor.motion import Number
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.loads import Backpack, Box
 from torsor.robot.robot import Robot
 

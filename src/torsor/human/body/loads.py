@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.checks import interval, number, positive
+from torsor.base.checks import interval, number, positive
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 

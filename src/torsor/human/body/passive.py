@@ -20,8 +20,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import arrays, common_shape, instance_of
+from torsor.base.arrays import Array
+from torsor.base.checks import arrays, common_shape, instance_of
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic

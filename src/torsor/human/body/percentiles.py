@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.checks import number, one_of
-from torsor.errors import ModelError, describe
+from torsor.base.checks import number, one_of
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.growth_charts import OLDEST, YOUNGEST, growth_curves
 from torsor.library.anthropometry import SEXES
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from torsor.checks import indices_of, instance_of, number, one_of, positive, table
-from torsor.errors import ModelError, describe, warn
+from torsor.base.checks import indices_of, instance_of, number, one_of, positive, table
+from torsor.base.errors import ModelError, describe, warn
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.growth_charts import OLDEST as ADULT
 from torsor.human.body.percentiles import size_of_percentile

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import number, positive, table
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import number, positive, table
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
 from torsor.mechanism import Joint, Link

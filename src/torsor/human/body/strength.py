@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor import library
-from torsor.arrays import Array
-from torsor.checks import common_shape, indices_of, instance_of, number, one_of, real_array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import common_shape, indices_of, instance_of, number, one_of, real_array
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from torsor.checks import instance_of, number, positive, table
-from torsor.errors import ModelError, describe, listing
+from torsor.base.checks import instance_of, number, positive, table
+from torsor.base.errors import ModelError, describe, listing
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot
 

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of, number, one_of
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, number, one_of
 from torsor.human.body.person import Person
 from torsor.human.body.strength import SEXES, smooth_ramp
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.human.comparison.signals import COORDINATES, DIRECT, Signals, of_forces, of_table
 from torsor.human.comparison.strides import Signal
-from torsor.recordings import MotionTable, load
-from torsor.recordings.csv_files import KIND, read_csv
-from torsor.recordings.recording import Recording
-from torsor.recordings.text import lines_of
+from torsor.human.recordings import MotionTable, load
+from torsor.human.recordings.csv_files import KIND, read_csv
+from torsor.human.recordings.recording import Recording
+from torsor.human.recordings.text import lines_of
 
 SUFFIXES = (".mot", ".sto", ".csv")
 _HEAD = re.compile(r"(.*?)\s*[\[(]([^\[\]()]*)[\])]\s*")

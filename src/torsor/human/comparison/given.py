@@ -6,13 +6,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import real_array
-from torsor.errors import ModelError, describe, listing
-from torsor.files import reading_npz
+from torsor.base.archive import load_result
+from torsor.base.arrays import Array
+from torsor.base.checks import real_array
+from torsor.base.errors import ModelError, describe, listing
+from torsor.base.files import reading_npz
 from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.gait.references import LABELS, REFERENCES, Reference
-from torsor.results.archive import load_result
 
 ALLOWED = (
     "names of built-in references, files (.mot, .sto, .csv, .npz), a mapping {curve: values}, a Stride, what "
@@ -70,7 +70,7 @@ def _given(each: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given
         return Given(_of_mapping(each, "given"), [])
     if isinstance(each, list | tuple):
         return _given(recorded_walk(*each, side=side), side, stride_of)
-    if type(each).__module__.startswith(("torsor.human.measured", "torsor.recordings")):
+    if type(each).__module__.startswith(("torsor.human.measured", "torsor.human.recordings")):
         return _given(recorded_walk(each, side=side), side, stride_of)
     raise ModelError(describe(f"found {type(each).__name__}", where="references", allowed=ALLOWED))
 

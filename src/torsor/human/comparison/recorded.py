@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import name_of, number, one_of
-from torsor.errors import ModelError, describe, listing, warn
+from torsor.base.arrays import Array
+from torsor.base.checks import name_of, number, one_of
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.human.comparison.files import of_file, of_recording
 from torsor.human.comparison.measured import of_measured
 from torsor.human.comparison.powers import powers_of
@@ -22,8 +22,8 @@ from torsor.human.comparison.signals import SHORT, Signals, of_forces, of_table
 from torsor.human.comparison.strides import Signal, Span, given_spans, of_strides, spans_of
 from torsor.human.comparison.units import G, Scale
 from torsor.human.gait.references import REFERENCES, Reference
-from torsor.recordings import GroundForces, MotionTable
-from torsor.recordings.recording import Recording
+from torsor.human.recordings import GroundForces, MotionTable
+from torsor.human.recordings.recording import Recording
 
 # Moments in the directions of comparisons, with the coordinates that they are against.
 MOMENTS = {
@@ -64,7 +64,7 @@ def recorded_walk(
 ) -> RecordedWalk:
     """Return a recorded walk for comparisons, from one or more files or results of the same recording.
 
-    ``sources`` are paths (.mot, .sto, .csv), what ``torsor.recordings.load`` returns, or what
+    ``sources`` are paths (.mot, .sto, .csv), what ``torsor.human.recordings.load`` returns, or what
     ``torsor.human.measured.inverse_kinematics`` and ``inverse_dynamics`` return: angles, moments and ground forces of
     one recording may be in several of them. Strides of a ``side`` begin at heel strikes, which the vertical force shows
     (more than 2.5 % of its peak), or at the times ``strikes`` (s). Moments in N m are divided by the ``mass`` (kg), by
@@ -226,7 +226,7 @@ def _curves(
     if not found:
         ends = ", ".join(f"{first:.3g} to {last:.3g} s" for first, last in spans)
         text = f"no curve is known over a whole stride ({ends})"
-        fix = "check that the files have the same times, and fill gaps: torsor.recordings.fill_gaps"
+        fix = "check that the files have the same times, and fill gaps: torsor.human.recordings.fill_gaps"
         raise ModelError(describe(text, where=where, fix=fix))
     notes = [f"{where}: left out, with gaps or at other times: {listing(lost)}"] if lost else []
     for note in notes:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, listing, warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.human.comparison.strides import Signal, check_length
 from torsor.human.comparison.units import DEGREES, RADIANS, Scale, checked_angles, guessed, range_of, said
-from torsor.recordings import GroundForces, MotionTable
-from torsor.recordings.axes import HUMAN
+from torsor.human.recordings import GroundForces, MotionTable
+from torsor.human.recordings.axes import HUMAN
 
 SHORT = {"right": "r", "left": "l"}
 OTHER = {"right": "left", "left": "right"}
@@ -155,7 +155,7 @@ def _direct(
 def of_forces(forces: GroundForces, side: str) -> Signals:
     """Return the ground's force on a foot: vertical, forward and medial; a person who walks backwards is turned."""
     if side not in forces.names:
-        fix = "torsor.recordings.by_foot(forces, markers) assigns plates to feet"
+        fix = "torsor.human.recordings.by_foot(forces, markers) assigns plates to feet"
         allowed = f"forces named {side}; found: {listing(forces.names)}"
         raise ModelError(describe(f"no ground force of the {side} foot", where=forces.source, allowed=allowed, fix=fix))
     turned = forces.in_axes(HUMAN)

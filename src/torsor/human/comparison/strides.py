@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import real_array
-from torsor.errors import ModelError, describe
-from torsor.recordings.markers import runs
+from torsor.base.arrays import Array
+from torsor.base.checks import real_array
+from torsor.base.errors import ModelError, describe
+from torsor.human.recordings.markers import runs
 
 COUNT = 401  # instants of a stride, as of ``Stride``
 LOADED = 0.025  # of the largest vertical force: 20 N, the usual threshold of gait events, for a person of 70 kg
@@ -64,7 +64,7 @@ def check_length(times: Array, where: str) -> None:
     Example:
         >>> check_length(np.array([0.0, 0.1]), "walk.mot")
         Traceback (most recent call last):
-        torsor.errors.ModelError: walk.mot: too short for one stride: 0 to 0.1 s; allowed: 0.4 s or more
+        torsor.ModelError: walk.mot: too short for one stride: 0 to 0.1 s; allowed: 0.4 s or more
     """
     if times[-1] - times[0] < STRIDE[0]:
         found = f"too short for one stride: {times[0]:g} to {times[-1]:g} s"

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.errors import printable
+from torsor.base.errors import printable
+from torsor.base.summary import Summary, as_text
 from torsor.human.gait.references import SOURCES, UNITS, Reference, in_words, likeness
-from torsor.summary import Summary, as_text
 
 # The curves by which predictions of walking are usually compared; means are those of these eleven.
 SAGITTAL = (

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, listing
 
 G = 9.81  # m/s2
 
@@ -92,7 +92,7 @@ def checked_angles(values: Array, scale: Scale | None, name: str, where: str) ->
     Example:
         >>> checked_angles(np.array([0.0, 1.0]), DEGREES, "knee_angle_r", "walk.mot")
         Traceback (most recent call last):
-        torsor.errors.ModelError: walk.mot: knee_angle_r moves through 1 degrees; allowed: 15 to 150 degrees; fix: \
+        torsor.ModelError: walk.mot: knee_angle_r moves through 1 degrees; allowed: 15 to 150 degrees; fix: \
 these are radians: say inDegrees=no
     """
     span = range_of(values)

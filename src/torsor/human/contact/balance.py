@@ -20,10 +20,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
-from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.loads import Backpack, Box
 from torsor.robot.robot import Robot

@@ -9,7 +9,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.balance import Wrench, moment_about, required
 from torsor.human.contact.hand_node import has_rails, rail_power

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.contact.schedule import BARMAN, MEET, Step, Walk
 from torsor.human.contact.sharing import PROFILES, SPEED, WIDTH, shared_data
 from torsor.human.contact.stairs import tread

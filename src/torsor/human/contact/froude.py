@@ -9,8 +9,8 @@ import math
 from dataclasses import replace
 from functools import cache
 
-from torsor.checks import instance_of, number
-from torsor.errors import ModelError, describe, warn
+from torsor.base.checks import instance_of, number
+from torsor.base.errors import ModelError, describe, warn
 from torsor.human.body.postures import landmark
 from torsor.human.contact.schedule import Step
 from torsor.library.human import human

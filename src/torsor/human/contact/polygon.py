@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.postures import landmark
 from torsor.human.contact.support import Foot, Support
 from torsor.motion.terms.term import TOUCHING

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from torsor.checks import number, positive
+from torsor.base.checks import number, positive
 from torsor.human.body.coordinates import SIDES
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import number
+from torsor.base.errors import ModelError, describe
 from torsor.human.contact.free_walk import HEEL, TOES, FreeWalk
 from torsor.human.contact.one_foot import ONE_FOOT
 from torsor.human.contact.schedule import BARMAN, PressurePath, Step

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of, interval, number, one_of, positive, whole_number
-from torsor.deprecation import renamed_attribute
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, interval, number, one_of, positive, whole_number
+from torsor.base.deprecation import renamed_attribute
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import other_side
 from torsor.human.contact.support import FLAT_ENDS, FORE, FORE_ENDS, WHOLE, Carried, Foot, Stance, Support, smoothstep
 from torsor.motion.terms.term import TOUCHING

@@ -18,7 +18,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.balance import Wrench, required
 from torsor.human.contact.contact_forces import ContactForces

@@ -2,7 +2,7 @@
 
 import math
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.human.contact.froude import froude_number, leg_length
 from torsor.human.contact.schedule import Step
 from torsor.robot.robot import Robot
@@ -18,7 +18,7 @@ def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> N
     Example:
         >>> check_step(Step(length=60.0), torsor.library.human(), "walk")
         Traceback (most recent call last):
-        torsor.errors.ModelError: walk: length of the step is 60 m; allowed: up to 1.88 m, for legs of 0.942 m; fix: \
+        torsor.ModelError: walk: length of the step is 60 m; allowed: up to 1.88 m, for legs of 0.942 m; fix: \
 give it in metres
     """
     leg = leg_length(body)

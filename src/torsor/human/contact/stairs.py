@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, warn
 from torsor.human.body.postures import landmark
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.support import Foot, Support

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import number, positive
-from torsor.deprecation import warn_deprecated
+from torsor.base.arrays import Array
+from torsor.base.checks import number, positive
+from torsor.base.deprecation import warn_deprecated
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
 from torsor.human.contact.rails import Rails

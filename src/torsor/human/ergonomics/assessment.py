@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from rich.console import Group, RenderableType
 
-from torsor.arrays import Array
-from torsor.checks import instance_of, number
-from torsor.errors import ModelError
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, number
+from torsor.base.documents import plain
+from torsor.base.errors import ModelError
+from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.hand_forces import hand_wrenches
 from torsor.human.body.loads import Box
@@ -27,8 +29,6 @@ from torsor.human.terms.problem import hand_forces, load_of, who
 from torsor.human.terms.samples import JOINTS, grounded_term, sampled
 from torsor.motion import MotionResult
 from torsor.motion.results.report import titled_table
-from torsor.results.documents import plain
-from torsor.results.figures import label_of_title, new_figure, saved, styled
 from torsor.robot.robot import Robot
 
 SHOWN = 8  # rows of the table of percent capable
@@ -205,7 +205,7 @@ def assess(
     Example:
         >>> assess(3)
         Traceback (most recent call last):
-        torsor.errors.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
+        torsor.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
     """
     instance_of(result, MotionResult, "ergonomics", "result", allowed="the result of a problem of torsor.human")
     grounded_term(result.problem)  # raises for motions of anything else

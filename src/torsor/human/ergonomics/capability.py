@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import arrays, instance_of, number, positive
+from torsor.base.arrays import Array
+from torsor.base.checks import arrays, instance_of, number, positive
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.person import Person

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import number, one_of, real_array, vectors
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import number, one_of, real_array, vectors
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.strength import SEXES
 
 SHIFT = 8.0  # hours

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import arrays, instance_of, one_of, positive_vector, real_array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import arrays, instance_of, one_of, positive_vector, real_array
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.person import Person, person_of
 from torsor.human.ergonomics.muscle_groups import MOMENTS, NAMES, crosses, largest_forces, lever_arms
@@ -67,7 +67,7 @@ def joint_contact(motion: MotionResult | Stride, side: str = "right") -> JointCo
     Example:
         >>> joint_contact(None, "middle")
         Traceback (most recent call last):
-        torsor.errors.ModelError: joint contact: side is 'middle'; allowed: 'right', 'left'
+        torsor.ModelError: joint contact: side is 'middle'; allowed: 'right', 'left'
     """
     one_of(side, SIDES, "joint contact", "side")
     if isinstance(motion, Stride):

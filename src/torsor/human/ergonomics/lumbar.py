@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import arrays, instance_of, number, one_of, positive
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import arrays, instance_of, number, one_of, positive
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.person import person_of
 from torsor.human.body.postures import landmark

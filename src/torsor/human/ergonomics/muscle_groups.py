@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.person import Person
 
 MASS, HEIGHT = 80.0, 1.80  # kg and m of the person of the table

@@ -15,8 +15,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torsor.checks import flag, instance_of, number, one_of
-from torsor.errors import ModelError, describe
+from torsor.base.checks import flag, instance_of, number, one_of
+from torsor.base.errors import ModelError, describe
 
 LOAD = 23.0  # the load constant (kg)
 NEAREST, FARTHEST = 0.25, 0.63  # horizontal distances of the hands (m): nearer ones count as the least
@@ -138,7 +138,7 @@ def lifting_index(
         (7.83, 10.08, 1.91)
         >>> lifting_index(10.0, LiftEnd(0.7, 0.3), LiftEnd(0.4, 1.0))
         Traceback (most recent call last):
-        torsor.errors.ModelError: lifting equation: horizontal is 0.7 m; allowed: from 0 to 0.63 m; fix: move the load \
+        torsor.ModelError: lifting equation: horizontal is 0.7 m; allowed: from 0 to 0.63 m; fix: move the load \
 nearer: outside of this range the recommended weight limit is 0
     """
     load = number(load, "lifting equation", "load", above=0.0)
@@ -167,7 +167,7 @@ def check_work(frequency: float, duration: str, coupling: str = "fair") -> None:
     Example:
         >>> check_work(1.0, "all day")
         Traceback (most recent call last):
-        torsor.errors.ModelError: lifting equation: duration is 'all day'; allowed: 'short', 'moderate', 'long'
+        torsor.ModelError: lifting equation: duration is 'all day'; allowed: 'short', 'moderate', 'long'
     """
     number(frequency, "lifting equation", "frequency", above=0.0)
     one_of(duration, tuple(DURATIONS), "lifting equation", "duration")

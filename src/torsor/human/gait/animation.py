@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import positive, whole_number
+from torsor.base.arrays import Array
+from torsor.base.checks import positive, whole_number
+from torsor.base.figures import new_figure
 from torsor.human.body.drawing import ARROW, LONG, VIEWS, landmarks, skeleton
 from torsor.human.contact.schedule import Walk
 from torsor.human.contact.stairs import stairs_of
@@ -18,7 +19,6 @@ from torsor.human.terms.forces import Grounded
 from torsor.human.terms.pressing import presses, pressure
 from torsor.human.terms.problem import load_of
 from torsor.motion import MotionResult
-from torsor.results.figures import new_figure
 from torsor.robot.robot import Robot
 from torsor.simulation.movie import movie_path, write_movie
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
 from torsor.human.contact.schedule import Step

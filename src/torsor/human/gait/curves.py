@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of, one_of
-from torsor.deprecation import renamed_attribute
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, one_of
+from torsor.base.deprecation import renamed_attribute
+from torsor.base.errors import ModelError, describe
+from torsor.base.viewable import Playable
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.comparison.given import CURVES, Given, given_references
 from torsor.human.comparison.table import LikenessTable
@@ -25,7 +26,6 @@ from torsor.human.terms.pressing import pressure
 from torsor.human.terms.samples import JOINTS, Samples, sampled, sampled_at, walk_of
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
-from torsor.viewable import Playable
 
 COUNT = 401  # instants of a stride
 TURNS = slice(3, None)  # coordinates that are angles: all but the three slides of the pelvis

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.free_walk import solved_step
 from torsor.human.terms.samples import sampled, walk_of

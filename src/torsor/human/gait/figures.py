@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.linalg import norm
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.figures import label_of_title, new_figure, saved
 from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
 from torsor.human.comparison.table import DIGITS, LikenessTable
 from torsor.human.contact.schedule import described
@@ -20,7 +21,6 @@ from torsor.human.gait.stairs_drawing import FIRST, LAST, LINE
 from torsor.human.terms.pressing import pressure
 from torsor.human.terms.problem import load_of, who
 from torsor.human.terms.samples import JOINTS
-from torsor.results.figures import label_of_title, new_figure, saved
 
 OWN, PEOPLE = "#1f4e8c", ("0.45", "#d98b2b", "#4c9a5f", "#a8527a", "#7a5c3a")
 SHOWN = (

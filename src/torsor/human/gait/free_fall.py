@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.human.contact.balance import ground_reaction
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.samples import sampled, walk_of

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from torsor.checks import instance_of, number, table, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.checks import instance_of, number, table, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES, is_odd
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.strength import JOINTS, joint_strength

@@ -14,8 +14,11 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.checks import number, one_of, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.archive import Archive, reading_archive
+from torsor.base.checks import number, one_of, whole_number
+from torsor.base.errors import ModelError, describe
+from torsor.base.summary import Summary, as_text
+from torsor.base.tables import Column
 from torsor.human.body.coordinates import SIDES
 from torsor.human.gait.figures import plot
 from torsor.human.gait.spread import (
@@ -34,9 +37,6 @@ from torsor.human.terms.samples import walk_of
 from torsor.motion import MotionError, MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.results import several
 from torsor.motion.results.report import titled_table
-from torsor.results.archive import Archive, reading_archive
-from torsor.results.tables import Column
-from torsor.summary import Summary, as_text
 
 MOST_STARTS = 1000
 WHERE = "near-optimal walks"

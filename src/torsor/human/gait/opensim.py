@@ -12,14 +12,14 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of
-from torsor.files import replacing
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of
+from torsor.base.files import replacing
 from torsor.human.body.coordinates import SIDES
 from torsor.human.gait.curves import StrideCurves
+from torsor.human.recordings import GroundForces, MotionTable, OsimModel, save
+from torsor.human.recordings.axes import HUMAN, OPENSIM, rotation
 from torsor.human.terms.samples import Samples
-from torsor.recordings import GroundForces, MotionTable, OsimModel, save
-from torsor.recordings.axes import HUMAN, OPENSIM, rotation
 from torsor.robot.robot import Robot
 
 LETTERS = {"right": "r", "left": "l"}
@@ -43,7 +43,7 @@ def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> Moti
     """Return the joint angles of a stride with the names of OpenSim, in degrees, and the place of the pelvis, in m.
 
     Columns are those of the model of Rajagopal et al. (2016), x forward, y up, z right, from a heel strike of the
-    right foot on. ``model`` is a skeleton of ``torsor.recordings.read_osim``, from which the place of the hips on the
+    right foot on. ``model`` is a skeleton of ``torsor.human.recordings.read_osim``, from which the place of the hips on the
     pelvis is taken; by default they are where the unscaled model has them. Forearms, wrists and head are left out.
 
     Example:

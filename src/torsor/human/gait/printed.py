@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 from rich.console import Group
 from rich.table import Table
 
-from torsor.errors import ModelError, describe
+from torsor.base.archive import Archive, reading_archive
+from torsor.base.documents import plain, robot_facts
+from torsor.base.errors import ModelError, describe
+from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.result import Result
+from torsor.base.summary import Summary, as_text
+from torsor.base.tables import Column
 from torsor.human.contact.schedule import Step
 from torsor.human.gait.printed_files import FIGURES, stage_arrays, stages_of
 from torsor.human.gait.printed_set import TOLERANCE, PrintedWalk, Stage
@@ -22,13 +28,7 @@ from torsor.human.terms.problem import who
 from torsor.motion import MotionProblem, MotionResult, load_problem
 from torsor.motion.results.files import archive, of_archive
 from torsor.motion.results.report import titled_table
-from torsor.results.archive import Archive, reading_archive
-from torsor.results.documents import plain, robot_facts
-from torsor.results.figures import label_of_title, new_figure, saved, styled
-from torsor.results.result import Result
-from torsor.results.tables import Column
 from torsor.robot.robot import Robot
-from torsor.summary import Summary, as_text
 
 
 class Difference(NamedTuple):

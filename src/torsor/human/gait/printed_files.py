@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.files import check_array
+from torsor.base.files import check_array
 from torsor.human.gait.printed_set import SLIPS, Stage
 from torsor.motion.results.files import LONGEST, MOST, outcome_arrays
 from torsor.optimisation.outcome import Iteration, Outcome

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from torsor.errors import describe
+from torsor.base.errors import describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.gait.settings import WalkSettings
 from torsor.human.terms.feet import Stands, contacts

@@ -6,7 +6,7 @@ file has mean minus and mean plus one standard deviation.
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 _HIP = """
     0.037 0.224 0.175 0.213 0.256 0.345 0.434 0.514 0.526 0.477 0.415 0.382 0.349 0.293 0.215 0.123 0.035 -0.061

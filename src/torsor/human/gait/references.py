@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.gait.reference_powers import POWERS
 
 SOURCES = {

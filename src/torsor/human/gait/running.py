@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from torsor.checks import instance_of, number
-from torsor.errors import ModelError, describe
+from torsor.base.checks import instance_of, number
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box

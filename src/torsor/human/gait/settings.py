@@ -8,8 +8,8 @@ from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
-from torsor.checks import indices_of, instance_of, interval, number, one_of, positive, table, whole_number
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.checks import indices_of, instance_of, interval, number, one_of, positive, table, whole_number
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_side
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.postures import landmark

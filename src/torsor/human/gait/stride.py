@@ -7,6 +7,11 @@ import numpy as np
 from rich.console import Group
 from rich.table import Table
 
+from torsor.base.archive import Archive, reading_archive
+from torsor.base.documents import plain, robot_facts
+from torsor.base.result import Result
+from torsor.base.summary import Summary, as_text
+from torsor.base.tables import Column, columns_of
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.schedule import described
 from torsor.human.gait.curves import StrideCurves
@@ -17,11 +22,6 @@ from torsor.human.terms.samples import JOINTS
 from torsor.motion import MotionProblem, MotionResult, load_problem
 from torsor.motion.results.files import archive, of_archive
 from torsor.motion.results.report import titled_table
-from torsor.results.archive import Archive, reading_archive
-from torsor.results.documents import plain, robot_facts
-from torsor.results.result import Result
-from torsor.results.tables import Column, columns_of
-from torsor.summary import Summary, as_text
 
 MOVED = (
     *("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension"),

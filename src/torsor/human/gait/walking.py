@@ -11,8 +11,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import number, whole_number
+from torsor.base.arrays import Array
+from torsor.base.checks import number, whole_number
 from torsor.human.body.coordinates import GLOBAL, SIDES, mirror
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box

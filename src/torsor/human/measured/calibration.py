@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.compiler import AnyKernel
 from torsor.human.measured.fitting import Fit, kernels
 from torsor.human.measured.normal_equations import moved_places

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
 from torsor.human.measured.normal_equations import Equations, Layout, equations, moved_places, solve

@@ -8,9 +8,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import by_name, finite_vector, instance_of, number, positive, real_array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import by_name, finite_vector, instance_of, number, positive, real_array
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.schedule import Step
@@ -18,13 +18,13 @@ from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.preparing import carried_by
 from torsor.human.measured.result import MeasuredMotion
 from torsor.human.measured.tracking import TrackMarkers, check_even, check_turned
+from torsor.human.recordings import GroundForces, Markers
+from torsor.human.recordings.axes import HUMAN
+from torsor.human.recordings.forces import LOADED
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.samples import grounded_term, walk_of
 from torsor.motion import MotionProblem, Node, Reference
 from torsor.motion.terms.term import Cost
-from torsor.recordings import GroundForces, Markers
-from torsor.recordings.axes import HUMAN
-from torsor.recordings.forces import LOADED
 from torsor.robot.robot import Robot
 
 WHERE = "followed walk"

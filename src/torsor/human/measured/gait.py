@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from torsor.arrays import Array
-from torsor.checks import instance_of, number
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, number
+from torsor.base.errors import ModelError, describe, warn
+from torsor.base.tables import Column, write_table
 from torsor.human.body.coordinates import SIDES
 from torsor.human.measured.gait_curves import JOINTS, WHERE, GaitCurves
 from torsor.human.measured.gait_figure import plot
@@ -18,13 +19,12 @@ from torsor.human.measured.inverse_dynamics import CUTOFF, inverse_dynamics
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.skeleton import Skeleton, skeleton
+from torsor.human.recordings import GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
+from torsor.human.recordings import smooth as smoothed
+from torsor.human.recordings.axes import HUMAN, OPENSIM
+from torsor.human.recordings.forces import LOADED
+from torsor.human.recordings.markers import runs
 from torsor.motion.results.report import titled_table
-from torsor.recordings import GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
-from torsor.recordings import smooth as smoothed
-from torsor.recordings.axes import HUMAN, OPENSIM
-from torsor.recordings.forces import LOADED
-from torsor.recordings.markers import runs
-from torsor.results.tables import Column, write_table
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -176,7 +176,9 @@ def measured_gait(
 
     Likely mistakes of the recording are given as warnings, and kept as ``findings``.
     """
-    instance_of(markers, Markers, WHERE, "markers", allowed="Markers, such as torsor.recordings.load(path).markers")
+    instance_of(
+        markers, Markers, WHERE, "markers", allowed="Markers, such as torsor.human.recordings.load(path).markers"
+    )
     for part, kind, what in (
         (forces, GroundForces, "forces"),
         (standing, Markers, "standing"),

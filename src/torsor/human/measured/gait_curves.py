@@ -5,15 +5,15 @@ from functools import cached_property
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.checks import one_of
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import one_of
+from torsor.base.errors import ModelError, describe, listing
 from torsor.human.body.coordinates import SIDES
 from torsor.human.measured.inverse_dynamics import LARGE, MeasuredDynamics
 from torsor.human.measured.person import Person
 from torsor.human.measured.result import MeasuredMotion
-from torsor.recordings import Finding, GroundForces
-from torsor.recordings.axes import HUMAN
+from torsor.human.recordings import Finding, GroundForces
+from torsor.human.recordings.axes import HUMAN
 
 WHERE = "measured gait"
 # Joints of a leg: the coordinate of ``library.human`` without its side, and that of OpenSim's gait models.

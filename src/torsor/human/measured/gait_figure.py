@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.human.body.coordinates import SIDES
 from torsor.human.measured.gait_curves import GaitCurves
-from torsor.recordings.markers import runs
-from torsor.results.figures import label_of_title, new_figure, saved, styled
+from torsor.human.recordings.markers import runs
 
 COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
 # Titles by joint, of the angle and of the moment, which is drawn in the direction that carries the body.

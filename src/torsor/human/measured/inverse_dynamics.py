@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Flags
-from torsor.checks import flag, frozen_array, number, table, whole_number
-from torsor.errors import ModelError, describe, listing, warn
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import flag, frozen_array, number, table, whole_number
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.human.measured.inverse_kinematics import check_upright
 from torsor.human.measured.skeleton import Skeleton
+from torsor.human.recordings import GroundForces
+from torsor.human.recordings.markers import runs
 from torsor.identification.differentiation import differentiate
-from torsor.recordings import GroundForces
-from torsor.recordings.markers import runs
 from torsor.robot.robot import Robot
 
 WHERE = "inverse dynamics"
@@ -177,7 +177,7 @@ def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: M
     for side, link in feet.items():
         if side not in on.names:
             allowed = listing(on.names)
-            fix = "torsor.recordings.by_foot(forces, markers) assigns plates to feet"
+            fix = "torsor.human.recordings.by_foot(forces, markers) assigns plates to feet"
             raise ModelError(describe(f"no force of the {side} foot", where=ground.source, allowed=allowed, fix=fix))
         at = on.index(side)
         if times[0] < on.times[0] - 1e-9 or times[-1] > on.times[-1] + 1e-9:
@@ -203,7 +203,7 @@ def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, 
     if far.any():
         k = int(np.argmax(far))
         found = f"at {times[k]:g} s the {side} force acts {np.linalg.norm(centers[k] - T[k, :3, 3]):.2f} m from {link}"
-        fix = "check which foot each plate has (torsor.recordings.by_foot) and the axes of the plates"
+        fix = "check which foot each plate has (torsor.human.recordings.by_foot) and the axes of the plates"
         warn(describe(found, where=ground.source, allowed=f"up to {REACH} m", fix=fix))
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array, instance_of, number
-from torsor.errors import ModelError, describe, listing, warn
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array, instance_of, number
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.human.measured.fitting import LEAST_DAMPING, Fit, Fitted, Mask, fit_frames
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.posing import standing_start
@@ -15,9 +15,9 @@ from torsor.human.measured.preparing import coordinates_of, prepared
 from torsor.human.measured.result import MeasuredMotion, swapped_pairs
 from torsor.human.measured.skeleton import Skeleton
 from torsor.human.measured.smoothing import fit_smoothly
+from torsor.human.recordings import Markers
+from torsor.human.recordings.axes import up_axis
 from torsor.mechanism import Mechanism
-from torsor.recordings import Markers
-from torsor.recordings.axes import up_axis
 from torsor.robot.robot import Robot
 
 WHERE = "inverse kinematics"
@@ -90,7 +90,9 @@ def inverse_kinematics(
 def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet, Array, Array]:
     """Return the markers that a recording has, its times (K,) and their positions (K, M, 3) in m."""
     instance_of(markers, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
-    instance_of(recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.recordings.load(path).markers")
+    instance_of(
+        recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.human.recordings.load(path).markers"
+    )
     names, times, positions = list(recording.names), recording.times, recording.positions
     if not len(times):
         raise ModelError(describe("the recording has no frame", where=recording.source))
@@ -120,7 +122,7 @@ def check_upright(body: Mechanism, axes: str, source: str) -> None:
     Example:
         >>> check_upright(torsor.library.human(), "forward left up", "walk.trc")
         Traceback (most recent call last):
-        torsor.errors.ModelError: walk.trc: up is z, and gravity of the body is [0.0, -9.81, 0.0]; fix: turn the \
+        torsor.ModelError: walk.trc: up is z, and gravity of the body is [0.0, -9.81, 0.0]; fix: turn the \
 recording, in_axes("left up forward")
     """
     up = up_axis(axes)

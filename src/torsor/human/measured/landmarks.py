@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import one_of
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array
+from torsor.base.checks import one_of
+from torsor.base.errors import ModelError, describe, listing
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.library.human import ANKLE
 from torsor.robot.robot import Robot

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import finite_vector, number, table
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array
+from torsor.base.checks import finite_vector, number, table
+from torsor.base.errors import ModelError, describe, listing
 from torsor.mechanism import Mechanism
 
 Place = tuple[str, tuple[float, float, float]]

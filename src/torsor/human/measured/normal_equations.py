@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.dynamics.recursions.kinematics import Move, moves, sx, world_poses
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism.curves import Curve

@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import finite_vector, instance_of, number, table
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array
+from torsor.base.checks import finite_vector, instance_of, number, table
+from torsor.base.errors import ModelError, describe, listing
 from torsor.formats.osim.model import OsimBody, OsimJoint, OsimShape
 from torsor.formats.osim.steps import pose_of
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton, skeleton
-from torsor.recordings import Markers, OsimModel
+from torsor.human.recordings import Markers, OsimModel
 from torsor.spatial import inverse_pose
 
 WHERE = "scaled skeleton"
@@ -85,7 +85,7 @@ def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float
         >>> scaled_model(model, {"foot": 2.0}, 3.0).bodies["foot"].inertia[0, 0]
         np.float64(12.0)
     """
-    instance_of(model, OsimModel, WHERE, "model", allowed="a skeleton of torsor.recordings.read_osim")
+    instance_of(model, OsimModel, WHERE, "model", allowed="a skeleton of torsor.human.recordings.read_osim")
     by_body = {name: np.ones(3) for name in model.bodies}
     for name, each in table(factors, WHERE, "factors").items():
         if name not in by_body:
@@ -116,7 +116,9 @@ def scaled_skeleton(
     The skeleton takes the posture that fits its fixed markers; those that the file calls movable (clusters on thighs
     and shanks) are then put where they were measured.
     """
-    instance_of(standing, Markers, WHERE, "standing", allowed="Markers, such as torsor.recordings.load(path).markers")
+    instance_of(
+        standing, Markers, WHERE, "standing", allowed="Markers, such as torsor.human.recordings.load(path).markers"
+    )
     scaled = scaled_model(model, scale_factors(model, standing, measurements), mass)
     body = skeleton(scaled)
     known = [name for name in body.markers.names if name in standing.names]

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import frozen_array, instance_of
+from torsor.base.checks import frozen_array, instance_of
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton
-from torsor.recordings import Markers
-from torsor.recordings.axes import HUMAN, OPENSIM
+from torsor.human.recordings import Markers
+from torsor.human.recordings.axes import HUMAN, OPENSIM
 from torsor.robot.robot import Robot
 
 WHERE = "marker paths"

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of, number, table
-from torsor.errors import ModelError, describe, listing, warn
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, number, table
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.human.body.resizing import SEGMENTS, offset_factors, resized, segment_of
 from torsor.human.measured.calibration import Knowledge, calibrate
 from torsor.human.measured.fitting import Mask, fit_frames
@@ -16,8 +16,8 @@ from torsor.human.measured.landmarks import far_ends, hips_from_pelvis, marker_s
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.posing import standing_start
 from torsor.human.measured.preparing import prepared
+from torsor.human.recordings import Markers
 from torsor.library.human import human
-from torsor.recordings import Markers
 from torsor.robot.robot import Robot
 
 WHERE = "scaled person"
@@ -105,7 +105,9 @@ def scaled_person(
         0.44
     """
     mass = number(mass, WHERE, "mass (kg)", above=0.0)
-    instance_of(recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.recordings.load(path).markers")
+    instance_of(
+        recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.human.recordings.load(path).markers"
+    )
     body = human(height, mass, sex)
     check_upright(body, recording.axes, recording.source)
     chosen = _chosen(body, recording, markers, weights)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import flag, indices_of, number, table
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import flag, indices_of, number, table
+from torsor.base.errors import ModelError, describe
 from torsor.human.measured.fitting import Fit
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.normal_equations import Layout

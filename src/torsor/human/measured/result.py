@@ -5,12 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import listing
+from torsor.base.arrays import Array
+from torsor.base.errors import listing
 from torsor.human.measured.fitting import Fit, Fitted, Mask
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton
-from torsor.recordings.markers import runs
+from torsor.human.recordings.markers import runs
 from torsor.robot.robot import Robot
 
 FAR = 0.04  # m: a marker that is further away is worth a look (people are fitted to 10 to 20 mm, see the page)

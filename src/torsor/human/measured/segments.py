@@ -20,16 +20,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import flag, instance_of, number, positive, several
+from torsor.base.arrays import Array
+from torsor.base.checks import flag, instance_of, number, positive, several
+from torsor.base.errors import ModelError, describe, listing
 from torsor.dynamics import parameter_basis
-from torsor.errors import ModelError, describe, listing
 from torsor.human.measured.gait import MeasuredGait
 from torsor.human.measured.inverse_dynamics import CUTOFF, residual_wrench
 from torsor.human.measured.skeleton import Skeleton
+from torsor.human.recordings.markers import runs
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.physical import EXACT, Estimate, Prior, nearest_physical
-from torsor.recordings.markers import runs
 from torsor.robot.robot import Robot
 
 WHERE = "segments"
@@ -123,7 +123,7 @@ def identify_segments(
     Example:
         >>> identify_segments(torsor.library.human())
         Traceback (most recent call last):
-        torsor.errors.ModelError: segments: gait is <Robot 'human...; allowed: results of measured_gait
+        torsor.ModelError: segments: gait is <Robot 'human...; allowed: results of measured_gait
     """
     gaits = [
         instance_of(each, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for each in several(gait)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.formats.chains import joint_chain
 from torsor.formats.osim.model import GROUND, OsimCoordinate
 from torsor.formats.osim.steps import couplings_of, pose_of, steps_of
 from torsor.human.measured.marker_set import MarkerSet, Place
+from torsor.human.recordings import OsimModel
 from torsor.mechanism import Joint, Link
 from torsor.mechanism.curves import Curve
-from torsor.recordings import OsimModel
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import inverse_pose

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.measured.fitting import EXACT, GROWTH, HOLD, MOST_HELD, MOST_STEPS, RIDGE, Fit, Fitted
 
 HALVES = (1, 2, 4, 8)  # frames on each side of a running median

@@ -11,16 +11,16 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of, number, positive, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, number, positive, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.result import MeasuredMotion
+from torsor.human.recordings import Markers, MotionTable
 from torsor.motion import MotionProblem, Node
 from torsor.motion.starts import from_profiles
 from torsor.motion.terms.frames import point_of
 from torsor.motion.terms.term import Cost
-from torsor.recordings import Markers, MotionTable
 
 WHERE = "tracking"
 SLIDES = ("tx", "ty", "tz")

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.figures import Bound, Quantity, draw_panel, label_of_title, new_figure, saved, styled
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
 from torsor.human.body.trunk_strength import SPINE
@@ -17,7 +18,6 @@ from torsor.human.terms.problem import hand_forces_of, load_of, who
 from torsor.human.terms.samples import grounded_term, joint_torques
 from torsor.human.terms.trunk import TrunkTorques
 from torsor.motion import MotionResult
-from torsor.results.figures import Bound, Quantity, draw_panel, label_of_title, new_figure, saved, styled
 
 SAME = 1e-3  # largest difference of the torques of both sides that a figure does not show, relative
 POSTURES, APART, TORQUES = 9, 1.1, 8  # number of postures, their distance (m), number of torques

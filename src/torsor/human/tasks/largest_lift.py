@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from torsor.checks import positive
-from torsor.errors import ModelError, describe
+from torsor.base.checks import positive
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.loads import Box
 from torsor.human.tasks.lifting import HEAVIEST, lifting
 from torsor.motion import MotionResult
@@ -30,7 +30,7 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
     Example:
         >>> largest_lift(within=-1.0)
         Traceback (most recent call last):
-        torsor.errors.ModelError: largest lift: within (kg) is -1.0; allowed: a finite number, above 0
+        torsor.ModelError: largest lift: within (kg) is -1.0; allowed: a finite number, above 0
     """
     within = positive(within, "largest lift", "within (kg)")
     mass, least, most, best = positive(first, "largest lift", "first (kg)"), 0.0, HEAVIEST, None

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from torsor.checks import frozen_array, instance_of, number, positive
+from torsor.base.checks import frozen_array, instance_of, number, positive
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.loads import Box
 from torsor.human.body.postures import crouching, hips_apart

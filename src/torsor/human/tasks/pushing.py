@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.checks import instance_of, number, positive
-from torsor.errors import ModelError, describe
+from torsor.base.checks import instance_of, number, positive
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.hand_forces import STRONGEST, HandForces
 from torsor.human.body.kernels import checked_body

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from torsor.checks import frozen_array, instance_of, one_of
+from torsor.base.checks import frozen_array, instance_of, one_of
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.hand_forces import HandForces
 from torsor.human.body.kernels import checked_body

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import number, positive
+from torsor.base.arrays import Array
+from torsor.base.checks import number, positive
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.postures import BUTTOCKS, both, hips_apart, sitting, standing
 from torsor.human.contact.rails import Rails

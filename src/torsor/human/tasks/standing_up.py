@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from torsor.checks import instance_of, number, positive
+from torsor.base.checks import instance_of, number, positive
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.postures import BUTTOCKS, both, hips_apart, landmark, sitting, standing
 from torsor.human.contact.rails import Rails

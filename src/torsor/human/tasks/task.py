@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import instance_of, positive
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, positive
 from torsor.human.body.coordinates import frozen_joints, is_odd
 from torsor.human.body.hand_forces import HandForces
 from torsor.human.body.kernels import shared_model

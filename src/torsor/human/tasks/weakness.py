@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.checks import instance_of
-from torsor.errors import describe
+from torsor.base.checks import instance_of
+from torsor.base.errors import describe
 from torsor.human.body.trunk_strength import SPINE
 from torsor.human.terms.forces import Torques
 from torsor.human.terms.trunk import TrunkTorques
@@ -43,7 +43,7 @@ def weaknesses(result: MotionResult) -> list[Weakness]:
     Example:
         >>> weaknesses(3)
         Traceback (most recent call last):
-        torsor.errors.ModelError: weaknesses: result is 3; allowed: the result of a task of torsor.human
+        torsor.ModelError: weaknesses: result is 3; allowed: the result of a task of torsor.human
     """
     instance_of(result, MotionResult, "weaknesses", "result", allowed="the result of a task of torsor.human")
     program, x = result.problem.program, result.x

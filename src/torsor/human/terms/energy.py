@@ -10,7 +10,7 @@ from typing import Self
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.terms.forces import Driven, Grounded

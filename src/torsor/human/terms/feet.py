@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
 from torsor.human.contact.sharing import heel_shift

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import JOINTS, Curve, JointStrength, StrengthCurves
 from torsor.human.contact.contact_forces import REACTIONS, ground_data

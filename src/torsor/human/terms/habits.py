@@ -11,9 +11,9 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import interval, number, table
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import interval, number, table
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
 from torsor.human.terms.places import Held

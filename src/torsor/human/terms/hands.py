@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.hand_forces import HandForces
 from torsor.human.contact.hand_node import FORCES, loaded
 from torsor.human.terms.forces import Balance, Effort, Grounded, hand_data

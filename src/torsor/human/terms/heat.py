@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import indices_of, number, positive
+from torsor.base.arrays import Array
+from torsor.base.checks import indices_of, number, positive
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import JOINTS, StrengthCurves
 from torsor.human.contact.of_node import contact_forces

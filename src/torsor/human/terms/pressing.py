@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.balance import ground_reaction
 from torsor.human.contact.support import Sitting

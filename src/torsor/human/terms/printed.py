@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.polygon import SIDES_MOST, support_sides
 from torsor.human.terms.forces import ARM, Grounded

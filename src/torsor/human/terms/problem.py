@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.hand_forces import hand_wrenches
 from torsor.human.body.loads import Backpack, Box

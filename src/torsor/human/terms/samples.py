@@ -9,8 +9,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
 from torsor.human.contact.contact_forces import REACTIONS
 from torsor.human.contact.hand_node import loaded

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.contact.schedule import Walk

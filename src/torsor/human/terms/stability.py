@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.sharing import heel_shift
 from torsor.human.contact.support import Foot

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.contact.schedule import Step
 from torsor.human.contact.stairs import Edge, edges
 from torsor.human.contact.support import Foot

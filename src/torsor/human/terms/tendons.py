@@ -18,7 +18,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.person import Person
 from torsor.human.contact.of_node import contact_forces

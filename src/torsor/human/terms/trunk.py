@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.trunk_strength import SPINE, TrunkStrength, extension
 from torsor.human.contact.of_node import contact_forces

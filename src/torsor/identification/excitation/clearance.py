@@ -9,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.checks import number
-from torsor.collision.distances import DistanceModel
-from torsor.collision.pairs import Pairs, distance_model
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import number
+from torsor.geometry.distances import DistanceModel
+from torsor.geometry.pairs import Pairs, distance_model
 from torsor.robot.robot import Robot
 
 REACH = 0.1  # m beyond the least distance, from which on pairs do not matter

@@ -15,7 +15,7 @@ import re
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 CRITERIA = ("condition", "determinant", "uncertainty")
 POWER = 8

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 SHORTEST = 1e-10  # fraction of a step at which the line search fails
 ARMIJO = 1e-4  # fraction of the predicted decrease that a step must reach

@@ -12,7 +12,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 from torsor.compiler import AnyKernel, compile
 from torsor.identification.excitation.clearance import Clearance
 from torsor.identification.excitation.criteria import criterion_of

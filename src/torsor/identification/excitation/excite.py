@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array, number, one_of, positive, several, whole_number
-from torsor.collision.pairs import Pairs
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array, number, one_of, positive, several, whole_number
+from torsor.base.documents import plain
+from torsor.base.errors import ModelError, describe, shortened
+from torsor.geometry.pairs import Pairs
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.excitation.clearance import MARGIN, Clearance
 from torsor.identification.excitation.criteria import CRITERIA, sizes_of
@@ -21,9 +22,8 @@ from torsor.identification.excitation.information import Known, Measured, deviat
 from torsor.identification.excitation.series import Series
 from torsor.identification.measurements import Measurements
 from torsor.identification.result import Identified
-from torsor.parallel import ParallelRobot
-from torsor.results.documents import plain
 from torsor.robot.inertial import BaseParameters
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.progress import Bar
@@ -162,7 +162,7 @@ def check_excitable(robot: Any) -> None:
     Example:
         >>> check_excitable(torsor.library.four_bar())
         Traceback (most recent call last):
-        torsor.errors.ModelError: four_bar: excite: closed loops: excite has no motions for them; fix: choose motions \
+        torsor.ModelError: four_bar: excite: closed loops: excite has no motions for them; fix: choose motions \
 of the drives yourself, and look at them with first_look
     """
     if not isinstance(robot, Robot | ParallelRobot):

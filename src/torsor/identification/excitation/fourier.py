@@ -9,19 +9,19 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
-from torsor.files import check_array
+from torsor.base.archive import Archive, as_bytes, reading_archive, robot_text
+from torsor.base.arrays import Array
+from torsor.base.documents import plain, robot_facts, state_units
+from torsor.base.errors import ModelError, describe
+from torsor.base.figures import Bound, Quantity, friction_jumps, plot_quantities
+from torsor.base.files import check_array
+from torsor.base.points import check_rate, instants, write_points
+from torsor.base.result import Result
+from torsor.base.summary import Summary
+from torsor.base.tables import Column, columns_of, write_table
 from torsor.identification.excitation.series import features
 from torsor.mechanism.units import FORCES, units
-from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
-from torsor.results.documents import plain, robot_facts, state_units
-from torsor.results.figures import Bound, Quantity, friction_jumps, plot_quantities
-from torsor.results.points import check_rate, instants, write_points
-from torsor.results.result import Result
-from torsor.results.tables import Column, columns_of, write_table
 from torsor.robot.robot import Robot
-from torsor.summary import Summary
 
 DRAWN = 401  # instants of one period in figures and tables
 LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))

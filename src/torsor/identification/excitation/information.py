@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array, Flags
+from torsor.base.errors import ModelError, describe
 from torsor.identification.bases import environment_forces
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.measurements import Measurements, measurements_of

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 
 def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:

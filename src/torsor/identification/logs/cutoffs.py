@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.identification.differentiation import ORDER
 
 CANDIDATES = 60  # cutoffs that are compared

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.identification.covariance import correlation_time, free_part, meat
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.force_model import ForceModel

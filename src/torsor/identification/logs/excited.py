@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.identification.logs.force_model import Fitted, ForceModel
 from torsor.identification.logs.preparing import Samples
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from torsor.errors import describe
+from torsor.base.errors import describe
 
 
 class LogFinding(NamedTuple):

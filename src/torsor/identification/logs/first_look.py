@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import several
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import several
+from torsor.base.errors import ModelError, describe
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import drives_of, measured_robot, notes_of
 from torsor.identification.closing import UnclosedError
@@ -28,7 +28,7 @@ from torsor.identification.logs.motion_checks import motion_findings
 from torsor.identification.logs.own_columns import own_map
 from torsor.identification.logs.preparing import Prepared, prepare
 from torsor.identification.logs.signal_checks import quantum, signal_findings
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.robot.robot import Robot
 
 SAMPLES = 2000  # that are compared

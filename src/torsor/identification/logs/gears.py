@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.checks import frozen_array, indices_of, number, one_of, positive_vector, real_array, rows, table
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import frozen_array, indices_of, number, one_of, positive_vector, real_array, rows, table
+from torsor.base.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 SIDES = ("joint", "motor")

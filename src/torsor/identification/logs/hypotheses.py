@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.identification.closing import UnclosedError
 from torsor.identification.logs.findings import LogFinding
 from torsor.identification.logs.force_model import ForceModel, Motion

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array, Flags
-from torsor.checks import is_whole, number, real_array, table
-from torsor.errors import ModelError, describe
-from torsor.files import check_file
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import is_whole, number, real_array, table
+from torsor.base.errors import ModelError, describe
+from torsor.base.files import check_file
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import ClosedRobot, drives_of
 from torsor.identification.logs.gears import Gears, saturation_of

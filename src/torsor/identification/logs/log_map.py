@@ -9,12 +9,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from torsor.checks import one_of, positive, table, whole_number
-from torsor.errors import ModelError, describe
-from torsor.files import check_file, read_limited
+from torsor.base.checks import one_of, positive, table, whole_number
+from torsor.base.errors import ModelError, describe
+from torsor.base.files import check_file, read_limited
+from torsor.base.yaml_text import parse_yaml
 from torsor.identification.logs.gears import Gears
 from torsor.robot.robot import Robot
-from torsor.yaml_text import parse_yaml
 
 LARGEST_MAP = 1_000_000  # bytes
 ESTIMATED = "estimate"

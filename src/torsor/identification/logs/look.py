@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.identification.logs.delays import Delay
 from torsor.identification.logs.excited import Excited
 from torsor.identification.logs.findings import LogFinding

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from torsor.base.figures import label, label_of_title, new_figure, saved, styled
 from torsor.identification.logs.cutoffs import spectrum
 from torsor.identification.logs.look import Look
 from torsor.mechanism.units import force_units, units
-from torsor.results.figures import label, label_of_title, new_figure, saved, styled
 
 MEASURED, MODEL, MARK, GAP = "0.35", "C0", "C3", "0.85"
 POINTS = 2000  # of a curve over time

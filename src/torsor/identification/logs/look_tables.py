@@ -9,10 +9,10 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
+from torsor.base.documents import header, plain, robot_facts
+from torsor.base.summary import as_text
 from torsor.identification.closed_robot import is_excitable
 from torsor.identification.logs.look import Look
-from torsor.results.documents import header, plain, robot_facts
-from torsor.summary import as_text
 
 LONGEST = 8  # names of parameters in a line
 HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", "noise of q", "left by the model %")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError
 from torsor.identification.logs.delays import Delay, estimate
 from torsor.identification.logs.findings import LogFinding
 from torsor.identification.logs.force_model import ForceModel, Motion

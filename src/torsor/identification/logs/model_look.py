@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.identification.logs.delays import Delay
 from torsor.identification.logs.excited import Excited, excited
 from torsor.identification.logs.findings import LogFinding

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from torsor.errors import ModelError, ModelWarning
+from torsor.base.errors import ModelError, ModelWarning
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.findings import LogFinding
 from torsor.identification.logs.log import Log

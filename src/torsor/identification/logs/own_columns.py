@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from torsor.errors import ModelError, describe, listing
-from torsor.files import check_file
+from torsor.base.errors import ModelError, describe, listing
+from torsor.base.files import check_file
 from torsor.identification.logs.log_map import LogMap
 from torsor.mechanism.units import FORCES
 from torsor.mechanism.units import units as units_of

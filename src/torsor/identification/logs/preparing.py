@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import by_name
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import by_name
+from torsor.base.errors import ModelError, describe
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.logs import cutoffs
 from torsor.identification.logs.delays import estimate

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.identification.logs.findings import LogFinding
 from torsor.robot.robot import Robot
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 GAP = 5.0  # usual steps: a longer one is a gap
 EQUAL = 1e-3  # of a step: deviations below this are none

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.checks import number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import number
+from torsor.base.errors import ModelError, describe
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import LogMap

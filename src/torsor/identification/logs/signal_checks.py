@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.logs.findings import LogFinding
 from torsor.identification.logs.log import Log

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.checks import frozen_array, one_of, rows, table
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import frozen_array, one_of, rows, table
+from torsor.base.errors import ModelError, describe
 from torsor.identification.bases import free_coordinates
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.logs.log_map import LogMap

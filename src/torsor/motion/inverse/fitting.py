@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from torsor.arrays import Array
-from torsor.checks import number, one_of, positive, table, whole_number
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array
+from torsor.base.checks import number, one_of, positive, table, whole_number
+from torsor.base.errors import ModelError, describe, warn
 from torsor.motion.inverse.measured import Residuals
 from torsor.motion.inverse.optima import TOLERANCE, Optima, Solved
 from torsor.motion.inverse.single_level import balancing_weights, nearest_motion

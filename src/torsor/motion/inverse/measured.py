@@ -8,9 +8,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import by_name, finite_vector, indices_of, real_array, several
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import by_name, finite_vector, indices_of, real_array, several
+from torsor.base.errors import ModelError, describe
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.references import Reference
 from torsor.motion.terms.term import Constraint, Rows

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.motion.inverse.weighted import WeightedProgram, cost_groups
 from torsor.motion.results.solution import Solution
 from torsor.optimisation import SOLVERS, Iteration, Outcome, Settings, StoppedError, Watch

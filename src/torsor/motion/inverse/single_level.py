@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 from torsor.motion.inverse.measured import Residuals
 from torsor.motion.inverse.weighted import WeightedProgram
 from torsor.optimisation import SOLVERS, Settings

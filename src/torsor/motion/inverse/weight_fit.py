@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.files import check_array
+from torsor.base.archive import Archive, reading_archive
+from torsor.base.arrays import Array, Flags
+from torsor.base.documents import plain, robot_facts
+from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.files import check_array
+from torsor.base.result import Result
+from torsor.base.summary import Summary
+from torsor.base.tables import Column
 from torsor.motion.problem import MotionProblem, MotionResult, load_problem
 from torsor.motion.results import files
-from torsor.results.archive import Archive, reading_archive
-from torsor.results.documents import plain, robot_facts
-from torsor.results.figures import label_of_title, new_figure, saved, styled
-from torsor.results.result import Result
-from torsor.results.tables import Column
-from torsor.summary import Summary
 
 UNCLEAR = 1.0  # standard deviation of a logarithm above which a combination is unclear: a factor of e
 UNSEEN = 1e-6  # of their scales: data that change less if a combination changes by a factor of e do not see it

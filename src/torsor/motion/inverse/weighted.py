@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
-from torsor.checks import several, table
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array, Indices
+from torsor.base.checks import several, table
+from torsor.base.errors import ModelError, describe
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.objectives import Rates
 from torsor.motion.terms.term import Cost

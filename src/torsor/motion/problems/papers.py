@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from torsor import library
-from torsor.checks import number, one_of, positive
+from torsor.base.checks import number, one_of, positive
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms.ends import End, Start
 from torsor.motion.terms.limits import TorqueRates, Torques, Unactuated

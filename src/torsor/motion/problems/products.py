@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from torsor import library
-from torsor.checks import real_array
-from torsor.errors import ModelError, describe
+from torsor.base.checks import real_array
+from torsor.base.errors import ModelError, describe
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms.distances import Capsule, Clearance, Sphere
 from torsor.motion.terms.ends import End, Start

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program, Row
 from torsor.optimisation import row_violations

@@ -7,8 +7,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from torsor.errors import ModelError
-from torsor.files import check_array
+from torsor.base.archive import Archive, as_bytes, as_text, robot_text
+from torsor.base.documents import plain
+from torsor.base.errors import ModelError
+from torsor.base.files import check_array
 from torsor.motion.encoding import decoded, encoded
 from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.statement import ProblemStatement
@@ -16,8 +18,6 @@ from torsor.motion.writing import save_problem
 from torsor.optimisation import SOLVERS
 from torsor.optimisation.outcome import Iteration, Outcome
 from torsor.optimisation.program import largest_violation
-from torsor.results.archive import Archive, as_bytes, as_text, robot_text
-from torsor.results.documents import plain
 
 P = TypeVar("P", bound=ProblemStatement)
 

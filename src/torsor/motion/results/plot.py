@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.figures import Bound, Quantity, checked_what, friction_jumps, plot_quantities
 from torsor.mechanism.units import FORCES, units
 from torsor.motion.results.replay import trajectory
 from torsor.motion.results.solution import Solution
-from torsor.results.figures import Bound, Quantity, checked_what, friction_jumps, plot_quantities
 
 # Title of each quantity, and how its unit follows from that of the coordinate, or of its force.
 QUANTITIES = {

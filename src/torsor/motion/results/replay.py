@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import whole_number
-from torsor.errors import ModelWarning
+from torsor.base.arrays import Array
+from torsor.base.checks import whole_number
+from torsor.base.errors import ModelWarning
 from torsor.motion.results.samples import Moments
 from torsor.motion.results.solution import Solution
 from torsor.motion.terms.limits import Unactuated

@@ -7,11 +7,11 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
+from torsor.base import documents
+from torsor.base.documents import robot_facts
+from torsor.base.summary import Summary, as_text
 from torsor.motion.results.constraints import FINER, VARIABLES
 from torsor.motion.results.solution import BETWEEN, Solution
-from torsor.results import documents
-from torsor.results.documents import robot_facts
-from torsor.summary import Summary, as_text
 
 MOST = 10  # sensitivities that are shown
 

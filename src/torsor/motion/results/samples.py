@@ -7,9 +7,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.deprecation import warn_deprecated
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.arrays import Array
+from torsor.base.deprecation import warn_deprecated
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch

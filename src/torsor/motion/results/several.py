@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from torsor.base.archive import Archive
+from torsor.base.documents import plain, robot_facts
+from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.summary import Summary
+from torsor.base.tables import Column
 from torsor.motion.results import files
 from torsor.motion.results.files import P
 from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
-from torsor.results.archive import Archive
-from torsor.results.documents import plain, robot_facts
-from torsor.results.figures import label_of_title, new_figure, saved, styled
-from torsor.results.tables import Column
-from torsor.summary import Summary
 
 SHARED = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
 MOST_RESULTS = 1_000_000

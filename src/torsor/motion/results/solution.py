@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.motion.results.constraints import Active, Group, active_rows, groups, on_finer_grid
 from torsor.motion.results.samples import Moments, Profiled
 from torsor.motion.statement import ProblemStatement

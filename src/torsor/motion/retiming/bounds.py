@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import by_name, number, real_array, table
-from torsor.errors import ModelError, describe, listing
+from torsor.base.arrays import Array
+from torsor.base.checks import by_name, number, real_array, table
+from torsor.base.errors import ModelError, describe, listing
 from torsor.robot.robot import Robot
 
 KINDS = ("velocity", "acceleration", "jerk", "torque", "torque_rate")

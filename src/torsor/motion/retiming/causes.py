@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import describe
+from torsor.base.arrays import Array
+from torsor.base.errors import describe
 from torsor.mechanism.units import force_units
 from torsor.motion.retiming.reachability import Profile
 from torsor.motion.retiming.rows import RowKernel

@@ -9,7 +9,7 @@ from functools import cache
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 from torsor.compiler import AnyKernel, compile
 from torsor.control.scaling.newton import Kernels
 from torsor.control.scaling.path_dynamics import loads

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.base.figures import Bound, Quantity, friction_jumps
 from torsor.mechanism.units import FORCES, units
 from torsor.motion.retiming.bounds import Bounds
 from torsor.motion.retiming.uses import reactions
-from torsor.results.figures import Bound, Quantity, friction_jumps
 from torsor.robot.robot import Robot
 
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.files import check_array
+from torsor.base.archive import Archive, as_bytes, robot_text
+from torsor.base.arrays import Array
+from torsor.base.documents import plain, robot_facts, state_units
+from torsor.base.files import check_array
+from torsor.base.tables import Column, columns_of
 from torsor.motion.retiming.bounds import KINDS, SOURCES, Bounds
 from torsor.motion.retiming.path import JointPath
 from torsor.motion.retiming.timing import Timing
-from torsor.results.archive import Archive, as_bytes, robot_text
-from torsor.results.documents import plain, robot_facts, state_units
-from torsor.results.tables import Column, columns_of
 from torsor.robot.robot import Robot
 
 KIND = "retimed"

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, real_numbers
-from torsor.checks import positive, real_array
-from torsor.errors import ModelError, describe, listing, shortened, warn
+from torsor.base.arrays import Array, real_numbers
+from torsor.base.checks import positive, real_array
+from torsor.base.errors import ModelError, describe, listing, shortened, warn
 from torsor.motion.retiming.path import MOST_WAYPOINTS, JointPath
 from torsor.motion.retiming.result import Retimed
 from torsor.robot.robot import Robot
@@ -34,7 +34,7 @@ def check_retimable(robot: Any) -> None:
     Example:
         >>> check_retimable(torsor.library.four_bar())
         Traceback (most recent call last):
-        torsor.errors.ModelError: four_bar: retime: closed loops: the torques of their drives are not retimed; fix: \
+        torsor.ModelError: four_bar: retime: closed loops: the torques of their drives are not retimed; fix: \
 robot.open_tree() for velocity and acceleration bounds of all joints
     """
     if not isinstance(robot, Robot):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array, Indices
+from torsor.base.errors import ModelError, describe
 from torsor.motion.retiming.splines import spline
 
 BLEND = 7  # coefficients of a blend

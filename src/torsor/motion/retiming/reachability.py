@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.compiler import Kernel, compile
 from torsor.compiler.repeat import Call
 from torsor.compiler.workspace import Workspace, narrow

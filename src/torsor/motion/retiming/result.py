@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Indices
-from torsor.checks import positive, real_array
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.archive import Archive, reading_archive
+from torsor.base.arrays import Array, Indices
+from torsor.base.checks import positive, real_array
+from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.figures import plot_quantities
+from torsor.base.points import check_rate, instants, write_points
+from torsor.base.result import Result
+from torsor.base.summary import Summary
+from torsor.base.tables import Column, write_table
 from torsor.motion.retiming import files
 from torsor.motion.retiming.bounds import KINDS, Bounds
 from torsor.motion.retiming.figure import quantities
@@ -19,14 +25,8 @@ from torsor.motion.retiming.path import JointPath
 from torsor.motion.retiming.rows import SLOWEST, WITHIN
 from torsor.motion.retiming.timing import Timing
 from torsor.motion.retiming.uses import Use, peak, uses
-from torsor.results.archive import Archive, reading_archive
-from torsor.results.figures import plot_quantities
-from torsor.results.points import check_rate, instants, write_points
-from torsor.results.result import Result
-from torsor.results.tables import Column, write_table
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-from torsor.summary import Summary
 
 PLACES = np.linspace(0.0, 1.0, 9)  # parts of an interval at which bounds are checked
 ACTIVE = 1 - 1e-6  # of a bound

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Indices
-from torsor.checks import number, real_array, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array, Indices
+from torsor.base.checks import number, real_array, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.motion.retiming.bounds import Bounds
 from torsor.motion.retiming.causes import cause
 from torsor.motion.retiming.given import check_retimable, read_path

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.cache import source_hash
 from torsor.motion.retiming.bounds import Bounds

@@ -17,14 +17,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
 from torsor.control.scaling.banded import solve
 from torsor.control.scaling.newton import Kernels, kernels
 from torsor.control.scaling.samples import CHECKED
 from torsor.control.scaling.window import Window
-from torsor.errors import ModelError, describe
 from torsor.motion.retiming.bounds import Bounds
 from torsor.motion.retiming.corners import PathWindow, beside_breaks
 from torsor.motion.retiming.path import BLEND, JointPath

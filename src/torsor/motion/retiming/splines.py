@@ -15,7 +15,7 @@ from typing import cast
 import casadi as ca
 from numpy.lib.stride_tricks import sliding_window_view
 
-from torsor.arrays import Array, Shape
+from torsor.base.arrays import Array, Shape
 from torsor.compiler import Kernel, compile
 from torsor.compiler.repeat import Call
 from torsor.compiler.workspace import Workspace, narrow

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 
 _SMALL = 1e-3  # of the angle below which a series is exact to rounding
 _HALVES = 54  # to the rounding of p

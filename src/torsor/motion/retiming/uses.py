@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.motion.retiming.bounds import KINDS, Bounds
 from torsor.robot.robot import Robot
 

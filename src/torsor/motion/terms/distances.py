@@ -12,12 +12,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.checks import frozen_array, number, several
-from torsor.collision.contacts import contact_points, has_contact_points
-from torsor.collision.pairs import named_shapes
-from torsor.collision.placed import Placed, placed_shapes
-from torsor.collision.segments import segment_distance
-from torsor.errors import ModelError, describe
+from torsor.base.checks import frozen_array, number, several
+from torsor.base.errors import ModelError, describe
+from torsor.geometry.contacts import contact_points, has_contact_points
+from torsor.geometry.pairs import named_shapes
+from torsor.geometry.placed import Placed, placed_shapes
+from torsor.geometry.segments import segment_distance
 from torsor.mechanism import Shape
 from torsor.motion.terms.frames import direction, point_of
 from torsor.motion.terms.term import Constraint, Rows
@@ -167,7 +167,7 @@ class Clearance(Constraint):
     ``first`` and ``second`` are one or more of ``Sphere``, ``Capsule`` and ``HalfSpace`` (or tables with a ``kind``),
     on links or frames, or in the world; or names of links, frames or shapes, which stand for the robot's own collision
     shapes. Of these, boxes and cylinders keep clear of planes and spheres; other pairs need capsules in their place
-    (``torsor.collision.enclosing_capsule``). Between spheres and capsules a row is (distance of their axes / D)^2 >= 1
+    (``torsor.geometry.enclosing_capsule``). Between spheres and capsules a row is (distance of their axes / D)^2 >= 1
     with D = both radii + ``least``; against a half-space it is the height of the centre, or of both ends, less the
     radius; of other shapes it is the distance of each point of contact.
     All are exact. Where two axes meet, the row has no gradient: bodies must not intersect at the start.
@@ -208,7 +208,7 @@ class Clearance(Constraint):
         # Points of contact of two boxes are those of their overlap: apart, they are not their distance.
         if not has_contact_points(*shapes) or shapes[0].shape == shapes[1].shape == "box":
             found = f"{_title(a)!r} is a {shapes[0].shape} and {_title(b)!r} a {shapes[1].shape}"
-            fix = "robot.with_shapes(link, [torsor.collision.enclosing_capsule(shape)]) puts capsules in their place"
+            fix = "robot.with_shapes(link, [torsor.geometry.enclosing_capsule(shape)]) puts capsules in their place"
             raise ModelError(describe(found, where=self.title, allowed="pairs with a closed form", fix=fix))
         poses = [ca.SX(np.eye(4)) if at is None else node.pose(at) for at in (_place(a, node), _place(b, node))]
         points = contact_points(shapes[0], poses[0], shapes[1], poses[1])

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.checks import by_name, indices_of, table, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.checks import by_name, indices_of, table, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.motion.transcription.linear_rows import Equation, Part
 from torsor.motion.transcription.motion_model import Profiles
 

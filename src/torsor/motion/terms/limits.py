@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import by_name, indices_of
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import by_name, indices_of
+from torsor.base.errors import ModelError, describe
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node

@@ -7,8 +7,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.checks import by_name, one_of, positive
-from torsor.errors import ModelError, describe
+from torsor.base.checks import by_name, one_of, positive
+from torsor.base.errors import ModelError, describe
 from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.node import Node
 

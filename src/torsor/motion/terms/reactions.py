@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 import casadi as ca
 import numpy as np
 
-from torsor.checks import indices_of, one_of, positive
-from torsor.errors import ModelError, describe
+from torsor.base.checks import indices_of, one_of, positive
+from torsor.base.errors import ModelError, describe
 from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase

@@ -8,8 +8,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.checks import by_name, frozen_array, indices_of, one_of, positive
-from torsor.errors import ModelError, describe
+from torsor.base.checks import by_name, frozen_array, indices_of, one_of, positive
+from torsor.base.errors import ModelError, describe
 from torsor.motion.terms.frames import AXES, point_of
 from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.motion.transcription.motion_model import MotionModel

@@ -7,9 +7,9 @@ from typing import ClassVar, NamedTuple, Self
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import finite_vector, number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import finite_vector, number
+from torsor.base.errors import ModelError, describe
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase, is_phase

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array, Flags, Indices
+from torsor.base.arrays import Array, Flags, Indices
 from torsor.motion.transcription.chain_rule import Blocks, ChainRule, Pairs
 from torsor.motion.transcription.layout import Layout
 from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, NodeKernels

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 from torsor.motion.transcription.layout import PhaseLayout
 from torsor.motion.transcription.splines import Spline
 

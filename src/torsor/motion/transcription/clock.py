@@ -15,7 +15,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 SLOWEST = 0.25  # least rate dh/ds: time runs forward
 LARGEST = 0.7  # bound of each variable

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.motion.terms.term import Cost, Term
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.phase import Phase

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, shortened
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.motion.terms.ends import Ends, EndState
 from torsor.motion.terms.term import TOUCHING, Term
 from torsor.motion.transcription.layout import Layout

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 

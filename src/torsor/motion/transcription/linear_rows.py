@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags, Indices
+from torsor.base.arrays import Array, Flags, Indices
 from torsor.motion.transcription.layout import Layout, PhaseLayout
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import finite_vector, indices_of
+from torsor.base.arrays import Array
+from torsor.base.checks import finite_vector, indices_of
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import steps
-from torsor.errors import ModelError, describe
 from torsor.mechanism import Wheel
 from torsor.motion.transcription.paths import Path
 from torsor.robot.parametric import Parametric

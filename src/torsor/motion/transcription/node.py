@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics.recursions.kinematics import sx
-from torsor.errors import ModelError, describe
 from torsor.motion.transcription.clock import EVEN, Clock
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
 from torsor.robot.robot import Robot

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import Signature
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import fingerprint
-from torsor.errors import ModelError, describe
 from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.motion.transcription.motion_model import ORDERS
 from torsor.motion.transcription.node import Node

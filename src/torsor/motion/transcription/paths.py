@@ -7,9 +7,9 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import finite_vector, real_array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import finite_vector, real_array
+from torsor.base.errors import ModelError, describe
 from torsor.motion.transcription.splines import Spline
 
 MOST_ROWS = 2000  # of points: each adds a piece to the expression of a path

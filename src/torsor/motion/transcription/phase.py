@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.checks import finite_vector, one_of, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.checks import finite_vector, one_of, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.motion.transcription.clock import Clock
 from torsor.motion.transcription.splines import Spline
 

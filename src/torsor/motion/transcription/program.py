@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags, Indices
+from torsor.base.arrays import Array, Flags, Indices
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.layout import Layout
 from torsor.motion.transcription.linear_rows import Linear

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.layout import PhaseLayout
 from torsor.optimisation.row_blocks import BlockMatrix, RowBlocks

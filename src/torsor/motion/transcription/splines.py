@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Indices
-from torsor.checks import finite_vector, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array, Indices
+from torsor.base.checks import finite_vector, whole_number
+from torsor.base.errors import ModelError, describe
 
 DEGREES = range(3, 8)
 

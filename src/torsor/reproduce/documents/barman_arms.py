@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torsor import library, motion
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.motion.problems import slide_link, two_link_time
 from torsor.reproduce.documents.drawing import curves, peaks, snapshots, tidy
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only

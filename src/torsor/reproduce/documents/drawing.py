@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 
 def tidy(axes: Any, title: str, x: str = "", y: str = "", beside: bool = False) -> None:

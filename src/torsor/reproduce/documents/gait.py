@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torsor import library
-from torsor.errors import ModelWarning
+from torsor.base.errors import ModelWarning
 from torsor.human import Stride, printed_gait, walking
 from torsor.human.body.coordinates import GLOBAL, frozen_joints
 from torsor.human.body.drawing import landmarks, skeleton

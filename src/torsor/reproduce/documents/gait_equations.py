@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human import joint_torques
 from torsor.human.body.coordinates import GLOBAL, mirror
 from torsor.human.body.drawing import landmarks

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torsor import library
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.formats import MDHLink
 from torsor.reproduce.documents.drawing import curves, tidy
 from torsor.reproduce.documents.sketches import modified_frames

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor import library
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.mechanism import Link
 from torsor.reproduce.documents import sketches
 from torsor.reproduce.documents.drawing import curves, tidy

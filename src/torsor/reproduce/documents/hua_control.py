@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from torsor import control, library
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.reproduce.item import Outcome, same
 
 GAINS: dict[str, Any] = {

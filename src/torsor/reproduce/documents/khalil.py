@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torsor import library
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.formats import MDHLink
 from torsor.reproduce.documents import sketches
 from torsor.reproduce.documents.drawing import curves, tidy

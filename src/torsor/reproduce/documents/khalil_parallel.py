@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor import library
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.mechanism import Link
-from torsor.parallel import ParallelRobot
 from torsor.reproduce.documents.drawing import curves, tidy
 from torsor.reproduce.equations.khalil import hat
 from torsor.reproduce.equations.khalil_recursive import spatial_inertia, velocity_wrench
 from torsor.reproduce.item import Item, Kind, Outcome, same
 from torsor.reproduce.samples import about_origin
+from torsor.robot.parallel import ParallelRobot
 from torsor.spatial import from_quaternion
 
 TWIST = np.array([0.4, 0.2, -0.3, 0.2, -0.3, 0.15])  # (angular, linear) of the platform, in its axes

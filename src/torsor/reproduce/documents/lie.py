@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.reproduce.equations import lie
 from torsor.reproduce.errata.lie import STEP, expansion, lagrange, planar
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, same

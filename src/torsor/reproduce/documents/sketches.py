@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor import library
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.reproduce.documents.drawing import tidy
 from torsor.reproduce.equations import barman, khalil
 from torsor.reproduce.errata import by_name

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Flags
+from torsor.base.arrays import Flags
 from torsor.reproduce.equations.form import Matrix, Vector
 
 

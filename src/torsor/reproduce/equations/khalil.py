@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Indices
+from torsor.base.arrays import Indices
 from torsor.reproduce.equations.form import CORRECTED, Form, Matrix, Vector
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from torsor import library
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.reproduce.equations import hua
 from torsor.reproduce.equations.form import Form
 from torsor.reproduce.errata.erratum import Decision, Erratum, decide, words

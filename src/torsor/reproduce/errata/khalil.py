@@ -5,7 +5,7 @@ from functools import cache, partial
 import numpy as np
 
 from torsor import library
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.mechanism import Loop
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations import khalil_recursive as recursive

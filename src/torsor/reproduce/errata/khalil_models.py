@@ -6,7 +6,7 @@ from functools import cache, partial
 import numpy as np
 
 from torsor import library
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations import khalil_recursive as recursive
 from torsor.reproduce.equations.form import Form

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.reproduce.equations import lie
 from torsor.reproduce.equations.form import Form
 from torsor.reproduce.errata.erratum import Decision, Erratum, decide

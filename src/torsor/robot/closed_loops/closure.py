@@ -12,12 +12,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.arrays import Array, Flags
-from torsor.checks import indices_of, vectors
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import indices_of, vectors
+from torsor.base.errors import ModelError, describe, warn
 from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import ModelError, describe, warn
 from torsor.mechanism import Coupling, Loop, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.ground import off_ground

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.compiler.kernel import check_result_array
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.robot.closed_loops.closure import LoopClosure

@@ -6,8 +6,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import one_of, vectors
-from torsor.errors import ModelError, describe
+from torsor.base.checks import one_of, vectors
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism import Mechanism, edit, edit_loops
 from torsor.mechanism.mechanism import carrier
 from torsor.robot.kernels import RobotKernels

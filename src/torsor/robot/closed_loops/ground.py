@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.mechanism import Mechanism, Wheel
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import real_array
+from torsor.base.arrays import Array
+from torsor.base.checks import real_array
+from torsor.base.errors import ModelError, describe, shortened
 from torsor.dynamics import ALGORITHMS, Request
-from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import OPEN, LoopClosure
 from torsor.robot.closed_loops.ground import sliding

@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags
 from torsor.dynamics.loops.constrained import ClosureChoice
 
 # Rank tolerance: singular values below this fraction of the largest are zero. Real mechanisms have 1e-4 and more;

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import vectors
+from torsor.base.arrays import Array
+from torsor.base.checks import vectors
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import WITH_MARGIN
-from torsor.errors import ModelError, describe
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained, written

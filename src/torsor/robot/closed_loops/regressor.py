@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Flags
-from torsor.checks import indices_of, several, vectors
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import indices_of, several, vectors
+from torsor.base.errors import ModelError, describe
 from torsor.dynamics import parameter_names
-from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.assembly import assemble
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, warn
 from torsor.mechanism.loops import Closure, Coupling
 from torsor.robot.closed_loops.mobility import choose, null_space
 from torsor.robot.closed_loops.search import CLOSED, Space

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.arrays import Array, Flags
-from torsor.errors import ModelError
+from torsor.base.arrays import Array, Flags
+from torsor.base.errors import ModelError
 from torsor.robot.closed_loops.mobility import null_space
 
 # Errors of closure relative to the size of the mechanism (of angles, 2 sin(angle/2)).

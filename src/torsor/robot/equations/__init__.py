@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from torsor.errors import missing
+from torsor.base.errors import missing
 
 if find_spec("sympy") is None:  # before any file of this package imports it
     raise missing("printed equations need SymPy", "symbolic")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from torsor.checks import flag, one_of, whole_number
+from torsor.base.checks import flag, one_of, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.compiler import count_operations
 from torsor.compiler.program import Program, read_program
 from torsor.dynamics import Request, trace
-from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.robot.equations.algebra import MOST_TERMS, Algebra, Polynomial, TooLongError, non_polynomial
 from torsor.robot.equations.letters import Letters, Parameters, parameters

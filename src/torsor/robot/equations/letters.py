@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, Number, free_numbers, paths_of
 from torsor.robot.equations.rules import RULES, Expression, number

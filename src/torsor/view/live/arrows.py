@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.meshes.triangles import turned
+from torsor.base.arrays import Array
+from torsor.formats.meshes.triangles import turned
 from torsor.view.live.figure import PLAIN
 
 AROUND = 8  # corners of circles

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.meshes.triangles import Triangles, joined
+from torsor.base.arrays import Array
+from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.spatial import quaternion_product
 from torsor.view.live.shots import placed
 from torsor.view.live.words import node

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 
 SQUARES = 15  # to each side
 BOLD = 5  # every fifth line

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.view.live.arrows import LEAST, Arrows
 from torsor.view.live.figure import MOST, PLAIN, Batch, rotated
 from torsor.view.live.shots import Film, Shot, weight

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError
 from torsor.mechanism import Wheel
 from torsor.mechanism.units import units
-from torsor.parallel import ParallelRobot
 from torsor.robot.closed_loops import AssemblyError
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.spatial import log_rotation, quaternion_exp
 from torsor.view.live.shots import Rest

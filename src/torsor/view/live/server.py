@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from torsor.errors import ModelError, describe, missing, warn
+from torsor.base.errors import ModelError, describe, missing, warn
 from torsor.view.live.client import own_page
 
 LOCAL = ("localhost", "127.0.0.1", "::1")

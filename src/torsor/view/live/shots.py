@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.errors import ModelError
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError
 from torsor.mechanism import Wheel
 from torsor.mechanism.units import force_units
 from torsor.robot.robot import Robot

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.parallel import ParallelRobot
+from torsor.base.arrays import Array
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.view.live.figure import Figure
 from torsor.view.live.marks import Marks

@@ -5,8 +5,8 @@ import webbrowser
 from collections.abc import Sequence
 from typing import Any
 
-from torsor.checks import one_of, whole_number
-from torsor.errors import ModelError, describe
+from torsor.base.checks import one_of, whole_number
+from torsor.base.errors import ModelError, describe
 from torsor.view.live.player import Player
 from torsor.view.live.server import silence, start
 from torsor.view.live.stage import Stage

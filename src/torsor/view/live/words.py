@@ -3,7 +3,7 @@
 from html import escape
 from urllib.parse import quote
 
-from torsor.errors import printable
+from torsor.base.errors import printable
 
 
 def node(*names: object) -> str:

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism.loops import Loop
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.view.page.motions import motion, packed, shown_samples
 from torsor.view.page.numbers import Numbers

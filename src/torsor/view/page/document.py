@@ -13,8 +13,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from torsor.checks import positive, whole_number
-from torsor.files import replacing
+from torsor.base.checks import positive, whole_number
+from torsor.base.files import replacing
 from torsor.view.page.content import content
 
 SCRIPTS = (

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.view.page.numbers import Numbers
 from torsor.view.scene import Scene, Triangles
 from torsor.view.scene.beams import Beam

@@ -1,6 +1,6 @@
 """Robots and motions as a viewer sees them: surfaces on links, and samples over time. Nothing here knows a viewer."""
 
-from torsor.meshes.triangles import Triangles
+from torsor.formats.meshes.triangles import Triangles
 from torsor.view.scene.posture import home, upwards
 from torsor.view.scene.scene import Scene, Shown, palette
 from torsor.view.scene.timeline import Timeline, timeline

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
 from torsor.view.scene.solids import Solid
@@ -60,8 +60,8 @@ def beams(robot: Mechanism) -> Iterator[Beam]:
     """Return the flexible links of a robot that have modes. Rods by strains are chains of links already.
 
     Example:
-        >>> modes = torsor.flexible.beam(length=1.0, mass=1.0, bending=9.0, modes=(1, 0))
-        >>> robot = torsor.flexible.with_beam(torsor.library.planar_chain(1), "link1", modes)
+        >>> modes = torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=9.0, modes=(1, 0))
+        >>> robot = torsor.mechanism.flexible_links.with_beam(torsor.library.planar_chain(1), "link1", modes)
         >>> beam = next(beams(robot))
         >>> tip = beam.bent(np.array([0.0, 0.1]))[-1]  # it bends, and becomes no longer
         >>> round(float(tip[1]), 6), bool(tip[0] < 1.0)

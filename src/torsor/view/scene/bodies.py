@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
+from torsor.formats.meshes.triangles import Triangles
 from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
-from torsor.meshes.triangles import Triangles
 from torsor.spatial import make_pose
 from torsor.view.scene.solids import Solid, ball, rod
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from torsor.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe
 from torsor.mechanism import Link, Shape, Visual
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose

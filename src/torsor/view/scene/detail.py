@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from torsor.meshes.triangles import Triangles, cylinder, joined, sphere
+from torsor.formats.meshes.triangles import Triangles, cylinder, joined, sphere
 from torsor.view.scene.scene import Scene, Shown
 from torsor.view.scene.solids import UNITS, Solid
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.view.scene.scene import Scene
 from torsor.view.scene.timeline import Timeline
 

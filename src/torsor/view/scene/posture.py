@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.checks import frozen_array
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array
 from torsor.mechanism import Mechanism
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 
 UPRIGHT = 0.9  # cosine of the angle up to which the direction of gravity is taken for that of an axis

@@ -8,12 +8,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe, warn
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, warn
+from torsor.formats.meshes.mesh_files import Painted, read_painted
+from torsor.formats.meshes.triangles import Triangles, capsule, joined
 from torsor.mechanism import Visual
-from torsor.meshes.mesh_files import Painted, read_painted
-from torsor.meshes.triangles import Triangles, capsule, joined
-from torsor.parallel import ParallelRobot
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.view.scene.beams import Beam, beams, is_beam
 from torsor.view.scene.bodies import bones, ellipsoid_solid, joint_mark, size_of

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
-from torsor.meshes.triangles import Triangles
+from torsor.base.arrays import Array
+from torsor.formats.meshes.triangles import Triangles
 
 SOFT = 1e-3  # weight of the mean of a cluster, beside its planes: it decides where they leave the place open
 HALVINGS = 9  # steps of the search for the size of the cells
@@ -19,7 +19,7 @@ def simplified(surface: Triangles, cell: float) -> Triangles:
     quadric error), so that edges and corners stay where they are.
 
     Example:
-        >>> from torsor.meshes.triangles import sphere
+        >>> from torsor.formats.meshes.triangles import sphere
         >>> ball = sphere(1.0)
         >>> len(ball.faces), len(simplified(ball, 0.5).faces) < 200
         (528, True)
@@ -63,7 +63,7 @@ def within(surfaces: Sequence[Triangles], most: int) -> list[Triangles]:
     """Return surfaces with at most about ``most`` triangles in all; they share one size of detail (m).
 
     Example:
-        >>> from torsor.meshes.triangles import sphere
+        >>> from torsor.formats.meshes.triangles import sphere
         >>> sum(len(each.faces) for each in within([sphere(1.0), sphere(0.5)], 500)) <= 500
         True
     """

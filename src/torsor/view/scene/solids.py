@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.arrays import Array
-from torsor.meshes.triangles import Triangles, box, cylinder, joined, sphere
+from torsor.base.arrays import Array
+from torsor.formats.meshes.triangles import Triangles, box, cylinder, joined, sphere
 from torsor.spatial import axis_frame, make_pose
 
 UNITS = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0), "cylinder": cylinder(1.0, 1.0)}

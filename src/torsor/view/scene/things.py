@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.base.arrays import Array
 from torsor.human import Backpack, Box, Rails, Sitting
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.load_drawing import load_pose, load_size

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.schedule import Walk
 from torsor.human.contact.stairs import stairs_of

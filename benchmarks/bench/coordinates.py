@@ -1,0 +1,130 @@
+"""Torsor's coordinates in those of Pinocchio and of MuJoCo.
+
+Velocities of a peer are A(q) v, where v are ours; generalised forces come back by A^T. A peer that has more coordinates
+than we have (joints that follow others are free to move in Pinocchio) has a tall A.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from torsor.base.arrays import Array
+from torsor.mechanism import Joint, Mechanism
+from torsor.robot.robot import Robot
+from torsor.spatial import about_z, from_quaternion
+
+_SWAPPED = np.roll(np.eye(6), 3, axis=0)  # (angular, linear) to (linear, angular)
+
+
+def quaternions(robot: Mechanism) -> Iterator[slice]:
+    """Yield where the quaternions are in q."""
+    for joint, at in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.type in ("free", "spherical"):
+            yield slice(at.q.stop - 4, at.q.stop)
+
+
+class Coordinates(ABC):
+    """The coordinates of a robot in those of a peer."""
+
+    def __init__(self, robot: Robot):
+        self.robot = robot
+
+    @abstractmethod
+    def positions(self, q: Array) -> Array:
+        """Return our positions as those of the peer."""
+
+    @abstractmethod
+    def velocity_map(self, q: Array) -> Array:
+        """Return A (its nv, our nv): velocities of the peer are A v."""
+
+    @abstractmethod
+    def convective(self, q: Array, v: Array) -> Array:
+        """Return the rate of A times v: accelerations of the peer are A a plus this."""
+
+    def accelerations(self, q: Array, v: Array, a: Array) -> Array:
+        """Return our accelerations as those of the peer."""
+        return self.velocity_map(q) @ a + self.convective(q, v)
+
+
+class PinocchioCoordinates(Coordinates):
+    """The coordinates of a robot in those of Pinocchio's model of the same URDF file.
+
+    Pinocchio's joints are all free to move; a free joint is (linear, angular) there, a planar one has velocities in
+    moved axes, and turning joints without limits have the positions (cos, sin).
+    """
+
+    def __init__(self, robot: Robot, model: Any):
+        super().__init__(robot)
+        self.model = model
+        self._pairs = [self._pair(number) for number in range(1, model.njoints)]
+
+    def _pair(self, number: int) -> tuple[Any, Joint, slice, slice]:
+        """Return a joint of Pinocchio, the same joint here, and where our q and v of it are."""
+        robot, name, theirs = self.robot, self.model.names[number], self.model.joints[number]
+        # Pinocchio calls the joint of a floating base root_joint, and puts it first.
+        is_base = number == 1 and name == "root_joint" and robot.joints[0].type == "free"
+        ours = robot.joints[0] if is_base else robot.joint(name)
+        at = robot.coordinates[robot.joints.index(ours)]
+        return theirs, ours, at.q, at.v
+
+    def positions(self, q: Array) -> Array:
+        """Return our positions as Pinocchio's."""
+        result = np.zeros(self.model.nq)
+        for theirs, ours, at, _ in self._pairs:
+            value = q[at] * ours.ratio + ours.offset
+            if theirs.nq == theirs.nv + 1 and ours.type in ("revolute", "continuous", "planar"):
+                value = np.r_[value[:-1], np.cos(value[-1]), np.sin(value[-1])]
+            result[theirs.idx_q : theirs.idx_q + theirs.nq] = value
+        return result
+
+    def velocity_map(self, q: Array) -> Array:
+        """Return A: Pinocchio's velocities are A v."""
+        A = np.zeros((self.model.nv, self.robot.nv))
+        for theirs, ours, places, at in self._pairs:
+            own = _SWAPPED if ours.type == "free" else np.eye(ours.nv)
+            own = about_z(q[places][2]).T if ours.type == "planar" else own
+            A[theirs.idx_v : theirs.idx_v + theirs.nv, at] = ours.ratio * own
+        return A
+
+    def convective(self, q: Array, v: Array) -> Array:
+        """Return the rate of A times v: the axes of planar joints turn."""
+        rates = np.zeros(self.model.nv)
+        for theirs, ours, places, at in self._pairs:
+            if ours.type == "planar":
+                x, y, turning = v[at]
+                rates[theirs.idx_v : theirs.idx_v + 3] = about_z(q[places][2]).T @ [turning * y, -turning * x, 0.0]
+        return rates
+
+
+class MujocoCoordinates(Coordinates):
+    """The coordinates of a robot in those of MuJoCo's model of the same MJCF file.
+
+    A free joint is (linear in world axes, angular in body axes) there and (angular, linear) in body axes here, and
+    quaternions have w first there and last here.
+    """
+
+    def positions(self, q: Array) -> Array:
+        """Return our positions as MuJoCo's ``qpos``."""
+        qpos = np.array(q)
+        for quaternion in quaternions(self.robot):
+            qpos[quaternion] = np.roll(q[quaternion], 1)
+        return qpos
+
+    def velocity_map(self, q: Array) -> Array:
+        """Return A: MuJoCo's ``qvel`` is A v."""
+        A = np.eye(self.robot.nv)
+        for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
+            if joint.type == "free":
+                A[at.v, at.v] = _SWAPPED
+                A[at.v, at.v][:3, 3:] = from_quaternion(q[at.q][3:])
+        return A
+
+    def convective(self, q: Array, v: Array) -> Array:
+        """Return the rate of A times v: world axes stand still, so the velocity of the origin turns with omega."""
+        rates = np.zeros(self.robot.nv)
+        for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
+            if joint.type == "free":
+                rates[at.v][:3] = from_quaternion(q[at.q][3:]) @ np.cross(v[at.v][:3], v[at.v][3:])
+        return rates

@@ -1,6 +1,0 @@
-"""Methods of a robot as functions that JAX and PyTorch can differentiate."""
-
-from torsor.autodiff.to_jax import to_jax
-from torsor.autodiff.to_torch import to_torch
-
-__all__ = ["to_jax", "to_torch"]

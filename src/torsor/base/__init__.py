@@ -1,0 +1,1 @@
+"""What every package needs: errors, checks of input, arrays, files, interrupts, progress, and result files."""

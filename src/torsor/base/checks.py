@@ -1,0 +1,399 @@
+"""Input validation: one vocabulary for every argument that a user gives.
+
+Each function returns the value in the type that the code works with, or raises a ``ModelError`` that names where the
+value was given, which argument it is, what was found and what is allowed. Booleans, text and complex numbers are not
+numbers. ``where`` is the object that the argument belongs to (a robot, a file, a term), ``what`` the argument.
+"""
+
+import math
+import reprlib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeGuard, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import IDENTITY, Array, real_numbers
+from torsor.base.errors import ModelError, describe, listing, shortened
+
+Kind = TypeVar("Kind")
+
+# Tolerance of the orthonormality of a rotation matrix: larger errors are mistakes, not rounding.
+ROTATION_TOLERANCE = 1e-6
+# Largest number of a mechanism, in SI units: forces and inertias are products of up to six of them, and still finite.
+LARGEST = 1e50
+_FINITE = sys.float_info.max
+
+
+# One number
+
+
+def number(
+    value: object,
+    where: str,
+    what: str,
+    *,
+    least: float = -math.inf,
+    most: float = math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+    finite: bool = True,
+) -> float:
+    """Return one real number within bounds: ``least`` and ``most`` are allowed, ``above`` and ``below`` are not.
+
+    Example:
+        >>> number(2, "arm", "mass", least=0)
+        2.0
+        >>> number(True, "arm", "mass", least=0)
+        Traceback (most recent call last):
+        torsor.ModelError: arm: mass is True; allowed: a finite number, 0 or more
+    """
+    given = real_numbers(value)
+    found = math.nan if given is None or given.shape else float(given)  # NaN is inside of nothing
+    inside = least <= found <= most and (above < found or above == -math.inf) and (found < below or below == math.inf)
+    if inside and not (finite and math.isinf(found)):
+        return found
+    bounds = [f"{least:g} or more"] if least > -math.inf else [f"above {above:g}"] if above > -math.inf else []
+    bounds += [f"{most:g} or less"] if most < math.inf else [f"below {below:g}"] if below < math.inf else []
+    kind = "a finite number" if finite else "a number"
+    allowed = f"{kind}, {' and '.join(bounds)}" if bounds else kind
+    raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+
+
+def positive(value: object, where: str, what: str) -> float:
+    """Return one finite number above 0.
+
+    Example:
+        >>> positive(2, "effort", "width")
+        2.0
+    """
+    return number(value, where, what, above=0.0)
+
+
+def whole_number(value: object, where: str, what: str, *, least: int = 1, most: int | None = None) -> int:
+    """Return an integer from ``least`` to ``most``.
+
+    Example:
+        >>> whole_number(3, "arm", "threads")
+        3
+    """
+    if not is_whole(value) or value < least or (most is not None and value > most):
+        allowed = f"a whole number from {least}" + ("" if most is None else f" to {most}")
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+    return int(value)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is an integer; booleans are not.
+
+    Example:
+        >>> is_whole(3), is_whole(True), is_whole(3.0)
+        (True, False, False)
+    """
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def flag(value: object, where: str, what: str) -> bool:
+    """Return True or False; numbers and text are neither.
+
+    Example:
+        >>> flag(True, "arm.urdf", "strict")
+        True
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="True or False"))
+    return bool(value)
+
+
+def interval(value: object, where: str, what: str) -> tuple[float, float]:
+    """Return two finite numbers, the lower one first.
+
+    Example:
+        >>> interval((55, 65), "habits", "knee")
+        (55.0, 65.0)
+    """
+    if isinstance(value, (list, tuple, np.ndarray)) and len(value) == 2:
+        low, high = (number(each, where, what) for each in value)
+        if low <= high:
+            return low, high
+    allowed = "two numbers (lower, upper) with lower <= upper"
+    raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+
+
+# Arrays
+
+
+def real_array(value: ArrayLike, where: str, what: str) -> Array:
+    """Return real numbers of any shape as a new array; NaN and infinity are allowed.
+
+    Example:
+        >>> real_array([1, 2], "robot", "pose")
+        array([1., 2.])
+    """
+    given = real_numbers(value)
+    if given is None:
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="real numbers"))
+    return np.array(given, dtype=float)
+
+
+def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
+    """Return finite vectors (..., count).
+
+    Example:
+        >>> vectors([[1, 2], [3, 4]], 2, "robot", "q").shape
+        (2, 2)
+    """
+    allowed, given = f"(..., {count}) finite numbers", real_numbers(value)
+    if given is None:
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+    if given.ndim == 0 or given.shape[-1] != count:
+        raise ModelError(describe(f"{what} has shape {given.shape}", where=where, allowed=allowed))
+    array = np.asarray(given, dtype=float)
+    if not np.isfinite(array).all():
+        raise ModelError(describe(f"{what} is not finite", where=where, allowed=allowed))
+    return array
+
+
+def finite_vector(value: object) -> Array | None:
+    """Return one finite number or a list of them as an array (K,), or None for anything else.
+
+    Example:
+        >>> finite_vector((1, 2.5)), finite_vector("2"), finite_vector([1.0, np.nan])
+        (array([1. , 2.5]), None, None)
+    """
+    given = real_numbers(value)
+    if given is None or given.ndim > 1 or not np.isfinite(given).all():
+        return None
+    return given.astype(float).ravel()
+
+
+def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_zero: bool = False) -> Array:
+    """Return ``count`` finite positive numbers (count,), from one for all or one for each.
+
+    Example:
+        >>> positive_vector(3.0, 2, "arm", "kp").tolist()
+        [3.0, 3.0]
+    """
+    single = np.asarray(value, dtype=object).ndim == 0
+    found = frozen_array(value, () if single else (count,), where, what)
+    if (found < 0).any() or (not or_zero and (found == 0).any()):
+        allowed = "0 or more" if or_zero else "positive numbers"
+        raise ModelError(describe(f"{what} is {shortened(found)}", where=where, allowed=allowed))
+    return np.full(count, found) if single else found
+
+
+def frozen_array(
+    value: ArrayLike, shape: tuple[int, ...], where: str, what: str, *, finite: bool = True, most: float = _FINITE
+) -> Array:
+    """Return a read-only copy, -0.0 as 0.0, of numbers up to ``most``; infinity only if not ``finite``, NaN never.
+
+    Example:
+        >>> frozen_array([1, 2, 3], (3,), "link 'hand'", "com").tolist()
+        [1.0, 2.0, 3.0]
+    """
+    array = real_array(value, where, what)
+    if array.shape != shape:
+        allowed = f"an array of shape {shape}" if shape else "one number"
+        raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
+    bound = most if finite else math.inf
+    if not (np.abs(array) <= bound).all():  # NaN fails the comparison too
+        allowed = "finite numbers" if bound > LARGEST else f"finite numbers up to {most:g}"
+        raise ModelError(describe(f"{what} is {shortened(array)}", where=where, allowed=allowed))
+    array += 0.0  # -0.0 becomes 0.0
+    array.setflags(write=False)
+    return array
+
+
+def frozen_pose(value: ArrayLike, where: str, what: str, *, most: float = _FINITE) -> Array:
+    """Return a read-only pose (4 x 4): [[R, p], [0, 0, 0, 1]] with R a rotation matrix, no number above ``most``.
+
+    Example:
+        >>> frozen_pose(2 * np.eye(4), "frame 'tool'", "pose")
+        Traceback (most recent call last):
+        torsor.ModelError: frame 'tool': pose is not a pose (error of orthonormality 3.0e+00, determinant 8); \
+allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
+    """
+    if value is IDENTITY:  # which is read-only, and needs no check
+        return IDENTITY
+    T = frozen_array(value, (4, 4), where, what, most=most)
+    R = T[:3, :3]
+    error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
+    if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
+        found = f"{what} is not a pose (error of orthonormality {error:.1e}, determinant {np.linalg.det(R):.3g})"
+        raise ModelError(describe(found, where=where, allowed="[[R, p], [0, 0, 0, 1]] with R a rotation matrix"))
+    return T
+
+
+def direction(value: ArrayLike, where: str, what: str) -> Array:
+    """Return a read-only unit vector (3,) along a vector of any length.
+
+    Example:
+        >>> direction([0, 3e200, 0], "loop 'pin'", "axis").tolist()
+        [0.0, 1.0, 0.0]
+    """
+    given = frozen_array(value, (3,), where, what)
+    largest = float(np.abs(given).max())
+    scaled = given / largest if largest > 1e9 else given  # the squares of very large numbers would overflow
+    length = float(np.linalg.norm(scaled))
+    if length < 1e-9:
+        fix = f"give the direction of the {what}, for example [0, 0, 1]"
+        raise ModelError(describe(f"{what} is {shortened(given)}", where=where, allowed="a direction", fix=fix))
+    # A unit vector keeps its bits, so that a saved file reads back equal.
+    return frozen_array(scaled / length if abs(length - 1) > 1e-15 else scaled, (3,), where, what)
+
+
+def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the leading axes that arrays broadcast to.
+
+    Example:
+        >>> common_shape("robot", pose=(3, 1), guess=(2,))
+        (3, 2)
+    """
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        text = f"leading axes do not broadcast: {found}"
+        raise ModelError(describe(text, where=where, allowed="equal lengths, or 1")) from None
+
+
+def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Array:
+    """Return finite arrays (..., *core) with any leading axes.
+
+    Example:
+        >>> arrays(np.zeros((5, 2, 6)), (2, 6), "robot", "external").shape
+        (5, 2, 6)
+        >>> arrays([0.0, np.nan], (2,), "robot", "q0")
+        Traceback (most recent call last):
+        torsor.ModelError: robot: q0[1] is nan; allowed: finite numbers
+    """
+    array = real_array(value, where, what)
+    if array.shape[max(0, array.ndim - len(core)) :] != core:
+        allowed = f"(..., {', '.join(map(str, core))})"
+        raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
+    if not np.isfinite(array).all():
+        at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+        raise ModelError(describe(f"{what}{list(at)} is {array[at]}", where=where, allowed="finite numbers"))
+    return array
+
+
+# Names and tables
+
+
+def name_of(value: object, what: str, where: str = "") -> str:
+    """Return the name of a part; it must be a non-empty string, since a number could be mistaken for an index.
+
+    Example:
+        >>> name_of("hand", "link")
+        'hand'
+    """
+    if not isinstance(value, str) or not value:
+        raise ModelError(describe(f"the name of a {what} is {value!r}", where=where, allowed="a non-empty string"))
+    return value
+
+
+def one_of(value: object, allowed: Sequence[str], where: str, what: str) -> str:
+    """Return a word that is one of those allowed.
+
+    Example:
+        >>> one_of("mean", ["mean", "peak"], "reaction", "kind")
+        'mean'
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed=", ".join(map(repr, allowed))))
+    return value
+
+
+def indices_of(
+    wanted: Sequence[str] | str | None, names: Sequence[str], where: str, what: str = "coordinate"
+) -> list[int]:
+    """Return the indices of names, all of them for None; ``what`` they name.
+
+    Example:
+        >>> indices_of(["elbow"], ["shoulder", "elbow"], "limits")
+        [1]
+    """
+    if wanted is None:
+        return list(range(len(names)))
+    given = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(given, Sequence):
+        raise ModelError(describe(f"{given!r}", where=where, allowed=f"some of {listing(names)}"))
+    for name in given:
+        if name not in names:
+            raise ModelError(describe(f"no {what} {name!r}", where=where, allowed=listing(names, like=str(name))))
+    return [names.index(name) for name in given]
+
+
+def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Array:
+    """Return numbers (names,) from one for all, one for each, or {name: number}, the others being ``missing``.
+
+    Infinity is allowed, NaN is not.
+
+    Example:
+        >>> by_name({"elbow": 2.0}, ["shoulder", "elbow"], np.inf, "limits").tolist()
+        [inf, 2.0]
+    """
+    if isinstance(value, Mapping):
+        found = np.full(len(names), missing)
+        found[indices_of(list(value), names, where)] = by_name(list(value.values()), list(value), missing, where)
+        return found
+    count, array = len(names), real_numbers(value)
+    if array is None or array.shape not in ((), (count,)) or np.isnan(array).any():
+        raise ModelError(describe(reprlib.repr(value), where=where, allowed=f"a number, or {count} of them"))
+    return np.broadcast_to(array.astype(float), (count,))
+
+
+def several(value: Any) -> tuple[Any, ...]:
+    """Return the elements of an iterable, or one thing as a tuple; text is one thing.
+
+    Example:
+        >>> several("one"), several(["one", "two"])
+        (('one',), ('one', 'two'))
+    """
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+
+
+def table(value: object, where: str, what: str) -> dict[str, Any]:
+    """Return a mapping as a new dictionary, an empty one for None.
+
+    Example:
+        >>> table(None, "walk", "frozen")
+        {}
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="a table {name: value}"))
+    return dict(value)
+
+
+def rows(value: object, where: str, what: str, allowed: str = "a list") -> list[Any]:
+    """Return the elements of a list, a tuple or an array; text, numbers, sets and tables are no lists.
+
+    Example:
+        >>> rows((1, 2), "robot", "parents")
+        [1, 2]
+        >>> rows(5, "robot", "home", "a list of poses")
+        Traceback (most recent call last):
+        torsor.ModelError: robot: home is 5; allowed: a list of poses
+    """
+    if isinstance(value, np.ndarray) and value.ndim:
+        return list(value)
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return list(value)
+    raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+
+
+def instance_of(value: object, kind: type[Kind], where: str, what: str, *, allowed: str = "") -> Kind:
+    """Return an object of a class; ``allowed`` describes what is expected.
+
+    Example:
+        >>> instance_of(3, dict, "walk", "load", allowed="a Box")
+        Traceback (most recent call last):
+        torsor.ModelError: walk: load is 3; allowed: a Box
+    """
+    if not isinstance(value, kind):
+        found = f"{what} is {reprlib.repr(value)}"
+        raise ModelError(describe(found, where=where, allowed=allowed or f"a {kind.__name__}"))
+    return value

@@ -1,0 +1,153 @@
+"""Errors and warnings. Each message says where the problem is, what was found, what is allowed, and the fix."""
+
+import functools
+import math
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+# A warning belongs to the line that called Torsor; properties that are computed once call it by way of functools.
+_OWN_FILES = str(Path(__file__).parents[1]), functools.__file__
+# Control characters (a terminal obeys them, U+009B among them), and those that change the direction of the text.
+# Line feeds stay: some messages are lists. A name is shown by repr, which escapes them.
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+LONGEST = 16  # numbers that a message shows in full: those of a pose
+
+
+class ModelError(ValueError):
+    """Invalid input: a description that is no mechanism, an unknown name, or an array of the wrong shape."""
+
+
+class MotionError(RuntimeError):
+    """An infeasible problem; ``result`` is the motion whose largest violation is least (None if nothing was solved).
+
+    ``conflict`` has the names of the constraints that contradict each other; ``violation`` is the least amount by which
+    all bounds would have to be relaxed, relative to their sizes.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0)]
+        >>> limits = motion.Velocities(upper=0.5, name="slow")
+        >>> phase = motion.Phase(1.0, points=6)
+        >>> problem = motion.MotionProblem(torsor.library.planar_chain(1), phase, motion.Effort(), [*ends, limits])
+        >>> try:
+        ...     problem.solve()
+        ... except MotionError as error:
+        ...     print(error.conflict)
+        ('slow',)
+    """
+
+    result: Any = None
+    conflict: tuple[str, ...] = ()
+    violation: float = math.nan
+
+
+class SimulationError(RuntimeError):
+    """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` until then, None without any sample."""
+
+    trajectory: Any = None
+
+
+class ModelWarning(UserWarning):
+    """Input that can be used, but is probably wrong, or is not used completely."""
+
+
+def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") -> str:
+    """Return the one-line message of an error: ``where: what; allowed: ...; fix: ...``.
+
+    Example:
+        >>> describe("mass is -1.0 kg", where="arm.toml: link 'hand'", allowed="0 or more", fix="correct the sign")
+        "arm.toml: link 'hand': mass is -1.0 kg; allowed: 0 or more; fix: correct the sign"
+    """
+    message = f"{where}: {what}" if where else what
+    if allowed:
+        message += f"; allowed: {allowed}"
+    if fix:
+        message += f"; fix: {fix}"
+    return printable(message)
+
+
+def missing(what: str, extra: str, *, where: str = "", instead: str = "") -> ImportError:
+    """Return the error of a package that is not installed; ``extra`` brings it, ``instead`` is what works without it.
+
+    Example:
+        >>> print(missing("Parquet files need pyarrow", "parquet", instead="write .sqlite"))
+        Parquet files need pyarrow; fix: pip install "torsor[parquet]", or write .sqlite
+    """
+    fix = f'pip install "torsor[{extra}]"'  # zsh takes brackets without quotes for a pattern
+    return ImportError(describe(what, where=where, fix=f"{fix}, or {instead}" if instead else fix))
+
+
+def printable(text: str) -> str:
+    r"""Return text with its control characters as escapes, so that a name in a file cannot command a terminal.
+
+    Example:
+        >>> printable("arm\x1b[2J")
+        'arm\\x1b[2J'
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def shortened(values: Any, most: int = LONGEST) -> str:
+    """Return numbers, an array or nested lists as the text of a list: the first few, and how many there are.
+
+    Example:
+        >>> shortened([0.5, -1.0])
+        '[0.5, -1.0]'
+        >>> shortened(range(78), most=4)
+        '[0, 1, 2, 3, ... 78 in all]'
+    """
+    nested = values.tolist() if hasattr(values, "tolist") else values
+    if not isinstance(nested, Iterable) or isinstance(nested, (str, bytes)):
+        return repr(nested)
+    nested = list(nested)
+    count = sum(1 for _ in _leaves(nested))
+    if count <= most:
+        return repr(nested)
+    first = [leaf for leaf, _ in zip(_leaves(nested), range(most), strict=False)]
+    return f"[{', '.join(map(repr, first))}, ... {count} in all]"
+
+
+def listing(names: Iterable[str], most: int = 12, like: str = "") -> str:
+    """Return the first names for a message, and how many there are; of many, those that resemble ``like`` come first.
+
+    Example:
+        >>> listing(["hip", "knee", "ankle"], most=2, like="ankel")
+        'ankle, hip, ... 3 in all'
+    """
+    shown = list(names)
+    if len(shown) <= most:
+        return ", ".join(shown)
+    near = get_close_matches(like, shown, most) if like else []
+    first = [*near, *(name for name in shown if name not in near)][:most]
+    return f"{', '.join(first)}, ... {len(shown)} in all"
+
+
+def _leaves(nested: list[Any]) -> Iterator[Any]:
+    waiting = nested[::-1]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, (list, tuple)):
+            waiting.extend(reversed(each))
+        else:
+            yield each
+
+
+def warn(message: str) -> None:
+    """Give a ``ModelWarning`` at the line of the user's code that called Torsor.
+
+    Example:
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     warn("link 'hand': odd")
+        >>> str(caught[0].message)
+        "link 'hand': odd"
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, ModelWarning, stacklevel=level)

@@ -1,0 +1,318 @@
+"""Figures of curves over time (matplotlib, the extra ``plot``): panels by unit, a colour for each name, bounds, jumps.
+
+Every figure of the library comes from here or takes its colours, units and axes from here.
+"""
+
+import colorsys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import several
+from torsor.base.errors import ModelError, describe, missing
+from torsor.base.files import check_target, replacing
+from torsor.mechanism import Mechanism
+
+MOST = 8  # curves in a panel: more cannot be told apart
+MOST_ROLLOUTS = 50  # that are drawn
+LONGEST = 26  # characters of a name in a legend
+DPI = 130
+FEW = 10  # names that have the ten usual colours; more have colours of a circle of hues
+NEAR = 1.0  # a limit that is farther from the curves than this times their span is not drawn
+JUMPS = "dotted jumps: Coulomb friction acts against the velocity, and is zero at rest"
+HOUSE = {"alpha": 0.3}
+SIZES = {"wide": 9.0, "column": 6.2, "row": 2.5, "head": 0.7}
+
+
+class Bound(NamedTuple):
+    """Bounds ``lower`` and ``upper`` (K,) of the curves of a quantity, from the time ``first`` to ``last`` (s)."""
+
+    first: float
+    last: float
+    lower: Array
+    upper: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """The curves of a quantity: ``values`` (..., T, K), leading axes are rollouts, with names and units (K).
+
+    ``jumps`` (..., T - 1, K) marks intervals in which a curve jumps: it is drawn dotted there. With ``fits``, the axes
+    are large enough for all bounds; otherwise bounds that are far away are not drawn.
+
+    Example:
+        >>> Quantity("Positions", ["a", "b"], ["rad", "m"], np.zeros((5, 2))).panels
+        [('rad', [0]), ('m', [1])]
+    """
+
+    title: str
+    names: Sequence[str]
+    units: Sequence[str]
+    values: Array
+    bounds: tuple[Bound, ...] = ()
+    jumps: Flags | None = None
+    fits: bool = True
+
+    @property
+    def panels(self) -> list[tuple[str, list[int]]]:
+        """The panels: a unit, and the indices of at most eight curves that have it."""
+        found = []
+        for unit in dict.fromkeys(self.units):
+            own = [k for k, each in enumerate(self.units) if each == unit]
+            parts = np.array_split(own, -(-len(own) // MOST))
+            found += [(unit, part.tolist()) for part in parts]
+        return found
+
+
+# Shared parts
+
+
+def new_figure(width: float, height: float, tidy: bool = True) -> Any:
+    """Return an empty figure of a size (inches); ``tidy`` makes room for labels between its panels.
+
+    Example:
+        >>> float(new_figure(4.0, 3.0).get_figwidth())
+        4.0
+    """
+    try:
+        from torsor.base.shown import shown_figure
+
+        made = shown_figure()
+    except ImportError:
+        raise missing("figures need matplotlib", "plot") from None
+    return made(figsize=(width, height), layout="constrained" if tidy else None)
+
+
+def saved(figure: Any, path: str | Path | None, dpi: int = DPI) -> Any:
+    """Return a figure, written to a file if a path is given, whole or not at all; without a suffix it is a .png.
+
+    Example:
+        >>> saved(new_figure(4.0, 3.0), "no/such.png")
+        Traceback (most recent call last):
+        torsor.ModelError: no/such.png: its folder does not exist; fix: make the folder first
+    """
+    if path is None:
+        return figure
+    file = Path(path)
+    if not file.suffix and not file.is_dir():
+        file = file.with_name(f"{file.name}.png")
+    check_target(file)
+    allowed = [f".{each}" for each in sorted(figure.canvas.get_supported_filetypes())]
+    if file.suffix.lower() not in allowed:
+        found = f"the suffix is {file.suffix!r}"
+        raise ModelError(describe(found, where=str(path), allowed=", ".join(allowed)))
+    with replacing(file) as part:
+        figure.savefig(part, dpi=dpi, format=file.suffix[1:].lower())
+    return figure
+
+
+def colours_of(*panels: Iterable[str]) -> dict[str, str]:
+    """Return a colour for each name of some panels: no two names have the same, and those of a panel are far apart.
+
+    Up to ten names have the ten usual colours. More have hues from a circle: eight slots, in each of which hue and
+    lightness change from name to name.
+
+    Example:
+        >>> colours_of(["hip", "knee"], ["hip", "toe"])
+        {'hip': 'C0', 'knee': 'C1', 'toe': 'C2'}
+        >>> len(set(colours_of(map(str, range(55))).values()))
+        55
+    """
+    groups = [list(dict.fromkeys(panel)) for panel in panels]
+    names = list(dict.fromkeys(name for group in groups for name in group))
+    if len(names) <= FEW:
+        return {name: f"C{k}" for k, name in enumerate(names)}
+    slots = dict[str, tuple[int, int]]()  # the slot of each name, and its turn in the slot
+    used = [0] * MOST
+    for group in groups:
+        taken = [slots[name][0] for name in group if name in slots]
+        for name in (each for each in group if each not in slots):
+            slot = min(range(MOST), key=lambda k: (taken.count(k), used[k], k))
+            slots[name] = slot, used[slot]
+            used[slot] += 1
+            taken.append(slot)
+    return {name: _hue(*slots[name], max(used)) for name in names}
+
+
+def _hue(slot: int, turn: int, turns: int) -> str:
+    rgb = colorsys.hls_to_rgb((slot + turn / turns) / MOST, (0.5, 0.3, 0.4)[turn % 3], 0.9 if slot % 2 else 0.7)
+    return "#" + "".join(f"{round(255 * each):02x}" for each in rgb)
+
+
+def label(name: str) -> str:
+    r"""Return a name as matplotlib shows it as it is: no formulas between dollars, and not hidden by an underscore.
+
+    Example:
+        >>> label("_x$y"), label("joint1")
+        (' _x\\$y', 'joint1')
+    """
+    short = name if len(name) <= LONGEST else f"{name[: LONGEST - 9]}...{name[-6:]}"
+    return (" " if short.startswith("_") else "") + short.replace("$", r"\$")
+
+
+def styled(axes: Any, title: str = "", unit: str = "") -> None:
+    """Give a panel its title, the unit of its vertical axis, a grid, and no frame above and to the right."""
+    axes.set(title=title, ylabel=unit)
+    axes.grid(**HOUSE)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def legend_beside(axes: Any, lines: Sequence[Any], names: Sequence[str]) -> None:
+    """Put the legend of some lines to the right of a panel."""
+    place = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+    shown = axes.legend(lines, [label(name) for name in names], fontsize="small", frameon=False, **place)
+    for line in shown.get_lines():
+        line.set_alpha(1.0)
+
+
+def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the quantities that are drawn; raise ModelError for one that is not known.
+
+    Example:
+        >>> checked_what("q", ["q", "v"])
+        ('q',)
+    """
+    names, allowed = several(what), ", ".join(known)
+    for name in names:
+        if name not in allowed.split(", "):
+            raise ModelError(describe(f"cannot plot {name!r}", allowed=allowed))
+    if not names:
+        raise ModelError(describe("nothing to plot", allowed=allowed))
+    return names
+
+
+def friction_jumps(robot: Mechanism, v: Array) -> Flags:
+    """Return the intervals (..., T - 1, nv) of velocities v (..., T, nv) in which Coulomb friction jumps.
+
+    It has the sign of the velocity, unless the joint's friction is ``smooth``.
+
+    Example:
+        >>> robot = torsor.library.six_axis_arm()
+        >>> friction_jumps(robot, np.array([[1.0] * 6, [-1.0] * 6, [-2.0] * 6])).any(axis=1).tolist()
+        [True, False]
+    """
+    rough = np.zeros(robot.nv, dtype=bool)
+    for joint, at in zip(robot.joints, robot.coordinates, strict=True):
+        if not joint.follows and not joint.smooth:
+            rough[at.v] = np.asarray(joint.coulomb) > 0
+    sign = np.sign(v)
+    return np.asarray((sign[..., 1:, :] != sign[..., :-1, :]) & rough)
+
+
+# The figure of curves over time
+
+
+def plot_quantities(
+    quantities: Sequence[Quantity], times: Array, title: str, path: str | Path | None = None, marks: Array | None = None
+) -> Any:
+    """Return a figure of quantities over ``times`` (T,): panels for each unit, of eight curves at most, with legends.
+
+    The curves of one name have the same colour everywhere, and no other has it. ``marks`` are times of dashed lines.
+    """
+    counts = [len(each.panels) for each in quantities]
+    most = max(counts)
+    beside = most <= 2  # the panels of a quantity are side by side; otherwise one below the other
+    rows, columns = (len(quantities), most) if beside else (most, len(quantities))
+    colours = colours_of(*([each.names[i] for i in own] for each in quantities for _, own in each.panels))
+    width = SIZES["wide"] if columns == 1 else SIZES["column"] * columns
+    figure = new_figure(width, SIZES["row"] * rows + SIZES["head"])
+    grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
+    places = grid if beside else grid.T
+    shown, used = False, np.zeros(grid.shape, dtype=bool)
+    for k, quantity in enumerate(quantities):
+        for j, (unit, own) in enumerate(quantity.panels):
+            axes = places[k, j]
+            shown |= draw_panel(axes, quantity, times, colours, own)
+            styled(axes, "" if j else quantity.title, unit)
+            (used if beside else used.T)[k, j] = True
+            for mark in [] if marks is None else marks:
+                axes.axvline(mark, color="0.5", linewidth=0.8, linestyle="--")
+    for empty in grid[~used]:
+        figure.delaxes(empty)
+    for column, own_column in zip(grid.T, used.T, strict=True):
+        lowest = column[np.flatnonzero(own_column)[-1]]
+        lowest.set_xlabel("time (s)")
+        lowest.tick_params(labelbottom=True)
+    if len(times) > 1:
+        grid[0, 0].set_xlim(float(times[0]), float(times[-1]))
+    grid[0, 0].locator_params("x", nbins=6)
+    jumps = any(each.jumps is not None and each.jumps.any() for each in quantities)
+    lines = [label_of_title(title), *["dotted lines: bounds"] * shown, *[JUMPS] * jumps]
+    figure.suptitle("\n".join(lines), fontsize="large")
+    return saved(figure, path)
+
+
+def label_of_title(title: str) -> str:
+    """Return a title with its dollars as they are."""
+    return title.replace("$", r"\$")
+
+
+def draw_panel(
+    axes: Any,
+    quantity: Quantity,
+    times: Array,
+    colours: Mapping[str, str] | None = None,
+    own: list[int] | None = None,
+) -> bool:
+    """Draw the curves of a quantity, or its ``own`` ones, into one panel, with a legend beside it.
+
+    Return whether bounds were near enough to be drawn.
+    """
+    colours = colours_of(quantity.names) if colours is None else colours
+    own = list(range(len(quantity.names))) if own is None else own
+    rollouts = quantity.values.reshape(-1, *quantity.values.shape[-2:])[:MOST_ROLLOUTS]
+    jumps = None if quantity.jumps is None else quantity.jumps.reshape(-1, *quantity.jumps.shape[-2:])
+    opacity = 1.0 if len(rollouts) == 1 else max(0.15, 1 / len(rollouts) ** 0.5)
+    for k, rollout in enumerate(rollouts):
+        for i in own:
+            style = {"color": colours[quantity.names[i]], "alpha": opacity}
+            _curve(axes, times, rollout[:, i], None if jumps is None else jumps[k, :, i], style)
+    lines = [line for line in axes.lines if line.get_linestyle() == "-"][: len(own)]
+    bounded = _bounds(axes, quantity, own, colours)
+    if lines:
+        legend_beside(axes, lines, [quantity.names[i] for i in own])
+    return bounded
+
+
+def _curve(axes: Any, times: Array, values: Array, jumps: NDArray[np.bool_] | None, style: Mapping[str, Any]) -> None:
+    """Draw a curve: solid, and dotted where it jumps."""
+    if jumps is None or not jumps.any():
+        axes.plot(times, values, linewidth=1.3, **style)
+        return
+    places = np.flatnonzero(jumps) + 1
+    axes.plot(np.insert(times, places, np.nan), np.insert(values, places, np.nan), linewidth=1.3, **style)
+    for place in places:
+        between = slice(place - 1, place + 1)
+        axes.plot(times[between], values[between], linewidth=0.9, linestyle=":", **style)
+
+
+def _bounds(axes: Any, quantity: Quantity, own: list[int], colours: Mapping[str, str]) -> bool:
+    """Draw the bounds of each curve while they hold, and shade the region beyond the bounds of all curves."""
+    low, high = axes.get_ylim()
+    span = high - low
+    known = [(each, each.lower[own], each.upper[own]) for each in quantity.bounds]
+    ends = np.concatenate([np.zeros(0), *(np.concatenate([lower, upper]) for _, lower, upper in known)])
+    ends = ends[np.isfinite(ends)]
+    if not quantity.fits:
+        ends = ends[(ends >= low - NEAR * span) & (ends <= high + NEAR * span)]
+    if not ends.size:
+        return False
+    margin = 0.08 * max(high, ends.max()) - 0.08 * min(low, ends.min())
+    low = min(low, ends.min() - margin * bool(ends.min() < low))
+    high = max(high, ends.max() + margin * bool(ends.max() > high))
+    for each, lower, upper in known:
+        for i, sides in zip(own, zip(lower, upper, strict=True), strict=True):
+            for bound in sides:
+                if low <= bound <= high:
+                    style = {"color": colours[quantity.names[i]], "linewidth": 0.9, "linestyle": ":"}
+                    axes.plot([each.first, each.last], [bound, bound], **style)
+        for edge, end in ((upper.max(), high), (lower.min(), low)):
+            if low <= edge <= high:
+                axes.fill_between([each.first, each.last], edge, end, color="0.5", alpha=0.15, linewidth=0)
+    axes.set_ylim(low, high)
+    return True

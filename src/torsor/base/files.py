@@ -1,0 +1,264 @@
+"""Files that are written whole or not at all, and NumPy archives (.npz) that are read without trusting them."""
+
+import errno
+import os
+import secrets
+import shutil
+import struct
+import tempfile
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.errors import ModelError, describe
+
+# Errors that a damaged or hostile file may cause while it is decoded.
+_DAMAGED = (
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    AttributeError,
+    IndexError,
+    MemoryError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    SyntaxError,  # NumPy parses the headers of arrays as Python
+    tokenize.TokenError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+LARGEST_FILE = 16_000_000  # bytes; published robots need less than a tenth of it
+LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # the environment variable that changes it
+LONGEST_NAME = 60  # characters of a file name that an error shows
+_KEPT = 40  # characters of a file name that its temporary name keeps
+_KINDS = {"f": "real numbers", "iu": "integers", "b": "booleans"}
+
+
+def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
+    """Return the bytes of a file; one that is larger than ``largest`` (or TORSOR_LARGEST_FILE, bytes) is refused.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "note.txt").write_text("done", encoding="utf-8")
+        ...     read_limited(Path(folder, "note.txt"))
+        b'done'
+    """
+    given = os.environ.get(LARGEST_VARIABLE, "").strip()
+    if given and not (given.isascii() and given.isdigit()):
+        allowed = f"a number of bytes, for example {LARGEST_FILE}"
+        raise ModelError(describe(f"it is {given[:40]!r}", where=LARGEST_VARIABLE, allowed=allowed))
+    largest = int(given) if given else largest
+    with path.open("rb") as file:
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        fix = f"check the path, or allow more: {LARGEST_VARIABLE}=(number of bytes) in the environment"
+        raise ModelError(describe("the file is too large", where=path.name, allowed=f"{largest / 1e6:g} MB", fix=fix))
+    return content
+
+
+def check_file(path: Path, allowed: str, fix: str = "") -> None:
+    """Raise ModelError where a path is no file; ``allowed`` says which files are meant.
+
+    Example:
+        >>> check_file(Path("no/such/log.csv"), "a log: .csv")
+        Traceback (most recent call last):
+        torsor.ModelError: no/such/log.csv: no such file; allowed: a log: .csv
+    """
+    try:
+        is_file, is_folder, exists = path.is_file(), path.is_dir(), path.exists()
+    except (OSError, ValueError):  # no file can have such a name
+        is_file = is_folder = exists = False
+    if not is_file:
+        found = "a folder" if is_folder else "a device or a pipe" if exists else "no such file"
+        raise ModelError(describe(found, where=str(path), allowed=allowed, fix=fix))
+
+
+def check_name(path: Path) -> None:
+    """Raise ModelError where no file can have this name: one that is too long, or has a null character.
+
+    Example:
+        >>> check_name(Path("a" * 300 + ".xml"))
+        Traceback (most recent call last):
+        torsor.ModelError: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...: its name is too long
+    """
+    if "\0" in str(path):
+        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
+    try:
+        path.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise ModelError(describe("its name is too long", where=f"{path.name[:LONGEST_NAME]}...")) from None
+
+
+def check_target(path: Path) -> None:
+    """Raise ModelError where no file can be written: a folder, one in no folder, or one without permission.
+
+    A file that exists is opened and left as it is; one that does not is made and removed again.
+
+    Example:
+        >>> check_target(Path("no", "such.csv"))
+        Traceback (most recent call last):
+        torsor.ModelError: no/such.csv: its folder does not exist; fix: make the folder first
+    """
+    check_name(path)
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if target.is_dir():
+        raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
+    if not target.parent.is_dir():
+        raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
+    check_opened(target, str(path))
+
+
+def check_opened(path: Path, where: str) -> None:
+    """Raise ModelError, in the words of the system, if a file cannot be opened for writing."""
+    is_new = not path.exists()
+    if not (is_new or path.is_file()):
+        return  # a device, or a pipe that would wait for its reader
+    try:
+        path.open("xb" if is_new else "ab").close()
+    except OSError as error:
+        found = f"it cannot be written ({error.strerror})"
+        raise ModelError(describe(found, where=where, fix="choose another place")) from None
+    if is_new:
+        path.unlink()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path that replaces ``path`` when the block ends; after an error the old file is unchanged.
+
+    The new file has the permissions of the old one. Devices and pipes, such as /dev/null, are written to.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with replacing(Path(folder, "note.txt")) as part:
+        ...         _ = part.write_text("done", encoding="utf-8")
+        ...     [file.name for file in Path(folder).iterdir()]
+        ['note.txt']
+    """
+    check_name(path)
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path  # the link stays, its file is replaced
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        yield from _poured(target)
+        return
+    # In the same folder, so that replace is one operation; short, since a name has 255 bytes at most.
+    part = target.with_name(f".{target.name[:_KEPT]}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+        if target.is_file():
+            shutil.copymode(target, part)  # who could not read the old file cannot read the new one
+        part.replace(target)
+    except OSError as error:
+        if error.errno is not None and error.filename in (
+            None,
+            part,
+            str(part),
+        ):  # the user knows the file under its own name
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _poured(target: Path) -> Iterator[Path]:
+    """Give a temporary path whose content goes to a device or a pipe, which stays what it is, when the block ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        part = Path(folder, target.name)
+        yield part
+        with part.open("rb") as source, target.open("wb") as sink:
+            shutil.copyfileobj(source, sink)
+
+
+def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write named arrays to an uncompressed .npz file, whole or not at all.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_npz(Path(folder, "x.npz"), {"x": [1.0, 2.0]})
+        ...     with reading_npz(Path(folder, "x.npz"), "a vector") as found:
+        ...         found["x"].tolist()
+        [1.0, 2.0]
+    """
+    with replacing(path) as part, part.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+@contextmanager
+def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
+    """Give the arrays of an .npz file by name; every error of their content, also within the block, is a ModelError.
+
+    ``what`` names the expected content, such as "a trajectory". Pickled objects and compressed members are rejected:
+    the first run code, the second may unpack to terabytes. A file that does not exist or may not be read raises
+    OSError, as Python does; a folder or a name that no file can have raises ModelError.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_npz(Path(folder, "x.npz"), {"x": [1.0, 2.0]})
+        ...     with reading_npz(Path(folder, "x.npz"), "a pair") as found:
+        ...         found["y"]
+        Traceback (most recent call last):
+        torsor.ModelError: x.npz: there is no 'y'; fix: check that the file holds a pair
+    """
+    with _opened(path, what) as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                found = _members(archive)
+            yield found
+        except KeyError as error:
+            fix = f"check that the file holds {what}"
+            raise ModelError(describe(f"there is no {error}", where=path.name, fix=fix)) from None
+        except _DAMAGED as error:
+            raise ModelError(describe(f"not {what}: {error}", where=path.name)) from None
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an archive in the byte order of this machine; np.load takes quadratic time for many."""
+    found: dict[str, NDArray[Any]] = {}
+    for each in archive.infolist():
+        name, dot, _ = each.filename.rpartition(".npy")
+        if each.compress_type != zipfile.ZIP_STORED:
+            raise ValueError("its members are compressed")
+        if not dot or name in found:
+            raise ValueError(f"its member {each.filename[:LONGEST_NAME]!r} is {'there twice' if dot else 'no array'}")
+        with archive.open(each) as member:
+            array = np.lib.format.read_array(member, allow_pickle=False)
+        found[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return found
+
+
+def _opened(path: Path, what: str) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (OSError, ValueError) as error:  # a folder, a name that is too long, or one with a null character
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        name = path.name if len(path.name) <= LONGEST_NAME else f"{path.name[:LONGEST_NAME]}..."
+        raise ModelError(describe(f"not {what}: {reason}", where=name.replace("\0", "\\0"))) from None
+
+
+def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f") -> None:
+    """Raise ValueError where an array from a file has another shape or kind: "f", "iu" or "b", as in ``dtype.kind``.
+
+    Example:
+        >>> check_array(np.zeros(3), (2,), "q")
+        Traceback (most recent call last):
+        ValueError: q has shape (3,) and type float64; allowed: (2,), real numbers
+    """
+    if array.shape != shape or array.dtype.kind not in kind or array.dtype.itemsize > 8:  # longer types vary
+        found = f"{what} has shape {array.shape} and type {array.dtype}"
+        raise ValueError(f"{found}; allowed: {shape}, {_KINDS[kind]}")

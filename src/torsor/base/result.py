@@ -1,0 +1,71 @@
+"""The base class of results: one way to keep, to write and to show each of them."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torsor.base.archive import Archive, write_archive
+from torsor.base.documents import header, write_document
+from torsor.base.errors import ModelError, describe
+from torsor.base.summary import Summary
+from torsor.base.tables import Column, write_table
+
+
+class Result:
+    """What a computation returns: ``save`` keeps it, ``to_dict`` gives plain values, ``plot`` draws it.
+
+    A notebook shows a short table of it. Files are .npz (the whole result, with its robot and its settings, for
+    ``torsor.load_result``), .json (plain values with units, for other programs) and, where it is a table, .csv.
+
+    Example:
+        >>> isinstance(torsor.simulate(torsor.library.planar_chain(1), duration=0.01), Result)
+        True
+    """
+
+    kind: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]] = (".npz", ".csv", ".json")
+
+    def save(self, path: str | Path) -> None:
+        """Write the result, whole or not at all: .npz to read it back, .csv or .json for other programs.
+
+        Example:
+            >>> import tempfile
+            >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.01)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     fall.save(folder + "/fall.npz")
+            ...     torsor.load_result(folder + "/fall.npz").q.tolist() == fall.q.tolist()
+            True
+        """
+        path = Path(path)
+        suffix = path.suffix.lower()
+        if suffix not in self.suffixes:
+            allowed = ", ".join(self.suffixes)
+            raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=allowed))
+        if suffix == ".npz":
+            write_archive(path, self._archive())
+        elif suffix == ".csv":
+            write_table(path, self._columns())
+        else:
+            write_document(path, self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain numbers, lists and strings, as for JSON: ``torsor.base.documents.schema_of(kind)``."""
+        return {"torsor": header(self.kind), **self._content()}
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _archive(self) -> Archive:
+        """Return all that ``load`` needs."""
+        raise NotImplementedError
+
+    def _columns(self) -> list[Column]:
+        """Return the table of the .csv file."""
+        raise NotImplementedError
+
+    def _content(self) -> dict[str, Any]:
+        """Return the plain values of the document, without its header."""
+        raise NotImplementedError
+
+    def _summary(self) -> Summary:
+        """Return the short table of notebooks."""
+        raise NotImplementedError

@@ -1,0 +1,157 @@
+"""Surfaces of simple shapes as triangles: what viewers, pages and pictures draw."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.base.arrays import Array
+
+AROUND = 24  # corners of a circle
+
+
+class Triangles(NamedTuple):
+    """A surface: ``vertices`` (n, 3) in m; ``faces`` (m, 3) of three indices, counterclockwise seen from outside.
+
+    Example:
+        >>> box([1.0, 2.0, 3.0]).vertices.shape, sphere(1.0).at(np.eye(4)).faces.shape[1], box([1.0, 2.0, 3.0]).area
+        ((24, 3), 3, 22.0)
+    """
+
+    vertices: Array
+    faces: NDArray[np.int64]
+
+    def at(self, pose: Array) -> "Triangles":
+        """Return the surface moved by a pose (4 x 4)."""
+        return Triangles(self.vertices @ pose[:3, :3].T + pose[:3, 3], self.faces)
+
+    @property
+    def area(self) -> float:
+        """The area of the surface (m^2)."""
+        a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
+        return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()) / 2
+
+    def scaled(self, factors: ArrayLike) -> "Triangles":
+        """Return the surface scaled along the axes; a mirrored surface keeps its outside."""
+        scale = np.broadcast_to(np.asarray(factors, dtype=float), (3,))
+        return Triangles(self.vertices * scale, self.faces if np.prod(scale) > 0 else self.faces[:, ::-1])
+
+
+def joined(surfaces: list[Triangles]) -> Triangles:
+    """Return several surfaces as one."""
+    starts = np.cumsum([0, *(len(each.vertices) for each in surfaces)])
+    faces = [each.faces + start for each, start in zip(surfaces, starts, strict=False)]
+    return Triangles(np.concatenate([each.vertices for each in surfaces]), np.concatenate(faces))
+
+
+def fans(corners: NDArray[np.int64], counts: NDArray[np.int64], points: int) -> NDArray[np.int64]:
+    """Return the triangles (m, 3) of polygons, each a fan from its first corner.
+
+    ``corners`` are the indices of all polygons, ``counts`` how many of them each has, of ``points`` points. Indices and
+    counts that do not fit together raise ValueError.
+
+    Example:
+        >>> fans(np.array([4, 5, 6, 7, 0, 1, 2]), np.array([4, 3]), 8).tolist()
+        [[4, 5, 6], [4, 6, 7], [0, 1, 2]]
+    """
+    inside = not corners.size or (corners.min() >= 0 and corners.max() < points)
+    if not inside or (counts < 0).any() or counts.sum() != corners.size:
+        raise ValueError(f"{corners.size} corners of {counts.size} faces that do not fit to {points} points")
+    size = np.maximum(counts - 2, 0)
+    first = np.repeat(np.cumsum(counts) - counts, size)
+    second = first + np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size) + 1
+    return np.asarray(corners[np.stack([first, second, second + 1], axis=-1)])
+
+
+def box(sizes: ArrayLike) -> Triangles:
+    """Return a box about the origin with edges of ``sizes`` (3,) in m; corners are not shared, so that edges are sharp.
+
+    Example:
+        >>> box([1.0, 2.0, 3.0]).vertices.max(axis=0).tolist()
+        [0.5, 1.0, 1.5]
+    """
+    square = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    sides = []
+    for axis in range(3):
+        for sign in (-1.0, 1.0):
+            corners = np.insert(square if sign > 0 else square[::-1], 0, sign, axis=1)
+            sides.append(Triangles(np.roll(corners, axis, axis=1), np.array([[0, 1, 2], [0, 2, 3]])))
+    return joined(sides).scaled(np.asarray(sizes, dtype=float) / 2)
+
+
+def turned(profile: ArrayLike, around: int = AROUND) -> Triangles:
+    """Return the surface that a profile of (radius, z) points (n, 2), from bottom to top, sweeps about the z axis.
+
+    ``around`` is the number of corners of a circle.
+
+    Example:
+        >>> turned([[0, 0], [1, 0], [0, 1]]).faces.shape
+        (48, 3)
+    """
+    points = np.asarray(profile, dtype=float)
+    angles = 2 * np.pi * np.arange(around) / around
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    rings = points[:, None, :1] * circle
+    vertices = np.concatenate([rings, np.broadcast_to(points[:, None, 1:], (*rings.shape[:2], 1))], axis=-1)
+    here = np.arange(around)
+    there = (here + 1) % around
+    faces = []
+    for ring in range(len(points) - 1):
+        low, high = ring * around, (ring + 1) * around
+        if points[ring, 0] > 0:
+            faces.append(np.stack([low + here, low + there, high + there], axis=-1))
+        if points[ring + 1, 0] > 0:
+            faces.append(np.stack([low + here, high + there, high + here], axis=-1))
+    return Triangles(vertices.reshape(-1, 3), np.concatenate(faces))
+
+
+def _arc(start: float, end: float, count: int, radius: float, height: float) -> Array:
+    angles = np.linspace(start, end, count)
+    across = np.cos(angles).round(12)  # 0 at the poles, where triangles end in one point
+    return radius * np.stack([across, np.sin(angles)], axis=-1) + [0.0, height]
+
+
+def sphere(radius: float, around: int = AROUND) -> Triangles:
+    """Return a sphere about the origin, ``radius`` in m.
+
+    Example:
+        >>> bool(np.allclose(np.linalg.norm(sphere(0.5).vertices, axis=1), 0.5))
+        True
+    """
+    return turned(_arc(-np.pi / 2, np.pi / 2, around // 2 + 1, radius, 0.0), around)
+
+
+def cylinder(radius: float, length: float, around: int = AROUND) -> Triangles:
+    """Return a cylinder about the z axis, its middle at the origin, in m.
+
+    Example:
+        >>> float(cylinder(0.1, 2.0).vertices[:, 2].max())
+        1.0
+    """
+    low, high = (radius, -length / 2), (radius, length / 2)  # in three parts, so that the edges are sharp
+    parts = [[(0.0, low[1]), low], [low, high], [high, (0.0, high[1])]]
+    return joined([turned(part, around) for part in parts])
+
+
+def capsule(radius: float, length: float) -> Triangles:
+    """Return a cylinder of this ``length`` with half spheres at its ends, about the z axis, its middle at the origin.
+
+    Example:
+        >>> round(float(capsule(0.1, 2.0).vertices[:, 2].max()), 9)
+        1.1
+    """
+    count = AROUND // 4 + 1
+    low = _arc(-np.pi / 2, 0.0, count, radius, -length / 2)
+    return turned(np.concatenate([low, _arc(0.0, np.pi / 2, count, radius, length / 2)]))
+
+
+def arrow(length: float, radius: float) -> Triangles:
+    """Return an arrow from the origin along z; its head is a cone of up to a third of its length.
+
+    Example:
+        >>> float(arrow(1.0, 0.02).vertices[:, 2].max())
+        1.0
+    """
+    head = min(length / 3, 6 * radius)
+    neck = length - head
+    return turned([(0.0, 0.0), (radius, 0.0), (radius, neck), (2.5 * radius, neck), (0.0, length)])

@@ -1,0 +1,230 @@
+"""Distances of simple shapes in closed form, over CasADi symbols: shared by distances, motion terms and contact.
+
+A shape is given by its pose, [R, p] (3 x 4, or 4 x 4), and its size, as in ``torsor.Shape``. Each function returns the
+signed distance, negative where shapes overlap; the unit normal from the first shape to the second; and the nearest
+points, all in the axes of the poses. The derivative of the distance is normal . (velocity of the second point -
+velocity of the first), exact wherever the nearest points are unique.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from torsor.base.arrays import Array
+from torsor.geometry.segments import nearest_points
+
+TINY = 1e-12  # m: below it, the direction between two points is rounding
+Size = Any  # a row of numbers or symbols
+
+
+class Closest(NamedTuple):
+    """The nearest points of two shapes: signed ``distance`` (m), ``normal`` (3) from the first to the second shape.
+
+    ``first`` and ``second`` (3) are the points of the two surfaces; second = first + distance * normal.
+    """
+
+    distance: Any
+    normal: Any
+    first: Any
+    second: Any
+
+    @property
+    def flipped(self) -> "Closest":
+        """The same, with the shapes exchanged."""
+        return Closest(self.distance, -self.normal, self.second, self.first)
+
+
+def _column(pose: ca.SX, k: int) -> ca.SX:
+    return pose[:3, k]
+
+
+def axis_ends(shape: str, pose: ca.SX, size: Size) -> list[ca.SX]:
+    """Return the centre of a sphere, or both ends of the axis of a capsule or cylinder (3 x 1 each).
+
+    Example:
+        >>> [ca.DM(end).full().ravel().tolist() for end in axis_ends("capsule", ca.SX(np.eye(4)), (0.1, 2.0))]
+        [[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]]
+    """
+    center = _column(pose, 3)
+    if shape == "sphere":
+        return [center]
+    half = size[1] / 2 * _column(pose, 2)
+    return [center - half, center + half]
+
+
+def _between(p: ca.SX, q: ca.SX, r: Any, s: Any, otherwise: ca.SX) -> Closest:
+    """Return the nearest points of two balls with radii r and s; where centres meet, the normal is ``otherwise``."""
+    apart = q - p
+    length = ca.sqrt(ca.sumsqr(apart))
+    known = length > TINY
+    normal = ca.if_else(known, apart / ca.if_else(known, length, 1), otherwise)
+    return Closest(length - r - s, normal, p + r * normal, q - s * normal)
+
+
+def _perpendicular(a: ca.SX, b: ca.SX) -> ca.SX:
+    """Return a unit vector perpendicular to two unit vectors; to the first alone if both are parallel."""
+    across = ca.cross(a, b)
+    length = ca.sqrt(ca.sumsqr(across))
+    small = ca.fabs(a[0]) < 0.6  # some component of a unit vector is small: that axis is not parallel to it
+    other = ca.cross(a, ca.if_else(small, ca.SX([1, 0, 0]), ca.SX([0, 1, 0])))
+    apart = length > TINY
+    return ca.if_else(apart, across / ca.if_else(apart, length, 1), other / ca.sqrt(ca.sumsqr(other)))
+
+
+def _round_pair(kinds: tuple[str, str]) -> Callable[..., Closest]:
+    """Return the function of a pair of spheres and capsules."""
+
+    def pair(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
+        p, q = nearest_points(axis_ends(kinds[0], A, a), axis_ends(kinds[1], B, b))
+        if kinds == ("sphere", "sphere"):  # any direction is as good
+            return _between(p, q, a[0], b[0], ca.SX([0, 0, 1]))
+        axes = [_column(pose, 2) for pose, kind in zip((A, B), kinds, strict=True) if kind == "capsule"]
+        return _between(p, q, a[0], b[0], _perpendicular(axes[0], axes[-1]))
+
+    return pair
+
+
+def on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
+    """Return the distance of a point from the plane z = 0 of a pose; the normal is the plane's."""
+    normal = _column(A, 2)
+    height = ca.dot(normal, lowest - _column(A, 3))
+    return Closest(height, normal, lowest - height * normal, lowest)
+
+
+def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
+    """Return the point (3 x 1) of a shape that is the farthest against the unit vector ``up``.
+
+    Where several points are, it is one of them. Shapes: sphere, capsule, cylinder, box, ellipsoid.
+
+    Example:
+        >>> ca.DM(lowest_point("box", ca.SX(np.eye(4)), (2.0, 2.0, 4.0), ca.SX([0.6, 0, 0.8])))
+        DM([-1, 1, -2])
+    """
+    center, R = _column(pose, 3), pose[:3, :3]
+    down = -(R.T @ up)
+    if shape == "sphere":
+        return ca.SX(center - size[0] * up)
+    if shape == "ellipsoid":
+        squares = ca.vertcat(*(each**2 for each in ca.vertsplit(_stack(size))))
+        scaled = squares * down
+        return center + R @ (scaled / ca.sqrt(ca.dot(scaled, down)))
+    signs = ca.if_else(down >= 0, 1, -1)
+    if shape == "box":
+        return center + R @ (signs * _stack(size) / 2)
+    if shape == "capsule":
+        return ca.SX(center + signs[2] * size[1] / 2 * _column(pose, 2) - size[0] * up)
+    across = ca.sqrt(down[0] ** 2 + down[1] ** 2)
+    tilted = across > TINY  # else all points of the disc are equally low
+    rim = ca.if_else(tilted, down[:2] / ca.if_else(tilted, across, 1), ca.SX([1, 0]))
+    return ca.SX(center + R @ ca.vertcat(size[0] * rim, signs[2] * size[1] / 2))
+
+
+def _stack(size: Size) -> ca.SX:
+    return ca.SX(ca.vertcat(*size)) if isinstance(size, Sequence) else ca.SX(size)
+
+
+def _plane_pair(kind: str) -> Callable[..., Closest]:
+    """Return the function of a plane and a shape of another kind."""
+
+    def pair(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
+        return on_plane(A, lowest_point(kind, B, b, _column(A, 2)))
+
+    return pair
+
+
+def _from_solid(A: ca.SX, a: Size, B: ca.SX, b: Size, beyond: Callable[[ca.SX, Size], tuple[ca.SX, ca.SX]]) -> Closest:
+    """Return the nearest points of a sphere A and a solid B.
+
+    ``beyond`` takes the centre of the sphere in the solid's axes and returns the vector from the surface to it, and the
+    signed distance.
+    """
+    center, R = _column(A, 3), B[:3, :3]
+    outward, signed = beyond(R.T @ (center - _column(B, 3)), b)
+    normal = -(R @ outward)
+    return Closest(signed - a[0], normal, center + a[0] * normal, center + signed * normal)
+
+
+def _beyond_box(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
+    """Return the outward unit direction and the signed distance of a point from a box, in its axes."""
+    half = _stack(size) / 2
+    excess = ca.fabs(local) - half
+    out = ca.fmax(excess, 0)
+    length = ca.sqrt(ca.sumsqr(out))
+    outside = length > 0
+    side = ca.if_else(local >= 0, 1, -1)
+    depth = ca.mmax(excess)
+    first = excess[0] >= depth
+    second = ca.logic_and(ca.logic_not(first), excess[1] >= depth)
+    third = ca.logic_not(ca.logic_or(first, second))
+    nearest = ca.vertcat(first, second, third)  # the face that a point inside is nearest to
+    direction = ca.if_else(outside, out / ca.if_else(outside, length, 1), nearest)
+    return side * direction, ca.if_else(outside, length, depth)
+
+
+def _beyond_cylinder(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
+    """Return the outward unit direction and the signed distance of a point from a cylinder, in its axes."""
+    across = ca.sqrt(local[0] ** 2 + local[1] ** 2)
+    known = across > TINY
+    radial = ca.if_else(known, local[:2] / ca.if_else(known, across, 1), ca.SX([1, 0]))
+    up = ca.if_else(local[2] >= 0, 1, -1)
+    wide, high = across - size[0], ca.fabs(local[2]) - size[1] / 2
+    out = ca.vertcat(ca.fmax(wide, 0), ca.fmax(high, 0))
+    length = ca.sqrt(ca.sumsqr(out))
+    outside, sideways = length > 0, wide >= high
+    inward = ca.if_else(sideways, ca.SX([1, 0]), ca.SX([0, 1]))
+    share = ca.if_else(outside, out / ca.if_else(outside, length, 1), inward)
+    return ca.vertcat(share[0] * radial, share[1] * up), ca.if_else(outside, length, ca.fmax(wide, high))
+
+
+def _sphere_box(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
+    return _from_solid(A, a, B, b, _beyond_box)
+
+
+def _sphere_cylinder(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
+    return _from_solid(A, a, B, b, _beyond_cylinder)
+
+
+_ROUND = ("sphere", "capsule")
+CLOSED: dict[tuple[str, str], Callable[[ca.SX, Size, ca.SX, Size], Closest]] = {
+    **{(a, b): _round_pair((a, b)) for a, b in (("sphere", "sphere"), ("sphere", "capsule"), ("capsule", "capsule"))},
+    **{("plane", kind): _plane_pair(kind) for kind in ("sphere", "capsule", "cylinder", "box", "ellipsoid")},
+    ("sphere", "box"): _sphere_box,
+    ("sphere", "cylinder"): _sphere_cylinder,
+}
+"""The closed forms, by the kinds of shapes; those of exchanged kinds follow from ``closest``."""
+
+
+def is_closed(a: str, b: str) -> bool:
+    """Return whether the distance of two kinds of shapes has a closed form.
+
+    Example:
+        >>> is_closed("box", "sphere"), is_closed("box", "box")
+        (True, False)
+    """
+    return (a, b) in CLOSED or (b, a) in CLOSED
+
+
+def closest(a: str, A: ca.SX, size_a: Size, b: str, B: ca.SX, size_b: Size) -> Closest:
+    """Return the nearest points of shapes of the kinds a and b, with poses A and B ([R, p], 3 or 4 rows).
+
+    Example:
+        >>> at = lambda z: ca.SX(np.block([[np.eye(3), np.array([[0], [0], [z]])]]))
+        >>> closest("sphere", at(3.0), (0.5,), "box", at(0.0), (1.0, 1.0, 2.0)).distance
+        SX(1.5)
+    """
+    if (a, b) in CLOSED:
+        return CLOSED[a, b](A, size_a, B, size_b)
+    return CLOSED[b, a](B, size_b, A, size_a).flipped
+
+
+def box_corners(size: Sequence[float]) -> Array:
+    """Return the corners (8, 3) of a box in its own axes.
+
+    Example:
+        >>> box_corners((2.0, 4.0, 6.0))[0].tolist()
+        [-1.0, -2.0, -3.0]
+    """
+    signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1], indexing="ij")).reshape(3, -1).T
+    return np.asarray(signs * np.asarray(size, dtype=float) / 2)

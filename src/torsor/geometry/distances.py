@@ -1,0 +1,215 @@
+"""Signed distances between the shapes of a robot, with nearest points, normals and gradients, for batches of postures.
+
+Pairs with a closed form are computed by compiled functions for all postures at once, all others by coal. The gradient
+is that of the witness points: with the unit normal n from the first shape to the second and both points on one line
+along n, a joint changes the distance by its twist times the line's Pluecker coordinates (p x n, n), with the sign + if
+it carries the second shape, - if the first, and not at all if both.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.base.arrays import Array
+from torsor.base.checks import number, vectors
+from torsor.base.errors import ModelError, describe
+from torsor.geometry.closed_forms import CLOSED, is_closed
+from torsor.geometry.convex import ConvexPairs
+from torsor.geometry.hulls import radius_about_origin
+from torsor.geometry.kernels import pair_kernel
+from torsor.geometry.placed import Movement, Placed
+from torsor.mechanism import Mechanism
+
+Indices = NDArray[np.int64]
+TOGETHER = 4096  # pairs of all postures that are computed in one call: their poses stay in the cache of a core
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Distances of P pairs of shapes; arrays have the leading axes of q.
+
+    ``distance`` (..., P) in m is negative where shapes overlap; ``normal`` (..., P, 3) is the unit vector from the
+    first shape to the second and ``points`` (..., P, 2, 3) are the nearest points of both, in base axes. ``gradient``
+    (..., P, nv) is the derivative by the coordinates, so that gradient @ v is the rate; None if it is not asked for.
+    ``pairs`` are the names of the shapes.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    distance: Array
+    normal: Array
+    points: Array
+    gradient: Array | None = None
+
+    def overlapping(self) -> list[tuple[str, str, float]]:
+        """Return (shape, shape, depth in m) of the pairs that overlap in any posture, the deepest first.
+
+        Example:
+            >>> found = Distances((("hand", "table"),), np.array([-0.02]), np.zeros((1, 3)), np.zeros((1, 2, 3)))
+            >>> found.overlapping()
+            [('hand', 'table', 0.02)]
+        """
+        least = self.distance.min(axis=tuple(range(self.distance.ndim - 1)), initial=np.inf)
+        order = np.argsort(least, kind="stable")
+        return [(*self.pairs[k], -float(least[k])) for k in order.tolist() if least[k] < 0]
+
+
+class _Group(NamedTuple):
+    """Pairs of one pair of kinds: their columns, their shapes, sizes of both, and whether they are exchanged."""
+
+    kernel: Any
+    columns: Indices | slice
+    a: Indices
+    b: Indices
+    sizes_a: Array
+    sizes_b: Array
+    flipped: bool
+
+
+class DistanceModel:
+    """The distances of given pairs of shapes, prepared once: ``model(q)`` for any number of postures.
+
+    ``pairs`` are pairs of indices into ``shapes``. With ``within`` (m), pairs without a closed form whose bounding
+    spheres are farther apart than that get the distance of these spheres, a lower bound of theirs, which takes
+    far less time than their own distance; its normal, points and gradient are those of the spheres.
+    """
+
+    def __init__(
+        self,
+        robot: Mechanism,
+        shapes: Sequence[Placed],
+        pairs: Sequence[tuple[int, int]],
+        within: float | None = None,
+    ):
+        self.robot, self.within = robot, None if within is None else number(within, robot.name, "within", least=0.0)
+        kept = sorted({index for pair in pairs for index in pair})
+        number_of = {index: k for k, index in enumerate(kept)}
+        self.shapes = tuple(shapes[index] for index in kept)
+        self.pairs = tuple((number_of[a], number_of[b]) for a, b in pairs)
+        self.names = tuple((self.shapes[a].name, self.shapes[b].name) for a, b in self.pairs)
+        if not self.pairs:  # of an arm of two links, which a joint connects, no pair is left
+            return
+        self._movement = Movement.of(robot, self.shapes)
+        self._chunk = max(1, TOGETHER // max(len(self.pairs), 1))
+        self._prepare()
+
+    def _prepare(self) -> None:
+        kinds, open_columns = defaultdict[tuple[str, str], list[int]](list), list[int]()
+        for column, (a, b) in enumerate(self.pairs):
+            kind = self.shapes[a].shape.shape, self.shapes[b].shape.shape
+            if kind == ("plane", "plane"):
+                found = f"the shapes {self.names[column][0]!r} and {self.names[column][1]!r} are both planes"
+                raise ModelError(describe(found, where=self.robot.name, allowed="one plane in a pair"))
+            if is_closed(*kind):
+                kinds[kind].append(column)
+            else:
+                open_columns.append(column)
+        self._groups = [self._group(kind, columns) for kind, columns in kinds.items()]
+        self._open = np.array(open_columns, dtype=np.int64)
+        where = self.robot.name
+        self._convex = ConvexPairs(self.shapes, [self.pairs[k] for k in open_columns], where) if open_columns else None
+        movement, ends = self._movement, np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
+        signs = movement.carries[ends[:, 1]].astype(float) - movement.carries[ends[:, 0]]
+        self._signs = signs
+        plain = np.array_equal(movement.gather, np.eye(self.robot.nv))  # no followers, no coordinates of motors
+        self._gather = None if plain else movement.gather
+        if self.within is not None and self._convex is not None:
+            radii = [radius_about_origin(each.shape, f"{where}: shape {each.name!r}") for each in self.shapes]
+            self._radii = np.array(radii)[ends[self._open]]
+
+    @property
+    def depends(self) -> NDArray[np.bool_]:
+        """Which coordinates (P, nv) change the distance of each pair: those of the joints between both shapes."""
+        if not self.pairs:
+            return np.zeros((0, self.robot.nv), dtype=bool)
+        gather = self._movement.gather
+        return np.asarray(np.abs(self._signs) @ np.abs(gather) > 0)
+
+    def _group(self, kind: tuple[str, str], columns: list[int]) -> _Group:
+        flipped = kind not in CLOSED
+        ends = np.array([self.pairs[column] for column in columns], dtype=np.int64)
+        first, second = ends[:, 1 if flipped else 0], ends[:, 0 if flipped else 1]
+        sizes_a, sizes_b = (np.array([self.shapes[index].shape.size for index in side]) for side in (first, second))
+        kernel = pair_kernel(*(kind[::-1] if flipped else kind))
+        neighbours = columns == list(range(columns[0], columns[0] + len(columns)))
+        where = slice(columns[0], columns[-1] + 1) if neighbours else np.array(columns, dtype=np.int64)
+        return _Group(kernel, where, first, second, sizes_a, sizes_b, flipped)
+
+    def __call__(self, q: ArrayLike, gradient: bool = False, among: NDArray[np.bool_] | None = None) -> Distances:
+        """Return the distances at the postures q (..., nq).
+
+        ``among`` (P,) are the pairs that matter: the others, unless they have a closed form, get lower bounds.
+        """
+        if not self.pairs:
+            lead = vectors(q, self.robot.nq, self.robot.name, "q").shape[:-1]
+            empty = (np.zeros((*lead, 0, *shape)) for shape in ((), (3,), (2, 3), (self.robot.nv,)))
+            return Distances((), *empty)
+        poses, twists = self._movement.at(q)
+        lead, count = poses.shape[:-3], len(self.pairs)
+        poses = poses.reshape(-1, *poses.shape[-3:])
+        states = len(poses)
+        found = Lines(*(np.empty((states, count, *shape)) for shape in ((), (3,), (2, 3), (3,))))
+        for start in range(0, states, self._chunk):
+            part = slice(start, start + self._chunk)
+            for group in self._groups:
+                _closed(group, poses[part], Lines(*(each[part] for each in found)))
+        if self._convex is not None:
+            self._by_coal(poses, found, among)
+        slopes = None
+        if gradient:
+            lines = np.concatenate([found.moment, found.normal], axis=-1)
+            slopes = lines @ twists.reshape(states, *twists.shape[-2:]).swapaxes(-1, -2)
+            slopes *= self._signs
+            slopes = slopes if self._gather is None else slopes @ self._gather
+            slopes = slopes.reshape(*lead, count, self.robot.nv)
+            slopes += 0.0  # no negative zeros
+        distance, normal, points = (each.reshape(*lead, *each.shape[1:]) for each in found[:3])
+        return Distances(self.names, distance, normal, points, slopes)
+
+    def _by_coal(self, poses: Array, found: "Lines", among: NDArray[np.bool_] | None) -> None:
+        assert self._convex is not None
+        states, count = len(poses), len(self._open)
+        distance, n, first = np.empty((states, count)), np.empty((states, count, 3)), np.empty((states, count, 3))
+        wanted = None
+        if self.within is not None:
+            ends = np.array(self._convex.pairs, dtype=np.int64)
+            origins = poses[..., 3]
+            apart = origins[:, ends[:, 1]] - origins[:, ends[:, 0]]
+            length = np.linalg.norm(apart, axis=-1)
+            bound = length - self._radii.sum(axis=-1)
+            wanted = ~(bound > self.within)  # planes have an infinite radius: always wanted
+            wanted = wanted if among is None else wanted & among[self._open]
+            n[:] = apart / np.where(length > 0, length, 1.0)[..., None]
+            radii = np.where(np.isfinite(self._radii[:, :1]), self._radii[:, :1], 0.0)
+            distance[:], first[:] = bound, origins[:, ends[:, 0]] + radii * n
+        self._convex(poses, distance, n, first, wanted)
+        found.distance[:, self._open], found.normal[:, self._open] = distance, n
+        found.points[:, self._open] = np.stack([first, first + distance[..., None] * n], axis=-2)
+        found.moment[:, self._open] = np.cross(first, n)
+
+
+class Lines(NamedTuple):
+    """Distances (states, pairs), normals, nearest points (2 x 3), and the moments of normals about the origin."""
+
+    distance: Array
+    normal: Array
+    points: Array
+    moment: Array
+
+
+def _closed(group: _Group, poses: Array, found: Lines) -> None:
+    """Write the results of a group of pairs with a closed form."""
+    sides = ((poses[:, group.a], group.sizes_a), (poses[:, group.b], group.sizes_b))
+    given = [each for side in sides for each in side if each.shape[-1]]
+    if isinstance(group.columns, slice):  # they are neighbours: results are written where they belong
+        group.kernel(*given, out=tuple(each[:, group.columns] for each in found))
+    else:
+        for mine, each in zip(found, group.kernel(*given), strict=True):
+            mine[:, group.columns] = each
+    if group.flipped:
+        found.normal[:, group.columns] *= -1
+        found.moment[:, group.columns] *= -1
+        found.points[:, group.columns] = found.points[:, group.columns, ::-1]

@@ -1,0 +1,124 @@
+"""From names of links, frames or shapes to pairs of shapes, and the prepared distances of a robot."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from torsor.base.checks import instance_of
+from torsor.base.errors import ModelError, describe, listing
+from torsor.geometry.allowed import AllowedCollisions, matrix_of, read_srdf
+from torsor.geometry.distances import DistanceModel
+from torsor.geometry.placed import Placed, placed_shapes
+from torsor.geometry.sampling import default_matrix, shape_pairs
+from torsor.mechanism import Mechanism, Shape
+from torsor.mechanism.mechanism import carrier
+
+M = TypeVar("M", bound=Mechanism)
+Pairs = Sequence[tuple[str, str]] | AllowedCollisions | None
+
+
+def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None = None) -> DistanceModel:
+    """Return the prepared distances of a robot; see ``Robot.distances`` for ``pairs`` and ``within``.
+
+    Models are made once for each robot and choice of pairs: a loop that calls ``robot.distances`` needs none.
+
+    Example:
+        >>> sphere = torsor.Shape("sphere", (0.1,))
+        >>> arm = torsor.library.planar_chain(3).with_shapes("base", [sphere]).with_shapes("link3", [sphere])
+        >>> model = distance_model(arm, [("base", "link3")])
+        >>> model([0.0, 0.0, 0.0]).distance.round(9).tolist()
+        [1.8]
+    """
+    kernels: Any = getattr(instance_of(robot, Mechanism, "distances", "robot"), "kernels", None)
+    if kernels is None:
+        return _model(robot, pairs, within)  # which raises an error that says why
+    key = pairs if pairs is None or isinstance(pairs, AllowedCollisions) else _frozen(pairs, robot.name)
+    found: DistanceModel = kernels.once(("distances", key, within), lambda: _model(robot, pairs, within))
+    return found
+
+
+def _frozen(pairs: Any, where: str) -> tuple[tuple[str, str], ...]:
+    """Return pairs of names as tuples, or raise ModelError."""
+    given = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, (str, bytes)) else (pairs,)
+    found = []
+    for each in given:
+        pair = tuple(each) if isinstance(each, (tuple, list)) else ()
+        if len(pair) != 2 or not all(isinstance(name, str) for name in pair):
+            allowed = "pairs of names of links, frames or shapes, or an allowed collision matrix"
+            raise ModelError(describe(f"pairs has {each!r}", where=where, allowed=allowed))
+        found.append(pair)
+    return tuple(found)
+
+
+def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceModel:
+    shapes = placed_shapes(robot)
+    if pairs is None or isinstance(pairs, AllowedCollisions):
+        if not shapes:
+            fix = "load a file with collision geometry, or robot.with_shapes(link, shapes)"
+            raise ModelError(describe("no link has a collision shape", where=robot.name, fix=fix))
+        matrix = default_matrix(robot) if pairs is None else pairs
+        known = matrix_of(
+            robot.name, (each.part for each in shapes), ((*key, why) for key, why in matrix.reasons.items())
+        )
+        chosen = shape_pairs(shapes, known)
+        chosen.sort(key=lambda pair: [shapes[index].shape.shape for index in pair])  # one call for each pair of kinds
+        return DistanceModel(robot, shapes, chosen, within)
+    found = dict[tuple[int, int], None]()
+    for a, b in _frozen(pairs, robot.name):
+        both = [(i, j) for i in named_shapes(robot, shapes, a) for j in named_shapes(robot, shapes, b)]
+        moving = [(i, j) for i, j in both if shapes[i].link != shapes[j].link]
+        if not moving:
+            text = f"{a!r} and {b!r} move together: their distance does not change"
+            raise ModelError(describe(text, where=robot.name, allowed="shapes of two links"))
+        found |= dict.fromkeys(moving)
+    return DistanceModel(robot, shapes, list(found), within)
+
+
+def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[int]:
+    """Return the indices of the shape with a name, or of the shapes of a link or frame."""
+    exact = [k for k, each in enumerate(shapes) if each.name == name]
+    found = exact or [k for k, each in enumerate(shapes) if each.part == name]
+    if not found and name in robot.places:
+        place = robot.place(name)
+        found = [
+            k
+            for k, each in enumerate(shapes)
+            if each.link == place.link and name in (*robot.link_names, robot.base.name)
+        ]
+        if not found:
+            fix = f"robot.with_shapes({name!r}, [torsor.Shape(...)])"
+            raise ModelError(describe(f"{name!r} has no collision shape", where=robot.name, fix=fix))
+    if not found:
+        names = dict.fromkeys([*(each.part for each in shapes), *(each.name for each in shapes)])
+        allowed = listing(map(repr, names), like=repr(name))
+        raise ModelError(describe(f"no link, frame or shape {name!r}", where=robot.name, allowed=allowed))
+    return found
+
+
+def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
+    """Return the robot with other collision shapes on a link or frame; poses are in its axes. None removes them."""
+    where = f"{robot.name}: {place!r}"
+    spot = robot.place(place)
+    link = carrier(robot, spot)
+    listed = [shapes] if isinstance(shapes, Shape) else shapes
+    if not isinstance(listed, Iterable):
+        raise ModelError(describe(f"shapes is {listed!r}", where=where, allowed="a list of torsor.Shape"))
+    given = [instance_of(each, Shape, where, "one of the shapes", allowed="torsor.Shape") for each in listed]
+    own = "" if place == link.name else place
+    kept = [each for each in link.shapes if each.link != own]
+    added = [replace(each, pose=spot.pose @ each.pose, link=own) for each in given]
+    changed = replace(link, shapes=(*kept, *added))
+    if spot.link < 0:
+        return replace(robot, base=changed)
+    return replace(robot, links=(*robot.links[: spot.link], changed, *robot.links[spot.link + 1 :]))
+
+
+def with_allowed_collisions(robot: M, allowed: Any) -> M:
+    """Return the robot with pairs of links that may touch: a matrix, (link, link, reason) each, or an .srdf file."""
+    if isinstance(allowed, AllowedCollisions):
+        listed = [(*pair, reason) for pair, reason in allowed.reasons.items()]
+    elif isinstance(allowed, Iterable) and not isinstance(allowed, str):
+        listed = list(allowed)
+    else:  # an SRDF may name links that the URDF does not have, as MoveIt allows
+        listed = [each for each in read_srdf(allowed) if each[0] in robot.places and each[1] in robot.places]
+    return replace(robot, allowed_collisions=tuple(listed))

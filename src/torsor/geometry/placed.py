@@ -1,0 +1,119 @@
+"""The shapes of a robot with their names and links, and the compiled motion of all of them."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, vectors
+from torsor.base.errors import ModelError, describe
+from torsor.compiler import cache
+from torsor.dynamics.recursions.axes import place_in_body
+from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
+from torsor.dynamics.trees.tree import Tree
+from torsor.mechanism import Mechanism, Place, Shape
+from torsor.mechanism.mechanism import lineage
+from torsor.spatial import skew
+
+
+class Placed(NamedTuple):
+    """A shape of a robot: its unique ``name``, the index of its ``link`` (-1: the base) and the name of its ``part``.
+
+    A part is a link of the description: a link, or a frame where the link is welded to another.
+    """
+
+    shape: Shape
+    link: int
+    name: str
+    part: str
+
+
+def placed_shapes(robot: Mechanism) -> tuple[Placed, ...]:
+    """Return all shapes of a robot, those of the base first. A shape without a unique name is called "part/number".
+
+    Example:
+        >>> from torsor.mechanism import Link, build
+        >>> ground = Link("ground", shapes=(Shape("plane"), Shape("box", (1, 1, 1), name="table")))
+        >>> [(each.name, each.part) for each in placed_shapes(build("cell", [ground], []))]
+        [('ground/0', 'ground'), ('table', 'ground')]
+    """
+    links = enumerate((robot.base, *robot.links), start=-1)
+    found = [(shape, index, shape.link or link.name) for index, link in links for shape in link.shapes]
+    given = Counter(shape.name for shape, _, _ in found)
+    taken, numbers, placed = {*robot.places, *given}, Counter[str](), list[Placed]()
+    for shape, index, part in found:
+        name = shape.name if given[shape.name] == 1 and shape.name not in robot.places else ""
+        while not name:
+            tried = f"{part}/{numbers[part]}"
+            numbers[part] += 1
+            name = "" if tried in taken else tried
+        taken.add(name)
+        placed.append(Placed(shape, index, name, part))
+    return tuple(placed)
+
+
+@dataclass(frozen=True, eq=False)
+class Movement:
+    """The compiled motion of some shapes: their poses, and the twists by which each joint moves what it carries."""
+
+    robot: Mechanism
+    shapes: tuple[Placed, ...]
+    kernel: Any
+    gather: Array  # (joint velocities, nv): velocities of joints from those of the robot
+    carries: NDArray[np.bool_]  # (shapes, joint velocities): whether a joint carries a shape
+
+    @classmethod
+    def of(cls, robot: Mechanism, shapes: Sequence[Placed]) -> "Movement":
+        """Return the motion of shapes of a robot."""
+        kernels = getattr(instance_of(robot, Mechanism, "shapes", "robot"), "kernels", None)
+        if kernels is None:
+            found, fix = "a mechanism without compiled functions", "make a robot of it: torsor.Robot.of(mechanism)"
+            raise ModelError(describe(found, where=robot.name, fix=fix))
+        places = tuple((each.link, each.shape.pose.tobytes()) for each in shapes)
+        label = hashlib.sha256(repr(places).encode()).hexdigest()
+        key = f"shapes {cache.source_hash('geometry')} {label}"
+        widths = [joint.nv for joint in robot.joints]
+        sizes = [(robot.nq,)], [(len(shapes), 3, 4), (sum(widths), 6)]
+        kernel = kernels.exact.kernel(key, lambda: _traced(robot, shapes), lambda _: sizes)
+        gather, ends = np.zeros((sum(widths), robot.nv)), np.cumsum([0, *widths])
+        for index, (joint, slices) in enumerate(zip(robot.joints, robot.coordinates, strict=True)):
+            gather[ends[index] : ends[index + 1], slices.v] = joint.ratio * np.eye(joint.nv)
+        carries = np.zeros((len(shapes), sum(widths)), dtype=bool)
+        for row, each in enumerate(shapes):
+            for index in lineage(robot, each.link):
+                carries[row, ends[index] : ends[index + 1]] = True
+        return cls(robot, tuple(shapes), kernel, gather, carries)
+
+    def at(self, q: Any) -> tuple[Array, Array]:
+        """Return poses (..., shapes, 3, 4) in base axes and the twists (..., joint velocities, 6) at the base origin.
+
+        A twist (omega, v) is that of everything that a joint carries, for a unit velocity of the joint.
+        """
+        positions = vectors(q, self.robot.nq, self.robot.name, "q")
+        poses, twists = self.kernel(positions)
+        return poses, twists
+
+
+def _traced(robot: Mechanism, shapes: Sequence[Placed]) -> ca.Function:
+    """Return the function from q to the poses of shapes (3 rows each) and the twists of joints (a row each)."""
+    tree, q = Tree.of(robot), ca.SX.sym("q", robot.nq)
+    moved = moves(tree, q)
+    bodies = world_poses(tree, moved)
+    poses, twists = [ca.SX.zeros(0, 4)], [ca.SX.zeros(0, 6)]
+    for each in shapes:
+        R, p = place_in_body(tree, Place(each.link, each.shape.pose))
+        if each.link >= 0:
+            R_body, p_body = bodies[each.link]
+            R, p = R_body @ R, p_body + R_body @ p
+        poses.append(ca.horzcat(R, p))
+    for move, (R, p) in zip(moved, bodies, strict=True):
+        w, v = R @ sx(move.S)[:3, :], R @ sx(move.S)[3:, :]
+        twists.append(ca.vertcat(w, v + skew(p) @ w).T)
+    results = ca.cse([ca.vertcat(*poses), ca.vertcat(*twists)])
+    return ca.Function("shapes", [q], results, ["q"], ["poses", "twists"])

@@ -1,0 +1,110 @@
+"""Bodies of uniform density with the shapes of a link: what its inertia should be near, and hints where it is not."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.base.errors import ModelError
+from torsor.geometry.hulls import Hull, hull_of
+from torsor.mechanism import Link, Mechanism, Shape, Visual
+from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
+from torsor.spatial import composite, move_inertia
+
+FACTOR = 10.0  # between principal moments of a link and of a uniform body of its shape: more is suspicious
+
+
+class Hint(NamedTuple):
+    """What is suspicious about a link, in words."""
+
+    link: str
+    text: str
+
+
+def uniform_body(shape: Shape, where: str) -> Solid | None:
+    """Return (volume, centre, inertia about it for unit density) of a shape in the link's axes; None for a plane.
+
+    Example:
+        >>> volume, center, inertia = uniform_body(Shape("box", (1.0, 2.0, 3.0)), "link")
+        >>> volume, np.diag(inertia).round(9).tolist()
+        (6.0, [6.5, 5.0, 2.5])
+    """
+    if shape.shape == "plane":
+        return None
+    is_mesh = shape.shape == "mesh"
+    own = _of_hull(hull_of(shape, where)) if is_mesh else primitive_solid(shape.shape, np.array(shape.size))
+    return move_inertia(shape.pose, *own)
+
+
+def _of_hull(hull: Hull) -> Solid:
+    """Return volume, centre and inertia about it of a convex hull of unit density: a sum of tetrahedra."""
+    middle = hull.vertices.mean(axis=0)
+    corners = (hull.vertices - middle)[hull.faces]  # each face and the middle are a tetrahedron
+    volume, center, inertia = tetrahedra_solid(corners, np.abs(np.linalg.det(corners)) / 6)
+    return volume, middle + center, inertia
+
+
+def inertia_hint(link: Link) -> str:
+    """Return what is suspicious about the inertia of a link with shapes; an empty string if nothing is.
+
+    Principal moments of a uniform body with the mass and the shapes of the link are compared one by one: a hollow or a
+    motor-laden link differs by a factor of 2 or 3, a file with wrong units or a made-up inertia by far more.
+
+    Example:
+        >>> box = Shape("box", (0.1, 0.1, 0.5))
+        >>> inertia_hint(Link("arm", 1.0, inertia=np.diag([0.02, 0.02, 0.002]), shapes=(box,)))
+        ''
+        >>> inertia_hint(Link("arm", 1.0, inertia=np.diag([1.0, 1.0, 1.0]), shapes=(box,)))
+        'moments of inertia 1, 1, 1 kg m^2 are up to 600 times those of a uniform body of its shape and mass, 0.00167, \
+0.0217, 0.0217'
+    """
+    if link.defect:
+        return link.defect.removeprefix(f"{link.where}: ")
+    if not link.mass > 0:
+        return ""
+    bodies = [body for shape in link.shapes for body in [uniform_body(shape, link.where)] if body is not None]
+    if not bodies:
+        return ""
+    volume, _, inertia = composite(*bodies)
+    expected = np.linalg.eigvalsh(inertia) * link.mass / volume
+    given = np.linalg.eigvalsh(link.inertia)
+    shown, others = (", ".join(f"{each:.3g}" for each in values) for values in (given, expected))
+    if not given.max() > 0:
+        return f"it has mass {link.mass:.3g} kg and no inertia; a uniform body of its shape has {others} kg m^2"
+    ratio = np.maximum(given, 1e-300) / expected
+    body = f"a uniform body of its shape and mass, {others}"
+    if ratio.max() > FACTOR:
+        return f"moments of inertia {shown} kg m^2 are up to {ratio.max():.3g} times those of {body}"
+    if ratio.min() < 1 / FACTOR:
+        return f"moments of inertia {shown} kg m^2 are down to 1/{1 / ratio.min():.3g} of those of {body}"
+    return ""
+
+
+def inertia_hints(robot: Mechanism) -> list[Hint]:
+    """Return hints at suspicious inertias of moving links; links whose meshes cannot be read are left out.
+
+    Example:
+        >>> inertia_hints(torsor.library.ur5())
+        []
+    """
+    found = []
+    for link in robot.links:
+        try:
+            text = inertia_hint(link)
+        except (ModelError, ImportError):  # missing meshes have a hint of their own
+            continue
+        found += [Hint(link.name, text)] if text else []
+    return found
+
+
+def missing_meshes(robot: Mechanism) -> list[str]:
+    """Return the mesh files of visuals and collision shapes that are not found, each once.
+
+    Example:
+        >>> lost = Shape("mesh", (1, 1, 1), mesh="package://lost/hand.stl")
+        >>> missing_meshes(torsor.library.two_link().with_shapes("link2", [lost]))
+        ['package://lost/hand.stl']
+    """
+    parts = list[Visual | Shape]()
+    for link in (robot.base, *robot.links):
+        parts += [*link.visuals, *link.shapes]
+    return list(dict.fromkeys(each.mesh or each.name for each in parts if each.shape == "mesh" and each.path is None))

@@ -1,0 +1,76 @@
+"""Axes of a laboratory, said by where they point for the person: "forward up right" is x forward, y up, z right."""
+
+import numpy as np
+
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
+
+OPENSIM = "forward up right"
+HUMAN = "left up forward"  # the base of Torsor's human body
+# Every direction in the axes of OpenSim. Any right-handed set would do.
+_DIRECTIONS = {
+    "forward": (1, 0, 0),
+    "back": (-1, 0, 0),
+    "up": (0, 1, 0),
+    "down": (0, -1, 0),
+    "right": (0, 0, 1),
+    "left": (0, 0, -1),
+}
+ALLOWED = 'three of forward, back, up, down, left, right that are right-handed, such as "forward up right" or ""'
+
+
+def checked_axes(axes: object, where: str) -> str:
+    """Return the words of three right-handed axes, or "" for axes that are not known.
+
+    Example:
+        >>> checked_axes("forward left up", "walk.trc")
+        'forward left up'
+        >>> checked_axes("forward right up", "walk.trc")
+        Traceback (most recent call last):
+        torsor.ModelError: walk.trc: axes is 'forward right up'; allowed: three of forward, back, up, down, \
+left, right that are right-handed, such as "forward up right" or ""
+    """
+    words = axes.split() if isinstance(axes, str) else None
+    if words == []:
+        return ""
+    if words is None or len(words) != 3 or not set(words) <= set(_DIRECTIONS) or _determinant(words) != 1:
+        raise ModelError(describe(f"axes is {axes!r}", where=where, allowed=ALLOWED))
+    return " ".join(words)
+
+
+def rotation(source: str, target: str, where: str) -> Array:
+    """Return R (3, 3) with x_target = R x_source, for vectors in the axes ``source`` and ``target``.
+
+    Example:
+        >>> rotation("forward up right", "left up forward", "walk.trc") @ [1.0, 2.0, 3.0]
+        array([-3.,  2.,  1.])
+    """
+    if not checked_axes(source, where):
+        fix = 'say them: torsor.human.recordings.load(path, axes="forward up right")'
+        raise ModelError(describe("the axes of the recording are not known", where=where, fix=fix))
+    if not checked_axes(target, where):
+        raise ModelError(describe("axes is ''", where=where, allowed=ALLOWED.removesuffix(' or ""')))
+    R: Array = _matrix(target.split()) @ _matrix(source.split()).T
+    return R + 0.0  # no -0.0
+
+
+def up_axis(axes: str) -> tuple[int, float] | None:
+    """Return the index of the vertical axis and its sign, or None where the axes are not known.
+
+    Example:
+        >>> up_axis("forward down left")
+        (1, -1.0)
+    """
+    words = axes.split()
+    if not words:
+        return None
+    return (words.index("up"), 1.0) if "up" in words else (words.index("down"), -1.0)
+
+
+def _matrix(words: list[str]) -> Array:
+    """Return the matrix whose rows are the three directions."""
+    return np.array([_DIRECTIONS[word] for word in words], dtype=float)
+
+
+def _determinant(words: list[str]) -> int:
+    return round(float(np.linalg.det(_matrix(words))))

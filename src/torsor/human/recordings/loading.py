@@ -1,0 +1,95 @@
+"""Files of recordings, read and written by their suffix."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torsor.base.errors import ModelError, describe, warn
+from torsor.base.files import check_file
+from torsor.human.recordings.axes import OPENSIM
+from torsor.human.recordings.c3d_files import read_c3d, write_c3d
+from torsor.human.recordings.csv_files import read_csv, write_csv
+from torsor.human.recordings.force_columns import forces_of, table_of
+from torsor.human.recordings.forces import GroundForces
+from torsor.human.recordings.inspection import inspect
+from torsor.human.recordings.markers import Markers
+from torsor.human.recordings.mot import read_mot, write_mot
+from torsor.human.recordings.motion_table import MotionTable
+from torsor.human.recordings.recording import Recording
+from torsor.human.recordings.trc import read_trc, write_trc
+
+KINDS = ".trc, .mot, .sto, .c3d, .csv"
+
+
+def load(
+    path: str | Path,
+    *,
+    unit: str | None = None,
+    axes: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    rate: float | None = None,
+    check: bool = True,
+) -> Recording:
+    """Return what a file of a recording holds: markers, ground forces, a table over time, events; SI units.
+
+    The suffix decides: .trc (markers), .mot and .sto (tables; columns of ground forces are found by their names),
+    .c3d (markers, force plates, events; the extra ``mocap``), .csv. ``unit`` ("m", "cm", "mm") and ``axes`` ("forward
+    up right") are used in place of what the file says or of what is assumed. ``columns`` {column: name} and ``rate``
+    (Hz) are for .csv files. Unless ``check`` is False, ``inspect`` looks for likely mistakes, which are given as
+    warnings.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save(Markers(["toe"], [0.0, 0.01], np.zeros((2, 1, 3)) + 0.1), folder + "/walk.trc")
+        ...     load(folder + "/walk.trc").markers.names
+        ('toe',)
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    check_file(path, f"a file: {KINDS}")
+    if suffix != ".csv" and (columns is not None or rate is not None):
+        raise ModelError(describe("columns or rate is given", where=path.name, allowed="for .csv files alone"))
+    if suffix == ".trc":
+        recording = Recording(path.name, read_trc(path, unit=unit, axes=OPENSIM if axes is None else axes))
+    elif suffix in (".mot", ".sto"):
+        table = read_mot(path)
+        recording = Recording(path.name, None, forces_of(table, OPENSIM if axes is None else axes), table)
+    elif suffix == ".c3d":
+        recording = read_c3d(path, unit=unit, axes=axes)
+    elif suffix == ".csv":
+        recording = read_csv(path, columns, unit=unit, axes=OPENSIM if axes is None else axes, rate=rate)
+    else:
+        fix = "an .osim file is read by torsor.human.recordings.read_osim" if suffix == ".osim" else ""
+        raise ModelError(describe(f"unknown kind of file {suffix!r}", where=path.name, allowed=KINDS, fix=fix))
+    if check:
+        for finding in inspect(recording):
+            warn(str(finding))
+    return recording
+
+
+def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: str | None = None) -> None:
+    """Write markers (.trc, .c3d), or ground forces or a table (.mot, .sto, .csv).
+
+    ``unit`` ("m", "cm", "mm") is that of markers in the file, by default the one that they were read in. Numbers of
+    text files read back as the same float64; those of C3D files have 24 bits. Ground forces have the names of
+    OpenSim.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save(MotionTable(["knee_angle_r"], [0.0], [[0.1]], in_degrees=False), folder + "/walk.mot")
+        ...     load(folder + "/walk.mot").table.column("knee_angle_r").tolist()
+        [0.1]
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    writers: dict[str, Any] = {".mot": write_mot, ".sto": write_mot, ".csv": write_csv}
+    if isinstance(data, Markers) and suffix in (".trc", ".c3d"):
+        (write_trc if suffix == ".trc" else write_c3d)(data, path, unit=unit)
+    elif isinstance(data, (GroundForces, MotionTable)) and suffix in writers and unit is None:
+        writers[suffix](table_of(data) if isinstance(data, GroundForces) else data, path)
+    else:
+        allowed = "Markers as .trc or .c3d; GroundForces or a MotionTable as .mot, .sto or .csv, without a unit"
+        found = f"{type(data).__name__} as {suffix!r}" + ("" if unit is None else f" with the unit {unit!r}")
+        raise ModelError(describe(found, where=path.name, allowed=allowed))

@@ -1,0 +1,200 @@
+"""Recordings made smooth and complete: low-pass filter, gaps, common times, rates; by SciPy (extra ``mocap``)."""
+
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, number, positive, real_array, whole_number
+from torsor.base.errors import ModelError, describe, missing
+from torsor.human.recordings.forces import GroundForces
+from torsor.human.recordings.markers import Markers, runs
+from torsor.human.recordings.motion_table import MotionTable
+from torsor.human.recordings.sampled import checked_times
+
+Sampled = TypeVar("Sampled", Markers, MotionTable, GroundForces)
+UNIFORM = 0.1  # part of a step by which times may differ from equal steps: they are often written with few digits
+FEWEST = 4  # samples on both sides of a gap that a cubic needs
+
+
+def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, where: str = "lowpass") -> Array:
+    """Return samples (K, ...) at ``rate`` (Hz) after a Butterworth low pass without a shift of phase.
+
+    A filter of half the ``order`` is applied forward and backward. ``cutoff`` (Hz) is where the whole has lost 3 dB:
+    the filter of one pass has a higher one, by which both together fulfil that (Robertson and Dowling 2003). Runs
+    between missing samples (NaN) are filtered each by itself; those that are too short for the filter stay as they
+    are.
+
+    Example:
+        >>> t = np.arange(500) / 100
+        >>> slow = np.sin(2 * np.pi * 0.5 * t)
+        >>> noisy = slow + 0.1 * np.sin(2 * np.pi * 30.0 * t)
+        >>> bool(np.abs(lowpass(noisy, 100.0, cutoff=6.0) - slow)[50:-50].max() < 0.002)
+        True
+    """
+    butter, sosfiltfilt = _scipy("signal", "butter", "sosfiltfilt")
+    samples = real_array(values, where, "values")
+    rate = positive(rate, where, "rate (Hz)")
+    cutoff = number(cutoff, where, "cutoff (Hz, below half the rate)", above=0.0, below=rate / 2)
+    if whole_number(order, where, "order", least=2, most=12) % 2:
+        raise ModelError(describe(f"order is {order}", where=where, allowed="2, 4, 6, ...: half of it for each pass"))
+    # Of the squared gain 1 / (1 + w^order) of one pass, the value at the cutoff is to be 1 / sqrt(2); w is the
+    # frequency of the analogue filter, tan(pi f / rate).
+    w = np.tan(np.pi * cutoff / rate) / (np.sqrt(2) - 1) ** (1 / order)
+    sections = butter(order // 2, 2 / np.pi * np.arctan(w), output="sos")
+    flat = samples.reshape(len(samples), -1).copy()
+    pad = 3 * (2 * len(sections) + 1)
+    for column in flat.T:
+        for first, last in runs(np.isfinite(column)):
+            if last - first + 1 > pad:
+                column[first : last + 1] = sosfiltfilt(sections, column[first : last + 1], padlen=pad)
+    return flat.reshape(samples.shape)
+
+
+def smooth(data: Sampled, cutoff: float, *, order: int = 4) -> Sampled:
+    """Return markers, a table or ground forces after ``lowpass`` with a ``cutoff`` in Hz; times must have equal steps.
+
+    Of ground forces, the moments about the origin are filtered, and centres of pressure follow: these jump where a foot
+    leaves the ground, moments do not. Unloaded samples must be set to 0 first (``without_unloaded``).
+
+    Example:
+        >>> table = MotionTable(["x"], np.arange(100) / 100, np.ones((100, 1)))
+        >>> bool(np.allclose(smooth(table, 6.0).values, 1.0))
+        True
+    """
+    rate = uniform_rate(data.times, data.source)
+    if isinstance(data, Markers):
+        return replace(data, positions=lowpass(data.positions, rate, cutoff, order=order, where=data.source))
+    if isinstance(data, MotionTable):
+        return replace(data, values=lowpass(data.values, rate, cutoff, order=order, where=data.source))
+    return data.with_wrench(lowpass(data.wrench(), rate, cutoff, order=order, where=data.source))
+
+
+def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
+    """Return markers with gaps of no more than ``longest`` s filled by cubic splines; longer gaps and ends stay NaN.
+
+    A spline goes through up to ten samples on either side of the gap.
+
+    Example:
+        >>> t = np.arange(30) / 100
+        >>> positions = np.stack([t, t**2, t**3], axis=1)[:, None]
+        >>> seen = positions.copy()
+        >>> seen[10:15] = np.nan
+        >>> filled = fill_gaps(Markers(["toe"], t, seen))
+        >>> bool(np.abs(filled.positions - positions).max() < 1e-12)
+        True
+    """
+    instance_of(markers, Markers, "fill_gaps", "markers")
+    (spline,) = _scipy("interpolate", "CubicSpline")
+    longest = number(longest, markers.source, "longest (s)", least=0.0)
+    positions = np.array(markers.positions)
+    for gap in markers.gaps():
+        k = markers.names.index(gap.marker)
+        seen = np.flatnonzero(markers.seen[:, k])
+        around = np.concatenate([seen[seen < gap.first][-10:], seen[seen > gap.last][:10]])
+        inside = gap.first > 0 and gap.last < len(markers) - 1
+        if inside and gap.duration <= longest and len(around) >= FEWEST:
+            filled = slice(gap.first, gap.last + 1)
+            positions[filled, k] = spline(markers.times[around], markers.positions[around, k])(markers.times[filled])
+    return replace(markers, positions=positions)
+
+
+def resample(data: Sampled, times: ArrayLike) -> Sampled:
+    """Return markers, a table or ground forces at other ``times`` (K,), in s, by cubic splines between samples.
+
+    Times outside of the recording are an error. Gaps of markers stay gaps. Of ground forces, the moments about the
+    origin are interpolated, linearly, since forces begin and end in corners.
+
+    Example:
+        >>> table = MotionTable(["x"], np.arange(11) / 10, (np.arange(11) / 10)[:, None] ** 2)
+        >>> resample(table, [0.25]).values.round(6).tolist()
+        [[0.0625]]
+    """
+    new = checked_times(times, data.source)
+    slack = 1e-9 * max(1.0, float(np.abs(data.times).max()))
+    if new[0] < data.times[0] - slack or new[-1] > data.times[-1] + slack:
+        text = f"times from {new[0]:g} to {new[-1]:g} s"
+        allowed = f"within the recording, {data.times[0]:g} to {data.times[-1]:g} s"
+        raise ModelError(describe(text, where=data.source, allowed=allowed))
+    if isinstance(data, Markers):
+        return replace(data, times=new, rate=0.0, positions=_interpolated(data.times, data.positions, new))
+    if isinstance(data, MotionTable):
+        return replace(data, times=new, values=_interpolated(data.times, data.values, new))
+    flat = data.wrench().reshape(len(data), -1)
+    wrench = np.stack([np.interp(new, data.times, column) for column in flat.T], axis=1)
+    return data.with_wrench(wrench.reshape(len(new), -1, 6), new)
+
+
+def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, ...]:
+    """Return (x, x', x''), each (K, ...), of samples without gaps, by a quintic spline through them; ``order`` up to 4.
+
+    A spline goes through every sample, with its noise: filter first (``smooth``).
+
+    Example:
+        >>> t = np.arange(200) / 100
+        >>> x, v, a = rates(t, np.sin(t))
+        >>> bool(np.abs(a + np.sin(t)).max() < 1e-5)
+        True
+    """
+    (make,) = _scipy("interpolate", "make_interp_spline")
+    where, samples = "rates", real_array(values, "rates", "values")
+    new = checked_times(times, where)
+    if len(new) < 6 or samples.ndim < 1 or len(samples) != len(new):
+        allowed = f"one for each of {len(new)} times, and 6 or more"
+        raise ModelError(describe(f"values have shape {samples.shape}", where=where, allowed=allowed))
+    if not np.isfinite(samples).all():
+        frame = int(np.argwhere(~np.isfinite(samples))[0][0])
+        fix = "fill the gaps first: torsor.human.recordings.fill_gaps"
+        raise ModelError(describe(f"frame {frame + 1} has missing values", where=where, fix=fix))
+    spline = make(new, samples, k=5)
+    return tuple(np.asarray(spline(new, nu=k)) for k in range(whole_number(order, where, "order", least=0, most=4) + 1))
+
+
+def uniform_rate(times: Array, where: str) -> float:
+    """Return the rate (Hz) of times (K,), which must have equal steps up to the digits that they are written with.
+
+    Example:
+        >>> uniform_rate(np.array([0.0, 0.01, 0.02, 0.05]), "w.trc")
+        Traceback (most recent call last):
+        torsor.ModelError: w.trc: frame 4: a step of 0.03 s among steps of 0.01 s; allowed: equal steps; fix: \
+resample the recording first: torsor.human.recordings.resample
+    """
+    steps = np.diff(times)
+    usual = float(np.median(steps)) if len(steps) else 0.0
+    mean = float(steps.mean()) if len(steps) else 0.0
+    # Rounded times differ from equal ones by half of their last digit, wherever they are.
+    if len(steps) and np.abs(times - np.linspace(times[0], times[-1], len(times))).max() <= UNIFORM * mean:
+        return 1 / mean
+    if not len(steps):
+        raise ModelError(describe("a single frame", where=where, allowed="2 or more"))
+    k = int(np.argmax(np.abs(steps - usual)))
+    text = f"frame {k + 2}: a step of {steps[k]:.6g} s among steps of {usual:.6g} s"
+    fix = "resample the recording first: torsor.human.recordings.resample"
+    raise ModelError(describe(text, where=where, allowed="equal steps", fix=fix))
+
+
+def _interpolated(times: Array, values: Array, new: Array) -> Array:
+    """Return values (L, ...) at new times, by cubic splines within each run of samples; NaN in gaps."""
+    (spline,) = _scipy("interpolate", "CubicSpline")
+    flat = values.reshape(len(values), -1)
+    found = np.full((len(new), flat.shape[1]), np.nan)
+    for column, out in zip(flat.T, found.T, strict=True):
+        for first, last in runs(np.isfinite(column)):
+            within = (new >= times[first] - 1e-9) & (new <= times[last] + 1e-9)
+            own = slice(first, last + 1)
+            if last == first:
+                out[within] = column[first]
+            else:
+                out[within] = spline(times[own], column[own])(new[within])
+    return found.reshape(len(new), *values.shape[1:])
+
+
+def _scipy(module: str, *names: str) -> list[Any]:
+    try:
+        found = import_module(f"scipy.{module}")
+    except ImportError:
+        raise missing("filters and splines need SciPy", "mocap") from None
+    return [getattr(found, name) for name in names]

@@ -1,0 +1,157 @@
+"""Tables in text files: lines, fields that keep their places, and numbers in other units without a rounding error."""
+
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from torsor.base.errors import ModelError, describe
+from torsor.base.files import read_limited
+
+LARGEST = 200_000_000  # bytes of a recording; ten minutes of two plates at 1 kHz take half of it
+MOST_LINES = 5_000_000  # 40 minutes at 2 kHz
+MOST_NUMBERS = 50_000_000  # of a table: 400 MB
+MOST_COLUMNS = 20_000  # of a table; full-body recordings have some hundred
+_LINE = re.compile(r"\r\n|\r|\n")
+
+
+def lines_of(path: Path, what: str) -> list[str]:
+    """Return the lines of a text file; ``what`` it should be, such as "a .trc file", is said where it is binary.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "walk.mot").write_bytes(bytes(range(256)))
+        ...     lines_of(Path(folder, "walk.mot"), "a table")
+        Traceback (most recent call last):
+        torsor.ModelError: walk.mot: it has binary data; allowed: a table, which is text; fix: export it again
+    """
+    content = read_limited(path, LARGEST)
+    if b"\0" in content:
+        allowed = f"{what}, which is text"
+        raise ModelError(describe("it has binary data", where=path.name, allowed=allowed, fix="export it again"))
+    if content.count(b"\n") + content.count(b"\r") > 2 * MOST_LINES:
+        raise ModelError(describe("it has too many lines", where=path.name, allowed=f"{MOST_LINES} or fewer"))
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")  # names with accents, from programs of Windows
+    lines = _LINE.split(text)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if not lines:
+        raise ModelError(describe("it is empty", where=path.name, allowed=what))
+    return lines
+
+
+def fields_of(line: str) -> list[str]:
+    r"""Return the fields of a line: between tabs where it has some, so that empty fields keep their place, or blanks.
+
+    Example:
+        >>> fields_of("1\t0.5\t\t2 "), fields_of("1   0.5 2")
+        (['1', '0.5', '', '2'], ['1', '0.5', '2'])
+    """
+    return [field.strip() for field in line.split("\t")] if "\t" in line.strip() else line.split()
+
+
+def numbers_in(fields: Sequence[str], power: int = 0) -> list[float] | None:
+    """Return the numbers of fields, each as by ``number_in``; None where a field is empty or has to be looked at alone.
+
+    Example:
+        >>> numbers_in(["652.63", "-1"], -3), numbers_in(["1", ""])
+        ([0.65263, -0.001], None)
+        >>> numbers_in(["1 2", "3"])
+    """
+    if not all(fields):
+        return None
+    suffix = f"e{power}" if power else ""
+    try:
+        text = f"{suffix} ".join(fields) + suffix
+        numbers = [float(each) for each in text.split()]
+    except ValueError:
+        return None
+    return numbers if len(numbers) == len(fields) and "_" not in text else None  # a field may hold a blank
+
+
+def text_of(value: float, power: int = 0) -> str:
+    """Return the shortest text that ``number_in(text, -power)`` reads as the same number; "NaN" for NaN.
+
+    Example:
+        >>> text_of(0.65263, 3), text_of(0.1), text_of(float("nan"))
+        ('652.63', '0.1', 'NaN')
+    """
+    if value != value:
+        return "NaN"
+    shortest = repr(value + 0.0).removesuffix(".0")
+    if not power:
+        return shortest
+    if "e" in shortest or power < 0:
+        moved = format(Decimal(shortest).scaleb(power), "f")
+        return (moved.rstrip("0").rstrip(".") if "." in moved else moved) or "0"
+    sign, digits = ("-", shortest[1:]) if shortest[0] == "-" else ("", shortest)
+    whole, _, part = digits.partition(".")
+    before, after = (whole + part[:power].ljust(power, "0")).lstrip("0"), part[power:]
+    return f"{sign}{before or '0'}.{after}" if after else f"{sign}{before}" if before else "0"
+
+
+def at_line(path: Path, index: int) -> str:
+    """Return the words for a line in a message; ``index`` counts from 0.
+
+    Example:
+        >>> at_line(Path("walk.trc"), 0)
+        'walk.trc: line 1'
+    """
+    return f"{path.name}: line {index + 1}"
+
+
+def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[tuple[str, ...], list[str]]:
+    """Return names that differ, and messages about those that occurred twice: the second "heel" becomes "heel_2".
+
+    Example:
+        >>> unique_names(["heel", "toe", "heel"], Path("walk.trc"), "marker")[0]
+        ('heel', 'toe', 'heel_2')
+    """
+    given = list(names)
+    taken, found, messages = set(given), list[str](), list[str]()
+    for name in given:
+        if name not in found:
+            found.append(name)
+            continue
+        k = 2
+        while f"{name}_{k}" in taken or f"{name}_{k}" in found:
+            k += 1
+        found.append(f"{name}_{k}")
+        text = f"two {what}s are named {name!r}; the later one is now {found[-1]!r}"
+        messages.append(describe(text, where=path.name, fix="rename it in the file if it is another one"))
+    return tuple(found), messages
+
+
+def check_size(rows: int, columns: int, where: str) -> None:
+    """Raise ModelError where a table has too many columns or numbers: a damaged file, or one made to fill the memory.
+
+    Example:
+        >>> check_size(10, 10**6, "walk.mot")
+        Traceback (most recent call last):
+        torsor.ModelError: walk.mot: 10 rows of 1000000 columns; allowed: 20000 columns and 50000000 numbers; \
+fix: check the line of names, or split the file
+    """
+    if columns > MOST_COLUMNS or rows * columns > MOST_NUMBERS:
+        text, allowed = f"{rows} rows of {columns} columns", f"{MOST_COLUMNS} columns and {MOST_NUMBERS} numbers"
+        fix = "check the line of names, or split the file"
+        raise ModelError(describe(text, where=where, allowed=allowed, fix=fix))
+
+
+def check_width(fields: Sequence[str], width: int, where: str, what: str, least: int = 0) -> None:
+    """Raise ModelError where a row has more fields than the table has columns, or fewer than ``least``.
+
+    Example:
+        >>> check_width(["1", "2", "3"], 2, "walk.mot: line 9", "columns")
+        Traceback (most recent call last):
+        torsor.ModelError: walk.mot: line 9: it has 3 fields; allowed: 2, as there are columns; fix: export the \
+file again, or remove the line
+    """
+    if not least <= len(fields) <= width:
+        fix = "export the file again, or remove the line"
+        raise ModelError(
+            describe(f"it has {len(fields)} fields", where=where, allowed=f"{width}, as there are {what}", fix=fix)
+        )

@@ -1,0 +1,19 @@
+"""Flexible links: beams by assumed modes, and rods by strain modes (docs/flexible.md)."""
+
+from torsor.mechanism.flexible import Modes
+from torsor.mechanism.flexible_links.beams import beam
+from torsor.mechanism.flexible_links.edit import with_beam, with_flexible_link
+from torsor.mechanism.flexible_links.files import read_modes, write_modes
+from torsor.mechanism.flexible_links.nodes import node_modes
+from torsor.mechanism.flexible_links.rods import with_rod
+
+__all__ = [
+    "Modes",
+    "beam",
+    "node_modes",
+    "read_modes",
+    "with_beam",
+    "with_flexible_link",
+    "with_rod",
+    "write_modes",
+]

@@ -1,0 +1,14 @@
+"""Studies of many cases: ``torsor.sweep`` computes them side by side, on this machine or on a cluster, and keeps them.
+
+Results stream into SQLite or Parquet. A study that was stopped or killed goes on where it was; no case is lost, and
+none is in the results twice. See docs/sweep.md.
+"""
+
+from torsor.motion.sweeps.cases import Cases, grid, samples
+from torsor.motion.sweeps.files import Study, load_study
+from torsor.motion.sweeps.problems import PROBLEMS
+from torsor.motion.sweeps.processes import Processes
+from torsor.motion.sweeps.results import Results, read
+from torsor.motion.sweeps.sweep import sweep
+
+__all__ = ["PROBLEMS", "Cases", "Processes", "Results", "Study", "grid", "load_study", "read", "samples", "sweep"]

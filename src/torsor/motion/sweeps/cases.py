@@ -1,0 +1,154 @@
+"""The cases of a study: tables {parameter: value}, as a list, a grid, or random samples."""
+
+import hashlib
+import itertools
+import json
+import math
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torsor.base.checks import interval, rows, table, whole_number
+from torsor.base.errors import ModelError, describe
+
+# Columns of a table of results that are no parameters.
+OWN = ("case", "state", "error", "warning", "elapsed", "digest")
+LARGEST = 2**53  # whole numbers above it are not exact as floating-point numbers
+
+
+class Case(NamedTuple):
+    """A case: its ``number`` from 0 in the order of the study, and the ``values`` of its parameters."""
+
+    number: int
+    values: dict[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """A hash of the values, by which a study that goes on knows what it has computed."""
+        text = json.dumps(self.values, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+class Cases:
+    """Cases that are made one by one when they are needed, and whose number is known.
+
+    Example:
+        >>> found = grid(height=[1.6, 1.8], load=[0.0, 10.0])
+        >>> len(found), list(found)[1]
+        (4, {'height': 1.6, 'load': 10.0})
+    """
+
+    def __init__(self, count: int, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
+        self._count, self._make = count, make
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self._make()
+
+    def __repr__(self) -> str:
+        return f"<Cases: {self._count}>"
+
+
+def grid(values: Mapping[str, Sequence[Any]] | None = None, **more: Sequence[Any]) -> Cases:
+    """Return all combinations of values of parameters; the last parameter changes fastest.
+
+    Parameters whose names have dots are given in a table, the others also as keywords.
+
+    Example:
+        >>> list(grid({"torques.upper": [5.0, 10.0]}, points=[8]))
+        [{'torques.upper': 5.0, 'points': 8}, {'torques.upper': 10.0, 'points': 8}]
+    """
+    given = table(values, "grid", "values") | more
+    axes = {name: rows(each, "grid", str(name), "a list of values") for name, each in given.items()}
+    if not axes or not all(axes.values()):
+        raise ModelError(describe("there are no values", where="grid", fix="give lists: height=[1.6, 1.8]"))
+    count = math.prod(map(len, axes.values()))
+    return Cases(count, lambda: (dict(zip(axes, each, strict=True)) for each in itertools.product(*axes.values())))
+
+
+def samples(
+    count: int, ranges: Mapping[str, Sequence[float]] | None = None, *, seed: int = 0, **more: Sequence[float]
+) -> Cases:
+    """Return random cases: each parameter is uniform between (low, high), independently of the others.
+
+    The same seed gives the same cases, and more cases begin with the same ones.
+
+    Example:
+        >>> found = list(samples(3, height=(1.5, 1.9), seed=1))
+        >>> found == list(samples(5, height=(1.5, 1.9), seed=1))[:3], 1.5 < found[0]["height"] < 1.9
+        (True, True)
+    """
+    whole_number(count, "samples", "count")
+    whole_number(seed, "samples", "seed", least=0)
+    given = table(ranges, "samples", "ranges") | more
+    if not given:
+        raise ModelError(describe("there are no ranges", where="samples", fix="give them: height=(1.5, 1.9)"))
+    ends = {name: interval(each, "samples", str(name)) for name, each in given.items()}
+
+    def make() -> Iterator[dict[str, Any]]:
+        rng = np.random.default_rng(seed)
+        for _ in range(count):
+            yield {name: float(rng.uniform(low, high)) for name, (low, high) in ends.items()}
+
+    return Cases(count, make)
+
+
+def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None = None) -> Iterator[Case]:
+    """Yield the cases with their numbers, their values checked and as plain Python values.
+
+    Example:
+        >>> next(numbered([{"height": np.float64(1.8)}]))
+        Case(number=0, values={'height': 1.8})
+    """
+    if isinstance(cases, (str, bytes, Mapping)) or not isinstance(cases, Iterable):
+        allowed = "a list of tables {parameter: value}, or studies.grid(...) or studies.samples(...)"
+        raise ModelError(describe(f"cases is {reprlib.repr(cases)}", where="sweep", allowed=allowed))
+    for number, each in enumerate(cases):
+        where = f"case {number}"
+        if not isinstance(each, Mapping):
+            found, allowed = f"it is {reprlib.repr(each)}", "a table {parameter: value}"
+            raise ModelError(describe(found, where=where, allowed=allowed))
+        values = dict(fixed or {}) | dict(each)
+        for name in values:
+            if not isinstance(name, str) or not name or name in OWN:
+                allowed = f"text; {', '.join(OWN)} are columns of the results"
+                raise ModelError(describe(f"a parameter is named {name!r}", where=where, allowed=allowed))
+            check_text(name, where, "the name of a parameter")
+        yield Case(number, {name: _plain(value, where, name) for name, value in values.items()})
+
+
+def check_text(text: str, where: str, what: str) -> str:
+    r"""Return text that a file can hold; raise ModelError for half of a character (a lone surrogate).
+
+    Example:
+        >>> check_text("männlich", "case 0", "sex")
+        'männlich'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ModelError(describe(f"{what} is {ascii(text)[:60]}", where=where, allowed="text in Unicode")) from None
+    return text
+
+
+def _plain(value: Any, where: str, name: str) -> Any:
+    """Return a value as JSON has it: a number, text, a truth value, None, or lists of these."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(each, where, name) for each in value]
+    if isinstance(value, str):
+        return check_text(value, where, name)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int) and abs(value) <= LARGEST:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    allowed = "finite numbers, text, truth values, and lists of them"
+    fix = "make other objects within the function, from such values"
+    raise ModelError(describe(f"{name} is {reprlib.repr(value)}", where=where, allowed=allowed, fix=fix))

@@ -1,0 +1,205 @@
+"""Studies in TOML files: a problem, its cases as a grid, a list or random samples, and where results go.
+
+See docs/sweep.md.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+
+from torsor.base.errors import ModelError
+from torsor.base.files import read_limited
+from torsor.formats.toml.reading import toml_data
+from torsor.formats.toml.schema import Table, error, one_of
+from torsor.motion.files import SETTINGS
+from torsor.motion.sweeps.cases import Cases, grid, samples
+from torsor.motion.sweeps.problems import PROBLEMS
+from torsor.motion.sweeps.results import Results
+from torsor.motion.sweeps.sweep import sweep
+
+VERSION = 1
+LARGEST_FILE = 8_000_000  # bytes
+MOST_CASES = 10_000_000
+TOP = (
+    "torsor",
+    "problem",
+    "output",
+    "workers",
+    "cluster",
+    "keep",
+    "fixed",
+    "units",
+    "solver",
+    "grid",
+    "cases",
+    "random",
+)
+WAYS = ("grid", "cases", "random")
+RANDOM = ("count", "seed", "ranges")
+AXIS = ("from", "to", "count")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study of a file: what ``torsor.sweep`` is called with. ``run`` does it.
+
+    Example:
+        >>> study = Study("two-link-time", grid(points=[6, 8]))
+        >>> study.run(workers=0).done
+        2
+    """
+
+    problem: str | Path
+    cases: Cases
+    output: Path | None = None
+    workers: int | None = None
+    cluster: str | None = None
+    options: Table = field(default_factory=dict)
+
+    def run(self, **changes: Any) -> Results:
+        """Compute the study and return its results; ``changes`` are arguments of ``torsor.sweep``."""
+        given: Table = {"output": self.output, "workers": self.workers, "executor": self.cluster, **self.options}
+        if changes.get("workers") is not None:
+            given["executor"] = None
+        if changes.get("executor") is not None:
+            given["workers"] = None
+        return sweep(self.problem, self.cases, **given | changes)
+
+
+def load_study(path: str | Path) -> Study:
+    r"""Return the study of a TOML file.
+
+    Example:
+        >>> import tempfile
+        >>> text = 'torsor = 1\nproblem = "walk"\ngrid.mass = [60, 80]\n'
+        >>> text += 'grid.height = { from = 1.5, to = 1.9, count = 5 }'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "study.toml").write_text(text)
+        ...     study = load_study(folder + "/study.toml")
+        >>> study.problem, len(study.cases), list(study.cases)[3]
+        ('walk', 10, {'mass': 60, 'height': 1.8})
+    """
+    place = Path(path)
+    try:
+        content = read_limited(place, LARGEST_FILE)
+    except ModelError:
+        raise
+    except (OSError, ValueError) as wrong:
+        raise error(str(place), getattr(wrong, "strerror", None) or str(wrong), "a .toml file") from None
+    return _Reader(place).read(toml_data(content, place.name))
+
+
+class _Reader:
+    """The reader of one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.source = path, path.name
+
+    def read(self, data: Table) -> Study:
+        if short(data.get("torsor")) != str(VERSION):
+            what = f"format version {short(data['torsor'])}" if "torsor" in data else "no format version"
+            raise error(self.source, what, f"torsor = {VERSION}", "write it at the top, or use another Torsor")
+        for key in data:
+            one_of(TOP, key, "key", self.source)
+        if "problem" not in data:
+            raise error(self.source, "no problem", fix=f"add problem, a .toml file or one of {', '.join(PROBLEMS)}")
+        ways = [key for key in WAYS if key in data]
+        if len(ways) != 1:
+            found = " and ".join(ways) if ways else "no cases"
+            raise error(self.source, found, f"one of {', '.join(WAYS)}", "add [grid]" if not ways else "leave one")
+        output = self._typed(data, "output", str, "a file in quotes")
+        workers = self._typed(data, "workers", int, "a whole number")
+        options: Table = {
+            "keep": self._typed(data, "keep", list, "a list of names") or [],
+            "fixed": self._typed(data, "fixed", dict, "a table"),
+            "units": self._typed(data, "units", dict, "a table"),
+            "settings": self._settings(self._typed(data, "solver", dict, "a table") or {}),
+        }
+        return Study(
+            self._problem(self._typed(data, "problem", str, "a name in quotes") or ""),
+            getattr(self, f"_{ways[0]}")(data[ways[0]]),
+            None if output is None else self.path.parent / output,
+            workers,
+            self._typed(data, "cluster", str, "an address in quotes"),
+            options,
+        )
+
+    def _typed(self, data: Table, key: str, kind: type, allowed: str) -> Any:
+        if key in data and type(data[key]) is not kind:
+            raise error(self.source, f"{key} is {short(data[key])}", allowed)
+        return data.get(key)
+
+    def _problem(self, name: str) -> str | Path:
+        if name in PROBLEMS:
+            return name
+        if not (self.path.parent / name).is_file():
+            allowed = f"a .toml file, from the folder of this one, or one of {', '.join(PROBLEMS)}"
+            raise error(f"{self.source}: problem", f"no such problem: {short(name)}", allowed)
+        return self.path.parent / name
+
+    def _settings(self, table: Table) -> Table:
+        for key in table:
+            one_of(SETTINGS, key, "key", f"{self.source}: solver")
+        return {SETTINGS[key]: value for key, value in table.items()}
+
+    # The three ways to write cases
+
+    def _grid(self, given: Any) -> Cases:
+        where = f"{self.source}: grid"
+        axes = {name: self._axis(axis, f"{where}.{name}") for name, axis in self._leaves(given, where).items()}
+        return self._made(lambda: grid(axes))
+
+    def _axis(self, axis: Any, where: str) -> list[Any]:
+        if type(axis) is list:
+            return axis
+        if type(axis) is not dict or set(axis) != set(AXIS):
+            raise error(where, f"found {short(axis)}", "a list of values, or { from = 1, to = 2, count = 5 }")
+        count = axis["count"]
+        if type(count) is not int or not 1 <= count <= MOST_CASES:
+            raise error(where, f"count is {short(count)}", f"1 to {MOST_CASES}")
+        for key in ("from", "to"):
+            if type(axis[key]) not in (int, float):
+                raise error(where, f"{key} is {short(axis[key])}", "a number")
+        # Rounded as a person would write them: 1.6, not 1.6000000000000001.
+        return [float(f"{each:.12g}") for each in np.linspace(axis["from"], axis["to"], count)]
+
+    def _random(self, given: Any) -> Cases:
+        where = f"{self.source}: random"
+        if type(given) is not dict:
+            raise error(where, f"found {short(given)}", "a table", "write [random]")
+        for key in given:
+            one_of(RANDOM, key, "key", where)
+        for key in ("count", "ranges"):
+            if key not in given:
+                raise error(where, f"no {key}", fix=f"add {key}")
+        ranges = self._leaves(given["ranges"], f"{where}.ranges")
+        return self._made(lambda: samples(given["count"], ranges, seed=given.get("seed", 0)))
+
+    def _cases(self, given: Any) -> Cases:
+        if type(given) is not list or not given or not all(type(each) is dict for each in given):
+            raise error(self.source, f"cases is {short(given)}", "tables", "write [[cases]]")
+        found = [self._leaves(each, f"{self.source}: case {number}") for number, each in enumerate(given)]
+        return Cases(len(found), lambda: iter(found))
+
+    def _leaves(self, given: Any, where: str) -> Table:
+        """Return the entries of tables within tables, under their names with dots, as TOML writes them."""
+        if type(given) is not dict:
+            raise error(where, f"found {short(given)}", "a table")
+        found: Table = {}
+        for key, value in given.items():
+            if type(value) is dict and set(value) != set(AXIS):
+                inner = self._leaves(value, f"{where}.{key}")
+                found |= {f"{key}.{name}": each for name, each in inner.items()}
+            else:
+                found[key] = value
+        return found
+
+    def _made(self, make: Callable[[], Cases]) -> Cases:
+        try:
+            return make()
+        except ModelError as wrong:
+            raise ModelError(f"{self.source}: {wrong}") from None

@@ -1,0 +1,214 @@
+"""The results of a study as a table: rows are cases, columns are parameters and results with their units."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.errors import ModelError, describe, listing
+from torsor.base.files import replacing
+from torsor.motion.sweeps.opening import open_store
+from torsor.motion.sweeps.plot import plot
+from torsor.motion.sweeps.store import Column, Store
+
+COMPLETE, STOPPED = "complete", "stopped by Ctrl-C"
+_EMPTY: dict[str, Any] = {"number": np.nan, "truth": False, "text": ""}
+
+
+class Results:
+    """The table of a study, read from its file when it is asked for.
+
+    ``results["T"]`` is a column in the order of the cases: an array of numbers (NaN where a case failed), of truth
+    values or of text; equal arrays of all cases are stacked. ``units`` has the units by name. ``status`` says whether
+    the study is complete.
+
+    Example:
+        >>> found = torsor.sweep(lambda a, b: {"sum": a + b}, torsor.motion.sweeps.grid(a=[1, 2], b=[10, 20]), workers=0)
+        >>> found["sum"].tolist(), found.done, found.failed, found.status
+        ([11.0, 21.0, 12.0, 22.0], 4, 0, 'complete')
+    """
+
+    def __init__(self, path: Path | None, store: Store | None = None, status: str = COMPLETE) -> None:
+        self.path, self.status, self._store = path, status, store
+
+    @contextmanager
+    def _open(self) -> Iterator[Store]:
+        if self._store is not None:
+            yield self._store
+            return
+        assert self.path is not None
+        store = open_store(self.path)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The columns by name: role, kind and unit."""
+        with self._open() as store:
+            return {name: each for name, each in store.columns.items() if name != "digest"}
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return tuple(name for name, each in self.columns.items() if each.role == "parameter")
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units by name, of the columns that have one."""
+        return {name: each.unit for name, each in self.columns.items() if each.unit}
+
+    @property
+    def done(self) -> int:
+        """The number of cases that are done."""
+        with self._open() as store:
+            return store.counts()["done"]
+
+    @property
+    def failed(self) -> int:
+        """The number of cases that failed."""
+        with self._open() as store:
+            return store.counts()["failed"]
+
+    def __len__(self) -> int:
+        with self._open() as store:
+            return sum(store.counts().values())
+
+    def __repr__(self) -> str:
+        place = "in memory" if self.path is None else str(self.path)
+        return f"<Results {place}: {self.done} cases done, {self.failed} failed, {self.status}>"
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.table([name])[name]
+
+    def rows(self, names: list[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the cases one by one as {column: value}, None where there is no value; memory stays small."""
+        chosen = self._chosen(names)
+        with self._open() as store:
+            for row in store.read(chosen):
+                yield dict(zip(chosen, row, strict=True))
+
+    def table(self, names: list[str] | None = None) -> dict[str, NDArray[Any]]:
+        """Return some columns, all by default, each with one entry for a case."""
+        chosen, columns = self._chosen(names), self.columns
+        with self._open() as store:
+            rows = list(store.read(chosen))
+        found = {name: [row[k] for row in rows] for k, name in enumerate(chosen)}
+        return {name: _array(values, columns[name].kind) for name, values in found.items()}
+
+    def to_numpy(self, names: list[str] | None = None) -> NDArray[Any]:
+        """Return a structured array (cases,) with a field for each column.
+
+        Example:
+            >>> found = torsor.sweep(lambda a: {"twice": 2 * a}, [{"a": 1.0}, {"a": 2.0}], workers=0)
+            >>> found.to_numpy(["a", "twice"]).tolist()
+            [(1.0, 2.0), (2.0, 4.0)]
+        """
+        columns = self.table(names)
+        fields = [(name, each.dtype, each.shape[1:]) for name, each in columns.items()]
+        found = np.empty(len(self), dtype=fields)
+        for name, each in columns.items():
+            found[name] = each
+        return found
+
+    def errors(self) -> dict[int, str]:
+        """Return the errors of failed cases by their numbers."""
+        with self._open() as store:
+            return {int(number): error for number, error in store.read(["case", "error"]) if error}
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write all numbers, truth values and texts as a .csv file, with units in the header: "T (s)".
+
+        Arrays are left out: one table cannot hold them.
+        """
+        columns = {name: each for name, each in self.columns.items() if not each.kind.startswith("array")}
+        header = [f"{name} ({each.unit})" if each.unit else name for name, each in columns.items()]
+        with replacing(Path(path)) as part, part.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(header)
+            for row in self.rows(list(columns)):
+                writer.writerow(["" if each is None else each for each in row.values()])
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        results: Sequence[str] | None = None,
+        parameters: Sequence[str] | None = None,
+    ) -> Any:
+        """Return a figure with a row for each result and a column for each parameter that varies, a point for a case.
+
+        By default the first eight results and four parameters that are numbers are drawn; ``path`` saves the figure.
+
+        Example:
+            >>> found = torsor.sweep(lambda a: {"twice": 2 * a}, [{"a": 1.0}, {"a": 2.0}], workers=0)
+            >>> found.plot().get_suptitle()
+            'study in memory: 2 cases done, 0 failed'
+        """
+        where = "in memory" if self.path is None else self.path.name
+        title = f"study {where}: {self.done} cases done, {self.failed} failed"
+        columns = self.columns
+        numbers = [name for name, each in columns.items() if each.kind == "number"]
+        return plot(self.table(numbers), columns, title, path, results, parameters)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return figures, columns and rows as plain values, as for JSON; None where there is no finite number."""
+        columns = self.columns
+        rows = [{name: _plain(value) for name, value in row.items()} for row in self.rows()]
+        return {
+            "status": self.status,
+            "done": self.done,
+            "failed": self.failed,
+            "columns": [vars(each) for each in columns.values()],
+            "rows": rows,
+        }
+
+    def _chosen(self, names: list[str] | None) -> list[str]:
+        known = self.columns
+        if names is None:
+            return list(known)
+        for name in names:
+            if name not in known:
+                raise ModelError(describe(f"no column {name!r}", where="results", allowed=listing(known, like=name)))
+        return list(names)
+
+
+def read(path: str | Path) -> Results:
+    """Return the results in a file of ``torsor.sweep``, also while a study writes to it.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = torsor.sweep(abs, [], output=f"{folder}/none.sqlite", workers=0)
+        ...     len(read(f"{folder}/none.sqlite"))
+        0
+    """
+    results = Results(Path(path))
+    results._chosen(None)  # errors of the file come here
+    return results
+
+
+def _array(values: list[Any], kind: str) -> NDArray[Any]:
+    if kind in _EMPTY:
+        types = {"number": np.float64, "truth": np.bool_, "text": np.str_}
+        return np.array([_EMPTY[kind] if each is None else each for each in values], dtype=types[kind])
+    shapes = {each.shape for each in values if each is not None}
+    if len(shapes) == 1:
+        missing = np.full(shapes.pop(), np.nan)
+        return np.array([missing if each is None else each for each in values])
+    found = np.empty(len(values), dtype=object)  # arrays of several shapes
+    for index, each in enumerate(values):
+        found[index] = each
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return [_plain(each) for each in value.tolist()]
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,274 @@
+"""``torsor.sweep``: many cases, computed side by side, written as they come, and continued where they were stopped."""
+
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from pathlib import Path
+from time import monotonic
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple, Self
+
+from torsor.base.checks import whole_number
+from torsor.base.errors import ModelError, describe
+from torsor.motion.sweeps.cases import Case, numbered
+from torsor.motion.sweeps.executors import Pool
+from torsor.motion.sweeps.opening import new_store
+from torsor.motion.sweeps.results import COMPLETE, STOPPED, Results
+from torsor.motion.sweeps.store import Store
+from torsor.motion.sweeps.subjects import Subject, subject_of
+from torsor.motion.sweeps.values import Row
+from torsor.simulation.progress import Bar
+
+# Times that a case may lose its worker: machines of a cluster may be taken away again and again from innocent cases.
+ATTEMPTS = 5
+_LOOK = 0.2  # s between two looks at Ctrl-C and at the rows that are due
+
+
+def sweep(
+    function_or_problem: Any,
+    cases: Iterable[Mapping[str, Any]],
+    *,
+    executor: Any = None,
+    workers: int | None = None,
+    output: str | Path | None = None,
+    resume: bool = False,
+    retry_failed: bool = False,
+    keep: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    units: Mapping[str, str] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    attempts: int = ATTEMPTS,
+    progress: bool | None = None,
+) -> Results:
+    """Compute a function or a motion problem for many cases, and return the table of results.
+
+    What: a function of keyword arguments, which returns a number, an array, or a table of them (or a motion problem,
+    which is then solved, or its result); a ``MotionProblem``, whose parts have dotted names (``studies.variations``);
+    a .toml file of one; or one of ``studies.PROBLEMS``, such as "walk". ``cases`` are tables {parameter: value} of
+    numbers, text, truth values and lists of them: a list, a generator, ``studies.grid`` or ``studies.samples``.
+    ``fixed`` has parameters that all cases share. Motions are solved with ``settings`` of ``MotionProblem.solve``;
+    their figures are kept, and the arrays named in ``keep`` ("q", "tau", ...). ``units`` has units by name.
+
+    Where: in processes of this machine, one for each core or ``workers`` of them, each with one thread; with
+    ``workers=0`` in this process. ``executor`` is instead an executor of ``concurrent.futures``, a function that makes
+    one, a ``distributed.Client`` or the address of its scheduler ("tcp://...", needs the extra ``cluster``). If the
+    function is defined in a script, call ``sweep`` under ``if __name__ == "__main__"``.
+
+    Results are written to ``output`` as they come: .sqlite or .db (SQLite), or .parquet (Parquet, a folder; needs
+    the extra ``parquet``); None keeps them in memory. With ``resume`` an existing file is continued: its cases are not
+    computed again, except failed ones with ``retry_failed``; new cases may be added at the end. Ctrl-C ends the study
+    and returns what is done, as the ``status`` says.
+
+    A case that raises an error, or a motion that is not solved, is a row with the error. A case whose worker is killed
+    is computed again, and counts as failed after ``attempts`` times. ``progress`` shows a bar, by default on a
+    terminal.
+
+    Example:
+        >>> found = torsor.sweep("two-link-time", torsor.motion.sweeps.grid(points=[6, 8]), workers=0)
+        >>> found["T"].round(4).tolist(), found.units["T"]
+        ([0.4212, 0.4054], 's')
+    """
+    whole_number(attempts, "sweep", "attempts")
+    subject = subject_of(function_or_problem, keep=keep, settings=settings, units=units)
+    path = None if output is None else Path(output)
+    store = new_store(path, subject.name, subject.units, resume)
+    status = "failed"
+    try:
+        if retry_failed:
+            store.forget_failed()
+        total = len(cases) if isinstance(cases, Sized) else None
+        with Bar(total, progress, "sweep") as bar, _Interrupt() as interrupt:
+            todo = _todo(numbered(cases, fixed), subject, store, bar)
+            status = _Sweep(subject, store, bar, interrupt, attempts).run(todo, executor, workers)
+    finally:
+        if path is not None or status == "failed":
+            store.close()
+    return Results(path, store if path is None else None, status)
+
+
+def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> Iterator["_Job"]:
+    """Yield the cases that are not in the file yet."""
+    checked: set[tuple[str, ...]] = set()
+    for case in cases:
+        names = tuple(case.values)
+        if names not in checked:  # names are the same in all cases of most studies
+            subject.check(case.values, f"case {case.number}")
+            checked.add(names)
+        digest = store.known(case.number)
+        if digest is None:
+            yield _Job(case)
+        elif digest != case.digest:
+            found, fix = f"case {case.number} has other values there", "give the same cases, or another file"
+            raise ModelError(describe(found, where="resume", fix=fix))
+        else:
+            bar.at(case.number)
+
+
+class _Job(NamedTuple):
+    """A case, how often its worker was lost, and how many cases are given to workers before it is its turn again."""
+
+    case: Case
+    losses: int = 0
+    turn: int = 0
+
+
+class _Interrupt:
+    """Ctrl-C as a wish: nothing is left half written. Within a case in this process it is raised, as everywhere."""
+
+    def __init__(self) -> None:
+        self.is_wished = False
+        self.raises = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and callable(signal.getsignal(signal.SIGINT)):
+            self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.raises or self.is_wished:  # who presses it twice does not want to wait
+            self._before(number, frame)
+        self.is_wished = True
+
+
+class _Sweep:
+    """The state of a sweep: cases that run, cases that lost their worker, and rows that wait to be written."""
+
+    def __init__(self, subject: Subject, store: Store, bar: Bar, interrupt: _Interrupt, attempts: int) -> None:
+        self._subject, self._store, self._bar, self._interrupt = subject, store, bar, interrupt
+        self._attempts = attempts
+        self._given = self._capacity = 0  # cases that were given to workers, and how many of them at a time
+        self._running: dict[Future[Any], _Job] = {}
+        self._again: deque[_Job] = deque()  # lost their worker
+        self._alone: deque[_Job] = deque()  # lost it with others: which of them is the cause shows when they run alone
+        self._rows: list[Row] = []
+        self._written, self._count = monotonic(), sum(store.counts().values())
+
+    def run(self, todo: Iterator[_Job], executor: Any, workers: int | None) -> str:
+        """Compute all cases and return the status."""
+        pool = Pool(executor, workers, self._subject)
+        at_once = True
+        try:
+            while not self._interrupt.is_wished:
+                self._fill(todo, pool)
+                if not self._running:
+                    at_once = False
+                    return COMPLETE
+                self._collect(pool)
+                self._write_if_due()
+        except KeyboardInterrupt:
+            pass  # in a case of this process, or pressed twice
+        finally:
+            self._keep_finished()
+            for future in self._running:
+                future.cancel()
+            try:
+                self._write()
+            finally:  # also where the disk is full
+                pool.close(at_once)
+        return STOPPED
+
+    def _fill(self, todo: Iterator[_Job], pool: Pool) -> None:
+        """Give the executor as many cases as it takes; one at a time where a case may be the end of all workers."""
+        if self._alone:
+            if not self._running:
+                self._submit(self._alone.popleft(), pool)
+            return
+        self._capacity = pool.capacity()
+        while len(self._running) < self._capacity and not self._interrupt.is_wished:
+            job = self._next(todo)
+            if job is None or not self._submit(job, pool):
+                return
+
+    def _next(self, todo: Iterator[_Job]) -> _Job | None:
+        """Return the next case: one that lost its worker waits a while, since what killed it may kill again soon."""
+        if self._again and self._again[0].turn <= self._given:
+            return self._again.popleft()
+        job = next(todo, None)
+        return self._again.popleft() if job is None and self._again else job
+
+    def _submit(self, job: _Job, pool: Pool) -> bool:
+        try:
+            self._interrupt.raises = pool.is_here
+            self._running[pool.submit(job.case, job.losses)] = job
+            self._given += 1
+        except BrokenExecutor:  # it broke since the last look
+            (self._alone if self._alone else self._again).appendleft(job)
+            if not self._running:
+                pool.renew()
+            return False
+        finally:
+            self._interrupt.raises = False
+        return True
+
+    def _collect(self, pool: Pool) -> None:
+        """Take the cases that have ended."""
+        ended, _ = wait(self._running, timeout=_LOOK, return_when=FIRST_COMPLETED)
+        for future in ended:
+            if future not in self._running:  # taken with a broken executor
+                continue
+            error = future.exception() if not future.cancelled() else BrokenExecutor()
+            if error is None:
+                pool.worked()
+                self._take(self._running.pop(future), future.result())
+            elif not pool.is_loss(error):
+                job = self._running.pop(future)
+                self._fail(job, f"{type(error).__name__}: {error}")
+            elif pool.is_broken_by(error) and not future.cancelled():
+                self._break(pool, error)
+            else:
+                self._lose(self._running.pop(future), error)
+
+    def _take(self, job: _Job, row: Row) -> None:
+        self._rows.append(row)
+        self._count += 1
+        self._bar.at(self._count)
+
+    def _fail(self, job: _Job, reason: str) -> None:
+        case = job.case
+        self._take(job, Row(case.number, case.digest, case.values, {}, reason))
+
+    def _lose(self, job: _Job, error: BaseException, alone: bool = False) -> None:
+        """Compute a case again whose worker was lost, or give it up."""
+        job = job._replace(losses=job.losses + 1, turn=self._given + self._capacity)
+        if job.losses >= self._attempts:
+            self._fail(job, f"its worker was lost {job.losses} times, the last time: {error}")
+        else:
+            (self._alone if alone else self._again).append(job)
+
+    def _break(self, pool: Pool, error: BaseException) -> None:
+        """Compute the cases of a broken executor again, one at a time: any of them may have broken it."""
+        self._keep_finished()
+        lost, is_alone = list(self._running.values()), len(self._running) == 1
+        self._running.clear()
+        for job in lost:
+            if is_alone:
+                self._lose(job, error, alone=True)
+            else:
+                self._alone.append(job)
+        pool.renew()
+
+    def _keep_finished(self) -> None:
+        """Take the results that are there, whatever happens next."""
+        for future in [each for each in self._running if each.done() and not each.cancelled()]:
+            if future.exception() is None:
+                self._take(self._running.pop(future), future.result())
+
+    def _write_if_due(self) -> None:
+        if len(self._rows) >= self._store.most or monotonic() - self._written >= self._store.patience:
+            self._write()
+
+    def _write(self) -> None:
+        self._written = monotonic()
+        if self._rows:
+            self._store.append(self._rows)
+            self._rows.clear()

@@ -1,0 +1,104 @@
+"""Methods of a robot for JAX: through a callback on the host or on a card, with exact derivatives."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torsor.base.errors import describe, missing
+from torsor.compiler.cuda.device import foreign_stream
+from torsor.robot.autodiff.node import Node, node_of
+from torsor.robot.robot import Robot
+
+
+def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
+    """Return the method ``name`` of a robot as a function of JAX arrays that can be jitted, mapped and differentiated.
+
+    Inputs are those of the method, with any leading axes; options are those of ``Robot.jvp``: ``external=True`` adds
+    external wrenches after the inputs, ``place``, ``forced`` and ``order`` as in ``Robot.function``. Derivatives with
+    respect to positions are those with respect to their components. The kernels run on the host, in float64, through
+    ``jax.pure_callback``; those of a robot on a card (``robot.to(device="cuda")``) run there, in its type, on XLA's
+    stream, and no number leaves it (``jax.experimental.buffer_callback``, JAX 0.6 or newer, arrays of JAX on the
+    card). Results have the type of the inputs. Derivatives, forward, reverse and of any order, come
+    from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
+
+    Example:
+        >>> import jax
+        >>> energy = to_jax(torsor.library.two_link(), "kinetic_energy")
+        >>> momenta = jax.grad(energy, argnums=1)(np.zeros(2), np.array([1.0, 0.0]))
+        >>> np.asarray(momenta).round(4).tolist()  # the first column of the mass matrix
+        [0.4000000059604645, 0.1599999964237213]
+    """
+    try:
+        import jax
+    except ImportError:
+        raise missing("to_jax needs JAX", "jax") from None
+    function = node_of(robot, name, options).wrapped(jax, _wrap)
+
+    def called(*values: Any) -> Any:
+        found = function(*values)
+        return found[0] if len(found) == 1 else found
+
+    return called
+
+
+def _wrap(jax: Any, node: Node) -> Callable[..., Any]:
+    """Return a node as a function of JAX arrays with a tuple of results."""
+    jnp = jax.numpy
+
+    def on_host(*values: Any) -> Any:
+        return tuple(each.astype(values[0].dtype) for each in node(*values))
+
+    def on_card(context: Any, out: Any, *values: Any) -> None:
+        kernel: Any = node.kernel
+        xp = kernel.xp
+        found = node.call_on(context.stream, [xp.asarray(each) for each in values])
+        with foreign_stream(xp, context.stream):
+            for goal, each in zip(out, found, strict=True):
+                xp.asarray(goal)[...] = each
+
+    def called(*values: Any) -> tuple[Any, ...]:
+        batch = node.batch([np.shape(each) for each in values])
+        dtype = jnp.result_type(float, *values)
+        given = [jnp.asarray(each, dtype) for each in values]
+        shapes = tuple(jax.ShapeDtypeStruct(batch + shape, dtype) for shape in node.outputs)
+        found: tuple[Any, ...]
+        if node.on_card:
+            found = _buffer_callback()(on_card, shapes, vmap_method="expand_dims")(*given)
+        else:
+            found = jax.pure_callback(on_host, shapes, *given, vmap_method="expand_dims")
+        return found
+
+    def derived(values: Any, tangents: Any) -> Any:
+        jacobians = node.jacobian.wrapped(jax, _wrap)(*values)
+        count, found = len(node.inputs), []
+        for k, shape in enumerate(node.outputs):
+            pairs = zip(node.inputs, jacobians[k * count : (k + 1) * count], tangents, strict=True)
+            found.append(sum(_times(jnp, J, tangent, core, shape) for core, J, tangent in pairs))
+        return function(*values), tuple(found)
+
+    function: Callable[..., Any] = jax.custom_jvp(called)
+    function.defjvp(derived)  # type: ignore[attr-defined]
+    return function
+
+
+def _buffer_callback() -> Any:
+    """Return JAX's callback on buffers of the card."""
+    try:
+        from jax.experimental.buffer_callback import buffer_callback
+    except ImportError:
+        fix = "install a newer JAX, or robot.to(device='cpu')"
+        found = "this JAX has no callbacks on the card"
+        raise ImportError(
+            describe(found, where="torsor.robot.autodiff.to_jax", allowed="0.6 or newer", fix=fix)
+        ) from None
+    return buffer_callback
+
+
+def _times(jnp: Any, J: Any, tangent: Any, core: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """Return J times the tangent, both with any batch axes; only operations that JAX can transpose."""
+    batch = J.shape[: J.ndim - len(core) - len(shape)]
+    flat = J.reshape(*batch, int(np.prod(shape)), int(np.prod(core)))
+    before = tangent.shape[: tangent.ndim - len(core)]
+    change = jnp.einsum("...oi,...i->...o", flat, tangent.reshape(*before, int(np.prod(core))))
+    return change.reshape(*change.shape[:-1], *shape)

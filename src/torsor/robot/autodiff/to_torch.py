@@ -1,0 +1,94 @@
+"""Methods of a robot for PyTorch: functions of tensors with exact derivatives."""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from torsor.base.errors import missing
+from torsor.robot.autodiff.node import Node, node_of
+from torsor.robot.robot import Robot
+
+
+def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
+    """Return the method ``name`` of a robot as a function of PyTorch tensors that can be differentiated.
+
+    Inputs and options as in ``to_jax``. Torsor's kernels run on the host, in float64; those of a robot on a card
+    (``robot.to(device="cuda")``) run there, in its type, on PyTorch's current stream, and tensors on that card are not
+    copied. Results have the type and the device of the inputs. It is a ``torch.autograd.Function`` with backward,
+    forward and mapped forms, of any order: ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work.
+    Needs the extra ``torch``.
+
+    Example:
+        >>> import torch
+        >>> energy = to_torch(torsor.library.two_link(), "kinetic_energy")
+        >>> v = torch.tensor([1.0, 0.0], dtype=torch.float64, requires_grad=True)
+        >>> energy(torch.zeros(2, dtype=torch.float64), v).backward()
+        >>> v.grad.numpy().round(9).tolist()  # the first column of the mass matrix
+        [0.4, 0.16]
+    """
+    try:
+        import torch
+    except ImportError:
+        raise missing("to_torch needs PyTorch", "torch") from None
+    node = node_of(robot, name, options)
+    function = node.wrapped(torch, _wrap)
+
+    def called(*values: Any) -> Any:
+        node.batch([tuple(np.shape(each)) for each in values])
+        tensors = [each for each in values if isinstance(each, torch.Tensor)] or [torch.zeros(0, dtype=torch.float64)]
+        like, types = tensors[0], [each.dtype for each in tensors if each.dtype.is_floating_point]
+        dtype = reduce(torch.promote_types, types) if types else torch.get_default_dtype()
+        found = function.apply(*(torch.as_tensor(each, dtype=dtype, device=like.device) for each in values))
+        return found[0] if len(found) == 1 else found
+
+    return called
+
+
+def _wrap(torch: Any, node: Node) -> Any:
+    """Return a node as an autograd function; its derivatives are wrapped when first used."""
+
+    class Wrapped(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(*values: Any) -> tuple[Any, ...]:
+            like = {"dtype": values[0].dtype, "device": values[0].device}
+            if node.on_card:
+                arrays = node.call_on(torch.cuda.current_stream().cuda_stream, [each.detach() for each in values])
+                return tuple(torch.from_dlpack(each).to(**like) for each in arrays)
+            # NumPy lacks some types of PyTorch, such as bfloat16.
+            found = node(*(each.detach().to("cpu", torch.float64).numpy() for each in values))
+            return tuple(torch.as_tensor(each, **like) for each in found)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, *weights: Any) -> Any:
+            values = ctx.saved_tensors
+            gradients = node.pull.wrapped(torch, _wrap).apply(*values, *weights)
+            # The gradient of a broadcast input is the sum over the axes along which it was repeated.
+            return tuple(each.sum_to_size(value.shape) for each, value in zip(gradients, values, strict=True))
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            values = ctx.saved_tensors
+            given = [torch.zeros_like(v) if t is None else t for v, t in zip(values, tangents, strict=True)]
+            return node.push.wrapped(torch, _wrap).apply(*values, *given)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
+            # The mapped axis goes first; inputs with fewer batch axes get axes of length 1 after it.
+            moved = [v if d is None else v.movedim(d, 0) for v, d in zip(values, in_dims, strict=True)]
+            cores = [len(core) for core in node.inputs]
+            ranks = [m.dim() - c - (d is not None) for m, c, d in zip(moved, cores, in_dims, strict=True)]
+            ready = [
+                m if d is None else m.reshape(m.shape[0], *[1] * (max(ranks) - r), *m.shape[1:])
+                for m, r, d in zip(moved, ranks, in_dims, strict=True)
+            ]
+            found = Wrapped.apply(*ready)
+            return found, tuple(0 for _ in found)
+
+    return Wrapped

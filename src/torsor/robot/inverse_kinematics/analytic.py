@@ -1,0 +1,198 @@
+"""All postures of six-axis arms in closed form: three axes that meet at an end of the arm, or three parallel ones.
+
+With the axes in the posture of zeros, T(q) M^-1 = G = e1 e2 e3 e4 e5 e6 (product of exponentials; M is the pose at
+zero). Where the last three axes meet in a point c, e1 e2 e3 moves c to G c: three angles; the other three follow from
+the rotation that is left (Pieper 1968). Where the second, third and fourth axis are parallel and the last two meet in
+c, the height of c along them gives the first angle, their direction the last two, and a triangle the rest. An arm whose
+first axes are so is the same one seen from its tool: G^-1 = e6^-1 ... e1^-1.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array
+from torsor.base.checks import flag, frozen_pose
+from torsor.base.errors import ModelError, describe
+from torsor.mechanism import Joint
+from torsor.robot.inverse_kinematics.circles import (
+    SAME,
+    Axis,
+    angle_between,
+    meeting_point,
+    rotated,
+    sinusoid,
+    three_turns,
+    with_two_products,
+)
+from torsor.robot.inverse_kinematics.posture import coordinates_of
+from torsor.robot.inverse_kinematics.problem import Problem
+from torsor.robot.inverse_kinematics.search import chased
+from torsor.robot.inverse_kinematics.targets import Pose, near_enough
+from torsor.robot.robot import Robot
+from torsor.spatial import inverse_pose
+
+EXACT = 1e-9  # m, rad: of forward kinematics, for every posture that is returned
+POLISH = 20  # Newton steps that remove rounding, near singular postures too
+EQUAL = 1e-6  # rad between two postures that are one
+
+Angles = tuple[float, ...]
+
+
+def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int, limits: bool = True) -> Array:
+    """Return all postures (K, nq) with one pose; see ``Robot.analytic_inverse_kinematics``."""
+    where = f"{robot.name}: analytic_inverse_kinematics"
+    T = frozen_pose(pose, where, "pose")
+    near_enough(T[:3, 3], where)
+    flag(limits, where, "limits")
+    at, axes, M = _arm(robot, place, where)
+    size = max(1e-3, float(np.ptp([axis.o for axis in axes], axis=0).max()))
+    G = T @ inverse_pose(M)
+    found = _solutions(axes, G, size)
+    if found is None:
+        text = "its axes have no closed form that is known here"
+        allowed = "three axes that meet at an end of the arm, or axes 2, 3, 4 parallel and 5, 6 that meet, "
+        allowed += "counted from either end"
+        raise ModelError(describe(text, where=where, allowed=allowed, fix="use inverse_kinematics"))
+    q = np.tile(robot.neutral(), (len(found), 1))
+    q[:, at] = np.reshape(found, (-1, 6))
+    return _distinct(robot, _polished(robot, q, T, place), at, limits)
+
+
+def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Axis], Array]:
+    """Return the indices in q of the six angles, their axes at zero, and the pose at zero."""
+    spot = robot.place(place)
+    chain, k = list[int](), spot.link
+    while k >= 0:
+        chain.append(k)
+        k = robot.parents[k]
+    joints: list[Joint] = [robot.joints[k] for k in reversed(chain)]
+    turning = all(joint.type in ("revolute", "continuous") and abs(joint.ratio) == 1 for joint in joints)
+    if robot.loops or not turning or len(joints) != 6 or len(coordinates_of(robot, spot)) != 6:
+        found = f"{len(joints)} joints move {place!r}: {', '.join(joint.type for joint in joints)}"
+        if robot.loops:
+            found = "the robot has loops"
+        fix = "use inverse_kinematics"
+        raise ModelError(describe(found, where=where, allowed="six revolute joints, each with its own angle", fix=fix))
+    zero = robot.neutral()
+    exact = robot.kernels.exact
+    poses = exact.call("poses", zero)
+    axes = []
+    for k in reversed(chain):
+        frame = poses[k] @ robot.joints[k].frame
+        axes.append(Axis(frame[:3, 2] * np.sign(robot.joints[k].ratio), frame[:3, 3]))
+    M = exact.call("pose", zero, place=place)
+    return [robot.coordinates[k].q.start for k in reversed(chain)], axes, M
+
+
+def _solutions(axes: list[Axis], G: Array, size: float) -> list[Angles] | None:
+    """Return the angles of all postures, None where no closed form is known."""
+    for forward in (True, False):
+        chain = axes if forward else axes[::-1]
+        goal = G if forward else inverse_pose(G)
+        found: Iterator[Angles]
+        if (wrist := meeting_point(chain[3:], size)) is not None:
+            found = _by_wrist(chain, goal, wrist)
+        elif _parallel(chain[1:4]) and (wrist := meeting_point(chain[4:], size)) is not None:
+            found = _by_parallel_axes(chain, goal, wrist)
+        else:
+            continue
+        return [each if forward else tuple(-x for x in each[::-1]) for each in found]
+    return None
+
+
+def _parallel(axes: list[Axis]) -> bool:
+    return all(bool(np.linalg.norm(np.cross(axes[0].w, axis.w)) < SAME) for axis in axes[1:])
+
+
+def _matrix(w: Array, angle: float) -> Array:
+    return np.stack([rotated(w, column, angle) for column in np.eye(3)], axis=1)
+
+
+def _by_wrist(axes: list[Axis], G: Array, wrist: Array) -> Iterator[Angles]:
+    """Yield the angles of an arm whose last three axes meet."""
+    R, w = G[:3, :3], [axis.w for axis in axes]
+    for first in three_turns(axes[:3], wrist, R @ wrist + G[:3, 3]):
+        arm = np.eye(3)
+        for axis, angle in zip(w[:3], first, strict=True):
+            arm = arm @ _matrix(axis, angle)
+        rest = arm.T @ R
+        v = rest @ w[5]
+        for y in with_two_products(w[4], float(w[4] @ w[5]), w[3], float(w[3] @ v), 1.0):
+            fourth, fifth = angle_between(w[3], y, v), angle_between(w[4], w[5], y)
+            last = _matrix(w[4], fifth).T @ _matrix(w[3], fourth).T @ rest
+            yield (*first, fourth, fifth, _turn(w[5], last))
+
+
+def _turn(w: Array, R: Array) -> float:
+    """Return the angle of a rotation about w."""
+    beside = np.cross(w, np.eye(3)[int(np.argmin(np.abs(w)))])
+    return angle_between(w, beside, R @ beside)
+
+
+def _by_parallel_axes(axes: list[Axis], G: Array, wrist: Array) -> Iterator[Angles]:
+    """Yield the angles of an arm whose axes 2, 3 and 4 are parallel, and whose last two meet."""
+    R, w, n = G[:3, :3], [axis.w for axis in axes], axes[1].w
+    base = axes[0]
+    far = R @ wrist + G[:3, 3] - base.o
+    along, across = (w[0] @ far) * w[0], far - (w[0] @ far) * w[0]
+    # n . (R1^T far) = n . (wrist - o1)
+    for first in sinusoid(
+        float(n @ across), -float(n @ np.cross(w[0], far)), float(n @ (wrist - base.o)) - float(n @ along)
+    ):
+        R1 = _matrix(w[0], first)
+        u = R.T @ R1 @ n
+        for y in with_two_products(w[4], float(w[4] @ n), w[5], float(w[5] @ u), 1.0):
+            fifth, sixth = angle_between(w[4], y, n), angle_between(w[5], u, y)
+            planar = R1.T @ R @ _matrix(w[5], sixth).T @ _matrix(w[4], fifth).T
+            whole = _turn(n, planar)
+            # Where the fourth axis goes: the wrist keeps its place in the frame of link 4.
+            there = base.turned(R @ wrist + G[:3, 3], -first) + planar @ (axes[3].o - wrist)
+            for second, third in _triangle(axes[1], axes[2], axes[3].o, there):
+                signs = [float(np.sign(w[k] @ n)) for k in (1, 2, 3)]
+                fourth = (whole - second - signs[1] * third) * signs[2]
+                yield first, second, third, fourth, fifth, sixth
+
+
+def _triangle(shoulder: Axis, elbow: Axis, x: Array, there: Array) -> Iterator[tuple[float, float]]:
+    """Yield the angles about two parallel axes that move x to a place in the plane across them."""
+    n = shoulder.w
+
+    def flat(vector: Array) -> Array:
+        return np.asarray(vector - (n @ vector) * n)
+
+    upper, lower, goal = flat(elbow.o - shoulder.o), flat(x - elbow.o), flat(there - shoulder.o)
+    a, b = 2 * float(upper @ lower), 2 * float(upper @ np.cross(elbow.w, lower))
+    for third in sinusoid(a, b, float(goal @ goal - upper @ upper - lower @ lower)):
+        yield angle_between(n, upper + rotated(elbow.w, lower, third), goal), third
+
+
+def _polished(robot: Robot, q: Array, T: Array, place: str | int) -> Array:
+    """Return the postures whose forward kinematics is the pose, without rounding."""
+    target = (Pose(place, T),)
+    problem = Problem.of(robot, target, limited=False)
+    data = np.tile(problem.data(target), (len(q), 1))
+    ends = chased(problem, q, data, (EXACT * 1e-3) ** 2, POLISH, patient=True)
+    near = np.abs(ends.q - q).max(axis=1, initial=0.0) < 1e-3  # a search that went elsewhere was none
+    return np.asarray(ends.q[near & (ends.cost <= EXACT**2)])
+
+
+def _distinct(robot: Robot, q: Array, at: list[int], limits: bool) -> Array:
+    """Return each posture once, with angles within the limits where a whole turn leads there, in order."""
+    q = q.copy()
+    q[:, at] = np.angle(np.exp(1j * q[:, at]))
+    if limits:
+        for k in at:
+            low, high = robot.lower[k], robot.upper[k]
+            for turn in (2 * np.pi, -2 * np.pi):
+                other = q[:, k] + turn
+                out = (q[:, k] < low - SAME) | (q[:, k] > high + SAME)
+                q[:, k] = np.where(out & (other >= low - SAME) & (other <= high + SAME), other, q[:, k])
+        inside = ((q[:, at] >= robot.lower[at] - SAME) & (q[:, at] <= robot.upper[at] + SAME)).all(axis=1)
+        q = q[inside]
+    kept: list[Array] = []
+    for each in q:
+        if all(np.abs(np.exp(1j * each[at]) - np.exp(1j * other[at])).max() > EQUAL for other in kept):
+            kept.append(each)
+    return np.array(sorted(kept, key=lambda each: each.round(6).tolist())).reshape(-1, robot.nq)

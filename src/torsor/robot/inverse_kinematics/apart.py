@@ -1,0 +1,145 @@
+"""Postures whose collision shapes keep apart: rows max(0, aim - distance) beside those of targets, in every step.
+
+The rows are squares to minimise, as those of the targets are, and all zero where the clearance is kept with a small
+margin. Distances and their gradients come from ``torsor.geometry``, so that shapes may be of any kind. Where no
+posture meets the targets, the rows get a large weight: the posture then misses the targets and keeps the clearance.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.arrays import Array
+from torsor.base.checks import number
+from torsor.geometry import DistanceModel, distance_model
+from torsor.geometry.pairs import Pairs
+from torsor.robot.inverse_kinematics.problem import Problem
+from torsor.robot.inverse_kinematics.search import (
+    FIRST_DAMPING,
+    LAST_STEPS,
+    MOST_STEPS,
+    PROGRESS,
+    STILL,
+    WINDOW,
+    Found,
+    Runner,
+)
+from torsor.robot.inverse_kinematics.step import chase_apart
+
+MARGIN = 1e-4  # m: by which searches aim at more than the clearance
+HEAVY = (10.0, 1e3, 1e5)  # weights of shapes and hard rows, one after the other, where targets cannot be met
+STANDING = 12, 1 - 1e-3  # steps, and the fraction above which the cost stays in them where the misses are least
+TOGETHER = 1 << 16  # distances that are computed in one call: pairs times states
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """Pairs of shapes of a problem that are kept apart by ``clearance`` (m); ``moving`` (P,) are those that can move.
+
+    A pair that no free coordinate of the problem moves has one distance in all postures of a search.
+    """
+
+    problem: Problem
+    model: DistanceModel
+    clearance: float
+    moving: Mask
+
+    @classmethod
+    def of(cls, problem: Problem, clearance: float, pairs: Pairs, where: str) -> "Apart":
+        """Return the pairs of a problem, by names or by an allowed collision matrix; None: all that are checked."""
+        clearance = number(clearance, where, "clearance", least=0.0)
+        model = distance_model(problem.robot, pairs, within=clearance + 2 * MARGIN)
+        moving = np.asarray(model.depends[:, problem.free].any(axis=1))
+        return cls(problem, model, clearance, moving)
+
+    def chunks(self, count: int) -> list[slice]:
+        """Return the parts of ``count`` states that are computed at once."""
+        size = max(1, TOGETHER // max(1, len(self.model.pairs)))
+        return [slice(first, min(first + size, count)) for first in range(0, count, size)]
+
+    def rows(self, q: Array) -> tuple[Array, Array, Array]:
+        """Return the cost (K,) of the rows at q (K, nq), its halved gradient (K, n) and Hessian (K, n * n)."""
+        n = len(self.problem.free)
+        cost, g, M = np.zeros(len(q)), np.zeros((len(q), n)), np.zeros((len(q), n * n))
+        for some in self.chunks(len(q)):
+            found = self.model(q[some], gradient=True)
+            assert found.gradient is not None
+            lacking = np.where(self.moving, np.maximum(self.clearance + MARGIN - found.distance, 0.0), 0.0)
+            slopes = (lacking > 0)[..., None] * found.gradient[..., self.problem.free]
+            cost[some] = np.einsum("kp,kp->k", lacking, lacking)
+            g[some] = -np.einsum("kp,kpn->kn", lacking, slopes)
+            M[some] = (slopes.swapaxes(1, 2) @ slopes).reshape(-1, n * n)
+        return cost, g, M
+
+    def broken(self, q: Array) -> Mask:
+        """Return where (K,) pairs that can move are nearer than the clearance at q (K, nq)."""
+        near = [(self.model(q[some]).distance < self.clearance)[:, self.moving] for some in self.chunks(len(q))]
+        return np.concatenate([np.zeros(0, dtype=bool), *(each.any(axis=1) for each in near)])
+
+    def judged(self, q: Array, gradient: Array) -> tuple[Array, Mask]:
+        """Return the least distance (K,) at q (K, nq), and the pairs (K, P) that break the clearance or hold q back.
+
+        A pair at the clearance holds a posture back if the descent of the squared misses, along minus ``gradient``
+        (K, n), would bring its shapes nearer to each other.
+        """
+        least, holding = np.full(len(q), np.inf), np.zeros((len(q), len(self.model.pairs)), dtype=bool)
+        for some in self.chunks(len(q)):
+            found = self.model(q[some], gradient=True)
+            assert found.gradient is not None
+            toward = np.einsum("kpn,kn->kp", found.gradient[..., self.problem.free], gradient[some])
+            at = (found.distance <= self.clearance + 2 * MARGIN) & (toward > 0)
+            holding[some] = at | (found.distance < self.clearance)
+            least[some] = found.distance.min(axis=1, initial=np.inf)
+        return least, holding
+
+
+class ApartRunner(Runner):
+    """Searches for postures that meet the targets and keep shapes apart."""
+
+    def __init__(self, problem: Problem, enough: float, apart: Apart):
+        super().__init__(problem, enough)
+        self.apart = apart
+
+    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> Found:
+        """Return the ends of searches: first without shapes; those that end in a collision go on with them."""
+        found = super().ends(q, data, patient)  # the first rival that is done may be in a collision
+        close = self.apart.broken(found.q)
+        todo = np.flatnonzero(close & (found.cost <= self.enough))
+        found.cost[close] = np.inf
+        if len(todo):
+            again = self._chased(found.q[todo], data[todo], 1.0, MOST_STEPS, WINDOW, PROGRESS)
+            found.q[todo], found.cost[todo] = again.q, again.cost
+        return found
+
+    def nearest(self, q: Array, data: Array) -> Found:
+        """Return the ends of long searches for postures that keep shapes apart and miss the targets least."""
+        found = Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
+        for weight in HEAVY:
+            found = self._chased(found.q, data, weight, LAST_STEPS, *STANDING)
+        return found
+
+    def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> Found:
+        """Return the ends of searches with shapes, whose rows and hard ones have a weight.
+
+        A search whose cost does not fall to the fraction ``progress`` in a ``window`` of steps is done.
+        """
+        kernel, count = chase_apart(self.problem), len(q)
+        best, cost, todo, before = q.copy(), np.full(count, np.inf), np.arange(count), np.full(count, np.inf)
+        fill = np.zeros((count, len(self.problem.free))), np.full(count, np.inf), np.full(count, FIRST_DAMPING)
+        state, x = [q, *fill], q
+        for k in range(1, most + 1):
+            rows = (weight**2 * each for each in self.apart.rows(x))
+            *state, x = kernel(*state, data[todo], x, np.full(len(todo), weight), *rows)
+            out = (state[2] <= self.enough) | (np.abs(state[1]).max(axis=1, initial=0.0) <= STILL)
+            if k % window == 0:
+                out |= ~(state[2] <= progress * before)
+                before = state[2]
+            best[todo], cost[todo] = state[0], state[2]
+            stay = np.flatnonzero(~out)
+            if not len(stay):
+                break
+            todo, before, x, state = todo[stay], before[stay], x[stay], [each[stay] for each in state]
+        return Found(best, cost, np.ones(count, dtype=np.intp))

@@ -1,0 +1,176 @@
+"""The result of inverse kinematics: postures, how far they miss each target, and why."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.arrays import Array
+from torsor.base.checks import is_whole, several
+from torsor.base.errors import ModelError, describe
+from torsor.base.summary import Summary
+from torsor.robot.robot import Robot
+
+Mask = NDArray[np.bool_]
+MOST_PAIRS = 3  # of shapes that a cause names
+
+
+class Miss(NamedTuple):
+    """How far a target is missed: distances (...) in m and angles (...) in rad, None where it has no such part."""
+
+    position: Array | None
+    angle: Array | None
+
+    @property
+    def largest(self) -> Array:
+        """The larger one of both (...)."""
+        if self.position is None or self.angle is None:
+            return np.asarray(self.angle if self.position is None else self.position)
+        return np.asarray(np.maximum(self.position, self.angle))
+
+    def said(self, index: tuple[int, ...]) -> str:
+        """Return one of the misses in words."""
+        units = zip(self, ("m", "rad"), strict=True)
+        return " and ".join(f"{each[index]:.3g} {unit}" for each, unit in units if each is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """How near the collision shapes of ``pairs`` are, whose ``clearance`` (m) was asked for.
+
+    ``least`` (...) is the least distance in m. ``holding`` (..., P) is True where a pair breaks the clearance, or is at
+    it and holds an unsolved posture back. ``moving`` (P,) are the pairs that the joints which move a target can move.
+    """
+
+    clearance: float
+    pairs: tuple[tuple[str, str], ...]
+    moving: Mask
+    least: Array
+    holding: Mask
+
+    def said(self, robot: Robot, q: Array, at: tuple[int, ...]) -> str:
+        """Return in words how the pairs that hold the posture q (nq) of an index keep it from being solved."""
+        distance, parts = robot.distances(q, self.pairs).distance, []
+        for k in sorted(np.flatnonzero(self.holding[at]), key=lambda k: float(distance[k]))[:MOST_PAIRS]:
+            a, b = self.pairs[k]
+            apart = f"overlap by {-distance[k]:.3g} m" if distance[k] < 0 else f"are {distance[k]:.4g} m apart"
+            still = "" if self.moving[k] else ", and no joint that moves a target moves one of them"
+            parts.append(f"the shapes {a!r} and {b!r} {apart}{still}")
+        return f"{' and '.join(parts)}, with a clearance of {self.clearance:g} m" if parts else ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InverseKinematicsResult:
+    """Postures ``q`` (..., nq), the ``error`` (...) of each, and which are ``solved`` (...).
+
+    ``error`` is the largest miss of any target, in m or rad, and of the closure of loops; a posture is solved if it is
+    not above the tolerance. One that is not solved is the nearest posture that was found. ``misses`` has the
+    misses of each target by its label, ``limits`` (..., nq) is True where a joint limit holds an unsolved posture back,
+    ``starts`` (...) counts the postures that the search began with. ``cause(index)`` says what an unsolved one misses.
+    With a clearance, a solved posture keeps it, ``clearance`` (...) is the least distance of the shapes in m, and
+    ``blocking(index)`` are the pairs of shapes that hold an unsolved posture back.
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> far = arm.inverse_kinematics({"link2": [5.0, 0, 0]})
+        >>> bool(far.solved), round(float(far.error), 3)
+        (False, 4.2)
+        >>> print(far.cause())
+        the position of 'link2' is missed by 4.2 m: it is out of reach
+    """
+
+    robot: Robot
+    q: Array
+    error: Array
+    solved: Mask
+    misses: Mapping[str, Miss]
+    closure: Array
+    limits: Mask
+    starts: NDArray[np.intp]
+    tolerance: float
+    alone: Callable[[tuple[int, ...]], Mapping[str, bool]] = field(repr=False)
+    shapes: Shapes | None = field(default=None, repr=False)
+
+    @property
+    def clearance(self) -> Array | None:
+        """The least distance (...) in m of the pairs of shapes, or a lower bound above the clearance asked for."""
+        return None if self.shapes is None else self.shapes.least
+
+    @property
+    def status(self) -> NDArray[np.str_]:
+        """One word (...) for each posture: "solved", "clearance", "limits" or "unreached".
+
+        "clearance": a pair of shapes, "limits": a joint limit holds it back.
+        """
+        held = np.where(self.limits.any(axis=-1), "limits", "unreached")
+        if self.shapes is not None:
+            held = np.where(self.shapes.holding.any(axis=-1), "clearance", held)
+        return np.asarray(np.where(self.solved, "solved", held))
+
+    def cause(self, index: int | tuple[int, ...] = ()) -> str:
+        """Return what posture ``index`` of the batch misses, and why, in words; an empty text if it is solved.
+
+        Where several targets are missed, each is tried alone: those that can be met contradict the others.
+        """
+        at = self._at(index)
+        if self.solved[at]:
+            return ""
+        missed = {label: each for label, each in self.misses.items() if each.largest[at] > self.tolerance}
+        parts = [f"the {label} is missed by {each.said(at)}" for label, each in missed.items()]
+        if self.closure[at] > self.tolerance:
+            parts.append(f"the loops stay open by {self.closure[at]:.3g}")
+        shapes = "" if self.shapes is None else self.shapes.said(self.robot, self.q[at], at)
+        reason = shapes or self._reason(at)
+        return f"{'; '.join(parts)}: {reason}" if parts else reason
+
+    def blocking(self, index: int | tuple[int, ...] = ()) -> list[tuple[str, str]]:
+        """Return the pairs of shapes, by name, that hold posture ``index`` of the batch back; none if it is solved."""
+        at = self._at(index)
+        if self.shapes is None:
+            return []
+        return [self.shapes.pairs[k] for k in np.flatnonzero(self.shapes.holding[at])]
+
+    def _at(self, index: int | tuple[int, ...]) -> tuple[int, ...]:
+        """Return a checked index of the batch."""
+        at = tuple(int(k) for k in several(index)) if all(map(is_whole, several(index))) else None
+        shape = self.solved.shape
+        if at is None or len(at) != len(shape) or not all(-n <= k < n for k, n in zip(at, shape, strict=True)):
+            allowed = f"an index of the batch {shape}"
+            raise ModelError(describe(f"index is {index!r}", where=self.robot.name, allowed=allowed))
+        return at
+
+    def _reason(self, at: tuple[int, ...]) -> str:
+        names, q = self.robot.position_names, self.q[at]
+        held = [f"{names[k]} at {q[k]:.4g}" for k in np.flatnonzero(self.limits[at])]
+        if len(self.misses) > 1:
+            met = self.alone(at)
+            far = [label for label, well in met.items() if not well]
+            if not far:
+                text = "each target can be met alone, so they contradict each other"
+            else:
+                text = f"also alone, the {' and the '.join(far)} cannot be met"
+            return f"{text} (joint limits reached: {', '.join(held)})" if held else text
+        if held:
+            return f"joint limits hold it back: {', '.join(held)}"
+        if self.starts[at] == 1:
+            return "the search got no nearer from its one start; others may, with restarts"
+        return "the loops do not let it get nearer" if self.robot.loops else "it is out of reach"
+
+    def __repr__(self) -> str:
+        count, well = self.solved.size, int(np.count_nonzero(self.solved))
+        return f"<InverseKinematicsResult of {self.robot.name!r}: {well} of {count} solved to {self.tolerance:g}>"
+
+    def __str__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        rows = []
+        for at in list(np.ndindex(self.solved.shape))[:1000]:
+            said = ", ".join(f"{label}: {each.said(at)}" for label, each in self.misses.items())
+            rows.append((str(list(at)), str(self.status[at]), said))
+        return Summary(repr(self).strip("<>"), {}, ("index", "status", "missed by"), rows)

@@ -1,0 +1,187 @@
+"""Inverse kinematics: input checks, searches for all states at once, secondary objectives, and the result."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array
+from torsor.base.checks import arrays, common_shape, flag, positive, whole_number
+from torsor.base.errors import ModelError, describe
+from torsor.geometry.pairs import Pairs
+from torsor.robot.inverse_kinematics.apart import Apart, ApartRunner
+from torsor.robot.inverse_kinematics.given import made
+from torsor.robot.inverse_kinematics.problem import Problem, relative_weights
+from torsor.robot.inverse_kinematics.refine import refined
+from torsor.robot.inverse_kinematics.result import InverseKinematicsResult, Mask, Miss, Shapes
+from torsor.robot.inverse_kinematics.search import Runner, search
+from torsor.robot.inverse_kinematics.targets import Target
+from torsor.robot.robot import Robot
+
+LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding decides
+AT_LIMIT = 1e-9  # rad, m: from a limit at which a posture is
+PUSHED = 1e-9  # of the gradient of the squared misses, above which a limit is what holds a posture back
+
+
+def inverse_kinematics(
+    robot: Robot,
+    targets: Any,
+    q0: ArrayLike | None = None,
+    limits: bool = True,
+    tolerance: float = 1e-9,
+    restarts: int = 100,
+    posture: ArrayLike | None = None,
+    manipulability: bool = False,
+    clearance: float | None = None,
+    pairs: Pairs = None,
+) -> InverseKinematicsResult:
+    """Return postures that meet targets; see ``Robot.inverse_kinematics``."""
+    where = f"{robot.name}: inverse_kinematics"
+    given = made(targets, where)
+    problem = Problem.of(robot, given, flag(limits, where, "limits"))
+    tolerance = positive(tolerance, where, "tolerance")
+    if tolerance < LEAST_TOLERANCE:
+        raise ModelError(describe(f"tolerance is {tolerance:g}", where=where, allowed=f"{LEAST_TOLERANCE:g} or more"))
+    restarts = whole_number(restarts, where, "restarts", least=0)
+    wish = flag(manipulability, where, "manipulability")
+    if wish and posture is not None:
+        raise ModelError(describe("posture and manipulability are both given", where=where, allowed="one of them"))
+    if clearance is None and pairs is not None:
+        raise ModelError(describe("pairs without a clearance", where=where, fix="give clearance, in m"))
+    apart = None if clearance is None else Apart.of(problem, clearance, pairs, where)
+    data = problem.data(given)
+    start = None if q0 is None else _positions(robot, q0, where, "q0")
+    wanted = None if posture is None else _positions(robot, posture, where, "posture")
+    shapes = {"targets": data.shape[:-1]}
+    shapes |= {name: each.shape[:-1] for name, each in (("q0", start), ("posture", wanted)) if each is not None}
+    batch = common_shape(where, **shapes)
+
+    def flat(each: Array) -> Array:
+        return np.ascontiguousarray(np.broadcast_to(each, (*batch, each.shape[-1])).reshape(-1, each.shape[-1]))
+
+    data, start = flat(data), None if start is None else flat(start)
+    enough = (tolerance * (min(map(min, relative_weights(given))) if problem.weighted else 1.0)) ** 2
+    run = Runner(problem, enough) if apart is None else ApartRunner(problem, enough, apart)
+    found = search(run, start, data, restarts)
+    q = found.q
+    if wish or wanted is not None:
+        q = _chosen(run, q, data, None if wanted is None else flat(wanted), found.cost <= enough)
+    if problem.has_hard and apart is None:  # searches with shapes keep hard rows as they keep shapes apart
+        q = _kept(problem, q, data, found.cost <= enough)
+    return _result(problem, given, apart, q, data, batch, found.starts, tolerance)
+
+
+def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
+    """Return positions (..., nq) with quaternions of length 1."""
+    q = arrays(value, (robot.nq,), where, what)
+    for joint, at in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.kind.nq != joint.kind.nv:
+            some = slice(at.q.stop - 4, at.q.stop)
+            length = np.linalg.norm(q[..., some], axis=-1, keepdims=True)
+            if not (length > AT_LIMIT).all():
+                found = f"the quaternion of {joint.name!r} in {what} is zero"
+                raise ModelError(describe(found, where=where, allowed="a rotation", fix="start from robot.neutral()"))
+            q[..., some] /= length
+    return q
+
+
+def _chosen(run: Runner, q: Array, data: Array, wanted: Array | None, solved: Mask) -> Array:
+    """Return positions that meet the targets where q does, near ``wanted`` or with the most manipulability."""
+    todo = np.flatnonzero(solved)
+    if not len(todo):
+        return q
+    name = "manipulability" if wanted is None else "posture"
+    goal = q if wanted is None else wanted
+    better, _ = refined(run.problem, name, q[todo], data[todo], goal[todo])
+    exact = run.ends(run.problem.clipped(better), data[todo], patient=True)
+    well = exact.cost <= run.enough
+    q = q.copy()
+    q[todo[well]] = exact.q[well]
+    return q
+
+
+def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
+    """Return the positions with hard targets met and loops closed, and the least misses of the others."""
+    todo = np.flatnonzero(~solved)
+    if not len(todo) or all(each.hard for each in problem.targets):
+        return q
+    q = q.copy()
+    q[todo], _ = refined(problem, "misses", q[todo], data[todo], q[todo])
+    return q
+
+
+def _result(
+    problem: Problem,
+    targets: tuple[Target, ...],
+    apart: Apart | None,
+    q: Array,
+    data: Array,
+    batch: tuple[int, ...],
+    starts: Any,
+    tolerance: float,
+) -> InverseKinematicsResult:
+    """Return the result: misses are computed again from the postures, by a kernel that searches do not use."""
+    robot = problem.robot
+    plain, gradient = problem.check(q, data)
+    misses, first = dict[str, Miss](), 0
+    for each in problem.targets:
+        parts: dict[str, Array] = {}
+        for kind in each.kinds:
+            rows = plain[:, first : first + 3]
+            size = np.sqrt(np.einsum("ki,ki->k", rows, rows)).reshape(batch)
+            parts["p" if kind == "p" else "a"] = 2 * np.arcsin(np.minimum(size / 2, 1)) if kind == "d" else size
+            first += 3
+        label, again = each.label, 2
+        while label in misses:
+            label, again = f"{each.label} ({again})", again + 1
+        misses[label] = Miss(parts.get("p"), parts.get("a"))
+    closure = np.zeros(batch)
+    if first < plain.shape[1]:
+        closure = np.abs(plain[:, first:]).max(axis=1).reshape(batch)
+    error = reduce(np.maximum, (each.largest for each in misses.values()), closure)
+    solved, shapes = np.asarray(error <= tolerance), None
+    if apart is not None:
+        least, holding = apart.judged(q, gradient)
+        solved &= least.reshape(batch) >= apart.clearance
+        holding = holding.reshape(*batch, holding.shape[1]) & ~solved[..., None]
+        shapes = Shapes(apart.clearance, apart.model.names, apart.moving, least.reshape(batch), holding)
+    limits = np.zeros((*batch, robot.nq), dtype=bool)
+    if not solved.all():
+        limits = _held(problem, q, gradient).reshape(limits.shape) & ~solved[..., None]
+    labelled = dict(zip(misses, targets, strict=True))
+    alone = partial(_alone, robot, problem.limited, labelled, batch, tolerance)
+    shaped = q.reshape(*batch, robot.nq), np.asarray(error), solved, misses, closure, limits
+    return InverseKinematicsResult(robot, *shaped, np.reshape(starts, batch), tolerance, alone, shapes)
+
+
+def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
+    """Return where (K, nq) a position is at a limit beyond which the squared misses would fall."""
+    held = np.zeros(q.shape, dtype=bool)
+    for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
+        if at >= 0:
+            below = (q[:, at] <= low + AT_LIMIT) & (gradient[:, k] > PUSHED)
+            held[:, at] = below | ((q[:, at] >= high - AT_LIMIT) & (gradient[:, k] < -PUSHED))
+    return held
+
+
+def _alone(
+    robot: Robot,
+    limited: bool,
+    targets: Mapping[str, Target],
+    batch: tuple[int, ...],
+    tolerance: float,
+    at: tuple[int, ...],
+) -> Mapping[str, bool]:
+    """Return for each target whether it can be met without the others, at one index of the batch."""
+    found = dict[str, bool]()
+    for label, each in targets.items():
+        light = (replace(each, weight=1.0),)
+        one = Problem.of(robot, light, limited)
+        given = one.data(light)
+        data = np.broadcast_to(given, (*batch, given.shape[-1]))[at][None]
+        ends = search(Runner(one, tolerance**2), None, data, 10)
+        found[label] = bool(ends.cost[0] <= tolerance**2)
+    return found

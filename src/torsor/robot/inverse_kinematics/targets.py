@@ -1,0 +1,351 @@
+"""Targets of inverse kinematics: what is wanted of a posture, as data with rows of residuals over symbols.
+
+Each target has a residual (m, rad, or sines of half angles, twice) that is zero where it is met. The residual of a
+rotation is the rotation vector e of R R_target^T, in base axes. Its derivative along the angular velocity w is taken as
+w: J_l^-1(e) e = e, so that the gradient of |e|^2 / 2 and Newton's step are the exact ones (Sola, Deray and Atchuthan
+2018, eq. 144).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import IDENTITY, Array
+from torsor.base.checks import ROTATION_TOLERANCE, arrays, direction, flag, frozen_array, real_array
+from torsor.base.errors import ModelError, describe
+from torsor.dynamics.recursions.kinematics import sx
+from torsor.mechanism import Mechanism, Place
+from torsor.robot.inverse_kinematics.posture import Posture, Rows, coordinates_of
+from torsor.spatial import log_rotation, skew, to_quaternion
+
+WHERE = "inverse kinematics"
+# Distance (m) to the point that a frame looks at below which its direction is not defined.
+NO_DIRECTION = 1e-12
+FARTHEST = 1e6  # m: of a position, beyond which rounding is far above the tolerance
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Target:
+    """What all targets have: a ``weight``, and whether they are ``hard``.
+
+    A target's miss (m, rad) is multiplied by its weight where not all targets can be met; only ratios matter. A hard
+    target is met while the misses of the others are minimised.
+    """
+
+    weight: Any = 1.0
+    hard: bool = False
+    title: ClassVar[str] = "target"
+    kinds: ClassVar[str] = ""  # of the rows, three at a time: "a" rotation vector, "p" position, "d" direction
+    count: ClassVar[int] = 0  # numbers that are given for each state
+    numbers: ClassVar[str] = ""  # the field that has them
+
+    @property
+    def where(self) -> str:
+        """The place, or what stands for it."""
+        return str(getattr(self, "place", "centre of mass"))
+
+    @property
+    def label(self) -> str:
+        """What reports call the target, in words."""
+        return f"{self.title} of {self.where!r}"
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """All that the traced rows depend on, besides data."""
+        return (type(self).__name__, repr(getattr(self, "place", None)))
+
+    def bare(self) -> "Target":
+        """Return the target without its numbers and its weight."""
+        nothing: dict[str, Any] = {self.numbers: None, "weight": 1.0}
+        return replace(self, **nothing)
+
+    def weights(self) -> Array:
+        """Return one weight for each three rows."""
+        count = len(self.kinds)
+        if type(self.weight) is float and 0 < self.weight < np.inf:
+            return np.full(count, self.weight)
+        given = real_array(self.weight, WHERE, f"weight of the {self.label}")
+        if given.shape not in ((), (count,)) or not (np.isfinite(given) & (given > 0)).all():
+            allowed = "a positive number" + (" or two, (position, angle)" if count == 2 else "")
+            raise ModelError(describe(f"weight is {self.weight!r}", where=f"{WHERE}: {self.label}", allowed=allowed))
+        return np.broadcast_to(given, (count,))[::-1].astype(float)  # rows have angles first
+
+    def coordinates(self, mechanism: Mechanism) -> set[int]:
+        """Return the indices in v of the coordinates that the target depends on."""
+        return coordinates_of(mechanism, self.at(mechanism))
+
+    def at(self, mechanism: Mechanism) -> Place:
+        """Return the place; ModelError if there is none of this name."""
+        return mechanism.place(self.place)  # type: ignore[attr-defined]
+
+    def given(self) -> Array:
+        """Return the checked numbers (..., count)."""
+        raise NotImplementedError
+
+    def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
+        """Return residuals and their Jacobian, from the symbols of the numbers given."""
+        raise NotImplementedError
+
+    def check(self, mechanism: Mechanism) -> None:
+        """Raise ModelError where the target cannot be one of the mechanism."""
+        if type(self.hard) is not bool:
+            flag(self.hard, WHERE, f"hard of the {self.label}")
+        self.weights()
+        self.at(mechanism)
+
+
+@dataclass(frozen=True, eq=False)
+class Pose(Target):
+    """The pose (..., 4, 4) of a place in base axes; ``weight`` may be two numbers, of the position and of the angle.
+
+    Example:
+        >>> arm = torsor.library.six_axis_arm()
+        >>> there = arm.pose([0.1, -0.5, 0.7, 0.2, 0.4, 0.0], "link6")
+        >>> bool(arm.inverse_kinematics([Pose("link6", there)]).solved)
+        True
+    """
+
+    place: str | int
+    pose: ArrayLike
+    title: ClassVar[str] = "pose"
+    kinds: ClassVar[str] = "ap"
+    count: ClassVar[int] = 12
+    numbers: ClassVar[str] = "pose"
+
+    def given(self) -> Array:
+        """Return R, column after column, and p (..., 12)."""
+        T = _rotations(self.pose, 4, self.label)
+        last = np.abs(T[..., 3, :] - IDENTITY[3]).max(initial=0.0)
+        if last > ROTATION_TOLERANCE:
+            allowed = "[[R, p], [0, 0, 0, 1]]"
+            raise ModelError(describe("the last row is not [0, 0, 0, 1]", where=self.label, allowed=allowed))
+        return np.concatenate([_flat(T[..., :3, :3]), near_enough(T[..., :3, 3], self.label)], axis=-1)
+
+    def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
+        """Return the rotation vector and the difference of positions, in base axes."""
+        place = self.at(mechanism)
+        R, p = posture.pose(place)
+        turning, moving = posture.jacobians(place, p)
+        return ca.vertcat(_turn(R, data[:9]), p - data[9:12]), ca.vertcat(turning, moving)
+
+
+@dataclass(frozen=True, eq=False)
+class Position(Target):
+    """The position (..., 3) of a ``point``, given in the axes of a place, in base axes (m).
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> arm.inverse_kinematics([Position("link2", arm.pose([0.4, 0.9], "link2")[:3, 3])]).solved.item()
+        True
+    """
+
+    place: str | int
+    position: ArrayLike
+    point: ArrayLike = (0.0, 0.0, 0.0)
+    title: ClassVar[str] = "position"
+    kinds: ClassVar[str] = "p"
+    count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "position"
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """With the point."""
+        point = near_enough(frozen_array(self.point, (3,), self.label, "point"), self.label)
+        return (*super().form, *point.tolist())
+
+    def given(self) -> Array:
+        """Return the position (..., 3)."""
+        return near_enough(arrays(self.position, (3,), self.label, "position"), self.label)
+
+    def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
+        """Return the difference of positions, in base axes."""
+        place = self.at(mechanism)
+        R, p = posture.pose(place)
+        point = p + R @ sx(np.asarray(self.form[2:]))
+        return point - data, posture.jacobians(place, point)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Orientation(Target):
+    """The orientation of a place: a rotation (..., 3, 3) to base axes.
+
+    Example:
+        >>> arm = torsor.library.six_axis_arm()
+        >>> arm.inverse_kinematics([Orientation("link6", np.eye(3))]).solved.item()
+        True
+    """
+
+    place: str | int
+    rotation: ArrayLike
+    title: ClassVar[str] = "orientation"
+    kinds: ClassVar[str] = "a"
+    count: ClassVar[int] = 9
+    numbers: ClassVar[str] = "rotation"
+
+    def given(self) -> Array:
+        """Return R, column after column (..., 9)."""
+        return _flat(_rotations(self.rotation, 3, self.label))
+
+    def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
+        """Return the rotation vector, in base axes."""
+        place = self.at(mechanism)
+        R, p = posture.pose(place)
+        return _turn(R, data), posture.jacobians(place, p)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Direction(Target):
+    """An ``axis`` (3) of a place points along a direction (..., 3) of the base; both may have any length.
+
+    The rotation about the axis stays free. The residual is the difference of both unit vectors: it is twice the sine of
+    half the angle between them, and not zero where they are opposite.
+
+    Example:
+        >>> arm = torsor.library.six_axis_arm()
+        >>> down = arm.inverse_kinematics([Direction("link6", (0, 0, 1), (0, 0, -1))])
+        >>> arm.pose(down.q, "link6")[:3, 2].round(6).tolist()[2]
+        -1.0
+    """
+
+    place: str | int
+    axis: ArrayLike
+    along: ArrayLike
+    title: ClassVar[str] = "direction"
+    kinds: ClassVar[str] = "d"
+    count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "along"
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """With the axis."""
+        return (*super().form, *direction(self.axis, self.label, "axis").tolist())
+
+    def given(self) -> Array:
+        """Return the unit vector (..., 3)."""
+        along = arrays(self.along, (3,), self.label, "along")
+        largest = np.abs(along).max(axis=-1, keepdims=True)
+        if not (largest > NO_DIRECTION).all():
+            raise ModelError(describe("along is zero", where=self.label, allowed="a direction"))
+        along = along / largest  # the squares of huge numbers are not finite
+        return np.asarray(along / np.linalg.norm(along, axis=-1, keepdims=True))
+
+    def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
+        """Return the difference of both unit vectors, in base axes."""
+        place = self.at(mechanism)
+        R, p = posture.pose(place)
+        axis = R @ sx(np.asarray(self.form[2:]))
+        return axis - data, -skew(axis) @ posture.jacobians(place, p)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class LookAt(Target):
+    """An ``axis`` (3) of a place points from its origin to a point (..., 3) in base axes, as that of a camera.
+
+    Example:
+        >>> arm = torsor.library.six_axis_arm()
+        >>> arm.inverse_kinematics([LookAt("link6", (2.0, 0, 0.5))]).solved.item()
+        True
+    """
+
+    place: str | int
+    point: ArrayLike
+    axis: ArrayLike = (0.0, 0.0, 1.0)
+    title: ClassVar[str] = "view"
+    kinds: ClassVar[str] = "d"
+    count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "point"
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """With the axis."""
+        return (*super().form, *direction(self.axis, self.label, "axis").tolist())
+
+    def given(self) -> Array:
+        """Return the point (..., 3)."""
+        return near_enough(arrays(self.point, (3,), self.label, "point"), self.label)
+
+    def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
+        """Return the difference of the axis and the unit vector to the point, in base axes."""
+        place = self.at(mechanism)
+        R, p = posture.pose(place)
+        turning, moving = posture.jacobians(place, p)
+        axis, sight = R @ sx(np.asarray(self.form[2:])), data - p
+        far = ca.fmax(ca.norm_2(sight), NO_DIRECTION)
+        toward = sight / far
+        return axis - toward, -skew(axis) @ turning + (moving - toward @ (toward.T @ moving)) / far
+
+
+@dataclass(frozen=True, eq=False)
+class CenterOfMass(Target):
+    """The centre of mass of all moving links (..., 3), in base axes (m).
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> arm.inverse_kinematics([CenterOfMass(arm.center_of_mass([0.2, 0.5]))]).solved.item()
+        True
+    """
+
+    position: ArrayLike
+    kinds: ClassVar[str] = "p"
+    count: ClassVar[int] = 3
+    numbers: ClassVar[str] = "position"
+
+    @property
+    def label(self) -> str:
+        """What reports call the target, in words."""
+        return "position of the centre of mass"
+
+    def at(self, mechanism: Mechanism) -> Place:
+        """Return the base: the centre of mass is in its axes; ModelError if there is none."""
+        if not mechanism.mass > 0:
+            raise ModelError(describe("the links have no mass", where=mechanism.name, fix="remove the CenterOfMass"))
+        return mechanism.place(mechanism.base.name)
+
+    def coordinates(self, mechanism: Mechanism) -> set[int]:
+        """Return the coordinates of all joints."""
+        return {k for at in mechanism.coordinates for k in range(at.v.start, at.v.stop)}
+
+    def given(self) -> Array:
+        """Return the position (..., 3)."""
+        return near_enough(arrays(self.position, (3,), self.label, "position"), self.label)
+
+    def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
+        """Return the difference of positions."""
+        c, J = posture.center_of_mass()
+        return c - data, J
+
+
+def near_enough(positions: Array, where: str) -> Array:
+    """Return positions; ModelError for those whose distance cannot be computed with any use."""
+    far = float(np.abs(positions).max(initial=0.0))
+    if far > FARTHEST:
+        raise ModelError(describe(f"a position is {far:.3g} m away", where=where, allowed=f"up to {FARTHEST:g} m"))
+    return positions
+
+
+def _rotations(value: ArrayLike, size: int, where: str) -> Array:
+    """Return checked rotations or poses (..., size, size)."""
+    T = arrays(value, (size, size), where, "pose" if size == 4 else "rotation")
+    R = T[..., :3, :3]
+    off, mirrored = np.abs(R @ R.swapaxes(-1, -2) - IDENTITY[:3, :3]), np.linalg.det(R) < 0
+    if off.max(initial=0.0) > ROTATION_TOLERANCE or mirrored.any():
+        error = off.max(axis=(-1, -2))
+        wrong = (error > ROTATION_TOLERANCE) | mirrored
+        at = tuple(int(k) for k in np.argwhere(wrong)[0])
+        of = f"[{', '.join(map(str, at))}] " if at else ""
+        found = f"{of}is no rotation: error of orthonormality {error[at]:.1e}, determinant {np.linalg.det(R[at]):.3g}"
+        raise ModelError(describe(found, where=where, allowed="rotation matrices", fix="normalise it"))
+    return T
+
+
+def _flat(R: Array) -> Array:
+    return np.ascontiguousarray(R.swapaxes(-1, -2)).reshape(*R.shape[:-2], 9)
+
+
+def _turn(R: ca.SX, flat: ca.SX) -> ca.SX:
+    """Return the rotation vector (3 x 1) from the rotation of nine numbers, column after column, to R."""
+    turn: ca.SX = log_rotation(to_quaternion(R @ ca.reshape(flat, 3, 3).T))
+    return turn

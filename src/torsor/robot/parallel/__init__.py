@@ -1,0 +1,7 @@
+"""Parallel robots: legs from the base to one platform, their dynamics leg by leg, and their workspace."""
+
+from torsor.robot.parallel.legs import Leg
+from torsor.robot.parallel.robot import ParallelRobot
+from torsor.robot.parallel.workspace import Workspace
+
+__all__ = ["Leg", "ParallelRobot", "Workspace"]

@@ -1,0 +1,67 @@
+"""Inertial and friction parameters of a parallel robot: those of the tree with loops that ``as_robot`` makes of it."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from torsor.base.arrays import Array
+from torsor.robot.parallel.robot import ParallelRobot
+from torsor.robot.robot import Robot
+
+
+def start_of(robot: ParallelRobot) -> Array:
+    """Return the positions (nq,) of the tree with loops at home: pose of the platform, then the legs.
+
+    Example:
+        >>> robot = torsor.library.three_rrr()
+        >>> bool(abs(robot.as_robot().closure_error(start_of(robot))).max() < 1e-9)
+        True
+    """
+    return np.concatenate([robot.home, robot.leg_home])
+
+
+def spinning(robot: ParallelRobot) -> str:
+    """Return the name of the first leg that can spin about its line, with the platform fixed, or "".
+
+    Example:
+        >>> spinning(torsor.library.gough_stewart(legs="SPS"))
+        'leg1'
+    """
+    return next((limb.name for limb in robot._parts.limbs if len(limb.idle)), "")
+
+
+def carriers(robot: ParallelRobot) -> tuple[str, ...]:
+    """Return patterns of the parameters of links that only carry the platform along its motion: they are no bodies.
+
+    Example:
+        >>> carriers(torsor.library.delta())
+        ('platform/x.*', 'platform/y.*')
+    """
+    if isinstance(robot.platform, Robot):
+        return ()
+    return tuple(f"{link.name}.*" for link in robot.carriage.links[:-1])
+
+
+def with_parameters(robot: ParallelRobot, whole: Robot) -> ParallelRobot:
+    """Return a parallel robot with links and joints of ``whole``, its tree with loops after a change of parameters.
+
+    Example:
+        >>> robot = torsor.library.three_rrr()
+        >>> tree = robot.as_robot()
+        >>> with_parameters(robot, tree.with_parameters(2 * tree.parameters())).platform.mass
+        3.0
+    """
+    own = _of_part(robot.carriage, whole, "")
+    legs = [replace(leg, robot=_of_part(leg.robot, whole, f"{leg.name}/")) for leg in robot.legs]
+    return replace(robot, platform=own if isinstance(robot.platform, Robot) else own.links[-1], legs=tuple(legs))
+
+
+def _of_part(part: Robot, whole: Robot, prefix: str) -> Robot:
+    """Return a leg or the platform with the parameters that it has in the whole, where names have a prefix."""
+    bodies, joints = {link.name: link for link in whole.links}, {joint.name: joint for joint in whole.joints}
+    links = [replace(bodies[prefix + link.name], name=link.name) for link in part.links]
+    moved = []
+    for joint in part.joints:
+        new = joints[prefix + joint.name]
+        moved.append(replace(joint, rotor_inertia=new.rotor_inertia, coulomb=new.coulomb, viscous=new.viscous))
+    return replace(part, links=tuple(links), joints=tuple(moved))

@@ -1,0 +1,368 @@
+"""Compiled functions of a parallel robot: traced leg by leg and compiled on first use, then cached."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array, name_of, real_array
+from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.summary import Summary
+from torsor.compiler import AnyKernel, OperationCount, Signature, count_operations
+from torsor.compiler.cache import source_hash
+from torsor.dynamics import fingerprint
+from torsor.dynamics.trees.lean import lean
+from torsor.dynamics.trees.tree import Tree
+from torsor.mechanism import Link
+from torsor.mechanism.part import Part
+from torsor.robot.kernels import Kernels
+from torsor.robot.parallel.closed_form import Strut, closest, strut_of
+from torsor.robot.parallel.decomposition import Parts, soundness
+from torsor.robot.parallel.fitting import HOME, fit, length_of
+from torsor.robot.parallel.legs import Leg, carriage, coordinates_of
+from torsor.robot.parallel.limbs import Limb
+from torsor.robot.parallel.platforms import Platform
+from torsor.robot.parallel.rules import RULES
+from torsor.robot.parallel.singular import legs, moving, platforms
+from torsor.robot.parallel.trigonometry import Known, without_trigonometry
+from torsor.robot.robot import Robot
+from torsor.robot.target import Target
+
+
+class FunctionKey(NamedTuple):
+    """A requested function: ``checked`` adds ``soundness`` as its last result, ``leg`` is the index of a single leg."""
+
+    name: str
+    fused: bool = False
+    external: bool = False
+    checked: bool = False
+    leg: int | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Assembled(Part):
+    """A platform and its legs, assembled at home, with their traced and compiled algorithms."""
+
+    platform: Link | Robot
+    legs: Sequence[Leg]
+    home: Array
+    motion: str = "free"
+    gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+    name: str = "parallel_robot"
+    target: Target = field(default=Target(), compare=False)
+
+    def __post_init__(self) -> None:
+        where = name_of(self.name, "robot")
+        given = tuple(self.legs) if isinstance(self.legs, Iterable) else ()
+        self._set(legs=given, gravity=frozen_array(self.gravity, (3,), where, "gravity"))
+        if not given or not all(isinstance(leg, Leg) for leg in given):
+            kinds = ", ".join(sorted({type(leg).__name__ for leg in given})) or "none, or not in a list"
+            raise ModelError(describe(f"legs are {kinds}", where=where, allowed="a list of one Leg or more"))
+        names = [leg.name for leg in self.legs]
+        if len(set(names)) < len(names):
+            double = next(name for name in names if names.count(name) > 1)
+            raise ModelError(describe(f"two legs are named {double!r}", where=where, fix="give each its own name"))
+        if isinstance(self.platform, Robot):
+            self._set(motion="")
+        home = self._coordinates(self.home, "home")
+        if home.shape != (self.carriage.nq,):
+            raise ModelError(describe(f"home has shape {home.shape}", where=where, allowed="one pose"))
+        self._check_finite(home, "home")
+        home.setflags(write=False)
+        self._set(home=home)
+        if len(self.driven_names) < self.carriage.nv:
+            found = f"{len(self.driven_names)} driven coordinates for a platform with {self.carriage.nv}"
+            raise ModelError(describe(found, where=where, allowed=f"{self.carriage.nv} or more"))
+        self._refuse_singular(self.home, self.leg_home, at_home=True)  # and legs that do not fit
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: {len(self.legs)} legs, {self.carriage.nv} dof>"
+
+    def __str__(self) -> str:
+        return self._overview().text()
+
+    def _repr_html_(self) -> str:
+        return self._overview().html()
+
+    def _overview(self) -> Summary:
+        facts = {"platform": self.platform.name, "motion": self.motion or "of its own robot"}
+        facts |= {"home": shortened(self.home), "gravity": f"{shortened(self.gravity)} m/s²"}
+        head = ("leg", "joints", "mass (kg)", "driven", "connected by", "tip")
+        rows = [
+            (leg.name, _types(leg.robot), f"{leg.robot.mass:.4g}", ", ".join(leg.driven), leg.kind, leg.tip)
+            for leg in self.legs
+        ]
+        return Summary(repr(self).strip("<>"), facts, head, rows)
+
+    # Parts, sizes and names
+
+    @cached_property
+    def carriage(self) -> Robot:
+        """The platform alone on the joints of its motion: a robot whose coordinates are the pose and twist."""
+        return carriage(self.platform, self.motion, self.gravity)
+
+    @cached_property
+    def _parts_and_home(self) -> tuple[Parts, Array]:
+        limbs, home, nq, nv = list[Limb](), list[Array](), 0, 0
+        whole = [Tree.of(self.carriage)]
+        tree = lean(whole[0])
+        length = length_of(self.legs, tree, self.home)
+        for leg in self.legs:
+            limb, q, own = fit(leg, self.carriage, self.home, (nq, nv), length)
+            limbs.append(limb)
+            home.append(q)
+            whole.append(own)
+            nq, nv = limb.q.stop, limb.v.stop
+        struts = tuple(self._strut(tree, limb, q) for limb, q in zip(limbs, home, strict=True))
+        return Parts(tree, tuple(limbs), struts, tuple(whole), length), np.concatenate(home)
+
+    @property
+    def _parts(self) -> Parts:
+        return self._parts_and_home[0]
+
+    @property
+    def leg_home(self) -> Array:
+        """Positions (nq,) of all legs with the platform at home."""
+        return self._parts_and_home[1].copy()
+
+    @cached_property
+    def leg_slices(self) -> tuple[slice, ...]:
+        """The slice of each leg in the positions of all legs."""
+        return tuple(limb.q for limb in self._parts.limbs)
+
+    @property
+    def nq(self) -> int:
+        """Number of positions of all legs."""
+        return sum(leg.robot.nq for leg in self.legs)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities of all legs."""
+        return sum(leg.robot.nv for leg in self.legs)
+
+    @property
+    def dof(self) -> int:
+        """Number of velocities of the platform."""
+        return self.carriage.nv
+
+    @property
+    def position_names(self) -> tuple[str, ...]:
+        """Names of the legs' positions."""
+        return tuple(f"{leg.name}/{name}" for leg in self.legs for name in leg.robot.position_names)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the legs' velocities."""
+        return tuple(f"{leg.name}/{name}" for leg in self.legs for name in leg.robot.coordinate_names)
+
+    @property
+    def driven_names(self) -> tuple[str, ...]:
+        """Names of the driven coordinates, in the order of forces."""
+        return tuple(f"{leg.name}/{name}" for leg in self.legs for name in leg.driven)
+
+    @cached_property
+    def _driven(self) -> list[int]:
+        return [self.position_names.index(name) for name in self.driven_names]
+
+    def _strut(self, tree: Tree, limb: Limb, q: Array) -> Strut | None:
+        """Return the closed form of a leg, or None if it does not have one that gives the home positions."""
+        strut, x = strut_of(limb), ca.SX.sym("x", tree.nq)
+        if strut is None:
+            return None
+        solved = ca.Function("home", [x], [strut.solve(Platform(tree, x), strut.signs(q)).q])
+        off = np.asarray(solved(self.home).full()).ravel() - q
+        off[:2] = np.sin(off[:2] / 2)  # whole turns do not matter
+        return strut if np.abs(off).max() < 1e-9 else None
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether the positions of all legs follow from the pose in closed form: all are UPS legs."""
+        return all(strut is not None for strut in self._parts.struts)
+
+    # Functions
+
+    def _sizes(self, key: FunctionKey) -> dict[str, int]:
+        limbs = self._parts.limbs
+        rows, squares = sum(limb.loop.count for limb in limbs), sum(limb.tree.nv**2 for limb in limbs)
+        drives, n, m = len(self._driven), self.carriage.nq, self.dof
+        sizes = {"n": m, "N": drives, "q": self.nq, "v": self.nv, "c": rows, "A": squares}
+        sizes |= {"pose": n, "u": m, "u_rate": m, "share": drives, "forces": drives, "guess": self.nq, "external": 6}
+        sizes |= {"state": n + self.nq + drives, "move": m + self.nv + drives, "sides": len(limbs) + 1}
+        sizes["assembly_trial"] = sizes["state"] + sizes["move"] + 2
+        if key.leg is not None:
+            tree = limbs[key.leg].tree
+            sizes |= {"leg_q": tree.nq, "leg_state": n + tree.nq, "leg_move": m + tree.nv}
+            sizes["leg_trial"] = sizes["leg_state"] + sizes["leg_move"] + 2
+        return sizes
+
+    def _signature(self, key: FunctionKey) -> tuple[list[str], list[tuple[int, ...]]]:
+        sizes, rule = self._sizes(key), RULES[key.name]
+        inputs = [each for each in rule.inputs if not (key.fused and each == "q")]
+        inputs += ["external"] if key.external else []
+        outputs = [tuple(each if isinstance(each, int) else sizes[each] for each in shape) for shape in rule.outputs]
+        if key.checked:
+            outputs.append((len(rule.margins) + (not key.fused),))
+        return inputs, outputs
+
+    def _trace(self, key: FunctionKey) -> ca.Function:
+        sizes, rule, parts = self._sizes(key), RULES[key.name], self._parts
+        names, _ = self._signature(key._replace(fused=False))
+        symbols = {each: ca.SX.sym(each, sizes[each]) for each in names}
+        found = rule.rule(parts, **symbols, **({} if key.leg is None else {"leg": key.leg}))
+        results = list(found) if isinstance(found, tuple) else [found]
+        if key.checked:
+            results.append(soundness(parts, symbols["pose"], symbols["q"], len(rule.margins) > 1, not key.fused))
+        if key.fused:
+            q, known = self._closed_positions(symbols["pose"])
+            plain = ca.Function(key.name, list(symbols.values()), results)
+            given = [q if each == "q" else symbols[each] for each in names]
+            results = without_trigonometry(plain, given, names.index("q"), known)
+            del symbols["q"]
+        titles = [key.name] if len(results) == 1 else [f"{key.name}_{k}" for k in range(len(results))]
+        return ca.Function(key.name, list(symbols.values()), ca.cse(results), list(symbols), titles)
+
+    def _closed_positions(self, pose: ca.SX) -> tuple[ca.SX, list[Known]]:
+        """Return all legs' positions from the pose, and the sines and cosines that are known then."""
+        platform, parts, known = Platform(self._parts.platform, pose), [], []
+        for limb, strut in zip(self._parts.limbs, self._parts.struts, strict=True):
+            assert strut is not None
+            home = self.leg_home[limb.q]
+            angles = strut.solve(platform, strut.signs(home))
+            q = angles.q
+            if any(passive.q for passive in limb.tree.passives):  # the force of a spring depends on whole turns
+                q = closest(q, home)
+            parts.append(q)
+            for k in range(2):
+                ratio, offset = strut.scale[k]
+                known.append(Known(limb.q.start + k, ratio, offset, angles.cosines[k], angles.sines[k]))
+        return ca.vertcat(*parts), known
+
+    @cached_property
+    def kernels(self) -> Kernels:
+        """The compiled functions."""
+        return Kernels(self.target, self._identity)
+
+    def _identity(self) -> str:
+        """Return a hash of everything that all functions depend on."""
+        limbs = []
+        for leg, limb in zip(self.legs, self._parts.limbs, strict=True):
+            places = leg.base.tobytes(), leg.at.tobytes(), limb.tip.link, limb.tip.pose.tobytes()
+            own = leg.kind, leg.length, limb.rows, limb.idle.tobytes(), limb.driven
+            limbs.append(fingerprint(leg.robot, *places, *own))
+        signs = [strut and strut.signs(self.leg_home[strut.limb.q]) for strut in self._parts.struts]
+        home = self.leg_home.tobytes(), self._parts.length
+        return fingerprint(self.carriage, limbs, signs, *home, source_hash("robot/parallel"))
+
+    def _function(self, key: FunctionKey) -> ca.Function:
+        return self.kernels.function(key, lambda: self._trace(key))
+
+    def _kernel(
+        self, name: str, fused: bool = False, external: bool = False, checked: bool = False, leg: int | None = None
+    ) -> AnyKernel:
+        key = FunctionKey(name, fused, external, checked, leg)
+
+        def shapes(_: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+            names, outputs = self._signature(key)
+            sizes = self._sizes(key)
+            return [(sizes[each],) for each in names], outputs
+
+        return self.kernels.kernel(key, lambda: self._trace(key), shapes)
+
+    @cached_property
+    def _exact(self) -> Self:
+        """The same robot in double precision: tolerances of assembly are below the precision of float32."""
+        return self if self.target.dtype == "float64" else self.to(dtype="float64")
+
+    def function(self, name: str, positions: bool = False, external: bool = False) -> ca.Function:
+        """Return the CasADi function behind a method, for one state.
+
+        ``positions`` makes the legs' positions q an input, also where they follow from the pose in closed form;
+        ``external`` makes the wrench on the platform one.
+
+        Example:
+            >>> torsor.library.gough_stewart().function("mass_matrix")
+            Function(mass_matrix:(pose[7])->(mass_matrix[6x6]) SXFunction)
+        """
+        if name not in self._algorithms:
+            allowed = ", ".join(self._algorithms)
+            raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=allowed))
+        if external and not RULES[name].external:
+            raise ModelError(describe(f"{name} takes no external wrench", where=self.name))
+        fused = not positions and self.has_closed_form and "q" in RULES[name].inputs
+        return self._function(FunctionKey(name, fused, external))
+
+    @property
+    def _algorithms(self) -> list[str]:
+        """The names that ``function`` takes."""
+        return [each for each, rule in RULES.items() if "pose" in rule.inputs]
+
+    def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:
+        """Return the scalar operations that a method takes for one state; arguments as in ``function``.
+
+        Example:
+            >>> robot = torsor.library.gough_stewart()
+            >>> robot.operation_count("inverse_dynamics").trigonometric  # directions of the legs need no angles
+            0
+        """
+        return count_operations(self.function(name, positions, external))
+
+    def to(self, dtype: Any = None, device: str | None = None, threads: int | str | None = None) -> Self:
+        """Return the same robot computed on another target, as ``Robot.to``; arguments not given stay as they are.
+
+        Example:
+            >>> robot = torsor.library.gough_stewart().to(dtype="float32")
+            >>> robot.mass_matrix(robot.home).dtype
+            dtype('float32')
+        """
+        return replace(self, target=self.carriage.to(dtype, device, threads).target)
+
+    # Inputs
+
+    def _coordinates(self, pose: ArrayLike, what: str = "pose") -> Array:
+        """Return the platform's coordinates (..., nq) of poses given as such, or as matrices (..., 4, 4)."""
+        values, count = real_array(pose, self.name, what), self.carriage.nq
+        if values.ndim >= 2 and values.shape[-2:] == (4, 4) and count != 4:
+            return coordinates_of(values, self.carriage, self.motion)
+        if values.ndim == 0 or values.shape[-1] != count:
+            allowed = f"(..., {count}): {', '.join(self.carriage.position_names)}"
+            matrices = " or (..., 4, 4)" if count != 4 else ""
+            raise ModelError(describe(f"{what} has shape {values.shape}", where=self.name, allowed=allowed + matrices))
+        return values
+
+    def _check_finite(self, x: Array, what: str = "pose") -> None:
+        """Raise ModelError for poses that are not finite, or whose quaternion is zero."""
+        sound = np.isfinite(x).all(axis=-1)
+        for at in self.carriage.coordinates:
+            if at.q.stop - at.q.start > at.v.stop - at.v.start:  # a quaternion is last
+                sound &= (x[..., at.q.stop - 4 : at.q.stop] ** 2).sum(axis=-1) > 0
+        if not sound.all():
+            worst = x[~sound][0].tolist()
+            raise ModelError(describe(f"{what} is {worst}", where=self.name, allowed="finite numbers, and a rotation"))
+
+    def _refuse_singular(self, x: Array, q: Array, at_home: bool = False) -> None:
+        """Raise ModelError at a singular pose (nq of the platform,), with the motion that is not controlled."""
+        values = [
+            np.asarray(self._function(FunctionKey(name))(x, q).full()) for name in ("leg_matrices", "inverse_jacobian")
+        ]
+        found, motion = legs(self._parts, values[0].ravel())
+        pose, fix = ("home", HOME) if at_home else (f"pose {shortened(x.round(6))}", "avoid that pose")
+        if found.any():
+            leg, limb = self.legs[int(np.argmax(found))], self._parts.limbs[int(np.argmax(found))]
+            text = f"leg {leg.name!r} is singular at {pose}: with the platform fixed, "
+            text += moving(leg.robot.coordinate_names, motion[limb.v])
+            raise ModelError(describe(text, where=self.name, fix=fix))
+        platform = platforms(self._parts, values[1])
+        if platform.singular:
+            text = f"the drives do not control the platform at {pose}: with locked drives, "
+            text += moving(self.carriage.coordinate_names, platform.motion)
+            fix = f"{fix}, or drive other coordinates"
+            raise ModelError(describe(text, where=self.name, fix=fix))
+
+
+def _types(robot: Robot) -> str:
+    return " ".join(joint.type for joint in robot.joints)

@@ -1,0 +1,381 @@
+"""Parallel robots: legs from the base to one platform. Each dynamics method is an algorithm of ``decomposition``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array
+from torsor.base.checks import vectors
+from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.viewable import Viewable
+from torsor.compiler.c import source as c_source
+from torsor.compiler.js import source as js_source
+from torsor.compiler.source.about import About
+from torsor.robot.closed_loops.closure import OPEN
+from torsor.robot.export import with_prefix
+from torsor.robot.parallel.about import about_parallel
+from torsor.robot.parallel.kernels import Assembled
+from torsor.robot.parallel.kinematics import Kinematics
+from torsor.robot.parallel.rules import RULES, Rule
+from torsor.robot.parallel.workspace import Workspace, explore, grid
+from torsor.robot.robot import Robot
+
+
+class ParallelRobot(Assembled, Viewable):
+    """Legs from the base to one moving platform, and their dynamics leg by leg (Khalil 2010, section 5).
+
+    ``platform`` is a Link; ``motion`` is its motion relative to the base: "free" (6), "planar" (x, y, angle about
+    z), "translation" (x, y, z), "spherical" or any other kind of joint. (A Robot may be given in its place: an open
+    chain whose last link is the platform.) ``legs`` are ``Leg``s. ``home`` is a pose of the platform where the robot
+    is far from singular: the independent closure equations are chosen there, and the legs keep the assembly modes that
+    they have there. ``gravity`` (3,) is in base axes.
+
+    **Pose** (..., 7) = (x, y, z, qx, qy, qz, qw), or matrices (..., 4, 4); for other motions the joint's own positions.
+    **Twist** (..., 6) = (omega, v of the platform's origin) in the platform's own axes, **acceleration** (..., 6) the
+    time derivatives of these six numbers: the origin's acceleration is the second part + omega x v. For other motions
+    both are the joint's own velocities and accelerations. Forces (..., N) are those of the driven coordinates.
+    ``external`` (..., 6) is the wrench (moment, force) of the environment on the platform, at its origin in its axes.
+    ``q`` (..., nq) are the positions of all legs, where they are known already; by default they are computed from the
+    pose (``inverse_kinematics``). Where a leg is singular, or the drives do not control the platform and a method needs
+    that, it raises a ``ModelError`` that names the motion that is not controlled.
+
+    Example:
+        >>> robot = torsor.library.gough_stewart()
+        >>> still = np.zeros(6)
+        >>> robot.inverse_dynamics(robot.home, still, still).round(2).tolist()  # they carry the platform and themselves
+        [32.37, 32.37, 32.37, 32.37, 32.37, 32.37]
+    """
+
+    def _call(
+        self, name: str, pose: ArrayLike, *values: ArrayLike, q: ArrayLike | None, external: Any = None
+    ) -> list[Array]:
+        x = self._coordinates(pose)
+        given = [*values] if external is None else [*values, external]
+        found: list[Array]
+        fused, known = q is None and self.has_closed_form, None
+        if not fused:
+            known = self.inverse_kinematics(x) if q is None else vectors(q, self.nq, self.name, "q")
+            given.insert(0, known)
+        try:
+            *found, state = self._kernel(name, fused, external is not None, checked=True)(x, *given)
+        except (TypeError, ValueError) as error:  # the kernel's message names the input that is wrong
+            raise ModelError(describe(str(error), where=self.name)) from None
+        rule = RULES[name]
+        if not (state[..., : len(rule.margins)] > rule.margins).all() or not (fused or (state[..., -1] <= OPEN).all()):
+            self._refuse_state(rule, x, known, state)
+        return found
+
+    def _refuse_state(self, rule: Rule, x: Array, q: Array | None, state: Array) -> None:
+        """Raise ModelError with the reason why an algorithm cannot be evaluated at one of the states."""
+        self._check_finite(x)
+        known = self.inverse_kinematics(x) if q is None else q
+        open_ = np.zeros(state.shape[:-1]) if q is None else state[..., -1]
+        if not (open_ <= OPEN).all():
+            size = float(np.max(open_)) * self._parts.length
+            fix = "q = robot.inverse_kinematics(pose, guess=q)"
+            text = f"q does not close the legs: error of closure {size:.2g}"
+            raise ModelError(describe(text, where=self.name, fix=fix))
+        bad = np.argwhere(~(state[..., : len(rule.margins)] > rule.margins).all(axis=-1))[0]
+        at = [np.broadcast_to(each, (*state.shape[:-1], each.shape[-1]))[tuple(bad)] for each in (x, known)]
+        self._refuse_singular(*at)
+        text = f"nearly singular at pose {shortened(at[0].round(6))}: results would have few correct digits"
+        raise ModelError(describe(text, where=self.name, fix="avoid that pose"))
+
+    @cached_property
+    def _kinematics(self) -> Kinematics:
+        return Kinematics(self)
+
+    def inverse_kinematics(self, pose: ArrayLike, guess: ArrayLike | None = None) -> Array:
+        """Return the positions (..., nq) of all legs, from the pose of the platform (..., 7).
+
+        UPS legs (two crossed axes, a slide and a ball) have a closed form. The others are closed one by one with damped
+        Newton iterations, and keep the assembly mode that they have at home: ``leg_search`` describes how. With a
+        ``guess`` (..., nq) it is the assembly mode of the guess. If a leg is not found, an error names it. Limits of
+        joints are not checked: see ``workspace``.
+
+        Example:
+            >>> robot = torsor.library.gough_stewart()
+            >>> robot.inverse_kinematics([0.0, 0.0, 0.8, 0, 0, 0, 1])[robot.leg_slices[0]].shape
+            (3,)
+        """
+        near = None if guess is None else vectors(guess, self.nq, self.name, "guess")
+        return self._kinematics.inverse(self._coordinates(pose), near)
+
+    def forward_kinematics(self, q_driven: ArrayLike, guess: ArrayLike | None = None) -> Array:
+        """Return the pose (..., 7) of the platform, from the positions of the driven coordinates (..., N).
+
+        Of several solutions it is the one near ``guess``, a pose (..., 7), by default home: from there the drives move
+        to the wanted positions in strides, each closed by damped Newton iterations, all of a batch at once, and neither
+        the legs nor the platform pass a singular configuration. The positions of redundant drives must agree.
+
+        Example:
+            >>> robot = torsor.library.gough_stewart()
+            >>> lengths = robot.inverse_kinematics(robot.home)[2::3]
+            >>> bool(np.allclose(robot.forward_kinematics(lengths + 0.1)[:2], 0.0))  # equal lengths: straight up
+            True
+        """
+        return self._kinematics.forward(q_driven, None if guess is None else self._coordinates(guess, "guess"))
+
+    def inverse_dynamics(
+        self,
+        pose: ArrayLike,
+        twist: ArrayLike,
+        acceleration: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+        q: ArrayLike | None = None,
+    ) -> Array:
+        """Return the forces (..., N) of the drives for a motion of the platform, in N and N m.
+
+        Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i), Khalil 2010, eq. 66. If there are more drives than the
+        platform has freedoms, the forces are those with the least sum of tau^2 / ``share`` (..., N).
+
+        Example:
+            >>> robot = torsor.library.delta()
+            >>> robot.inverse_dynamics(robot.home, [0, 0, 0], [0, 0, 0]).round(3).tolist()
+            [-2.958, -2.958, -2.958]
+        """
+        count = len(self._driven)
+        weights = np.ones(count) if share is None else vectors(share, count, self.name, "share")
+        if not (weights > 0).all():
+            raise ModelError(describe("share is not positive", where=self.name, allowed="numbers above 0"))
+        return self._call("inverse_dynamics", pose, twist, acceleration, weights, q=q, external=external)[0]
+
+    def platform_force(
+        self,
+        pose: ArrayLike,
+        twist: ArrayLike,
+        acceleration: ArrayLike,
+        external: ArrayLike | None = None,
+        q: ArrayLike | None = None,
+    ) -> Array:
+        """Return the inverse dynamics in the platform's own coordinates (..., 6): the wrench that causes the motion.
+
+        The bracket of Khalil 2010, eq. 66: (moment, force) at the platform's origin in its axes, or forces along the
+        coordinates of its motion. It is M acceleration + the bias force (gravity, velocities, ``external``).
+
+        Example:
+            >>> robot = torsor.library.three_rrr()
+            >>> robot.platform_force(robot.home, np.zeros(3), np.zeros(3)).tolist()  # the robot is horizontal
+            [0.0, 0.0, 0.0]
+        """
+        return self._call("platform_force", pose, twist, acceleration, q=q, external=external)[0]
+
+    def forward_dynamics(
+        self,
+        pose: ArrayLike,
+        twist: ArrayLike,
+        forces: ArrayLike,
+        external: ArrayLike | None = None,
+        q: ArrayLike | None = None,
+    ) -> Array:
+        """Return the acceleration (..., 6) of the platform that forces (..., N) of the drives cause.
+
+        M^-1 (J_p^-T Gamma - F with zero acceleration): the inverse of ``inverse_dynamics``.
+
+        Example:
+            >>> robot = torsor.library.three_rrr()
+            >>> forces = robot.inverse_dynamics(robot.home, [0.1, 0, 1], [1, 2, 3])
+            >>> robot.forward_dynamics(robot.home, [0.1, 0, 1], forces).round(9).tolist()
+            [1.0, 2.0, 3.0]
+        """
+        return self._call("forward_dynamics", pose, twist, forces, q=q, external=external)[0]
+
+    def mass_matrix(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
+        """Return M (..., 6, 6) of platform and legs in the platform's own coordinates: M_p + sum of G_i^T M_i G_i.
+
+        Example:
+            >>> M = torsor.library.gough_stewart().mass_matrix([0, 0, 0.8, 0, 0, 0, 1])
+            >>> bool(np.allclose(M, M.T) and np.linalg.eigvalsh(M).min() > 0)
+            True
+        """
+        return self._call("mass_matrix", pose, q=q)[0]
+
+    def jacobian(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
+        """Return J_p (..., 6, N): the platform's twist is J_p times the rates of the drives (Khalil 2010, eq. 60).
+
+        With more drives than freedoms it is the pseudo-inverse of ``inverse_jacobian`` (least squares).
+
+        Example:
+            >>> robot = torsor.library.delta()
+            >>> J, K = robot.jacobian(robot.home), robot.inverse_jacobian(robot.home)
+            >>> bool(np.allclose(J @ K, np.eye(3)))
+            True
+        """
+        return self._call("jacobian", pose, q=q)[0]
+
+    def inverse_jacobian(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
+        """Return J_p^-1 (..., N, 6): the rates of the drives are J_p^-1 times the twist of the platform.
+
+        Example:
+            >>> robot = torsor.library.gough_stewart()
+            >>> robot.inverse_jacobian([0, 0, 0.8, 0, 0, 0, 1]).shape
+            (6, 6)
+        """
+        return self._call("inverse_jacobian", pose, q=q)[0]
+
+    def leg_velocities(self, pose: ArrayLike, twist: ArrayLike, q: ArrayLike | None = None) -> Array:
+        """Return the velocities (..., nv) of all coordinates of the legs: q_i' = J_i^-1 J_vi V (Khalil 2010, eq. 62).
+
+        Example:
+            >>> robot = torsor.library.gough_stewart()
+            >>> up = robot.leg_velocities(robot.home, [0, 0, 0, 0, 0, 1.0])
+            >>> bool(np.ptp(up[2::3]) < 1e-9)  # all legs extend equally
+            True
+        """
+        return self._call("leg_velocities", pose, twist, q=q)[0]
+
+    def leg_accelerations(
+        self, pose: ArrayLike, twist: ArrayLike, acceleration: ArrayLike, q: ArrayLike | None = None
+    ) -> tuple[Array, Array]:
+        """Return (v, a), each (..., nv), of all coordinates of the legs.
+
+        Example:
+            >>> robot = torsor.library.three_rrr()
+            >>> v, a = robot.leg_accelerations(robot.home, [0, 0, 1.0], [0, 0, 0])
+            >>> v.shape
+            (6,)
+        """
+        v, a = self._call("leg_accelerations", pose, twist, acceleration, q=q)
+        return v, a
+
+    def kinetic_energy(self, pose: ArrayLike, twist: ArrayLike, q: ArrayLike | None = None) -> Array:
+        """Return the kinetic energy (...) of platform and legs, in J.
+
+        Example:
+            >>> robot, u = torsor.library.delta(), np.array([0.1, 0.2, 0.3])
+            >>> bool(np.isclose(robot.kinetic_energy(robot.home, u), u @ robot.mass_matrix(robot.home) @ u / 2))
+            True
+        """
+        return self._call("kinetic_energy", pose, twist, q=q)[0]
+
+    def potential_energy(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
+        """Return the potential energy (...) of platform and legs in gravity and springs, in J.
+
+        Example:
+            >>> robot = torsor.library.three_rrr()
+            >>> float(robot.potential_energy(robot.home))  # the robot is horizontal
+            0.0
+        """
+        return self._call("potential_energy", pose, q=q)[0]
+
+    def workspace(self, poses: ArrayLike, length: float = 1.0) -> Workspace:
+        """Return which poses (..., 7) are reachable, within joint limits, and singular; a grid, for example.
+
+        ``length`` (m) is the characteristic length that makes rotations and translations comparable: the condition
+        number of J_p^-1 depends on it. See ``Workspace`` for the result.
+
+        Example:
+            >>> robot = torsor.library.three_rrr()
+            >>> map_ = robot.workspace(robot.grid(x=np.linspace(-0.5, 0.5, 11), y=np.linspace(-0.5, 0.5, 11)))
+            >>> map_.reachable.shape, bool(map_.reachable[5, 5]), bool(map_.reachable[0, 0])
+            ((11, 11), True, False)
+        """
+        return explore(self._kinematics, self._coordinates(poses), length)
+
+    def grid(self, **ranges: ArrayLike) -> Array:
+        """Return a grid of poses around home: one axis for each range of values, then the axis of the pose.
+
+        Ranges are named after the platform's positions: x, y, z, angle. For a free platform there are also turn_x,
+        turn_y and turn_z (rad): rotations from home about the axes of the base, applied in the given order.
+
+        Example:
+            >>> torsor.library.gough_stewart().grid(x=[-0.1, 0.0, 0.1], turn_z=[0.0, 0.5]).shape
+            (3, 2, 7)
+        """
+        return grid(self, ranges)
+
+    def export_c(
+        self,
+        path: str | Path,
+        names: Sequence[str] = ("inverse_dynamics",),
+        dtype: str = "float64",
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        positions: bool = False,
+        overwrite: bool = True,
+    ) -> list[Path]:
+        """Write methods as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
+
+        ``names`` are names of methods, ``name`` is the name of the files and of the library, ``prefix`` goes before the
+        names of the C functions. The inputs are those of ``function``: pose, twist and so on as the method takes them,
+        and after the pose the positions q of all legs, unless they follow from it in closed form (or with
+        ``positions=True``). Singular poses are not refused in C.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     header, *_ = torsor.library.gough_stewart().export_c(folder, ["mass_matrix"])
+            ...     [line for line in header.read_text().splitlines() if line.startswith("void")]
+            ['void mass_matrix(const double pose[7], double out[36]);']
+        """
+        return c_source.export_c(*self._exported(names, positions, prefix, path, dtype, name), overwrite)
+
+    def export_js(
+        self,
+        path: str | Path,
+        names: Sequence[str] = ("inverse_dynamics",),
+        dtype: str = "float64",
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        positions: bool = False,
+        overwrite: bool = True,
+    ) -> list[Path]:
+        """Write methods as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
+
+        Arguments as of ``export_c``; the functions are those of ``Robot.export_js``, with names in camel case.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     module, *_ = torsor.library.gough_stewart().export_js(folder, ["mass_matrix"])
+            ...     [line for line in module.read_text().splitlines() if "function massMatrix(" in line]
+            ['export function massMatrix(pose, out) {']
+        """
+        return js_source.export_js(*self._exported(names, positions, prefix, path, dtype, name), overwrite)
+
+    def _exported(
+        self, names: Sequence[str], positions: bool, prefix: str, path: str | Path, dtype: str, name: str
+    ) -> tuple[dict[str, ca.Function], str | Path, str, str, About]:
+        """Return what a target writes: functions by name, folder, type, name of the files, and what to say of it."""
+        listed = (names,) if isinstance(names, str) else names
+        given = [(each, each, self.function(each, positions)) for each in listed]
+        named = with_prefix(self.name, given, ", ".join(self._algorithms), prefix)
+        functions = {title: function for title, (_, function) in named.items()}
+        return functions, path, dtype, name, about_parallel(self, listed, prefix)
+
+    def as_robot(self) -> Robot:
+        """Return the same mechanism as a tree with loops: the joints between the legs and the platform are cut.
+
+        The driven coordinates are its active ones. Its constrained dynamics gives the same forces by the general method
+        for loops, with one large matrix in place of a small one for each leg.
+
+        Example:
+            >>> torsor.library.three_rrr().as_robot().mobility().dof
+            3
+        """
+        robot = replace(self.carriage, name=self.name, target=self.target)
+        platform = robot.links[-1].name
+        for leg in self.legs:
+            stand, place = f"stand/{leg.name}", f"at/{leg.name}"
+            robot = robot.with_frame(stand, robot.base.name, leg.base).with_frame(place, platform, leg.at)
+            robot = robot.attach(leg.robot, at=stand, prefix=f"{leg.name}/")
+            robot = robot.with_loop(leg.name, f"{leg.name}/{leg.tip}", place, leg.kind, leg.length)
+        return robot.with_active(self.driven_names)
+
+    def with_gravity(self, gravity: ArrayLike) -> Self:
+        """Return the robot with another gravity (3,), m/s^2, in base axes.
+
+        Example:
+            >>> torsor.library.three_rrr().with_gravity([0, -9.81, 0]).gravity.tolist()
+            [0.0, -9.81, 0.0]
+        """
+        return replace(self, gravity=gravity)  # type: ignore[arg-type]  # __post_init__ converts it

@@ -1,0 +1,269 @@
+"""The workspace of a parallel robot: reachable poses, and singular poses with their kind and free motion."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.archive import Archive, as_bytes, as_text, reading_archive
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import positive, real_array
+from torsor.base.documents import plain
+from torsor.base.errors import ModelError, describe
+from torsor.base.figures import label_of_title, new_figure, saved
+from torsor.base.result import Result
+from torsor.base.summary import Summary
+from torsor.base.tables import Column
+from torsor.robot.parallel.files import SHAPED, parallel_fields, parallel_text, workspace_arrays
+from torsor.robot.parallel.kernels import Assembled
+from torsor.robot.parallel.kinematics import Kinematics
+from torsor.robot.parallel.singular import legs, platforms
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Workspace(Result):
+    """Reach, joint limits and singularities of a parallel robot at poses (..., 7); all arrays have these leading axes.
+
+    ``reachable``: all legs reach the pose, ``q`` (..., nq) are their positions (NaN elsewhere). ``within_limits``: and
+    no joint is beyond its limits. ``condition`` is the condition number of J_p^-1 (its columns of rotations divided by
+    ``length``), ``determinant`` its determinant (the root of that of J_p^-T J_p^-1 with more drives than freedoms); NaN
+    where not reachable. ``serial`` (..., legs) marks singular legs (first kind: the platform loses a freedom, and a leg
+    can move by itself along ``leg_motion`` (..., nv)). ``parallel`` marks poses with singular J_p^-1 (second kind: the
+    platform can move along ``platform_motion`` (..., 6) with locked drives). ``labels`` name the coordinates of
+    the poses, ``robot`` is the parallel robot.
+
+    Reachable means in the assembly modes of home, if ``inverse_kinematics`` finds a path from there.
+    """
+
+    kind = "workspace"
+    poses: Array
+    reachable: Flags
+    within_limits: Flags
+    q: Array
+    condition: Array
+    determinant: Array
+    serial: Flags
+    leg_motion: Array
+    parallel: Flags
+    platform_motion: Array
+    labels: tuple[str, ...]
+    robot: Assembled
+    length: float
+
+    def __repr__(self) -> str:
+        counts = f"{np.count_nonzero(self.reachable)} reachable, {np.count_nonzero(self.within_limits)} within limits"
+        return f"<Workspace of {self.reachable.size} poses: {counts}>"
+
+    def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> Any:
+        """Return a figure (matplotlib, the extra ``plot``) of a grid with two axes: condition, reach, singular poses.
+
+        ``axes`` are the indices of the two coordinates of the pose that are drawn, horizontal and vertical; by default
+        those that vary most along the first and the second axis of the grid. ``path`` saves the figure. Poses in white
+        are not reachable.
+
+        Example:
+            >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 7)
+            >>> figure = robot.workspace(robot.grid(x=line, y=line)).plot()
+            >>> len(figure.axes)
+            2
+        """
+        if self.reachable.ndim != 2 or min(self.reachable.shape) < 2:
+            found = f"poses have the shape {self.reachable.shape}"
+            raise ModelError(describe(found, allowed="a grid with two axes of two poses or more", fix="plot one slice"))
+        pair = self._varying() if axes is None else self._checked_axes(axes)
+        figure = new_figure(6.8, 6.0)
+        from matplotlib.patches import Patch
+
+        panel = figure.subplots()
+        across, up = (self.poses[..., k] for k in pair)
+        shade = np.where(self.within_limits, np.log10(np.maximum(self.condition, 1.0)), np.nan)
+        drawn = panel.pcolormesh(across, up, np.ma.masked_invalid(shade), shading="nearest", cmap="viridis")
+        figure.colorbar(drawn, ax=panel, label="log10 of the condition number of Jₚ⁻¹")
+        beyond = self.reachable & ~self.within_limits
+        if beyond.any():
+            grey = np.ma.masked_where(~beyond, np.full(beyond.shape, 0.8))
+            panel.pcolormesh(across, up, grey, shading="nearest", cmap="gray", vmin=0.0, vmax=1.0)
+        shown: list[Any] = [Patch(facecolor="0.8", label="beyond limits of joints")] if beyond.any() else []
+        for marks, colour, label in (
+            (self.parallel, "C3", "singular, second kind"),
+            (self.serial.any(axis=-1), "C1", "singular, first kind"),
+        ):
+            if marks.any():
+                shown += panel.plot(across[marks], up[marks], ".", color=colour, label=label)
+        if not self.reachable.all():
+            shown.append(Patch(facecolor="white", edgecolor="0.5", label="not reachable"))
+        if shown:
+            figure.legend(handles=shown, loc="outside lower center", ncols=2, fontsize="small")
+        panel.set(xlabel=self.labels[pair[0]], ylabel=self.labels[pair[1]])
+        if self.labels[pair[0]].endswith("(m)") and self.labels[pair[1]].endswith("(m)"):
+            panel.set_aspect("equal")
+        counts = f"{np.count_nonzero(self.reachable)} of {self.reachable.size} poses reachable"
+        how = f"{counts}, {np.count_nonzero(self.within_limits)} within limits; characteristic length {self.length:g} m"
+        figure.suptitle(label_of_title(f"{self.robot.name}: workspace in the assembly modes of home\n{how}"))
+        return saved(figure, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Workspace":
+        """Return the workspace in a .npz file, with its robot.
+
+        Example:
+            >>> import tempfile
+            >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 3)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     robot.workspace(robot.grid(x=line, y=line)).save(folder + "/map.npz")
+            ...     torsor.load_result(folder + "/map.npz").robot == robot
+            True
+        """
+        with reading_archive(Path(path), cls.kind) as found:
+            make = import_module("torsor.robot.parallel").ParallelRobot  # by its name, since its file imports this one
+            robot = make(**parallel_fields(as_text(found.arrays["parallel_robot"])))
+            length = positive(found.settings["length"], robot.name, "length")
+            return cls(**workspace_arrays(found, robot), labels=_labels(robot), robot=robot, length=length)
+
+    def _archive(self) -> Archive:
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in ("poses", *SHAPED)}
+        arrays["parallel_robot"] = as_bytes(parallel_text(self.robot))
+        return Archive(self.kind, arrays, self._settings, {"poses": list(self.labels), "q": "rad, m", "condition": "1"})
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return {"length": float(self.length)}
+
+    def _columns(self) -> list[Column]:
+        names = [label.removesuffix(")").partition(" (")[::2] for label in self.labels]  # (name, unit)
+        columns = [
+            Column(f"pose {name}", unit or "1", own)
+            for (name, unit), own in zip(names, self.poses.reshape(-1, len(names)).T, strict=True)
+        ]
+        flags = ("reachable", "within_limits", "parallel")
+        columns += [Column(name, "1", getattr(self, name).ravel().astype(int)) for name in flags]
+        columns.append(Column("serial", "1", self.serial.any(axis=-1).ravel().astype(int)))
+        return [*columns, *(Column(name, "1", getattr(self, name).ravel()) for name in ("condition", "determinant"))]
+
+    def _content(self) -> dict[str, Any]:
+        names = ("poses", "reachable", "within_limits", "condition", "determinant", "serial", "parallel")
+        return {
+            "units": {"poses": list(self.labels), "length": "m"},
+            "robot": {"name": self.robot.name, "legs": [leg.name for leg in self.robot.legs]},
+            "settings": self._settings,
+            **{name: plain(getattr(self, name)) for name in names},
+        }
+
+    def _summary(self) -> Summary:
+        counts = {
+            "reachable": self.reachable,
+            "within limits of joints": self.within_limits,
+            "singular, first kind": self.serial.any(axis=-1),
+            "singular, second kind": self.parallel,
+        }
+        facts = {name: f"{np.count_nonzero(each)} of {self.reachable.size} poses" for name, each in counts.items()}
+        return Summary(f"Workspace of {self.robot.name}", facts)
+
+    def _varying(self) -> tuple[int, int]:
+        """Return the coordinates that vary most along the first and along the second axis; they differ."""
+        spans = [np.abs(np.diff(self.poses, axis=axis)).sum(axis=axis).max(axis=0) for axis in (0, 1)]
+        first = int(np.argmax(spans[0]))
+        spans[1][first] = 0.0
+        if not (spans[0][first] > 0 and spans[1].max() > 0):
+            found = "fewer than two coordinates vary over the poses"
+            raise ModelError(describe(found, allowed="a grid over two", fix="robot.grid(x=..., y=...)"))
+        return first, int(np.argmax(spans[1]))
+
+    def _checked_axes(self, axes: Any) -> tuple[int, int]:
+        count = self.poses.shape[-1]
+        pair = tuple(axes) if isinstance(axes, Sequence) else ()
+        if len(pair) != 2 or not all(isinstance(k, int) and 0 <= k < count for k in pair) or pair[0] == pair[1]:
+            allowed = f"two of 0 to {count - 1}: {', '.join(self.labels)}"
+            raise ModelError(describe(f"axes are {axes!r}", allowed=allowed))
+        return pair[0], pair[1]
+
+
+def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
+    """Return poses around home over ranges of coordinates, one axis each, and rotations of a free platform."""
+    names, places = robot.carriage.position_names, dict[str, int]()
+    short = [_short(name) for name in names]
+    for k, name in enumerate(names):  # the full name where the last part is not unique
+        places[short[k] if short.count(short[k]) == 1 else name] = k
+    turns = {f"turn_{axis}": k for k, axis in enumerate("xyz")} if robot.motion == "free" else {}
+    allowed = [name for name in places if not (turns and name.startswith("q"))] + list(turns)
+    for name in ranges:
+        if name not in allowed:
+            raise ModelError(describe(f"no range {name!r}", where=robot.name, allowed=", ".join(allowed)))
+    lines = [real_array(each, robot.name, f"range {name!r}") for name, each in ranges.items()]
+    for name, line in zip(ranges, lines, strict=True):
+        if line.ndim > 1 or not np.isfinite(line).all():
+            found = f"range {name!r} has shape {line.shape}, or is not finite"
+            raise ModelError(describe(found, where=robot.name, allowed="a row of numbers"))
+    values = np.meshgrid(*lines, indexing="ij")
+    poses = np.broadcast_to(robot.home, (*(values[0].shape if values else ()), robot.home.size)).copy()
+    for name, value in zip(ranges, values, strict=True):
+        if name in turns:
+            half = np.zeros((*value.shape, 4))
+            half[..., turns[name]], half[..., 3] = np.sin(value / 2), np.cos(value / 2)
+            poses[..., 3:] = _product(half, poses[..., 3:])
+        else:
+            poses[..., places[name]] = value
+    return poses
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Return the products (..., 4) of quaternions (x, y, z, w)."""
+    u, s, v, t = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
+    return np.concatenate([s * v + t * u + np.cross(u, v), s * t - (u * v).sum(axis=-1, keepdims=True)], axis=-1)
+
+
+def explore(kinematics: Kinematics, poses: Array, length: float) -> Workspace:
+    """Return the workspace of a robot at poses (..., nq of the platform)."""
+    robot = kinematics.robot
+    positive(length, robot.name, "length")
+    robot._check_finite(poses)
+    q, reached = kinematics.leg_positions(poses, None)
+    reachable: Flags = np.asarray(reached.all(axis=-1))
+    q = np.where(reachable[..., None], q, np.nan)
+    lower, upper = (np.concatenate([getattr(leg.robot, name) for leg in robot.legs]) for name in ("lower", "upper"))
+    within = reachable & ((q >= lower) & (q <= upper)).all(axis=-1)
+    safe = np.where(reachable[..., None], q, robot.leg_home)
+    there = np.where(reachable[..., None], poses, robot.home)
+    serial, leg_motion = legs(robot._parts, robot._exact._kernel("leg_matrices")(there, safe))
+    K = robot._exact._kernel("inverse_jacobian")(there, safe)
+    sound = np.isfinite(K).all(axis=(-2, -1)) & reachable
+    held = platforms(robot._parts, K, length)
+    parallel = held.singular & sound & ~serial.any(axis=-1)
+    square = K.shape[-1] == K.shape[-2]
+    gram = np.where(sound[..., None, None], K if square else np.swapaxes(K, -1, -2) @ K, np.eye(K.shape[-1]))
+    determinant = np.linalg.det(gram) if square else np.sqrt(np.maximum(np.linalg.det(gram), 0.0))
+    return Workspace(
+        poses,
+        reachable,
+        within,
+        q,
+        np.where(reachable, held.condition, np.nan),
+        np.where(sound, determinant, np.nan),
+        np.asarray(serial & reachable[..., None]),
+        np.where(reachable[..., None], leg_motion, 0.0),
+        parallel,
+        np.where(parallel[..., None], held.motion, 0.0),
+        _labels(robot),
+        robot,
+        length,
+    )
+
+
+def _labels(robot: Assembled) -> tuple[str, ...]:
+    """Return the names of the platform's positions, with their units."""
+    found = list[str]()
+    for joint, at in zip(robot.carriage.joints, robot.carriage.coordinates, strict=True):
+        names, turns = robot.carriage.position_names[at.q], joint.kind.turns
+        if len(names) == len(turns):
+            found += [f"{_short(name)} ({'rad' if turn else 'm'})" for name, turn in zip(names, turns, strict=True)]
+        else:  # a point and a quaternion, or a quaternion alone
+            found += [f"{_short(name)} (m)" for name in names[:-4]] + [_short(name) for name in names[-4:]]
+    return (*found, *robot.carriage.position_names[len(found) :])
+
+
+def _short(name: str) -> str:
+    return name.rpartition("/")[2]

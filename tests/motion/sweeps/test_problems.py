@@ -1,0 +1,135 @@
+"""Motion problems of a study: their parts by dotted names, and their names, files and parameters."""
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import motion
+from torsor.base.errors import ModelError
+from torsor.motion import sweeps
+from torsor.motion.sweeps.variations import Variation
+
+REACH = """
+torsor = 1
+robot = "two_link"
+phases = [{ duration = [0.1, 2.0], points = 6, name = "swing" }]
+objectives = [{ kind = "time" }]
+constraints = [
+  { kind = "start", q = [0, -2], v = 0 },
+  { kind = "end", q = [1, -1], v = 0 },
+  { kind = "torques", upper = 10, name = "motors" },
+]
+"""
+
+
+@pytest.fixture
+def reach(tmp_path: Path) -> Path:
+    (tmp_path / "reach.toml").write_text(REACH)
+    return tmp_path / "reach.toml"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "same"),
+    [
+        ("motors.upper", 15.0, lambda p: replace(p, constraints=[*p.constraints[:2], motion.Torques(upper=15.0)])),
+        ("Time.weight", 2.0, lambda p: replace(p, objective=motion.Time(weight=2.0))),
+        ("phases.swing.points", 8, lambda p: replace(p, phases=motion.Phase((0.1, 2.0), points=8))),
+        ("phases.0.duration", [0.1, 3.0], lambda p: replace(p, phases=motion.Phase((0.1, 3.0), points=6))),
+        ("solve.tolerance", 1e-4, lambda p: replace(p, settings={"tolerance": 1e-4})),
+        ("links.1.mass", 2.0, lambda p: replace(p, robot=p.robot.parametric(["links.1.mass"]).at([2.0]))),
+    ],
+)
+def test_a_dotted_name_changes_a_part_of_a_problem(reach: Path, name: str, value: Any, same: Any) -> None:
+    problem = motion.load_problem(reach)
+    varied, expected = Variation(problem)(**{name: value}), same(problem)
+    x = expected.guess() + 0.01 * np.arange(expected.program.n)
+    assert varied.program.n == expected.program.n and varied.settings == expected.settings
+    f, rows = varied.program.value(x)
+    g, others = expected.program.value(x)
+    assert f == pytest.approx(g, rel=1e-12) and np.allclose(rows, others, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(varied.program.row_upper, expected.program.row_upper)
+    pickle.loads(pickle.dumps(Variation(problem))).check(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("motors.uper", r"reach: motors: no field 'uper'; allowed: .*upper"),
+        ("motor.upper", r"reach: no parameter 'motor.upper'; allowed: a field of a term \(Time, .*motors\)"),
+        ("links.elbow.mass", "no parameter 'links.elbow.mass'"),
+        ("phases.1.points", "no parameter 'phases.1.points'"),
+    ],
+)
+def test_a_name_that_is_not_there_is_refused_before_the_first_case(reach: Path, name: str, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        torsor.sweep(reach, [{name: 1.0}], workers=0)
+
+
+def test_a_parameter_that_is_given_is_no_variable(reach: Path) -> None:
+    problem = motion.load_problem(reach)
+    free = replace(problem, robot=problem.robot.parametric(["links.1.mass"]))
+    held = Variation(free)(**{"links.1.mass": 2.0})
+    assert "links.1.mass" in free.shared and held.held == {"links.1.mass": 2.0}
+
+
+def test_a_problem_is_solved_for_each_case_and_its_arrays_are_kept(reach: Path) -> None:
+    cases = [{"motors.upper": 10.0}, {"motors.upper": 15.0}, {"motors.upper": 0.01}]
+    found = torsor.sweep(reach, cases, keep=["q"], settings={"iterations": 60}, workers=0)
+    assert found["T"].round(4).tolist()[:2] == [0.4212, 0.3439] and found.units["T"] == "s"
+    assert found["q"].shape == (3, 201, 2) and found["status"][0] == "optimal"
+    assert list(found.errors()) == [2] and found.errors()[2].startswith("not solved: ")
+
+
+def test_a_function_that_returns_a_problem_is_solved(reach: Path) -> None:
+    problem = motion.load_problem(reach)
+    found = torsor.sweep(
+        lambda points: problem.with_phases(motion.Phase((0.1, 2.0), points)), [{"points": 6}], workers=0
+    )
+    assert found["T"].round(4).tolist() == [0.4212]
+
+
+@pytest.mark.parametrize(
+    ("what", "case", "words"),
+    [
+        (
+            "walk",
+            {"hight": 1.8},
+            "case 0: got an unexpected keyword argument 'hight'; allowed: the parameters of walk: h",
+        ),
+        ("wlak", {}, "wlak: no such problem; allowed: a .toml file of a motion problem, or one of walk, lift"),
+        (3, {}, "there is a int to compute"),
+    ],
+)
+def test_wrong_names_are_refused(what: Any, case: dict[str, Any], words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        torsor.sweep(what, [case], workers=0)
+
+
+def test_named_problems_are_those_of_their_packages() -> None:
+    one = sweeps.PROBLEMS["walk"].function(1.8, 80.0, backpack=10.0, speed=1.1, slope=0.05)
+    load, step = torsor.human.Backpack(10.0), torsor.human.Step(speed=1.1)
+    other = torsor.human.walking(torsor.library.human(1.8, 80.0), step, load=load, slope=0.05)
+    assert one.numbers == other.numbers and one.stages[0].duration == other.stages[0].duration
+    assert set(motion.PROBLEMS) < set(sweeps.PROBLEMS)
+    with pytest.raises(ModelError, match="backpack and box are both given"):
+        sweeps.PROBLEMS["walk"].function(backpack=1.0, box=1.0)
+
+
+def test_people_of_a_study_are_described_by_age_and_percentiles() -> None:
+    child = sweeps.PROBLEMS["walk"].function(sex="female", age=8.0, mass_percentile=95.0)
+    mass = sum(each.start for name, each in child.numbers.items() if name.endswith(".mass"))
+    assert mass == pytest.approx(torsor.human.size_of_percentile(50, 95, "female", 8.0)[1], rel=1e-9)
+    found = torsor.sweep("walk", [{"stature_percentile": 99.0}], workers=0)
+    assert found.failed == 1 and "percentile of the stature is 99 %" in found.errors()[0]
+
+
+def test_wrong_settings_are_refused_before_the_first_case() -> None:
+    with pytest.raises(ModelError, match="unknown setting 'speed'"):
+        torsor.sweep("walk", [{}], settings={"speed": 1}, workers=0)
+    with pytest.raises(ModelError, match="keep names 'velocity'; allowed: times"):
+        torsor.sweep("walk", [{}], keep=["velocity"], workers=0)
