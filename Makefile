@@ -58,7 +58,7 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 bench: $(READY)
-	$(BIN)/torsor bench --json bench.json
+	$(BIN)/python benchmarks/speed.py --json bench.json
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

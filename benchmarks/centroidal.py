@@ -2,10 +2,10 @@
 
 import numpy as np
 import pinocchio as pin
-from bench.coordinates import PinocchioCoordinates
-from bench.measure import best, robot_file, states
 
 import torsor
+from bench.coordinates import PinocchioCoordinates
+from bench.measure import best, robot_file, states
 
 STATES = 1024
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bench.measure import robot_file
 
 import torsor
+from bench.measure import robot_file
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.native import emit_here, link, vector_width
 from torsor.compiler.program import read_program

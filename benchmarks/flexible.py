@@ -11,9 +11,9 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS
 
 import casadi as ca
 import numpy as np
-from bench.measure import best
 
 import torsor
+from bench.measure import best
 
 STATES = 4096
 ELBOWS = (0.0, 0.7, 1.5)

@@ -18,10 +18,10 @@ from importlib.metadata import files
 from pathlib import Path
 
 import numpy as np
-from bench.copies import Copy
-from bench.shape_copies import lost_shapes
 
 import torsor
+from bench.copies import Copy
+from bench.shape_copies import lost_shapes
 
 TOLERANCE = 1e-12
 SUFFIXES = {"URDF": ".urdf", "MJCF": ".xml", "SDF": ".sdf", "USD": ".usda"}

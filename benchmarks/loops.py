@@ -1,9 +1,9 @@
 """Count operations with closed loops, and measure how fast they are assembled on one core; print tables as Markdown."""
 
 import numpy as np
-from bench.measure import best
 
 import torsor
+from bench.measure import best
 
 STATES = 100_000
 COUNTED = (

@@ -18,9 +18,9 @@ import time
 
 import casadi as ca
 import numpy as np
-from bench.prediction import Run, run_casadi, run_torsor
 
 import torsor
+from bench.prediction import Run, run_casadi, run_torsor
 from torsor.motion import MotionProblem
 from torsor.motion.problems import two_link_time, ur5_time
 

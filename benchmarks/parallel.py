@@ -14,9 +14,9 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS
 
 import numpy as np
 import pinocchio as pin
-from bench.measure import best
 
 import torsor
+from bench.measure import best
 
 STATES = 4096
 

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from bench.twins import Differences, MujocoTwin, PinocchioTwin, Twin
 
 import torsor
+from bench.twins import Differences, MujocoTwin, PinocchioTwin, Twin
 
 TOLERANCE = 1e-9
 OUTCOMES = ("compared", "nothing moves", "refused here", "refused by the peer", "refused by both", "not compared")

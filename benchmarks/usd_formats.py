@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from bench.copies import without_surfaces
 from pxr import Usd
 
 import torsor
+from bench.copies import without_surfaces
 from torsor.formats.usd.stage import OWN
 
 TWICE = ("mass", "com", "inertia", "placement", "axis", "point", "pose", "lower", "upper", "velocity_limit")

@@ -5,9 +5,9 @@ posture, and limits of torques, velocities and positions. ``whole_body_tsid.py``
 """
 
 import numpy as np
-from bench.measure import best_small, robot_file
 
 import torsor
+from bench.measure import best_small, robot_file
 from torsor.control import (
     AngularMomentum,
     CenterOfMass,

@@ -2,7 +2,7 @@
 # # 10. Speed: batches, threads, types, C and your own functions
 #
 # Methods of a robot are machine code for that robot. This page shows how to get the most out of it. Times depend on the
-# machine and are not printed; `torsor bench` measures them beside other libraries.
+# machine and are not printed; `make bench` measures them beside other libraries.
 
 # %%
 import tempfile

@@ -1,4 +1,4 @@
-"""``torsor bench``: Torsor compared with other libraries, in one process."""
+"""Torsor compared with other libraries, in one process."""
 
 from bench.figures import run_benchmarks
 from bench.limits import Limit

@@ -1,6 +1,7 @@
-"""Torsor: exact dynamics of robots, by the recursive Newton-Euler family.
+"""Torsor: exact dynamics of robots and of the human body, by the recursive Newton-Euler family.
 
-Examples in docstrings assume ``import numpy as np`` and ``import torsor``.
+Examples in docstrings assume ``import numpy as np`` and ``import torsor``. Public names are imported when they are first
+used, so that ``import torsor`` is cheap and a program loads only the packages that it needs.
 
 >>> import torsor
 >>> robot = torsor.library.stanford()
@@ -11,30 +12,39 @@ Examples in docstrings assume ``import numpy as np`` and ``import torsor``.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# The first of them handles Ctrl-C of the command while the others are imported.
+# The first import handles Ctrl-C of the command while the others are imported.
 import torsor.base.startup  # noqa: F401
-from torsor import spatial
-from torsor.base.deprecation import renamed_names
-from torsor.base.errors import ModelError, ModelWarning
-from torsor.compiler import cache, compile
-from torsor.formats import DHLink, MDHLink
-from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Shape, Spring, Visual, Wheel
-from torsor.robot.closed_loops import AssemblyError, Mobility
-from torsor.robot.load import build, from_dh, from_mdh, from_screws, load
-from torsor.robot.parametric import Parametric
-from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from torsor import control, geometry, human, identification, library, motion, results
+    from torsor import (
+        control,
+        export,
+        formats,
+        geometry,
+        human,
+        identification,
+        library,
+        mechanism,
+        motion,
+        robot,
+        simulation,
+        spatial,
+        view,
+    )
     from torsor.base.archive import load_result
-    from torsor.human import recordings
+    from torsor.base.errors import ModelError, ModelWarning, MotionError, SimulationError
+    from torsor.compiler import cache, compile
+    from torsor.formats import DHLink, MDHLink
     from torsor.identification.identify import identify
-    from torsor.mechanism import flexible_links
-    from torsor.motion import MotionError, MotionProblem, MotionResult, sweeps
+    from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Shape, Spring, Visual, Wheel
+    from torsor.motion import MotionProblem, MotionResult
     from torsor.motion.sweeps.sweep import sweep
-    from torsor.robot import autodiff, inverse_kinematics, parallel
+    from torsor.robot.closed_loops import AssemblyError, Mobility
+    from torsor.robot.load import build, from_dh, from_mdh, from_screws, load
     from torsor.robot.parallel import Leg, ParallelRobot
-    from torsor.simulation import SimulationError, Trajectory
+    from torsor.robot.parametric import Parametric
+    from torsor.robot.robot import Robot
+    from torsor.simulation import Trajectory
     from torsor.simulation.simulate import simulate
 
 __version__ = "0.1.0"
@@ -66,74 +76,62 @@ __all__ = [
     "Visual",
     "Wheel",
     "__version__",
-    "autodiff",
     "build",
     "cache",
-    "collision",
     "compile",
     "control",
-    "flexible",
+    "export",
+    "formats",
     "from_dh",
     "from_mdh",
     "from_screws",
+    "geometry",
     "human",
     "identification",
     "identify",
-    "kinematics",
     "library",
     "load",
     "load_result",
+    "mechanism",
     "motion",
-    "parallel",
-    "recordings",
-    "results",
+    "robot",
     "simulate",
+    "simulation",
     "spatial",
-    "studies",
     "sweep",
+    "view",
 ]
 
-# Packages, and names of packages, that are imported when they are first used: the dynamics of a robot needs none.
-_PACKAGES = (
-    "autodiff",
-    "collision",
-    "control",
-    "flexible",
-    "human",
-    "identification",
-    "kinematics",
-    "library",
-    "motion",
-    "parallel",
-    "recordings",
-    "results",
-    "simulation",
-    "studies",
-)
-_HOMES = {
-    "identify": "identification",
-    "load_result": "results",
-    "MotionError": "motion",
-    "MotionProblem": "motion",
-    "MotionResult": "motion",
-    "Leg": "parallel",
-    "ParallelRobot": "parallel",
-    "SimulationError": "simulation",
-    "Trajectory": "simulation",
-    "simulate": "simulation",
-    "sweep": "studies",
+# The module of each public name that is not itself a package of Torsor.
+_MODULES = {
+    "torsor.base.archive": ("load_result",),
+    "torsor.base.errors": ("ModelError", "ModelWarning", "MotionError", "SimulationError"),
+    "torsor.compiler": ("cache", "compile"),
+    "torsor.formats": ("DHLink", "MDHLink"),
+    "torsor.identification": ("identify",),
+    "torsor.mechanism": (
+        *("Coupling", "Frame", "Joint", "Link", "Loop", "Motor", "Shape", "Spring", "Visual", "Wheel"),
+    ),
+    "torsor.motion": ("MotionProblem", "MotionResult"),
+    "torsor.motion.sweeps": ("sweep",),
+    "torsor.robot.closed_loops": ("AssemblyError", "Mobility"),
+    "torsor.robot.load": ("build", "from_dh", "from_mdh", "from_screws", "load"),
+    "torsor.robot.parallel": ("Leg", "ParallelRobot"),
+    "torsor.robot.parametric": ("Parametric",),
+    "torsor.robot.robot": ("Robot",),
+    "torsor.simulation": ("Trajectory", "simulate"),
 }
-_renamed = renamed_names(__name__, {"assemble": ("torsor.build", build)})
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return import_module(f"torsor.{name}")
     if name in _HOMES:
-        value = globals()[name] = getattr(import_module(f"torsor.{_HOMES[name]}"), name)
+        value = globals()[name] = getattr(import_module(_HOMES[name]), name)
         return value
-    return _renamed(name)
+    if name in __all__:
+        return import_module(f"torsor.{name}")
+    raise AttributeError(f"module 'torsor' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

@@ -258,7 +258,6 @@ def test_documents_follow_their_schema(kind: str, results: dict[str, Any], tmp_p
 def test_bench_and_reproduce_follow_their_schemas() -> None:
     from bench.figures import document as bench
     from bench.measure import Row
-
     from torsor.reproduce.registry import find
     from torsor.reproduce.report import document as reproduced
     from torsor.reproduce.running import run

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from bench.twins import MujocoTwin, PinocchioTwin
 from hypothesis import HealthCheck, Phase, given, settings
 
 import torsor
+from bench.twins import MujocoTwin, PinocchioTwin
 
 from .corpus import mjcf_files, urdf_files
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.shape_copies import lost_shapes
 
 import torsor
+from bench.shape_copies import lost_shapes
 from torsor import Frame, ModelError, ModelWarning, Shape, library
 from torsor.formats.meshes.mesh_files import read_mesh
 from torsor.formats.meshes.triangles import Triangles, box

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.copies import Copy
-from bench.shape_copies import lost_shapes
 
 import torsor
+from bench.copies import Copy
+from bench.shape_copies import lost_shapes
 from robots import robot_files
 from torsor import ModelError, ModelWarning
 

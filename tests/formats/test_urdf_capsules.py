@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.shape_copies import lost_shapes
 
 import torsor
+from bench.shape_copies import lost_shapes
 from torsor import Shape
 from torsor.mechanism import Joint, Link, Visual
 from torsor.spatial import from_rpy, make_pose

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.copies import without_surfaces
 
 import torsor
+from bench.copies import without_surfaces
 from torsor import ModelError, ModelWarning, library
 from torsor.formats.usd.stage import OWN
 from torsor.mechanism import Joint, Link, Shape, build

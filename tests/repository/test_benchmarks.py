@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from bench.coordinates import MujocoCoordinates
-from bench.twins import MujocoTwin, PinocchioTwin, Twin
 
 import torsor
+from bench.coordinates import MujocoCoordinates
+from bench.twins import MujocoTwin, PinocchioTwin, Twin
 
 mujoco = pytest.importorskip("mujoco")
 

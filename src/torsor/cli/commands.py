@@ -22,7 +22,6 @@ COMMANDS = {
     "convert": "write a robot as URDF, SDF, MJCF, USD or TOML",
     "export": "write a robot's algorithms as source of C, C++ or JavaScript, as a package of ROS 2, or as an FMU",
     "view": "show robots and results in the browser",
-    "bench": "compare the speed of Torsor with other libraries",
     "cache": "show or clear the compiled kernels on disk",
     "warm": "compile a robot's algorithms ahead, so that no first call waits",
     "doctor": "show versions, processor, cache and extras, and test the installation in a few seconds",

@@ -1,8 +1,6 @@
 """The human body in motion: contact with the ground, balance, and predicted walking and other tasks."""
 
-from importlib import import_module
-from typing import Any
-
+from torsor.base.lazy import subpackages
 from torsor.human.body.description import described_person
 from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads
@@ -125,10 +123,4 @@ __all__ = [
     "write_opensim",
 ]
 
-_PACKAGES = ("ergonomics", "measured")  # imported when they are first used
-
-
-def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return import_module(f"torsor.human.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = subpackages(__name__, "ergonomics", "measured", "recordings")

@@ -144,6 +144,8 @@ _renamed = renamed_names(__name__, {"ExpressionRows": ("motion.ExpressionConstra
 
 
 def __getattr__(name: str) -> Any:
+    if name == "sweeps":
+        return import_module("torsor.motion.sweeps")
     if name in _LATER:
         return getattr(import_module(f"torsor.motion.inverse.{_LATER[name]}"), name)
     return _renamed(name)

@@ -1,5 +1,8 @@
 """Robot: a mechanism with its compiled dynamics."""
 
+from torsor.base.lazy import subpackages
 from torsor.robot.robot import Robot
 
 __all__ = ["Robot"]
+
+__getattr__ = subpackages(__name__, "autodiff", "inverse_kinematics", "parallel")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.coordinates import MujocoCoordinates
-from bench.twins import mujoco_mass_matrix
 
 import torsor
+from bench.coordinates import MujocoCoordinates
+from bench.twins import mujoco_mass_matrix
 from torsor import ModelError, ModelWarning
 from torsor.spatial import from_quaternion, to_quaternion
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.coordinates import MujocoCoordinates, quaternions
 
 import torsor
+from bench.coordinates import MujocoCoordinates, quaternions
 from robot.closed_loops.closing import closed_near
 
 from .test_mujoco import Twin as Tree

@@ -1,9 +1,9 @@
 """An arm with elastic joints moves as MuJoCo moves it, where rotors are bodies and springs are tendons."""
 
 import numpy as np
-from bench.peers import mujoco_steps, with_rotors
 
 import torsor
+from bench.peers import mujoco_steps, with_rotors
 
 
 def test_an_elastic_arm_moves_as_in_mujoco() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from bench.coordinates import PinocchioCoordinates
 
 import torsor
+from bench.coordinates import PinocchioCoordinates
 from robots import robot_file, robot_files
 
 TOLERANCE = 1e-9

@@ -3,9 +3,9 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from bench.coordinates import PinocchioCoordinates
 
 import torsor
+from bench.coordinates import PinocchioCoordinates
 from robots import robot_file
 
 ORDER = np.r_[3:6, 0:3]  # linear part first, and back

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.twins import mujoco_mass_matrix
 
 import torsor
+from bench.twins import mujoco_mass_matrix
 from mechanism.flexible_links.tracing import Small, Traced
 from torsor import library
 
