@@ -1,4 +1,4 @@
-"""Time Torsor beside Pinocchio and MuJoCo in one process: ``python benchmarks/speed.py [--json FILE]`` (``make bench``)."""
+"""Time Torsor beside Pinocchio and MuJoCo in one process (``make bench``)."""
 
 from argparse import ArgumentParser
 from pathlib import Path

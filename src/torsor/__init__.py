@@ -1,7 +1,7 @@
 """Torsor: exact dynamics of robots and of the human body, by the recursive Newton-Euler family.
 
-Examples in docstrings assume ``import numpy as np`` and ``import torsor``. Public names are imported when they are first
-used, so that ``import torsor`` is cheap and a program loads only the packages that it needs.
+Examples in docstrings assume ``import numpy as np`` and ``import torsor``. Public names are imported when they are
+first used, so that ``import torsor`` is cheap and a program loads only the packages that it needs.
 
 >>> import torsor
 >>> robot = torsor.library.stanford()

@@ -28,7 +28,7 @@ FEATURES = {
     "mjcf": 'torsor.load("arm.xml")',
     "yaml": 'torsor.load("arm.yaml")',
     "simulate": 'torsor.simulate(arm, duration=0.01, method="adaptive")',
-    "mocap": 'torsor.human.recordings.save(torsor.human.recordings.Markers(["a"], [0.0, 0.1], np.ones((2, 1, 3))), "a.c3d")',
+    "mocap": 'r = torsor.human.recordings; r.save(r.Markers(["a"], [0.0, 0.1], np.ones((2, 1, 3))), "a.c3d")',
     "plot": 'arm.draw(path="arm.png"), fall.plot(), fall.animate("fall.gif")',
     "view": "arm.view(open=False, block=False).stop()",
     "jax": 'torsor.robot.autodiff.to_jax(arm, "kinetic_energy")(*np.eye(2))',

@@ -48,7 +48,7 @@ class Result:
             write_document(path, self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain numbers, lists and strings, as for JSON: ``torsor.base.documents.schema_of(kind)``."""
+        """Return the result as plain data for JSON; ``torsor.base.documents.schema_of(kind)`` is its schema."""
         return {"torsor": header(self.kind), **self._content()}
 
     def _repr_html_(self) -> str:

@@ -19,7 +19,7 @@ LENGTH, MASS, BENDING = 1.0, 1.0, 200.0
 def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0) -> Robot:
     """Return an arm of two flexible links of 1 m and 1 kg, with hinges about z, and a payload (kg) at its tip.
 
-    ``modes`` are those of each link (``torsor.mechanism.flexible_links.beam``): by default two in the horizontal plane. Its first
+    ``modes`` are those of each link (``flexible_links.beam``): by default two in the horizontal plane. Its first
     two natural frequencies, with the hinges held, agree with those of the continuous arm to 2e-3 and better.
 
     Example:
@@ -85,7 +85,7 @@ def continuous_eel(
 ) -> Robot:
     """Return an eel as one flexible rod behind a head, with a free base and the density of water.
 
-    It is the limit of ``eel`` for many links: the body bends by strain modes (``torsor.mechanism.flexible_links.with_rod``), sideways
+    It is the limit of ``eel`` for many links: the body bends by strain modes (``flexible_links.with_rod``), sideways
     (along y), up and down and in torsion, with the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the
     origin and swims towards -x. Gravity and buoyancy cancel; forces of the water are given as ``external``, one wrench
     for each section.

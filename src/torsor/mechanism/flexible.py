@@ -301,7 +301,8 @@ class Modes(Flexible):
 
         Example:
             >>> import torsor
-            >>> torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=1.0, modes=(1, 0)).frequencies.round(4).tolist()
+            >>> from torsor.mechanism.flexible_links import beam
+            >>> beam(length=1.0, mass=1.0, bending=1.0, modes=(1, 0)).frequencies.round(4).tolist()
             [3.516]
         """
         L = np.linalg.cholesky(self.mass_matrix)

@@ -109,7 +109,7 @@ class Robot(Mechanism, Viewable):
     ) -> Any:
         """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
 
-        ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``torsor.robot.inverse_kinematics``
+        ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``robot.inverse_kinematics``
         (Pose, Position, Orientation, Direction, LookAt, CenterOfMass), with weights and hard ones; in base axes, m and
         rad. Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
         begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed.

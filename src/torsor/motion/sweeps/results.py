@@ -27,7 +27,8 @@ class Results:
     the study is complete.
 
     Example:
-        >>> found = torsor.sweep(lambda a, b: {"sum": a + b}, torsor.motion.sweeps.grid(a=[1, 2], b=[10, 20]), workers=0)
+        >>> cases = torsor.motion.sweeps.grid(a=[1, 2], b=[10, 20])
+        >>> found = torsor.sweep(lambda a, b: {"sum": a + b}, cases, workers=0)
         >>> found["sum"].tolist(), found.done, found.failed, found.status
         ([11.0, 21.0, 12.0, 22.0], 4, 0, 'complete')
     """
