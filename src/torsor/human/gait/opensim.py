@@ -44,7 +44,8 @@ def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> Moti
 
     Columns are those of the model of Rajagopal et al. (2016), x forward, y up, z right, from a heel strike of the
     right foot on. ``model`` is a skeleton of ``torsor.human.recordings.read_osim``, from which the place of the
-    hips on the pelvis is taken; by default they are where the unscaled model has them. Forearms, wrists and head are left out.
+    hips on the pelvis is taken; by default they are where the unscaled model has them. Forearms, wrists
+    and head are left out.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
