@@ -9,15 +9,15 @@ import pytest
 import torsor
 from torsor.human.body.coordinates import mirror
 from torsor.human.body.kernels import shared_model
-from torsor.library.anthropometry import SEXES, Body
+from torsor.library.anthropometry import BODY_TABLES, Body
 
 BODIES = [(1.741, 73.0, "male"), (1.60, 55.0, "female"), (1.95, 110.0, "male")]
 
 
-@pytest.mark.parametrize("sex", SEXES)
+@pytest.mark.parametrize("sex", BODY_TABLES)
 def test_mass_fractions_sum_to_one(sex: str) -> None:
     once = ("head", "upper trunk", "middle trunk", "lower trunk")
-    rows = SEXES[sex].rows
+    rows = BODY_TABLES[sex].rows
     assert sum(row.mass * (1 if name in once else 2) for name, row in rows.items()) == pytest.approx(100.0, abs=0.02)
 
 

@@ -14,7 +14,7 @@ from torsor.human import Step, StrengthCurves, joint_strength, passive_torques, 
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
-from torsor.human.terms.energy import BASAL, DRIVING, SLIPPING, SMOOTH
+from torsor.human.terms.energy import BASAL, DRIVING, SLIPPING, POWER_SMOOTHING
 from torsor.human.terms.heat import joint_rates
 from torsor.human.terms.muscles import metres, muscle_torques
 from torsor.human.terms.samples import sampled
@@ -95,7 +95,7 @@ def test_values_are_those_of_the_formulas(problem: MotionProblem) -> None:
     rates = joint_rates(BODY)
 
     def size(x: np.ndarray) -> np.ndarray:
-        return np.asarray(np.sqrt(x**2 + SMOOTH**2) - SMOOTH)
+        return np.asarray(np.sqrt(x**2 + POWER_SMOOTHING**2) - POWER_SMOOTHING)
 
     P, slips = torques * v[places] / BODY.mass, ground / BODY.mass
     heat = 0.283 * (size(P) + P) / 2 + 1.423 * (size(P) - P) / 2

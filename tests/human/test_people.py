@@ -32,7 +32,7 @@ from torsor.human import (
     with_lengths,
     with_strength,
 )
-from torsor.human.body.strength import AGES, JOINTS, SEXES, age_group, age_ratio
+from torsor.human.body.strength import AGES, CURVED_JOINTS, SEXES, age_group, age_ratio
 from torsor.human.contact.froude import warn_of_running
 from torsor.library.anthropometry import Body
 from torsor.library.growth import JENSEN
@@ -120,7 +120,7 @@ def test_strength_of_an_older_woman_at_an_angle_and_a_velocity_by_hand() -> None
 def test_curves_of_a_person_are_the_published_ones_at_every_age(sex: str, age: float) -> None:
     person = Person(1.7, 70.0, sex, age=age)
     body, group = person.body(), age_group(age)
-    for joint in JOINTS:
+    for joint in CURVED_JOINTS:
         found = person.curves.of(body, f"right_{joint}")
         usual = StrengthCurves(sex, group).of(torsor.library.human(1.7, 70.0, sex), joint)
         np.testing.assert_allclose(np.array(found), np.array(usual), rtol=1e-12)
@@ -131,7 +131,7 @@ def test_the_limits_of_older_people_are_those_of_the_young_times_the_ratio() -> 
     for name in ("right_knee_flexion", "left_shoulder_flexion", "spine2_lateral"):
         assert _limit(old, name) == pytest.approx(age_ratio(name, "female", "old") * _limit(young, name), rel=1e-12)
     assert age_ratio("knee_flexion", "female", "old") == pytest.approx((0.124 / 0.159 + 0.060 / 0.080) / 2)
-    assert all(age_ratio(joint, sex, "young") == 1.0 for joint in (*JOINTS, "elbow") for sex in SEXES)
+    assert all(age_ratio(joint, sex, "young") == 1.0 for joint in (*CURVED_JOINTS, "elbow") for sex in SEXES)
 
 
 def test_older_people_are_weaker_but_at_the_ankles() -> None:

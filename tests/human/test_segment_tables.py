@@ -2,7 +2,7 @@
 
 import pytest
 
-from torsor.library.anthropometry import SEXES
+from torsor.library.anthropometry import BODY_TABLES
 
 # The rows between the joint centres and landmarks of the skeleton: length (mm), mass (%), centre of mass and radii of
 # gyration about the axes forward, sideways and along (% of the length), as de Leva prints them.
@@ -42,18 +42,18 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("sex", SEXES)
+@pytest.mark.parametrize("sex", BODY_TABLES)
 def test_every_row_is_the_printed_one(sex: str) -> None:
     printed = {}
     for line in DE_LEVA[sex].strip().splitlines():
         *name, length, mass, centre, forward, sideways, long = line.split()
         printed[" ".join(name)] = tuple(map(float, (length, mass, centre, forward, sideways, long)))
-    assert {name: tuple(row) for name, row in SEXES[sex].rows.items()} == printed
+    assert {name: tuple(row) for name, row in BODY_TABLES[sex].rows.items()} == printed
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_rows_to_other_landmarks_describe_the_same_piece_of_a_woman(name: str) -> None:
-    row = SEXES["female"].rows[name]
+    row = BODY_TABLES["female"].rows[name]
     for length, centre, forward, sideways, long, above in OTHERS[name]:
         assert centre / 100 * length - above == pytest.approx(
             row.centre / 100 * row.length, abs=0.6
@@ -63,19 +63,19 @@ def test_rows_to_other_landmarks_describe_the_same_piece_of_a_woman(name: str) -
 
 
 def test_the_rows_of_a_womans_trunk_sum_to_its_length() -> None:
-    rows = SEXES["female"].rows
+    rows = BODY_TABLES["female"].rows
     whole = sum(rows[f"{part} trunk"].length for part in ("upper", "middle", "lower"))
     assert whole == pytest.approx(614.8, abs=0.05)  # cervicale to the midpoint of the hips
 
 
 def test_the_rows_of_a_mans_trunk_sum_to_its_length() -> None:
-    rows = SEXES["male"].rows
+    rows = BODY_TABLES["male"].rows
     whole = sum(rows[f"{part} trunk"].length for part in ("upper", "middle", "lower"))
     assert whole == pytest.approx(603.3, abs=0.05)
 
 
 def test_a_womans_whole_trunk_has_the_mass_and_the_centre_of_mass_of_its_parts() -> None:
-    rows, at, moment, mass = SEXES["female"].rows, 0.0, 0.0, 0.0
+    rows, at, moment, mass = BODY_TABLES["female"].rows, 0.0, 0.0, 0.0
     for part in ("upper", "middle", "lower"):
         row = rows[f"{part} trunk"]
         moment, mass, at = moment + row.mass * (at + row.centre / 100 * row.length), mass + row.mass, at + row.length

@@ -19,14 +19,14 @@ from torsor.human import (
     joint_strength,
     walking,
 )
-from torsor.human.body.strength import AGES, BLEND, CEILING, FLOOR, HALF, JOINTS, SEXES, Curve
+from torsor.human.body.strength import AGES, BLEND, CEILING, FLOOR, HALF, CURVED_JOINTS, SEXES, Curve
 from torsor.human.terms.forces import Strengths
 
 GROUPS = [(sex, age) for sex in SEXES for age in AGES]
 CURVES = [
     pytest.param(curve, id=f"{sex}-{age}-{joint}-{way}")
     for sex, age in GROUPS
-    for joint in JOINTS
+    for joint in CURVED_JOINTS
     for way, curve in zip(("extend", "flex"), StrengthCurves(sex, age).of(torsor.library.human(), joint), strict=True)
 ]
 
@@ -107,7 +107,7 @@ def test_numbers_and_symbols_agree() -> None:
         )
 
 
-@pytest.mark.parametrize("joint", JOINTS)
+@pytest.mark.parametrize("joint", CURVED_JOINTS)
 def test_strength_is_proportional_to_mass_times_height_without_the_load(joint: str) -> None:
     q, v = np.linspace(-0.3, 0.5, 5), np.linspace(-3.0, 3.0, 5)
     usual = np.array(joint_strength(torsor.library.human(), f"left_{joint}", q, v))
@@ -120,7 +120,7 @@ def test_strength_is_proportional_to_mass_times_height_without_the_load(joint: s
 
 
 def test_peaks_of_young_men_are_those_of_the_table() -> None:
-    found = [curve.peak for joint in JOINTS for curve in StrengthCurves().of(torsor.library.human(), joint)]
+    found = [curve.peak for joint in CURVED_JOINTS for curve in StrengthCurves().of(torsor.library.human(), joint)]
     np.testing.assert_allclose(
         found, np.array([0.161, 0.113, 0.163, 0.087, 0.095, 0.033]) * 73.0 * 9.81 * 1.741, rtol=1e-14
     )
@@ -248,7 +248,7 @@ def test_a_walk_stays_within_the_curves_and_costs_more_when_fatigued() -> None:
     labels = [label for bound in batch.kernels.rows for label in bound.labels]
     rows, body = batch.value(rested.x)[0].reshape(len(batch.s), -1), torsor.library.human()
     at = rested.at(batch.s * rested.T)
-    for name in (f"{side}_{joint}" for side in ("right", "left") for joint in JOINTS):
+    for name in (f"{side}_{joint}" for side in ("right", "left") for joint in CURVED_JOINTS):
         k = body.coordinate_names.index(name)
         torque = rows[:, labels.index(name)] * body.effort_limit[k]
         least, most = joint_strength(body, name, at.q[:, k], at.v[:, k])

@@ -15,7 +15,7 @@ from torsor.human.body.coordinates import FROZEN, mirror
 from torsor.human.gait.energy import Energy, Work
 from torsor.human.gait.references import SOURCES
 from torsor.human.terms.forces import Unbalance
-from torsor.human.terms.samples import JOINTS, Samples
+from torsor.human.terms.samples import REACTION_JOINTS, Samples
 from torsor.motion import MotionProblem, MotionResult, Phase, Positions
 from torsor.optimisation.outcome import Outcome
 from torsor.spatial import inverse_pose
@@ -86,7 +86,7 @@ def test_torques_and_reactions_agree_with_newton_euler_and_the_global_forces_van
         torque = found[:, body.link_names.index(joint.child), :3] @ joint.axis
         np.testing.assert_allclose(at.torques[moments, k], torque, atol=1e-9 * size)
     poses = SAME.poses(at.q[moments])
-    for joint, link in zip(JOINTS, ("right_thigh", "right_shank", "right_foot"), strict=True):
+    for joint, link in zip(REACTION_JOINTS, ("right_thigh", "right_shank", "right_foot"), strict=True):
         k = body.link_names.index(link)
         force = np.einsum("kij,kj->ki", poses[:, k, :3, :3], found[:, k, 3:])
         np.testing.assert_allclose(stride.weight * stride.reaction(joint)[moments], force, atol=1e-9 * size)

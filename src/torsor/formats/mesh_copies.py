@@ -10,8 +10,8 @@ from pathlib import Path
 
 from torsor.base.errors import ModelError, describe
 from torsor.base.files import replacing
-from torsor.formats.meshes.mesh_colors import LARGEST as LARGEST_MATERIALS
-from torsor.formats.meshes.mesh_files import LARGEST, SUFFIXES
+from torsor.formats.meshes.mesh_colors import MAX_MESH_BYTES as LARGEST_MATERIALS
+from torsor.formats.meshes.mesh_files import MAX_MESH_BYTES, SUFFIXES
 from torsor.formats.meshes.mesh_folders import is_inside, own_folders
 from torsor.formats.meshes.obj_files import obj_content
 from torsor.formats.meshes.triangles import Triangles
@@ -111,7 +111,7 @@ def _digest(*contents: bytes) -> str:
 def _can_be_copied(file: Path) -> bool:
     """Return whether a file is a mesh of a kind and a size that viewers read, no device and no other file."""
     try:
-        return file.suffix.lower() in _COPIED and file.is_file() and file.stat().st_size <= LARGEST
+        return file.suffix.lower() in _COPIED and file.is_file() and file.stat().st_size <= MAX_MESH_BYTES
     except OSError:
         return False
 

@@ -103,7 +103,7 @@ def meat(scores: Array, parts: list[slice], lag: int) -> Array:
     white = scores.T @ scores
     if lag == 0:
         return np.asarray(white)
-    S = 2 * _triangle(scores, parts, 2 * lag) - _triangle(scores, parts, lag)
+    S = 2 * _triangular_sum(scores, parts, 2 * lag) - _triangular_sum(scores, parts, lag)
     # Relative to white noise: eigenvalues of L^-1 S L^-T, with white = L L^T.
     scale = np.sqrt(np.maximum(np.diagonal(white), 1e-300))
     L = np.linalg.cholesky(white / np.outer(scale, scale) + 1e-12 * np.eye(len(white))) * scale[:, None]
@@ -140,7 +140,7 @@ def free_part(count: int, lag: int, unknowns: int) -> float:
     return 1 - unknowns / independent
 
 
-def _triangle(scores: Array, parts: list[slice], width: int) -> Array:
+def _triangular_sum(scores: Array, parts: list[slice], width: int) -> Array:
     """Return the sum over t, s of max(0, 1 - |t - s| / width) g_t g_s^T."""
     total = np.zeros((scores.shape[1],) * 2)
     for part in parts:

@@ -10,8 +10,8 @@ from torsor.identification.covariance import between, correlation_time, free_par
 from torsor.identification.least_squares import Fit, fit
 from torsor.identification.robust import INFLUENCES, Influence, scale_of
 
-ITERATIONS = 50  # of robust weights and of instruments, at most
-CONVERGED = 1e-3  # largest change of an unknown, in standard deviations, that ends them
+MAX_ITERATIONS = 50  # of robust weights and of instruments, at most
+ESTIMATE_TOLERANCE = 1e-3  # largest change of an unknown, in standard deviations, that ends them
 CHUNK = 4096  # samples at a time
 
 
@@ -68,7 +68,7 @@ def estimate(equations: Equations, method: Method) -> Fit:
 
 def _reweighted(equations: Equations, found: Fit, influence: Influence) -> Fit:
     """Return the fit whose residuals have the weights of the influence function: iteratively weighted least squares."""
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         weights = equations.weights * np.sqrt(_weights(equations, found.values, influence))
         previous = found
         found = fit(equations.Y, equations.tau, weights, equations.names, equations.where)
@@ -85,7 +85,7 @@ def _weights(equations: Equations, x: Array, influence: Influence) -> Array:
 
 def _settled(found: Fit, previous: Fit) -> bool:
     deviations = np.sqrt(np.diagonal(found.covariance))
-    return bool((np.abs(found.values - previous.values) <= CONVERGED * deviations).all())
+    return bool((np.abs(found.values - previous.values) <= ESTIMATE_TOLERANCE * deviations).all())
 
 
 def _instrumental(equations: Equations, found: Fit, influence: Influence | None) -> Fit:
@@ -94,7 +94,7 @@ def _instrumental(equations: Equations, found: Fit, influence: Influence | None)
     Janot, Vandanjon and Gautier 2014 (IDIM-IV).
     """
     assert equations.Z is not None
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         scaled = equations.weights / found.noise
         if influence is not None:
             scaled = scaled * np.sqrt(_weights(equations, found.values, influence))

@@ -7,8 +7,8 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
 
-ITERATIONS = 30  # at most; the weights converge within about five
-CONVERGED = 1e-6  # relative change of the noise
+MAX_WEIGHT_ITERATIONS = 30  # at most; the weights converge within about five
+NOISE_TOLERANCE = 1e-6  # relative change of the noise
 RANK_TOLERANCE = 1e-8  # singular values of the regressor with unit columns, relative to the largest, that count as zero
 ROUNDING = 1e-12  # noise below this fraction of a force is rounding
 
@@ -51,9 +51,9 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
     largest = float(size.max(initial=0.0)) or 1.0
     least = ROUNDING * np.maximum(size, 1e-3 * largest)
     # One triangular matrix [R, y] per coordinate contains all information of its samples, for every iteration.
-    triangles = [_triangle(weights[:, j], Y[:, j], tau[:, j]) for j in range(tau.shape[1])]
+    triangles = [_weighted_triangle(weights[:, j], Y[:, j], tau[:, j]) for j in range(tau.shape[1])]
     noise = np.ones(tau.shape[1])
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_WEIGHT_ITERATIONS):
         stacked = np.concatenate([each / sigma for each, sigma in zip(triangles, noise, strict=True)])
         x, root, condition = _solve(stacked[:, :b], stacked[:, b], names, where)
         back = np.linalg.solve(root, np.eye(b))
@@ -64,12 +64,12 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
             raise ModelError(describe(found, where=where, fix="measure longer"))
         squares = np.array([np.sum((each[:, b] - each[:, :b] @ x) ** 2) for each in triangles])
         previous, noise = noise, np.where(counts > 0, np.maximum(np.sqrt(squares / free), least), 1.0)
-        if np.abs(noise / previous - 1).max() < CONVERGED:
+        if np.abs(noise / previous - 1).max() < NOISE_TOLERANCE:
             break
     return Fit(x, back @ back.T, previous, root, condition)
 
 
-def _triangle(weights: Array, Y: Array, tau: Array) -> Array:
+def _weighted_triangle(weights: Array, Y: Array, tau: Array) -> Array:
     """Return R of the QR decomposition of the weighted [Y, tau] (at most b + 1 rows)."""
     return np.asarray(np.linalg.qr(np.column_stack([Y, tau]) * weights[:, None], mode="r"))
 

@@ -32,7 +32,7 @@ class _Table(NamedTuple):
 # Head and neck reach from vertex to cervicale, the upper trunk from there to the xiphion, the middle trunk to the
 # navel, the lower trunk to the midpoint of the hips; the hand ends at the third knuckle. Shanks reach from the centre
 # of the knee to that of the ankle (KJC-AJC): de Leva has two more rows, to the malleolus and to the sphyrion.
-SEXES = {
+BODY_TABLES = {
     "male": _Table(
         1741.0,
         {
@@ -101,11 +101,11 @@ class Body:
     """
 
     def __init__(self, height: float, mass: float, sex: str, age: float | None = None):
-        one_of(sex, tuple(SEXES), "human", "sex")
+        one_of(sex, tuple(BODY_TABLES), "human", "sex")
         height = number(height, "human", "height", least=HEIGHTS[0], most=HEIGHTS[1])
         self.mass = number(mass, "human", "mass", least=MASSES[0], most=MASSES[1])
-        self.scale = 1000.0 * height / SEXES[sex].stature
-        self._rows = SEXES[sex].rows
+        self.scale = 1000.0 * height / BODY_TABLES[sex].stature
+        self._rows = BODY_TABLES[sex].rows
         self._shares = {name: row.mass * growth_factor(name, age) for name, row in self._rows.items()}
         self._whole = sum(share * (1 if name in _ONCE else 2) for name, share in self._shares.items())
 

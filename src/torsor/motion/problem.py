@@ -276,7 +276,7 @@ class MotionMultistart(Result, Multistart[MotionResult]):
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionMultistart":
         """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
         with reading_archive(Path(path), cls.kind) as found:
-            solutions, seeds = several.of_archive(found, problem, load_problem)
+            solutions, seeds = several.several_of_archive(found, problem, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), seeds)
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -284,7 +284,7 @@ class MotionMultistart(Result, Multistart[MotionResult]):
         return several.plot(self.results, self.seeds, path)
 
     def _archive(self) -> Archive:
-        return several.archive(self.results, self.seeds)
+        return several.archive_of_several(self.results, self.seeds)
 
     def _columns(self) -> list[Column]:
         return several.columns(self.results, self.seeds)

@@ -74,13 +74,13 @@ ALIASES = {
 ITEMS: tuple[Item, ...] = (
     *lie.ITEMS,
     *barman.ITEMS,
-    *barman_arms.ITEMS,
+    *barman_arms.ARM_ITEMS,
     *gait.ITEMS,
-    *gait_equations.ITEMS,
+    *gait_equations.EQUATION_ITEMS,
     *guarino.ITEMS,
     *khalil.ITEMS,
-    *khalil_parallel.ITEMS,
-    *khalil_bases.ITEMS,
+    *khalil_parallel.PARALLEL_ITEMS,
+    *khalil_bases.BASE_ITEMS,
     *hua.ITEMS,
     *MISPRINTS,
 )

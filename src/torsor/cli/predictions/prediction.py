@@ -13,7 +13,7 @@ from torsor.base.errors import ModelError, describe
 from torsor.human import animate
 from torsor.human.body.description import described_person
 from torsor.human.body.percentiles import POPULATIONS
-from torsor.library.anthropometry import SEXES
+from torsor.library.anthropometry import BODY_TABLES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 
@@ -123,7 +123,7 @@ def pairs(flag: str, text: str, metavar: str = "NAME=NUMBER") -> Option:
 BODY = (
     Option("--height", type=float, metavar="M", help="height of the body (default: 1.741)"),
     Option("--mass", type=float, metavar="KG", help="mass of the body (default: 73)"),
-    Option("--sex", choices=tuple(SEXES), help="table of segments (default: male)"),
+    Option("--sex", choices=tuple(BODY_TABLES), help="table of segments (default: male)"),
     Option("--age", type=float, metavar="YEARS", help="children and older people; sizes not given are medians"),
     Option(
         "--stature-percentile", type=float, metavar="PERCENT", help="taller than this part of the people, for --height"

@@ -52,10 +52,10 @@ def cpp_texts(
 ) -> dict[str, str]:
     """Return the files that ``export_cpp`` writes, by name."""
     texts, kernels = c_texts(functions, dtype, name, about, f"{name}.hpp")
-    return {f"{name}.hpp": _header(name, kernels, CScalar(dtype), about, prefix), **texts}
+    return {f"{name}.hpp": _cpp_header(name, kernels, CScalar(dtype), about, prefix), **texts}
 
 
-def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: About, prefix: str) -> str:
+def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: About, prefix: str) -> str:
     guard, space = f"{name.upper()}_HPP", c_names({"std", *(each.name for each in kernels)}).new(name)
     what = f"{MARK}, for C++17. Matrices lie row by row. Outputs must not overlap inputs. Nothing is allocated or kept."
     constants = _constants(about.facts, scalar)

@@ -16,7 +16,7 @@ from torsor.compiler.order import alive
 from torsor.compiler.program import Program
 
 _FREE = {ca.OP_INPUT, ca.OP_CONST}
-_NEAR = 20  # operations between reading shared memory and the use of what was read
+_LOAD_LEAD = 20  # operations between reading shared memory and the use of what was read
 
 
 class Budget(NamedTuple):
@@ -30,9 +30,9 @@ class Budget(NamedTuple):
     ahead: int
 
 
-_SMALL = Budget(None, 1 << 30, 600)
+_SMALL_BUDGET = Budget(None, 1 << 30, 600)
 # Functions of medium size wait for memory: with 168 registers three warps fit where two would.
-_MEDIUM = {4: Budget(168, 120, 600), 8: Budget(None, 100, 600)}
+_MEDIUM_BUDGETS = {4: Budget(168, 120, 600), 8: Budget(None, 100, 600)}
 _LARGE = {4: Budget(None, 200, 2500), 8: Budget(None, 100, 800)}
 
 
@@ -46,9 +46,9 @@ def budget(program: Program, size: int) -> Budget:
         True
     """
     many = len(program.operations)
-    if many <= 2000 or alive(program) <= _MEDIUM[size].kept:
-        return _SMALL
-    return (_MEDIUM if many <= 4000 else _LARGE)[size]
+    if many <= 2000 or alive(program) <= _MEDIUM_BUDGETS[size].kept:
+        return _SMALL_BUDGET
+    return (_MEDIUM_BUDGETS if many <= 4000 else _LARGE)[size]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def plan_spills(
         for each in taken:
             if each not in held:
                 far = operations[each].code == ca.OP_INPUT and not (near and near[operations[each].arguments[0]])
-                early = index - (budget.ahead if far else _NEAR)
+                early = index - (budget.ahead if far else _LOAD_LEAD)
                 loads[max(left.get(each, 0), early)].append((each, places.of.get(each)))
                 held[each] = None
             while uses[each] and uses[each][-1] <= index:

@@ -19,10 +19,10 @@ from torsor.compiler.program import Operation, Program
 # Numbers that a thread keeps in its registers, by their bytes; the rest of them hold addresses.
 _KEPT = {4: 230, 8: 115}
 # Operations below which a function is never split: its kernel is limited by memory, and parts read the inputs again.
-_SMALL = 4000
+_MIN_SPLIT_OPERATIONS = 4000
 # How much longer an operation takes for each value alive beyond the registers, relative to their number: an estimate.
 _BEYOND = 1.0
-_MOST = 24  # parts
+_MAX_PARTS = 24  # parts
 
 _FREE = {ca.OP_INPUT, ca.OP_CONST}
 
@@ -57,16 +57,16 @@ def split(program: Program, size: int) -> list[Part]:
 
 
 def _parts(program: Program, size: int) -> list[Program]:
-    if len(program.operations) <= _SMALL:
+    if len(program.operations) <= _MIN_SPLIT_OPERATIONS:
         return [ordered(program)]
     chain = _chain(program)
-    bounds = np.linspace(0, len(chain), 1 + round(len(program.operations) / _SMALL)).astype(int)
+    bounds = np.linspace(0, len(chain), 1 + round(len(program.operations) / _MIN_SPLIT_OPERATIONS)).astype(int)
     todo = [_Candidate.of(program, chain[a:b], size) for a, b in pairwise(bounds)][::-1]
     done: list[_Candidate] = []
     while todo:
         part = todo.pop()
         middle = len(part.values) // 2
-        if part.beyond and middle and len(done) + len(todo) + 2 <= _MOST:
+        if part.beyond and middle and len(done) + len(todo) + 2 <= _MAX_PARTS:
             halves = [_Candidate.of(program, v, size) for v in (part.values[:middle], part.values[middle:])]
             if sum(half.cost for half in halves) < part.cost:
                 todo += halves[::-1]

@@ -7,7 +7,7 @@ from torsor.compiler.source.about import MARK, About, comment, plain
 from torsor.compiler.source.kernel import ArrayArgument, SourceKernel
 
 
-def _shown(each: ArrayArgument, about: About) -> str:
+def _argument_text(each: ArrayArgument, about: About) -> str:
     """Return what an argument is: its size, its name in CasADi if that is another, and what the caller says of it."""
     rows, columns = each.size
     size = f"{rows} x {columns}" if columns != 1 else f"{rows} number{'s' if rows != 1 else ''}"
@@ -29,9 +29,9 @@ def remarks(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
     lines = [plain(f"{what}. Operations: {kernel.counts}.")]
     for each in kernel.inputs:
         kind = "number | ArrayLike<number>" if each.length == 1 else "ArrayLike<number>"
-        lines.append(f"@param {{{kind}}} {each.name} - {_shown(each, about)}")
+        lines.append(f"@param {{{kind}}} {each.name} - {_argument_text(each, about)}")
     kind, several = _returned(kernel, scalar), len(kernel.outputs) != 1
-    sizes = "; ".join((f"{each.name} " if several else "") + _shown(each, about) for each in kernel.outputs)
+    sizes = "; ".join((f"{each.name} " if several else "") + _argument_text(each, about) for each in kernel.outputs)
     lines += [f"@param {{{kind}}} [out] - {sizes}; made if it is left out", f"@returns {{{kind}}} out"]
     return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
 

@@ -170,9 +170,15 @@ def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
         return f"{kernel.name}$core({', '.join(f'{each}, 0' for each in (*inputs, *outputs))});"
 
     made = _made(kernel, scalar, "{}")
-    lines += ["if (out === undefined) {", f"    out = {made};", f"    {call(_shown(kernel))}", "    return out;", "}"]
-    lines += [*_checked(kernel, kernel.name, "{}"), call(_shown(kernel, f"{kernel.name}$out"))]
-    copied = zip(_shown(kernel, f"{kernel.name}$out"), _output_names(kernel), strict=True)
+    lines += [
+        "if (out === undefined) {",
+        f"    out = {made};",
+        f"    {call(_output_fields(kernel))}",
+        "    return out;",
+        "}",
+    ]
+    lines += [*_checked(kernel, kernel.name, "{}"), call(_output_fields(kernel, f"{kernel.name}$out"))]
+    copied = zip(_output_fields(kernel, f"{kernel.name}$out"), _output_names(kernel), strict=True)
     lines += [*(f"torsor$copy({own}, {name});" for own, name in copied), "return out;"]
     head = f"export function {kernel.name}({', '.join([*inputs, 'out'])})"
     text = f"const {kernel.name}$out = {made};\n\n{remarks(kernel, scalar, about)}{head} {{\n"
@@ -189,7 +195,7 @@ def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
     counts = ", ".join(f"{each.name}$count" for each in varied)
     lines.append(f'const count$ = torsor$common([{counts}], "{own}"), fresh$ = out === undefined;')
     lines += [f"if (fresh$) out = {_made(kernel, scalar, 'count$ * {}')};", *_checked(kernel, own, "count$ * {}")]
-    given = f"[{', '.join(_output_names(kernel))}], [{', '.join(names)}], {data([*_shown(kernel), *names])}"
+    given = f"[{', '.join(_output_names(kernel))}], [{', '.join(names)}], {data([*_output_fields(kernel), *names])}"
     lines.append(f'if (!fresh$) torsor$apart({given}, "{own}");')
     lines += [f"const {each.name}$step = {each.name}$count === 1 ? 0 : {each.length};" for each in varied]
     steps = [f"{each.name}, " + (f"k$ * {each.name}$step" if each.length else "0") for each in kernel.inputs]
@@ -205,7 +211,7 @@ def _output_names(kernel: SourceKernel) -> list[str]:
     return ["out"] if len(kernel.outputs) == 1 else [f"out${each.name}" for each in kernel.outputs]
 
 
-def _shown(kernel: SourceKernel, out: str = "out") -> list[str]:
+def _output_fields(kernel: SourceKernel, out: str = "out") -> list[str]:
     """Return the outputs as the caller writes them: ``out``, or the fields of ``out``."""
     return [out] if len(kernel.outputs) == 1 else [f"{out}.{each.name}" for each in kernel.outputs]
 
@@ -224,7 +230,7 @@ def _checked(kernel: SourceKernel, own: str, length: str) -> list[str]:
     lines, names = list[str](), _output_names(kernel)
     if len(names) != 1:
         lines = [f'torsor$object(out, "{own}");']
-        lines += [f"const {name} = {text};" for name, text in zip(names, _shown(kernel), strict=True)]
-    for name, text, each in zip(names, _shown(kernel), kernel.outputs, strict=True):
+        lines += [f"const {name} = {text};" for name, text in zip(names, _output_fields(kernel), strict=True)]
+    for name, text, each in zip(names, _output_fields(kernel), kernel.outputs, strict=True):
         lines.append(f'torsor$output({name}, {length.format(each.length)}, "{own}: {text}");')
     return lines + ([f'torsor$distinct([{", ".join(names)}], "{own}");'] if len(names) > 1 else [])

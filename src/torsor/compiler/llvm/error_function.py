@@ -6,7 +6,7 @@ from torsor.compiler.llvm.exponentials import exp, exp_within
 from torsor.compiler.llvm.logarithms import log
 from torsor.compiler.llvm.vectors import Number, fma, polynomial, where
 
-_SATURATED = 6.0  # erf rounds to 1 from here, in both types
+_ERF_SATURATION = 6.0  # erf rounds to 1 from here, in both types
 
 
 def erf(x: Number) -> Number:
@@ -14,7 +14,7 @@ def erf(x: Number) -> Number:
     square = x * x
     factor, less = TWO_OVER_ROOT_PI[x.dtype]
     small = fma(x, factor, x * fma(square, polynomial(square, ERF[x.dtype]), less))
-    size = abs(x).at_most(_SATURATED)
+    size = abs(x).at_most(_ERF_SATURATION)
     tail = exp_within(-(size * size)) * polynomial((size - 2.0) / (size + 2.0), ERFC[x.dtype])
     return where(abs(x) < 1.0, small, 1.0 - tail).with_sign_of(x)
 

@@ -15,7 +15,7 @@ _LOWEST = {"float64": -746.0, "float32": -104.0}
 # From this exponent on, 2^-n is far below the last digit of 1.
 _NEGLIGIBLE = 60.0
 # expm1(-x), and tanh(x / 2), round to -1 and 1 from here.
-_SATURATED = {"float64": 40.0, "float32": 20.0}
+_EXP_SATURATION = {"float64": 40.0, "float32": 20.0}
 
 
 class Reduced(NamedTuple):
@@ -81,7 +81,7 @@ def exp(x: Number) -> Number:
 
 def expm1(x: Number) -> Number:
     """Return e^x - 1 = 2^n (1 - 2^-n + r + s), accurate near 0."""
-    n, bits, r, s = reduce(x.between(-_SATURATED[x.dtype], _LARGEST[x.dtype]))
+    n, bits, r, s = reduce(x.between(-_EXP_SATURATION[x.dtype], _LARGEST[x.dtype]))
     power = (-n.at_most(_NEGLIGIBLE)).power_of_two()
     base = 1.0 - power
     lost = (1.0 - base) - power
@@ -91,7 +91,7 @@ def expm1(x: Number) -> Number:
 
 def tanh(x: Number) -> Number:
     """Return the hyperbolic tangent: -E / (E + 2) with E = expm1(-2 |x|) as a sum of two numbers."""
-    n, _, r, s = reduce((abs(x) * -2.0).at_least(-_SATURATED[x.dtype]))
+    n, _, r, s = reduce((abs(x) * -2.0).at_least(-_EXP_SATURATION[x.dtype]))
     power = n.power_of_two()
     base, lost = quick_two_sum(-1.0, power)
     high, error = quick_two_sum(base, power * r)

@@ -15,7 +15,7 @@ GAP = 3e-3  # of the time of a window
 STATIONARY = 1e-2  # of the first residual of the gradient that may be left
 FEASIBLE = 3e-3  # of squared loads beyond the bounds less the margin: the loads themselves are checked afterwards
 CENTERING = 0.1, 0.3, 0.6  # of the products of slacks and multipliers: after long, short and very short steps
-LONG, SHORT = 0.5, 0.2  # the parts of a Newton step that separate these
+LONG_STEP, SHORT_STEP = 0.5, 0.2  # the parts of a Newton step that separate these
 BOUNDARY = 0.97  # the part of the way to the nearest bound that a step takes
 TIGHTER, TIGHTEST = 1.02, 2.0  # the factor of tighter bounds over the use that broke them, and the largest one
 SLOWER = 60  # times that x is halved at most
@@ -183,7 +183,7 @@ class Window:
             kept.append(kernels.start(common, each.own, each.triples, each.near))
             yield
         for self.iterations in range(iterations):
-            common[1] = centering[(taken < LONG) + (taken < SHORT)] * gap / size
+            common[1] = centering[(taken < LONG_STEP) + (taken < SHORT_STEP)] * gap / size
             for k, each in enumerate(pieces):
                 kept[k] = kernels.system(common, each.own, each.triples, each.near, kept[k], changes[k])
                 each.systems[:] = kept[k][:, :SYSTEM]

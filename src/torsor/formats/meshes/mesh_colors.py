@@ -11,7 +11,7 @@ from torsor.base.arrays import Array
 from torsor.formats.meshes.triangles import Triangles
 
 Color = tuple[float, float, float, float]
-LARGEST = 2**20  # bytes of a file of materials
+MAX_MATERIAL_BYTES = 2**20  # bytes of a file of materials
 LEVELS = (32, 8, 4, 2)  # shades of each of red, green and blue, until there are few enough colours
 FEW = 24  # colours of a surface: each is drawn by itself
 
@@ -28,7 +28,7 @@ class Materials:
         if path.suffix.lower() != ".mtl" or path.parent != self.folder or not path.is_file():
             raise FileNotFoundError(name)
         with path.open("rb") as file:
-            return plain_materials(file.read(LARGEST).decode(errors="replace")).encode()
+            return plain_materials(file.read(MAX_MATERIAL_BYTES).decode(errors="replace")).encode()
 
     get = __getitem__
 

@@ -16,7 +16,7 @@ from torsor.formats.meshes.usd_files import read_surface, split_prim
 from torsor.formats.meshes.vtp_files import read_vtp
 
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".vtp")
-LARGEST = 256 * 2**20  # bytes of a mesh file
+MAX_MESH_BYTES = 256 * 2**20  # bytes of a mesh file
 MANY = 2_000_000  # triangles of a mesh
 
 
@@ -67,8 +67,10 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
         raise ModelError(describe(f"a file {path.suffix!r}", where=where, allowed=", ".join(SUFFIXES)))
     if stamp is None:
         raise ModelError(describe("no such file", where=where, fix="check the path in the description of the robot"))
-    if stamp[1] > LARGEST:
-        raise ModelError(describe(f"{stamp[1] / 2**20:.0f} MiB", where=where, allowed=f"{LARGEST / 2**20:.0f} MiB"))
+    if stamp[1] > MAX_MESH_BYTES:
+        raise ModelError(
+            describe(f"{stamp[1] / 2**20:.0f} MiB", where=where, allowed=f"{MAX_MESH_BYTES / 2**20:.0f} MiB")
+        )
     if path.suffix.lower() == ".vtp":
         return (Painted(_polygons(path, where), None),)
     try:

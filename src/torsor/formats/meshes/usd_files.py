@@ -19,7 +19,7 @@ from torsor.formats.meshes.mesh_folders import is_inside, own_folders
 from torsor.formats.meshes.triangles import Triangles, fans
 
 USD_SUFFIXES = (".usda", ".usd", ".usdc", ".usdz")
-LARGEST = 256_000_000  # bytes of a file: stages may have meshes inside
+MAX_USD_BYTES = 256_000_000  # bytes of a file: stages may have meshes inside
 _BINARY = (b"PXR-USDC", b"PK")  # how binary stages and archives begin
 
 
@@ -53,7 +53,7 @@ def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
 
     Names that do not begin with ``./`` or ``../`` are looked for in the folders ``search`` too.
     """
-    content = read_limited(path, LARGEST)
+    content = read_limited(path, MAX_USD_BYTES)
     if not content:
         raise ModelError(describe("the file is empty", where=path.name, allowed="a stage of USD"))
     if not content.startswith(_BINARY):

@@ -12,13 +12,13 @@ import numpy as np
 from torsor.mechanism import Shape, Visual
 from torsor.spatial import make_pose
 
-T = TypeVar("T", bound=Visual | Shape)
+Surface = TypeVar("Surface", bound=Visual | Shape)
 _NAME = re.compile(r"(?:(.*)/)?capsule\d+", re.DOTALL)
 _ENDS = {"low": -0.5, "high": 0.5}
 _TOLERANCE = 1e-9  # of positions, over the size of the capsule
 
 
-def capsule_parts(capsule: T, number: int) -> list[T]:
+def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
     """Return a capsule as a cylinder and the spheres at its ends; one of length 0 is a sphere.
 
     ``number`` makes the names of the parts unique among those of the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
@@ -41,12 +41,12 @@ def capsule_parts(capsule: T, number: int) -> list[T]:
     return [replace(capsule, shape="cylinder", name=name), *spheres]
 
 
-def joined_capsules(parts: list[T]) -> list[T]:
+def joined_capsules(parts: list[Surface]) -> list[Surface]:
     """Return visuals or shapes with capsules in place of the parts that ``capsule_parts`` makes of them.
 
     Parts that somebody has changed since, so that they are no capsule any more, stay what they are.
     """
-    found, k = list[T](), 0
+    found, k = list[Surface](), 0
     while k < len(parts):
         whole = _capsule(parts[k : k + 3])
         found.append(parts[k] if whole is None else whole)
@@ -54,7 +54,7 @@ def joined_capsules(parts: list[T]) -> list[T]:
     return found
 
 
-def _capsule(parts: list[T]) -> T | None:
+def _capsule(parts: list[Surface]) -> Surface | None:
     name = _NAME.fullmatch(parts[0].name)
     if name is None or [part.shape for part in parts] != ["cylinder", "sphere", "sphere"]:
         return None

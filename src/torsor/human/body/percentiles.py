@@ -16,7 +16,7 @@ import numpy as np
 from torsor.base.checks import number, one_of
 from torsor.base.errors import ModelError, describe
 from torsor.human.body.growth_charts import OLDEST, YOUNGEST, growth_curves
-from torsor.library.anthropometry import SEXES
+from torsor.library.anthropometry import BODY_TABLES
 
 NHANES, ANSUR, CDC = "NHANES", "ANSUR II", "CDC"
 POPULATIONS = (NHANES, ANSUR, CDC)
@@ -137,7 +137,7 @@ def size_of_percentile(
         [1.183, 25.627]
     """
     where = "percentiles"
-    one_of(sex, tuple(SEXES), where, "sex")
+    one_of(sex, tuple(BODY_TABLES), where, "sex")
     years = None if age is None else number(age, where, "age (years)", least=YOUNGEST)
     child = years is not None and years < OLDEST
     population = (CDC if child else NHANES) if population is None else population

@@ -17,7 +17,7 @@ from torsor.human.body.resizing import with_lengths
 from torsor.human.body.strength import HEIGHT, MASS, StrengthCurves, age_group, age_ratio, default_strengths
 from torsor.human.body.strength_inputs import MOST as STRONGEST
 from torsor.human.body.strength_inputs import largest_torques, strength_factors, with_strength
-from torsor.library.anthropometry import SEXES
+from torsor.library.anthropometry import BODY_TABLES
 from torsor.library.anthropometry import Body as Segments
 from torsor.library.growth import AGES as JENSEN_AGES
 from torsor.library.growth import OLDEST, YOUNGEST
@@ -64,7 +64,7 @@ class Person:
     def __post_init__(self) -> None:
         positive(self.height, "person", "height (m)")
         positive(self.mass, "person", "mass (kg)")
-        one_of(self.sex, tuple(SEXES), "person", "sex")
+        one_of(self.sex, tuple(BODY_TABLES), "person", "sex")
         if self.age is not None:
             number(self.age, "person", "age (years)", least=AGES[0], most=AGES[1])
         for name in ("lengths", "strength", "largest_torque"):
@@ -206,7 +206,7 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
     side, masses = SIDES[0], {link.name: link.mass for link in body.links}
     thigh = float(landmark(body, f"{side}_thigh")[1] - landmark(body, f"{side}_shank")[1])
     centre = -float(body.links[body.link_names.index(f"{side}_thigh")].com[1]) / thigh
-    sex = min(SEXES, key=lambda each: abs(SEXES[each].rows["thigh"].centre / 100 - centre))
+    sex = min(BODY_TABLES, key=lambda each: abs(BODY_TABLES[each].rows["thigh"].centre / 100 - centre))
     height, mass = _height(body, sex), body.mass - carried
     if not mass > 0:
         found = f"the body has {body.mass:.4g} kg and carries {carried:.4g} kg"

@@ -37,7 +37,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic
 
-JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")
+CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")
 SEXES, AGES = ("male", "female"), ("young", "middle", "old")
 OLDEST = 120.0  # years
 GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 in the law; m and kg of the default body
@@ -125,7 +125,7 @@ def age_ratio(name: str, sex: str, age: str) -> float:
         (0.824, 1.0)
     """
     own, young = (SEXES.index(sex) * len(AGES) + AGES.index(each) for each in (age, "young"))
-    joints = [joint for joint in JOINTS if name.endswith(joint)] or JOINTS
+    joints = [joint for joint in CURVED_JOINTS if name.endswith(joint)] or CURVED_JOINTS
     rows = [_TABLE[joint, way] for joint in joints for way in JointStrength._fields]
     return float(np.mean([row[own][0] / row[young][0] for row in rows]))
 
@@ -229,10 +229,10 @@ class StrengthCurves:
 
         Weight times height follows from ``effort_limit``, which is proportional to it: loads do not change it.
         """
-        joint = next((each for each in JOINTS if name.endswith(each)), None)
+        joint = next((each for each in CURVED_JOINTS if name.endswith(each)), None)
         coordinate = f"right_{name}" if name == joint else name
         if joint is None or coordinate not in body.coordinate_names:
-            allowed = ", ".join(f"{side}_{each}" for side in SIDES for each in JOINTS)
+            allowed = ", ".join(f"{side}_{each}" for side in SIDES for each in CURVED_JOINTS)
             raise ModelError(describe(f"no strength curve of {name!r}", where=f"robot {body.name!r}", allowed=allowed))
         limit = body.effort_limit[body.coordinate_names.index(coordinate)]
         times = MASS * GRAVITY * HEIGHT * float(limit / default_strengths()[coordinate])
@@ -285,7 +285,7 @@ def joint_strength(
     for value, what in ((angle, "q"), (velocity, "v")):
         if not np.isfinite(value).all():
             raise ModelError(describe(f"{what} is not finite", where=name, allowed="finite numbers"))
-    if name.endswith(JOINTS):
+    if name.endswith(CURVED_JOINTS):
         lower, upper = (curves or StrengthCurves()).of(body, name).limits(angle, velocity)
         return np.asarray(lower), np.asarray(upper)
     limit = body.effort_limit[index]

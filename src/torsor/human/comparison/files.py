@@ -10,7 +10,7 @@ from torsor.base.errors import ModelError, describe
 from torsor.human.comparison.signals import COORDINATES, DIRECT, Signals, of_forces, of_table
 from torsor.human.comparison.strides import Signal
 from torsor.human.recordings import MotionTable, load
-from torsor.human.recordings.csv_files import KIND, read_csv
+from torsor.human.recordings.csv_files import CSV_KIND, read_csv
 from torsor.human.recordings.recording import Recording
 from torsor.human.recordings.text import lines_of
 
@@ -84,7 +84,7 @@ def _of_csv(path: Path, side: str) -> Signals:
 
 def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Return the name of each head without its unit, and the units."""
-    lines = lines_of(path, KIND)
+    lines = lines_of(path, CSV_KIND)
     separator = max(",;\t", key=lines[0].count)
     names, units = dict[str, str](), dict[str, str]()
     for head in (each.strip() for each in next(csv.reader([lines[0]], delimiter=separator))):

@@ -26,7 +26,7 @@ from torsor.human.ergonomics.lumbar import COMPRESSION, SHEAR, LumbarLoads, Lumb
 from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, check_work, lifting_index
 from torsor.human.tasks.figures import draw_postures
 from torsor.human.terms.problem import hand_forces, load_of, who
-from torsor.human.terms.samples import JOINTS, grounded_term, sampled
+from torsor.human.terms.samples import REACTION_JOINTS, grounded_term, sampled
 from torsor.motion import MotionResult
 from torsor.motion.results.report import titled_table
 from torsor.robot.robot import Robot
@@ -133,7 +133,7 @@ class Assessment:
     def _contact(self) -> RenderableType:
         title = "Estimated contact forces of the legs (body weights)"
         table = titled_table(title, "joint", *SIDES, "measured in level walking")
-        for joint in JOINTS:
+        for joint in REACTION_JOINTS:
             measured = "{:g} to {:g}".format(*IN_VIVO[joint]) if joint in IN_VIVO else ""
             table.add_row(joint, *(f"{self.contacts[side].peak(joint):.1f}" for side in SIDES), measured)
         return table
@@ -173,7 +173,9 @@ class Assessment:
             "limits": {"compression": list(COMPRESSION), "shear": list(SHEAR)},
             "capable": self.capable,
             "capabilities": [each._asdict() for each in self.capabilities],
-            "contact": {side: {joint: each.peak(joint) for joint in JOINTS} for side, each in self.contacts.items()},
+            "contact": {
+                side: {joint: each.peak(joint) for joint in REACTION_JOINTS} for side, each in self.contacts.items()
+            },
             "niosh": niosh
             if isinstance(niosh, str)
             else {

@@ -23,7 +23,7 @@ from torsor.base.checks import arrays, instance_of, number, positive
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.person import Person
-from torsor.human.body.strength import AGES, JOINTS, SEXES, StrengthCurves, age_group, age_ratio
+from torsor.human.body.strength import AGES, CURVED_JOINTS, SEXES, StrengthCurves, age_group, age_ratio
 from torsor.human.body.trunk_strength import SPINE, VARIATION, TrunkStrength
 from torsor.robot.robot import Robot
 
@@ -100,7 +100,7 @@ def capabilities(
     curves, group = StrengthCurves(person.sex, years), SEXES.index(person.sex) * len(AGES) + AGES.index(years)
     usual = Person(person.height, person.mass, person.sex)
     for side in SIDES:
-        for joint in JOINTS:
+        for joint in CURVED_JOINTS:
             k, name = names.index(f"{side}_{joint}"), f"{side} {joint.removesuffix('_flexion')}"
             unit = person.weight_times_height  # of all people like this one: strengths of its own do not count
             strength = curves.at(joint, unit)

@@ -28,7 +28,7 @@ from torsor.human.body.person import Person, person_of
 from torsor.human.ergonomics.muscle_groups import MOMENTS, NAMES, crosses, largest_forces, lever_arms
 from torsor.human.gait.stride import Stride
 from torsor.human.terms.problem import load_of
-from torsor.human.terms.samples import JOINTS, Samples, sampled
+from torsor.human.terms.samples import REACTION_JOINTS, Samples, sampled
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 
@@ -86,7 +86,7 @@ def contact_of(body: Robot, person: Person, samples: Samples, side: str) -> Join
     strongest = largest_forces(person)
     forces, missing = muscle_forces(lever_arms(person, samples.q[:, places]), samples.torques[:, places], strongest)
     contacts = {}
-    for k, joint in enumerate(JOINTS):
+    for k, joint in enumerate(REACTION_JOINTS):
         up = body.pose(samples.q, f"{side}_{BONES[joint]}")[:, :3, 1]
         contacts[joint] = samples.reactions[:, SIDES.index(side), k] - (forces @ crosses(joint))[:, None] * up
     weight = body.mass * float(np.linalg.norm(body.gravity))

@@ -25,7 +25,7 @@ from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.person import person_of
 from torsor.human.body.postures import landmark
-from torsor.library.anthropometry import SEXES
+from torsor.library.anthropometry import BODY_TABLES
 from torsor.robot.robot import Robot
 
 COMPRESSION = (3400.0, 6400.0)  # N: action limit and maximum permissible limit (NIOSH 1981)
@@ -129,7 +129,7 @@ def _above(
 ) -> tuple[Array, Array, Array]:
     """Return force and moment (..., 3) of the sacrum on the body above L5/S1, at the disc, and the pelvis' axes."""
     person = person_of(body, carried)
-    scale = 1000 * person.height / SEXES["male"].stature
+    scale = 1000 * person.height / BODY_TABLES["male"].stature
     disc = scale * np.array([0.0, model.height, -model.behind])
     navel = landmark(body, "spine1")[1] - landmark(body, "pelvis")[1]
     pelvis, above = body.pose(q, "pelvis"), body.pose(q, ABOVE)
@@ -159,6 +159,6 @@ def compression_tolerance(age: float, sex: str) -> float:
         >>> [round(compression_tolerance(age, "male")) for age in (20, 60)]
         [8590, 4710]
     """
-    one_of(sex, tuple(SEXES), "compression tolerance", "sex")
+    one_of(sex, tuple(BODY_TABLES), "compression tolerance", "sex")
     decades = number(age, "compression tolerance", "age", least=18.0, most=90.0) / 10
     return 1000 * (10.53 - 0.97 * decades if sex == "male" else 7.03 - 0.59 * decades)

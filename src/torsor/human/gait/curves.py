@@ -23,7 +23,7 @@ from torsor.human.contact.schedule import Step, Walk
 from torsor.human.gait.energy import Energy, energy, joint_of
 from torsor.human.gait.references import REFERENCES, Reference
 from torsor.human.terms.pressing import pressure
-from torsor.human.terms.samples import JOINTS, Samples, sampled, sampled_at, walk_of
+from torsor.human.terms.samples import REACTION_JOINTS, Samples, sampled, sampled_at, walk_of
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 
@@ -164,8 +164,8 @@ class StrideCurves(Playable):
         Components are medial, up and forward. It is the sum of the forces of the bone above and of all muscles across
         the joint; the contact force of the bones alone is larger.
         """
-        one_of(joint, JOINTS, "stride", "joint")
-        return self.samples.reactions[:, 0, JOINTS.index(joint)] / self.weight
+        one_of(joint, REACTION_JOINTS, "stride", "joint")
+        return self.samples.reactions[:, 0, REACTION_JOINTS.index(joint)] / self.weight
 
     @property
     def kinetic(self) -> Array:

@@ -20,7 +20,7 @@ from torsor.human.gait.spread import CurveSpread
 from torsor.human.gait.stairs_drawing import FIRST, LAST, LINE
 from torsor.human.terms.pressing import pressure
 from torsor.human.terms.problem import load_of, who
-from torsor.human.terms.samples import JOINTS
+from torsor.human.terms.samples import REACTION_JOINTS
 
 OWN, PEOPLE = "#1f4e8c", ("0.45", "#d98b2b", "#4c9a5f", "#a8527a", "#7a5c3a")
 SHOWN = (
@@ -143,7 +143,7 @@ def _off(axes: Any, stride: StrideCurves) -> None:
 
 
 def _joints(axes: Any, stride: StrideCurves, curve: Callable[[str], Array], title: str, unit: str) -> None:
-    for joint in JOINTS:
+    for joint in REACTION_JOINTS:
         axes.plot(100 * stride.s, curve(joint), label=joint, linewidth=1.6)
     _off(axes, stride)
     _style(axes, title, unit)

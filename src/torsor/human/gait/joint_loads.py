@@ -8,7 +8,7 @@ from torsor.base.checks import instance_of, number, table, whole_number
 from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES, is_odd
 from torsor.human.body.fatigue import Fatigue, JointLoads
-from torsor.human.body.strength import JOINTS, joint_strength
+from torsor.human.body.strength import CURVED_JOINTS, joint_strength
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.forces import Strengths, Torques
 from torsor.motion import MotionResult
@@ -35,7 +35,7 @@ def joint_loads(result: MotionResult) -> JointLoads:
     for column, (rows, name) in zip(values.T, labels, strict=True):
         if rows is torques:
             fraction = column * torques.strength.get(name, 1.0)
-            if curves is not None and name.endswith(JOINTS):
+            if curves is not None and name.endswith(CURVED_JOINTS):
                 k = body.coordinate_names.index(name)
                 lower, upper = joint_strength(body, name, moments.q[:, k], moments.v[:, k], curves)
                 fraction = fraction * body.effort_limit[k] / np.where(fraction < 0, -lower, upper)

@@ -111,12 +111,12 @@ class NearOptimalWalks(MotionMultistart):
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "NearOptimalWalks":
         """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
         with reading_archive(Path(path), cls.kind) as found:
-            solutions, seeds = several.of_archive(found, problem, load_problem)
+            solutions, seeds = several.several_of_archive(found, problem, load_problem)
             own = {name: found.settings[name] for name in ("starts", "seed", "within", "side")}
             return cls(tuple(map(MotionResult.of, solutions)), seeds, **own)
 
     def _archive(self) -> Archive:
-        found = several.archive(self.results, self.seeds)
+        found = several.archive_of_several(self.results, self.seeds)
         own = {"starts": self.starts, "seed": self.seed, "within": self.within, "side": self.side}
         return Archive(self.kind, found.arrays, own, found.units)
 

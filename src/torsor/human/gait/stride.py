@@ -18,7 +18,7 @@ from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
 from torsor.human.gait.free_fall import free_fall
 from torsor.human.terms.problem import who
-from torsor.human.terms.samples import JOINTS
+from torsor.human.terms.samples import REACTION_JOINTS
 from torsor.motion import MotionProblem, MotionResult, load_problem
 from torsor.motion.results.files import archive, of_archive
 from torsor.motion.results.report import titled_table
@@ -96,10 +96,10 @@ class Stride(Result, StrideCurves):
                 "share": self.s.tolist(),  # a key of written files: it keeps its name
                 "angles": {name: self.angle(name).tolist() for name in MOVED},
                 "moments": {name: self.moment(name).tolist() for name in MOMENTS},
-                "powers": {name: self.power(name).tolist() for name in JOINTS},
+                "powers": {name: self.power(name).tolist() for name in REACTION_JOINTS},
                 "forces": self.forces.tolist(),
                 "pressure": pressure,
-                "reactions": {name: self.reaction(name).tolist() for name in JOINTS},
+                "reactions": {name: self.reaction(name).tolist() for name in REACTION_JOINTS},
                 "kinetic": self.kinetic.tolist(),
                 "potential": self.potential.tolist(),
             },
@@ -110,15 +110,15 @@ class Stride(Result, StrideCurves):
         columns = [Column("time", "s", self.s * self.duration), Column("share of the stride", "1", self.s)]
         columns += [Column(f"angle {name}", "degrees", self.angle(name)) for name in MOVED]
         columns += [Column(f"moment {name}", "N m/kg", self.moment(name)) for name in MOMENTS]
-        columns += [Column(f"power {name}", "W/kg", self.power(name)) for name in JOINTS]
+        columns += [Column(f"power {name}", "W/kg", self.power(name)) for name in REACTION_JOINTS]
         limbs = [name for name in MOVED if name not in GLOBAL]  # the pelvis has no sides
         columns += [Column(f"angle other {name}", "degrees", self.angle(name, other=True)) for name in limbs]
         columns += [Column(f"moment other {name}", "N m/kg", self.moment(name, other=True)) for name in MOMENTS]
-        columns += [Column(f"power other {name}", "W/kg", self.power(name, other=True)) for name in JOINTS]
+        columns += [Column(f"power other {name}", "W/kg", self.power(name, other=True)) for name in REACTION_JOINTS]
         for k, foot in enumerate(("own", "other")):
             columns += columns_of(f"force {foot} foot", names, ["body weights"] * 3, self.forces[:, k])
             columns += columns_of(f"pressure {foot} foot", ("x", "z"), ["m"] * 2, self.pressure[:, k])
-        for joint in JOINTS:
+        for joint in REACTION_JOINTS:
             columns += columns_of(f"reaction {joint}", names, ["body weights"] * 3, self.reaction(joint))
         return [*columns, Column("kinetic energy", "J", self.kinetic), Column("potential energy", "J", self.potential)]
 
@@ -165,8 +165,8 @@ def peaks(stride: StrideCurves) -> dict[str, Any]:
     return {
         "angles": {name: _ends(stride.angle(name)) for name in MOVED},
         "moments": {name: _ends(stride.moment(name)) for name in MOMENTS},
-        "powers": {name: _ends(stride.power(name)) for name in JOINTS},
-        "reactions": {name: float(np.linalg.norm(stride.reaction(name), axis=1).max()) for name in JOINTS},
+        "powers": {name: _ends(stride.power(name)) for name in REACTION_JOINTS},
+        "reactions": {name: float(np.linalg.norm(stride.reaction(name), axis=1).max()) for name in REACTION_JOINTS},
         "vertical": _vertical(stride),
         "forward": _ends(stride.force[:, 2]),
         "medial": _ends(stride.force[:, 0]),

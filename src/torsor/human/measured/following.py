@@ -27,7 +27,7 @@ from torsor.motion import MotionProblem, Node, Reference
 from torsor.motion.terms.term import Cost
 from torsor.robot.robot import Robot
 
-WHERE = "followed walk"
+WHERE_FOLLOWED = "followed walk"
 KINDS = ("forces", "angles", "markers")
 SAMPLES, ROWS = 201, 15  # of forces, and of angles (through which a spline goes), over the phase
 TURN = 0.1  # rad: by which distances of angles are divided
@@ -96,10 +96,12 @@ def followed(
     rad and by 0.01 m. Contact times and the length of the step are those of the problem: give it the ``Step`` that was
     measured.
     """
-    walk_of(instance_of(problem, MotionProblem, WHERE, "problem", allowed="one of torsor.human.walking()"))
-    first = number(first, WHERE, "first (s)")
-    last = number(last, WHERE, "last (s)", above=first)
-    weight = dict(zip(KINDS, by_name({} if weights is None else weights, KINDS, 1.0, f"{WHERE}: weights"), strict=True))
+    walk_of(instance_of(problem, MotionProblem, WHERE_FOLLOWED, "problem", allowed="one of torsor.human.walking()"))
+    first = number(first, WHERE_FOLLOWED, "first (s)")
+    last = number(last, WHERE_FOLLOWED, "last (s)", above=first)
+    weight = dict(
+        zip(KINDS, by_name({} if weights is None else weights, KINDS, 1.0, f"{WHERE_FOLLOWED}: weights"), strict=True)
+    )
     added = list[Cost]()
     if forces is not None:
         values = _sampled_forces(forces, first, last)
@@ -109,17 +111,17 @@ def followed(
     if motion is not None:
         added.append(_angles(problem, motion, first, last, weight["angles"]))
     if recording is not None:
-        chosen = instance_of(markers, MarkerSet, WHERE, "markers", allowed="the MarkerSet of the recording")
+        chosen = instance_of(markers, MarkerSet, WHERE_FOLLOWED, "markers", allowed="the MarkerSet of the recording")
         placed = _placed(problem, recording, chosen, first, last)
         added.append(TrackMarkers(markers=chosen, recording=placed, weight=weight["markers"], name="measured markers"))
     if not added:
-        raise ModelError(describe("nothing to follow", where=WHERE, fix="give forces, motion or recording"))
+        raise ModelError(describe("nothing to follow", where=WHERE_FOLLOWED, fix="give forces, motion or recording"))
     return replace(problem, objective=[*problem.costs, *added])
 
 
 def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
     """Return the forces (K, 2, 3) of the feet at equal time steps, zero where a foot is in the air."""
-    instance_of(forces, GroundForces, WHERE, "forces", allowed="GroundForces")
+    instance_of(forces, GroundForces, WHERE_FOLLOWED, "forces", allowed="GroundForces")
     own = forces.in_axes(HUMAN).without_unloaded(LOADED)
     _check_within(own.times, first, last, forces.source)
     feet = [own.index(side) for side in SIDES]
@@ -129,17 +131,19 @@ def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
 
 def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: float, weight: float) -> Reference:
     """Return the term that follows angles, and the height of the pelvis, as far as markers show them."""
-    instance_of(motion, MeasuredMotion, WHERE, "motion", allowed="a result of inverse_kinematics")
-    check_turned(motion.body.coordinate_names, motion.q, WHERE)
+    instance_of(motion, MeasuredMotion, WHERE_FOLLOWED, "motion", allowed="a result of inverse_kinematics")
+    check_turned(motion.body.coordinate_names, motion.q, WHERE_FOLLOWED)
     _check_within(motion.times, first, last, "motion")
     if not isinstance(motion.body, Robot):
         fix = "use the motion of a scaled body (scaled_person)"
-        raise ModelError(describe("the motion is of a skeleton of OpenSim", where=WHERE, fix=fix))
+        raise ModelError(describe("the motion is of a skeleton of OpenSim", where=WHERE_FOLLOWED, fix=fix))
     shown = carried_by(motion.body, motion.markers.links(motion.body))
     known = [name for k, name in enumerate(motion.body.coordinate_names) if k in shown]
     names = [name for name in problem.model.names if name in known and name not in ("tx", "tz")]
     if not names:
-        raise ModelError(describe("no marker shows a coordinate of the problem", where=WHERE, fix="add markers"))
+        raise ModelError(
+            describe("no marker shows a coordinate of the problem", where=WHERE_FOLLOWED, fix="add markers")
+        )
     at = np.linspace(first, last, ROWS)
     values = np.stack([np.interp(at, motion.times, motion.coordinate(name)) for name in names], axis=1)
     return Reference(values=values, names=names, scale=TURN, weight=weight, name="measured angles")

@@ -10,7 +10,7 @@ from torsor.human.recordings import Markers
 from torsor.human.recordings.axes import HUMAN, OPENSIM
 from torsor.robot.robot import Robot
 
-WHERE = "marker paths"
+WHERE_PATHS = "marker paths"
 
 
 def marker_paths(
@@ -27,9 +27,9 @@ def marker_paths(
         >>> marker_paths(body, heel, [0.0], np.zeros((1, 55))).positions.round(3).tolist()
         [[[-0.085, 0.03, -0.06]]]
     """
-    instance_of(markers, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
-    when = frozen_array(times, (np.size(times),), WHERE, "times")
-    at = frozen_array(q, (len(when), len(body.coordinate_names)), WHERE, "q")
+    instance_of(markers, MarkerSet, WHERE_PATHS, "markers", allowed="a MarkerSet")
+    when = frozen_array(times, (np.size(times),), WHERE_PATHS, "times")
+    at = frozen_array(q, (len(when), len(body.coordinate_names)), WHERE_PATHS, "q")
     tree, x = (body.tree, body.states(at, 0 * at, 0 * at)[0]) if isinstance(body, Skeleton) else (body, at)
     own = tree.poses(x)[:, list(markers.links(tree))]
     places = np.einsum("kmij,mj->kmi", own[..., :3, :3], markers.local) + own[..., :3, 3]

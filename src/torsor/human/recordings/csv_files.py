@@ -21,7 +21,7 @@ from torsor.human.recordings.sampled import checked_names
 from torsor.human.recordings.text import at_line, check_size, check_width, lines_of, text_of, unique_names
 from torsor.human.recordings.trc import POWERS
 
-KIND = "a .csv file with a line of names"
+CSV_KIND = "a .csv file with a line of names"
 _COORDINATE = re.compile(r"(.+)[ ._]([xyz])", re.IGNORECASE)
 
 
@@ -41,7 +41,7 @@ def read_csv(
     in numbers are decimal points.
     """
     path = Path(path)
-    lines = lines_of(path, KIND)
+    lines = lines_of(path, CSV_KIND)
     separator = max(",;\t", key=lines[0].count)
     heads = [each.strip() for each in next(csv.reader([lines[0]], delimiter=separator))]
     names, messages = unique_names([head or f"column {k + 1}" for k, head in enumerate(heads)], path, "column")
@@ -94,7 +94,7 @@ def _values(path: Path, lines: list[str], separator: str, at: list[int], powers:
     rows = [k for k in range(1, len(lines)) if lines[k].strip()]
     check_size(len(rows), width, path.name)
     if not rows:
-        raise ModelError(describe("there are no rows", where=path.name, allowed=KIND))
+        raise ModelError(describe("there are no rows", where=path.name, allowed=CSV_KIND))
     found = np.full((len(rows), len(at)), np.nan)
     for row, k in enumerate(rows):
         fields = next(csv.reader([lines[k]], delimiter=separator))

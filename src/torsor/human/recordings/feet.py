@@ -17,7 +17,7 @@ SIDES = ("right", "left")
 _PARTS = r"(heel|hee|toe|ank|calc|cal|mt|met|foot|mal|lmal|mmal)"
 _BEFORE = re.compile(rf"(?:.*:)?(right|left|r|l)[ ._-]?{_PARTS}", re.IGNORECASE)
 _AFTER = re.compile(rf"(?:.*:)?{_PARTS}\w*?[ ._-](right|left|r|l)", re.IGNORECASE)
-SHORTEST = 0.05  # s: shorter contacts are vibrations of a plate
+MIN_CONTACT_TIME = 0.05  # s: shorter contacts are vibrations of a plate
 FARTHEST = 0.35  # m: a centre of pressure that is farther from the middle of a foot is not below it
 
 
@@ -66,7 +66,7 @@ def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence
     up = up_axis(forces.axes)
     level = [k for k in range(3) if up is None or k != up[0]]
     places = {side: _place(markers.only(given[side]), forces.times) for side in SIDES}
-    found, shortest = [], SHORTEST * (forces.rate or 1.0)
+    found, shortest = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
     for plate, on in enumerate(forces.loaded(LOADED).T):
         for first, last in runs(on):
             if last - first + 1 < shortest:

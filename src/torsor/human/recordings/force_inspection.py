@@ -4,7 +4,7 @@ import numpy as np
 
 from torsor.base.errors import ModelError
 from torsor.human.recordings.axes import up_axis
-from torsor.human.recordings.feet import FARTHEST, SHORTEST, SIDES, Contact, contacts, foot_distances
+from torsor.human.recordings.feet import FARTHEST, MIN_CONTACT_TIME, SIDES, Contact, contacts, foot_distances
 from torsor.human.recordings.findings import Finding, finding
 from torsor.human.recordings.forces import GroundForces
 from torsor.human.recordings.markers import Markers
@@ -19,7 +19,10 @@ FAR = 50.0  # m: no laboratory is larger
 TINY, HUGE = 5.0, 20_000.0
 STEADY, EMPTY = 0.8, 0.02  # of forces in kN: how upright they are while loaded, and the largest part while not loaded
 TWIST = 100.0  # N m: the free moment of a foot stays below 30
-BOTH, APART = 0.15, 0.1  # part of a contact nearer to each foot, and m between them, from which both feet are on it
+BOTH_FEET_SHARE, FOOT_MARGIN = (
+    0.15,
+    0.1,
+)  # part of a contact nearer to each foot, and m between them, from which both feet are on it
 
 _IN_NEWTONS = "give them in N: multiply those in kN by 1000, divide those in mN by 1000"
 
@@ -35,7 +38,7 @@ def force_findings(forces: GroundForces) -> list[Finding]:
         ['axes']
     """
     wrong = _units(forces)
-    return wrong or [*_axes(forces), *_offsets(forces), *_places(forces)]
+    return wrong or [*_force_axes(forces), *_offsets(forces), *_places(forces)]
 
 
 def foot_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
@@ -83,7 +86,7 @@ def _units(forces: GroundForces) -> list[Finding]:
     )
 
 
-def _axes(forces: GroundForces) -> list[Finding]:
+def _force_axes(forces: GroundForces) -> list[Finding]:
     up = up_axis(forces.axes)
     if up is None:
         return []
@@ -157,7 +160,7 @@ def _swapped(forces: GroundForces, found: list[Contact]) -> list[Finding]:
 
 def _shared(forces: GroundForces, found: list[Contact]) -> list[Finding]:
     """One foot on two plates: two contacts of the same foot at the same time."""
-    places, least = [], SHORTEST * (forces.rate or 1.0)
+    places, least = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
     for k, one in enumerate(found):
         for other in found[k + 1 :]:
             first, last = max(one.first, other.first), min(one.last, other.last)
@@ -175,9 +178,9 @@ def _both_feet(forces: GroundForces, markers: Markers, found: list[Contact]) -> 
     places = []
     for each in found:
         apart = foot_distances(forces, markers, each)
-        nearer = np.where(np.abs(apart[:, 0] - apart[:, 1]) < APART, 0, np.sign(apart[:, 1] - apart[:, 0]))
+        nearer = np.where(np.abs(apart[:, 0] - apart[:, 1]) < FOOT_MARGIN, 0, np.sign(apart[:, 1] - apart[:, 0]))
         near = np.nanmin(apart, axis=1, initial=np.inf) < FARTHEST
-        if min(np.mean(near & (nearer > 0)), np.mean(near & (nearer < 0))) > BOTH:
+        if min(np.mean(near & (nearer > 0)), np.mean(near & (nearer < 0))) > BOTH_FEET_SHARE:
             times = f"{forces.times[each.first]:g} to {forces.times[each.last]:g} s"
             places.append(f"both feet are on {forces.names[each.plate]} from {times}")
     fix = "leave this contact out: no plate tells the forces of two feet apart"

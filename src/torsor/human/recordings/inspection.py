@@ -16,7 +16,7 @@ from torsor.human.recordings.recording import Recording
 _ANGLE = re.compile(r"angle|flex|ext(ension)?_|rotation|adduction|abduction|tilt|_list|bending|_add|_rot|pro_sup", re.I)
 TURNS = 4 * np.pi  # rad: no joint turns twice
 SPOILING = ("unit", "axes", "offset")  # findings that make those of feet on plates meaningless
-SMALL = 1.6  # the largest number in a table of angles that are in radians, most often
+MAX_RADIANS = 1.6  # the largest number in a table of angles that are in radians, most often
 
 
 def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Finding]:
@@ -63,7 +63,7 @@ def _angles(table: MotionTable) -> list[Finding]:
         places = [f"{table.names[k]!r} reaches {size:.4g}" for k, size in largest.items() if size > TURNS]
         fix = "convert these columns (np.deg2rad), or correct inDegrees in the file"
         return finding("degrees", places, table.source, fix, "angles are said to be in radians, but ")
-    if len(angles) > 2 and 0 < max(largest.values()) < SMALL:
+    if len(angles) > 2 and 0 < max(largest.values()) < MAX_RADIANS:
         place = f"angles are said to be in degrees, but none is above {max(largest.values()):.3g}"
         return finding("degrees", [place], table.source, "correct inDegrees in the file if they are in radians")
     return []

@@ -19,7 +19,10 @@ FEWEST = 4  # markers from which the extent says something
 JUMP, ACCELERATION = 0.03, 300.0  # m, m/s²
 NEAREST = 0.01  # m: markers are not nearer to each other; smaller exchanges are noise
 FEWEST_PAIRS = 3  # of right and left markers: then most of them tell which way right is
-APART, ALWAYS = 0.02, 0.9  # m, and a part of the frames: a leg that crosses the other one is no exchange
+EXCHANGE_MARGIN, EXCHANGE_SHARE = (
+    0.02,
+    0.9,
+)  # m, and a part of the frames: a leg that crosses the other one is no exchange
 _WORDS = {"R": "L", "r": "l", "Right": "Left", "right": "left", "RIGHT": "LEFT"}
 _RIGHT = [  # R.Heel, right_heel, RHEE, heel_r, each perhaps after the name of a person and a colon
     re.compile(pattern)
@@ -47,7 +50,7 @@ def marker_findings(markers: Markers) -> list[Finding]:
     wrong = _unit(markers)
     if wrong:  # distances say nothing then
         return [*wrong, *_missing(markers)]
-    found = _axes(markers)
+    found = _marker_axes(markers)
     swaps = swapped(markers)
     own = {(frame, name) for frame, *names in swaps for name in names}
     exchanged = [f"{a!r} and {b!r} at frame {k + 1} ({markers.times[k]:g} s)" for k, a, b in swaps]
@@ -124,8 +127,8 @@ def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
     usual = np.nanmedian(ways[enough], axis=1)
     usual /= np.linalg.norm(usual, axis=1, keepdims=True) + 1e-12
     across = np.nan_to_num(np.einsum("kpi,ki->kp", apart[enough], usual))  # feet are farther apart along the way
-    share = (across < -APART).sum(axis=0) / np.maximum(known[enough].sum(axis=0), 1)
-    return [pair for pair, part in zip(pairs, share, strict=True) if part > ALWAYS]
+    share = (across < -EXCHANGE_MARGIN).sum(axis=0) / np.maximum(known[enough].sum(axis=0), 1)
+    return [pair for pair, part in zip(pairs, share, strict=True) if part > EXCHANGE_SHARE]
 
 
 def _left_of(name: str) -> str:
@@ -195,7 +198,7 @@ def _sides(markers: Markers) -> list[Finding]:
     return finding("sides", places, markers.source, fix, "right and left markers lie the other way round than others: ")
 
 
-def _axes(markers: Markers) -> list[Finding]:
+def _marker_axes(markers: Markers) -> list[Finding]:
     """Return a finding where the person extends most along another axis than the one that is said to be vertical."""
     said, likely = up_axis(markers.axes), vertical_axis(markers)
     if said is None or likely is None or said == likely:

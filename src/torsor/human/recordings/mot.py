@@ -23,15 +23,15 @@ from torsor.human.recordings.text import (
     unique_names,
 )
 
-KIND = "a .mot or .sto file (a table over time)"
-HEADER_LINES = 1000  # within which the table must begin
+MOT_KIND = "a .mot or .sto file (a table over time)"
+MAX_MOT_HEADER_LINES = 1000  # within which the table must begin
 _SIMM_KEYS = ("datacolumns", "datarows", "range", "name")  # of the header of SIMM, "key value"
 # Types of columns whose fields hold several numbers, x,y,z.
 _PARTS = {"vec3": 3, "quaternion": 4, "spatialvec": 6, "vec2": 2, "vec4": 4, "vec5": 5, "vec6": 6, "unitvec3": 3}
 _LETTERS = {3: "xyz"}
 
 
-class _Header(NamedTuple):
+class _MotHeader(NamedTuple):
     """The first line, the values by key (in lower case), and the index of the line of names."""
 
     title: str
@@ -47,14 +47,14 @@ def read_mot(path: str | Path) -> MotionTable:
     Columns in another order than time first are sorted so.
     """
     path = Path(path)
-    lines = lines_of(path, KIND)
-    header = _header(path, lines)
+    lines = lines_of(path, MOT_KIND)
+    header = _mot_header(path, lines)
     parts = _parts(path, header)
     names = fields_of(lines[header.names_at])
     while names and not names[-1]:
         names.pop()
     table = _rows(path, lines, header.names_at + 1, names, parts)
-    _compare_count(path, header.values, len(table))
+    _compare_rows(path, header.values, len(table))
     at = next((k for k, name in enumerate(names) if name.lower() in ("time", "t")), None)
     if at is None:
         times = _times_of_range(path, header, len(table))
@@ -62,7 +62,7 @@ def read_mot(path: str | Path) -> MotionTable:
         times, table = table[:, at, 0], np.delete(table, at, axis=1)
         del names[at]
     if not names:
-        raise ModelError(describe("there is no column but time", where=path.name, allowed=KIND))
+        raise ModelError(describe("there is no column but time", where=path.name, allowed=MOT_KIND))
     full = names if parts == 1 else [f"{name}_{each}" for name in names for each in _suffixes(parts)]
     unique, messages = unique_names(full, path, "column")
     degrees = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
@@ -73,15 +73,15 @@ def read_mot(path: str | Path) -> MotionTable:
     return found
 
 
-def _header(path: Path, lines: Sequence[str]) -> _Header:
+def _mot_header(path: Path, lines: Sequence[str]) -> _MotHeader:
     """Return the header: all before "endheader", or before the first line that begins with "time"."""
     title, values = "", dict[str, str]()
-    for k, line in enumerate(lines[:HEADER_LINES]):
+    for k, line in enumerate(lines[:MAX_MOT_HEADER_LINES]):
         text = line.strip()
         if text.lower() == "endheader":
-            return _Header(title, values, _next_line(path, lines, k + 1))
+            return _MotHeader(title, values, _next_line(path, lines, k + 1))
         if fields_of(line)[:1] and fields_of(line)[0].lower() == "time" and "=" not in text:
-            return _Header(title, values, k)
+            return _MotHeader(title, values, k)
         key, equals, value = text.partition("=")
         words = text.split(None, 1)
         if equals and re.fullmatch(r"[A-Za-z_]\w*\s*", key):
@@ -93,7 +93,9 @@ def _header(path: Path, lines: Sequence[str]) -> _Header:
         elif text and not title and k == 0:
             title = text
     fix = "check that it is one; the header ends with the line endheader"
-    raise ModelError(describe("there is neither endheader nor a line of names", where=path.name, allowed=KIND, fix=fix))
+    raise ModelError(
+        describe("there is neither endheader nor a line of names", where=path.name, allowed=MOT_KIND, fix=fix)
+    )
 
 
 def _next_line(path: Path, lines: Sequence[str], start: int) -> int:
@@ -103,7 +105,7 @@ def _next_line(path: Path, lines: Sequence[str], start: int) -> int:
     raise ModelError(describe("nothing follows endheader", where=path.name, fix="copy or export the file again"))
 
 
-def _parts(path: Path, header: _Header) -> int:
+def _parts(path: Path, header: _MotHeader) -> int:
     """Return how many numbers a field holds."""
     kind = header.values.get("datatype", "double").lower()
     if kind in ("double", "float", ""):
@@ -146,11 +148,11 @@ def _rows(path: Path, lines: Sequence[str], first: int, names: Sequence[str], pa
         except ValueError as error:
             raise ModelError(describe(str(error), where=where, allowed="numbers, NaN where missing")) from None
     if not len(table):
-        raise ModelError(describe("there are no rows", where=path.name, allowed=KIND))
+        raise ModelError(describe("there are no rows", where=path.name, allowed=MOT_KIND))
     return table
 
 
-def _compare_count(path: Path, values: Mapping[str, str], rows: int) -> None:
+def _compare_rows(path: Path, values: Mapping[str, str], rows: int) -> None:
     declared = values.get("nrows", values.get("datarows", ""))
     # More rows than declared are no loss; wrong numbers of columns are so common that they say nothing.
     if declared.isascii() and declared.isdigit() and len(declared) < 12 and int(declared) > rows:
@@ -158,13 +160,13 @@ def _compare_count(path: Path, values: Mapping[str, str], rows: int) -> None:
         warn(describe(text, where=path.name, fix="copy or export the file again if rows are missing"))
 
 
-def _times_of_range(path: Path, header: _Header, rows: int) -> Array:
+def _times_of_range(path: Path, header: _MotHeader, rows: int) -> Array:
     """Return equally spaced times within the range that a header of SIMM gives."""
     try:
         first, last = (number_in(each) for each in header.values.get("range", "").split())
     except ValueError:
         fix = "name a column time"
-        raise ModelError(describe("there is no column of times", where=path.name, allowed=KIND, fix=fix)) from None
+        raise ModelError(describe("there is no column of times", where=path.name, allowed=MOT_KIND, fix=fix)) from None
     return np.linspace(first, last, rows)
 
 

@@ -17,7 +17,7 @@ from torsor.human.recordings.markers import Markers, runs
 SPAN = 0.04  # s: the step of second differences
 UPPER = 0.5  # of the height of the highest marker: those above it move as the centre of mass does
 FULL = 0.5  # of the largest sum of forces: less is there only while a foot is on no plate
-SHORTEST = 0.4  # s of common time
+MIN_COMMON_TIME = 0.4  # s of common time
 SHIFTS = np.linspace(-0.15, 0.15, 61)  # s
 LATE = 0.03  # s: the least shift that is named; the best one of clean recordings is within 10 ms
 AGREE, BETTER = 0.6, 0.1  # part of the variance that is left at the best shift, and how much less that is than now
@@ -68,7 +68,7 @@ def _disagreement(forces: GroundForces, markers: Markers) -> Array:
     for k, shift in enumerate(SHIFTS):
         there = np.stack([np.interp(times + shift, markers.times, column, np.nan, np.nan) for column in a.T], axis=1)
         known = np.isfinite(there).all(axis=1)
-        if known.sum() > SHORTEST * forces.rate:
+        if known.sum() > MIN_COMMON_TIME * forces.rate:
             x, y = there[known] - there[known].mean(axis=0), mean[known] - mean[known].mean(axis=0)
             mass = max(0.0, float((x * y).sum() / max((x * x).sum(), 1e-30)))
             found[k] = ((y - mass * x) ** 2).sum() / max((y**2).sum(), 1e-30)

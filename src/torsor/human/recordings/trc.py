@@ -26,19 +26,19 @@ from torsor.human.recordings.text import (
     unique_names,
 )
 
-KIND = "a .trc file (markers)"
+TRC_KIND = "a .trc file (markers)"
 POWERS = {"m": 0, "cm": -2, "mm": -3}  # of ten, to m
 _WORDS = {"meters": "m", "meter": "m", "metres": "m", "millimeters": "mm", "millimetres": "mm", "centimeters": "cm"}
 KEYS = (
     *("DataRate", "CameraRate", "NumFrames", "NumMarkers", "Units"),
     *("OrigDataRate", "OrigDataStartFrame", "OrigNumFrames"),
 )
-HEADER_LINES = 30  # within which the line of names must begin
+MAX_TRC_HEADER_LINES = 30  # within which the line of names must begin
 ABSENT = "9999999"  # the number that some programs write for a marker that was not seen
 RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
 
 
-class _Header(NamedTuple):
+class _TrcHeader(NamedTuple):
     """The values of the header by key, the names of the markers, and the index of the first line of the table."""
 
     values: dict[str, str]
@@ -54,8 +54,8 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
     Counts in the header are not trusted: the table decides, with a warning where they differ.
     """
     path = Path(path)
-    lines = lines_of(path, KIND)
-    header = _header(path, lines)
+    lines = lines_of(path, TRC_KIND)
+    header = _trc_header(path, lines)
     unit = _unit(path, header.values) if unit is None else one_of(unit, UNITS, path.name, "unit")
     times, positions = _table(path, lines, header, POWERS[unit])
     times = checked_times(times, path.name)
@@ -67,9 +67,9 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
     return markers
 
 
-def _header(path: Path, lines: Sequence[str]) -> _Header:
+def _trc_header(path: Path, lines: Sequence[str]) -> _TrcHeader:
     values: dict[str, str] = {}
-    for k, line in enumerate(lines[:HEADER_LINES]):
+    for k, line in enumerate(lines[:MAX_TRC_HEADER_LINES]):
         fields = fields_of(line)
         if fields and fields[0].lower() == "datarate" and k + 1 < len(lines):
             # Some programs put two tabs between values: only the order counts.
@@ -77,10 +77,10 @@ def _header(path: Path, lines: Sequence[str]) -> _Header:
         if fields and re.fullmatch(r"frame\s*#?|frames?", fields[0], re.IGNORECASE):
             names = [field for field in fields[2:] if field]
             if not names:
-                raise ModelError(describe("there are no names of markers", where=at_line(path, k), allowed=KIND))
-            return _Header(values, names, k + 1)
+                raise ModelError(describe("there are no names of markers", where=at_line(path, k), allowed=TRC_KIND))
+            return _TrcHeader(values, names, k + 1)
     found = "no line begins with Frame#"
-    raise ModelError(describe(found, where=path.name, allowed=KIND, fix="export the markers again"))
+    raise ModelError(describe(found, where=path.name, allowed=TRC_KIND, fix="export the markers again"))
 
 
 def _unit(path: Path, values: dict[str, str]) -> str:
@@ -93,7 +93,7 @@ def _unit(path: Path, values: dict[str, str]) -> str:
     return unit
 
 
-def _table(path: Path, lines: Sequence[str], header: _Header, power: int) -> tuple[Array, Array]:
+def _table(path: Path, lines: Sequence[str], header: _TrcHeader, power: int) -> tuple[Array, Array]:
     """Return times (K,) and positions (K, M, 3)."""
     count, width = len(header.names), 2 + 3 * len(header.names)
     first = header.first
@@ -128,8 +128,8 @@ def _table(path: Path, lines: Sequence[str], header: _Header, power: int) -> tup
                 marker = header.names[column // 3]
                 table[row, 1 + column] = _number(field, power, where, f"marker {marker!r}, {'xyz'[column % 3]}")
     if not len(table):
-        raise ModelError(describe("there are no frames", where=path.name, allowed=KIND))
-    _compare_count(path, header.values, len(table))
+        raise ModelError(describe("there are no frames", where=path.name, allowed=TRC_KIND))
+    _compare_frames(path, header.values, len(table))
     positions = table[:, 1:].reshape(-1, count, 3)
     absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT, power)).any(axis=2)
     positions[absent | np.isnan(positions).any(axis=2)] = np.nan
@@ -143,7 +143,7 @@ def _number(field: str, power: int, where: str, what: str) -> float:
         raise ModelError(describe(f"{what}: {error}", where=where, allowed="a number, empty where missing")) from None
 
 
-def _compare_count(path: Path, values: dict[str, str], frames: int) -> None:
+def _compare_frames(path: Path, values: dict[str, str], frames: int) -> None:
     declared = values.get("numframes", "")
     if declared.isascii() and declared.isdigit() and len(declared) < 12 and int(declared) != frames:
         text = f"the header says {declared} frames, the table has {frames}, which are used"

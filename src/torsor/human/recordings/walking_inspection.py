@@ -20,9 +20,9 @@ from torsor.human.recordings.markers import Markers
 WITHIN = 0.05  # s: speeds of markers are taken over this time
 LOW = 0.02  # m: a marker of a foot that stands is this near to its lowest place
 WALKS = 0.3  # m/s: slower ones may be standing, or sway
-APART, ALWAYS = 0.02, 0.9  # m, and a part of the frames, from which an order is wrong
+ORDER_MARGIN, WRONG_ORDER_SHARE = 0.02, 0.9  # m, and a part of the frames, from which an order is wrong
 AROUND = 0.25  # s: a contact that is nearer to an end of the recording may be a part of one
-PART, SMALL = 0.4, 0.02  # of a contact: its beginning and its end; of the vertical force: what counts
+CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # of a contact: its beginning and its end; of the vertical force: what counts
 # Landmarks from top to bottom, by names without a side.
 _LEVELS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -69,7 +69,7 @@ def walking_findings(markers: Markers) -> list[Finding]:
         for heel in heels:
             for toe in toes:
                 ahead = (markers.position(toe) - markers.position(heel)) @ walk.way
-                if np.mean(ahead[np.isfinite(ahead)] < -APART) > ALWAYS:
+                if np.mean(ahead[np.isfinite(ahead)] < -ORDER_MARGIN) > WRONG_ORDER_SHARE:
                     away.append(f"{heel!r} is ahead of {toe!r}")
     fix = "exchange their names if they are: markers.renamed({a: b, b: a})"
     found += finding("swap", away, markers.source, fix, "markers lie in the wrong order: ")
@@ -102,11 +102,11 @@ def _against(forces: GroundForces, found: list[Contact], walk: Walk, up: tuple[i
     right, wrong, outward = np.cross(walk.way, upward), [], []
     for contact in found:
         own = forces.forces[contact.first : contact.last + 1, contact.plate]
-        weight, count = float(np.mean(own @ upward)), max(1, int(PART * len(own)))
+        weight, count = float(np.mean(own @ upward)), max(1, int(CONTACT_SHARE * len(own)))
         first, last = (float(np.mean(part @ walk.way)) / weight for part in (own[:count], own[-count:]))
-        wrong.append(first > SMALL and last < -SMALL)
+        wrong.append(first > FORCE_SHARE and last < -FORCE_SHARE)
         aside = float(np.mean(own @ right)) / weight
-        outward.append((aside if contact.side == "right" else -aside) > SMALL)
+        outward.append((aside if contact.side == "right" else -aside) > FORCE_SHARE)
     fix = "change the sign of these forces, or say the axes of the file: load(path, axes=...)"
     places = []
     if wrong and all(wrong):
@@ -135,9 +135,9 @@ def _heights(markers: Markers) -> list[Finding]:
     for group in known.values():
         for level, name in group:
             for other_level, other in group:
-                below = sign * (markers.position(name) - markers.position(other))[:, axis] < -APART
+                below = sign * (markers.position(name) - markers.position(other))[:, axis] < -ORDER_MARGIN
                 both = markers.seen[:, markers.names.index(name)] & markers.seen[:, markers.names.index(other)]
-                if level < other_level and both.any() and np.mean(below[both]) > ALWAYS:
+                if level < other_level and both.any() and np.mean(below[both]) > WRONG_ORDER_SHARE:
                     places.append(f"{name!r} is below {other!r}")
     fix = "exchange their names if they are: markers.renamed({a: b, b: a})"
     return finding("swap", places, markers.source, fix, "markers lie in the wrong order: ")

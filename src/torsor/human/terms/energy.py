@@ -21,14 +21,14 @@ from torsor.motion.terms.term import Constraint, Cost, Rows
 
 DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
 BASAL = 1.2  # W/kg, the power of a body at rest (Bhargava et al. 2004)
-SMOOTH = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2) - SMOOTH
+POWER_SMOOTHING = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2) - SMOOTH
 SLIPPING = 0.005  # W/kg: above this power of the ground at slipping feet, a bit more costs more than that of muscles
 SMOOTHER = 0.5, 0.2  # W/kg: the same two powers in the problem from whose solution the search starts
 POWERS = "powers of smoothing"  # name of data
 ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
 
 
-def smooth_size(P: ca.SX, smooth: ca.SX | float = SMOOTH) -> ca.SX:
+def smooth_size(P: ca.SX, smooth: ca.SX | float = POWER_SMOOTHING) -> ca.SX:
     """Return |P|, smooth at 0."""
     return ca.sqrt(P**2 + smooth**2) - smooth
 
@@ -60,7 +60,7 @@ class MetabolicEnergy(Driven, Cost):
     (W/kg).
     """
 
-    smooth: float = SMOOTH
+    smooth: float = POWER_SMOOTHING
     slipping: float = SLIPPING
 
     def data(self, s: Array) -> Mapping[str, Array]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.body.strength import JOINTS, Curve, JointStrength, StrengthCurves
+from torsor.human.body.strength import CURVED_JOINTS, Curve, JointStrength, StrengthCurves
 from torsor.human.contact.contact_forces import REACTIONS, ground_data
 from torsor.human.contact.hand_node import KNUCKLES, WEIGHT
 from torsor.human.contact.of_node import contact_forces
@@ -22,7 +22,7 @@ from torsor.robot.robot import Robot
 LEAST = 0.05  # lower bound of the vertical force, as a fraction of the weight
 SLOW = 0.03  # m/s: the weight on a foot that slips at this speed costs as much as a torque at its strength
 ARM = 0.1  # lever arm that makes moments dimensionless, with the weight (m)
-CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in JOINTS)  # coordinates with strength curves
+CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in CURVED_JOINTS)  # coordinates with strength curves
 CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in CURVED for way in JointStrength._fields})
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, number, positive
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.body.strength import JOINTS, StrengthCurves
+from torsor.human.body.strength import CURVED_JOINTS, StrengthCurves
 from torsor.human.contact.of_node import contact_forces
 from torsor.human.terms.energy import BASAL, slipping, smooth_size
 from torsor.human.terms.forces import Driven
@@ -47,7 +47,7 @@ def joint_rates(body: Robot) -> dict[str, float]:
         [3.73, 4.59, 2.75, 3.69]
     """
     curves = StrengthCurves()
-    fast = {joint: float(np.mean([each.fast for each in curves.of(body, joint)])) for joint in JOINTS}
+    fast = {joint: float(np.mean([each.fast for each in curves.of(body, joint)])) for joint in CURVED_JOINTS}
     found = dict.fromkeys(body.coordinate_names[len(GLOBAL) :], float(np.mean(list(fast.values()))))
     return found | {f"{side}_{joint}": rate for side in SIDES for joint, rate in fast.items()}
 

@@ -12,7 +12,7 @@ from torsor.human.terms.forces import Grounded
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 
-JOINTS = ("hip", "knee")
+LEG_JOINTS = ("hip", "knee")
 START = 1.5  # initial guess of each peak (N m/kg): above those of least effort
 
 
@@ -31,7 +31,7 @@ class _LegsBelow(Grounded, Constraint):
         mass = contact.weight / float(np.linalg.norm(self.body.gravity))
         rows, labels = list[ca.SX](), list[str]()
         for side in SIDES:
-            for joint in JOINTS:
+            for joint in LEG_JOINTS:
                 extension = -contact.torques[names.index(f"{side}_{joint}_flexion") - len(GLOBAL)]
                 rows.append(node.shared[_peak(self.title, joint)] - extension / mass)
                 labels.append(f"{side} {joint}")
@@ -49,7 +49,7 @@ class LegPeaks(Grounded, Cost):
 
     def numbers(self) -> Mapping[str, Number]:
         """Return the peaks."""
-        return {_peak(self.title, joint): Number(START, 0.0) for joint in JOINTS}
+        return {_peak(self.title, joint): Number(START, 0.0) for joint in LEG_JOINTS}
 
     def companions(self) -> Sequence[Term]:
         """Return the rows that bound the moments at all nodes by the peaks."""
@@ -57,4 +57,4 @@ class LegPeaks(Grounded, Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum of the peaks."""
-        return sum((node.shared[_peak(self.title, joint)] for joint in JOINTS), start=ca.SX(0))
+        return sum((node.shared[_peak(self.title, joint)] for joint in LEG_JOINTS), start=ca.SX(0))

@@ -11,7 +11,7 @@ from torsor.human.terms.muscles import metres, muscle_torques
 from torsor.motion import Node
 from torsor.motion.terms.term import Cost
 
-SMOOTH = 0.01  # of the largest torque: max(x, 0) is (x + sqrt(x^2 + SMOOTH^2)) / 2
+TORQUE_SMOOTHING = 0.01  # of the largest torque: max(x, 0) is (x + sqrt(x^2 + SMOOTH^2)) / 2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,4 +45,4 @@ class RelativeStrength(Curved, Driven, Cost):
 
 def _positive(x: ca.SX) -> ca.SX:
     """Return max(x, 0) smoothed near 0."""
-    return (x + ca.sqrt(x**2 + SMOOTH**2)) / 2
+    return (x + ca.sqrt(x**2 + TORQUE_SMOOTHING**2)) / 2

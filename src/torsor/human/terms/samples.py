@@ -24,7 +24,7 @@ from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
 from torsor.robot.robot import Robot
 
-JOINTS = tuple(REACTIONS)  # joints of a leg with known reactions
+REACTION_JOINTS = tuple(REACTIONS)  # joints of a leg with known reactions
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _layout(body: Robot) -> VectorLayout:
         {"torques": body.nv - len(GLOBAL)}
         | {f"force {side}": 3 for side in SIDES}
         | {f"moment {side}": 3 for side in SIDES}
-        | {f"{joint} {side}": 3 for side in SIDES for joint in JOINTS}
+        | {f"{joint} {side}": 3 for side in SIDES for joint in REACTION_JOINTS}
         | {"kinetic": 1, "potential": 1}
         | {f"ground {side}": 1 for side in SIDES}
     )
@@ -114,7 +114,7 @@ class _Sampled(Grounded, Constraint):
         for side in SIDES:
             wrench = contact.feet[side]
             parts |= {f"force {side}": wrench.f, f"moment {side}": wrench.n}
-            parts |= {f"{joint} {side}": contact.reaction(side, joint) for joint in JOINTS}
+            parts |= {f"{joint} {side}": contact.reaction(side, joint) for joint in REACTION_JOINTS}
             parts[f"ground {side}"] = contact.ground_power(side)
         parts["kinetic"] = node.call("kinetic_energy", node.q, node.v)
         parts["potential"] = node.call("potential_energy", node.q)
@@ -168,7 +168,9 @@ def sampled(result: MotionResult, s: Array) -> Samples:
         torques=np.hstack([np.zeros((count, len(GLOBAL))), parts["torques"]]),
         forces=np.stack([parts[f"force {side}"] for side in SIDES], axis=1),
         moments=np.stack([parts[f"moment {side}"] for side in SIDES], axis=1),
-        reactions=np.stack([np.stack([parts[f"{name} {side}"] for name in JOINTS], axis=1) for side in SIDES], axis=1),
+        reactions=np.stack(
+            [np.stack([parts[f"{name} {side}"] for name in REACTION_JOINTS], axis=1) for side in SIDES], axis=1
+        ),
         kinetic=parts["kinetic"][:, 0],
         potential=parts["potential"][:, 0],
         ground=np.hstack([parts[f"ground {side}"] for side in SIDES]),

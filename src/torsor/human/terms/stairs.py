@@ -17,7 +17,7 @@ from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
 
 POINTS = ("heel", "ball", "toe")
-PARTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
+SOLE_SEGMENTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
 ROUND = 0.01  # m: the larger of two distances is rounded where they are equal, and is there too large by half of this
 FINER = 3  # moments at which edges are checked, for each node
 EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "clear": 1, "round": 1})
@@ -58,7 +58,7 @@ class ClearsEdge(Constraint):
         for point, place in at.items():
             rows.append(_larger(-self.edge.ahead * place[0], place[1], rounding))
             labels.append(f"{self.side} {point}")
-        for back, front in PARTS:
+        for back, front in SOLE_SEGMENTS:
             a, b = at[back], at[front]
             way = b - a
             below = (a[1] * way[0] - a[0] * way[1]) / ca.norm_2(way)

@@ -18,7 +18,7 @@ from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import ClosedRobot, drives_of
 from torsor.identification.logs.gears import Gears, saturation_of
 from torsor.identification.logs.log_map import LogMap
-from torsor.identification.logs.wrenches import NAME as WRENCHES
+from torsor.identification.logs.wrenches import WRENCHES
 from torsor.identification.logs.wrenches import driven_forces, external_of, wrench_columns
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory

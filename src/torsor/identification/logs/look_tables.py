@@ -25,7 +25,9 @@ def text_of(look: Look) -> str:
     parts += ["", f"{len(look.findings)} suspicious:" if look.findings else "Nothing suspicious."]
     parts += [f"! {each.kind}: {each}" for each in look.findings]
     tables = (
-        "\n".join(line.rstrip() for line in as_text(_signals(look), width=118).splitlines()) if look.signals else ""
+        "\n".join(line.rstrip() for line in as_text(_signal_table(look), width=118).splitlines())
+        if look.signals
+        else ""
     )
     return "\n".join([*parts, "", *([tables, ""] if tables else []), *identifiable(look)])
 
@@ -61,7 +63,7 @@ def length_of(look: Look) -> str:
     return f"{count} samples, {seconds:.4g} s"
 
 
-def _signals(look: Look) -> Table:
+def _signal_table(look: Look) -> Table:
     table = Table(title="Signals (SI units)", title_justify="left", title_style="bold", header_style="bold")
     for head in HEADS:
         table.add_column(head, justify="left" if head == "coordinate" else "right")

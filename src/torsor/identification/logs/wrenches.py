@@ -25,7 +25,7 @@ from torsor.robot.robot import Robot
 from torsor.simulation.log_tables import Head
 
 KEYS = ("force", "moment", "axes", "origin")
-NAME = "wrenches"
+WRENCHES = "wrenches"
 
 
 def wrench_columns(given: LogMap, robot: Robot) -> list[Head]:
@@ -62,7 +62,7 @@ def _parts(own: Mapping[str, Any]) -> list[str]:
 
 def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
     found = {}
-    for place, own in table(given.wrenches, given.source, NAME).items():
+    for place, own in table(given.wrenches, given.source, WRENCHES).items():
         where = f"{given.source}: wrenches: {place}"
         found[place] = table(own, where, "the wrench")
         unknown = [key for key in found[place] if key not in KEYS]

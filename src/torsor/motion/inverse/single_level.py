@@ -18,7 +18,7 @@ from torsor.optimisation.optimum import free_directions
 
 HELD = 1e-3  # scaled distance from its bound within which an inequality is active at the data
 LEAST = 1e-3  # smallest weight that is returned, relative to their sum: the search takes logarithms
-TOLERANCE = 1e-9  # of the nearest motion: its distances from bounds tell which are active
+NEAREST_MOTION_TOLERANCE = 1e-9  # of the nearest motion: its distances from bounds tell which are active
 SLIGHT = 1e-8  # weight of the objective beside the distance from the data, which need not determine the motion
 
 
@@ -26,7 +26,9 @@ def nearest_motion(
     program: WeightedProgram, residuals: Residuals, start: Array, solver: str, settings: Settings
 ) -> Array:
     """Return the variables (n,) of the motion nearest to data that a solver finds from a start (n,)."""
-    return SOLVERS[solver](NearestMotion(program, residuals), start, replace(settings, tolerance=TOLERANCE)).x
+    return SOLVERS[solver](
+        NearestMotion(program, residuals), start, replace(settings, tolerance=NEAREST_MOTION_TOLERANCE)
+    ).x
 
 
 class NearestMotion:

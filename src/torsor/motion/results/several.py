@@ -21,7 +21,7 @@ MOST_RESULTS = 1_000_000
 ALIKE = 1e-3  # relative difference of objectives below which their axis is not stretched further
 
 
-def archive(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
+def archive_of_several(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
     """Return all that a file of results from random starts holds."""
     arrays, settings = packed(results)
     units = {"seeds": "1", "0/ and so on": "as in a motion"}
@@ -42,7 +42,7 @@ def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, An
     return arrays, first.settings
 
 
-def of_archive(
+def several_of_archive(
     found: Archive, problem: P | None, read_problem: Callable[[Path], P]
 ) -> tuple[list[Solution], tuple[int, ...]]:
     """Return the results in an archive and their seeds."""

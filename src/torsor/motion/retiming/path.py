@@ -18,7 +18,7 @@ BLEND = 7  # coefficients of a blend
 MOST_WAYPOINTS = 2000
 WAY = 0.45  # of a straight piece that a blend takes at most, so that a part of the line is left
 KNOTS, LEAST = 360, 30  # intervals of a whole path, and of each piece, by default
-REMEMBERED = 64  # grids with given knots
+MAX_CACHED_GRIDS = 64  # grids with given knots
 
 
 class JointPath(NamedTuple):
@@ -182,7 +182,7 @@ class Grid:
         return self.last - self.first
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED_GRIDS)
 def _with_knots(breaks_of_path: bytes, knots: bytes) -> Grid | None:
     """Return the grid with some knots and all breaks of a path, None for knots that are not in its order."""
     breaks, s = np.frombuffer(breaks_of_path), np.frombuffer(knots)

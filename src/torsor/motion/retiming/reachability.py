@@ -30,7 +30,7 @@ NOTHING = LARGEST * TINY  # added to what is divided by TINY, so that 0 <= 0 bou
 NO_INERTIA = 1e-11  # of a relative to 2 h b: such a row bounds x, but not u
 FEW = 16  # rows at a knot up to which all pairs are one function; more would take long to compile
 ROUNDING = 1e-9  # of x by which a controllable set may be empty
-REMEMBERED = 64  # sizes of problems
+MAX_CACHED_SIZES = 64  # sizes of problems
 
 
 class Profile(NamedTuple):
@@ -93,7 +93,7 @@ def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike
     return Profile(x, times, timing[..., 1], sets[..., 0], sets[..., 1], timing[..., 2] != 0)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED_SIZES)
 def _passes(r: int, count: int, knots: int) -> Workspace:
     """Return both passes for r rows at so many knots of ``count`` paths."""
     m, G, kernels = 2 * r, knots - 1, _kernels(r, narrow(count))

@@ -20,7 +20,7 @@ from torsor.motion.retiming.smooth import intervals_of, smooth_timing
 from torsor.motion.retiming.timing import Timing
 from torsor.robot.robot import Robot
 
-REMEMBERED = 64  # sets of bounds of a robot
+MAX_CACHED_BOUNDS = 64  # sets of bounds of a robot
 ROUNDS = 20  # timings in a row, each with friction at the speeds of the one before
 CONVERGED = 1e-10  # of the largest x
 REFINEMENTS = 6  # of the grid
@@ -140,7 +140,7 @@ def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bou
     found = known.get(key)
     if found is None:
         bounds = Bounds.of(robot, given, reactions)
-        if len(known) >= REMEMBERED:
+        if len(known) >= MAX_CACHED_BOUNDS:
             known.clear()
         found = known[key] = bounds, RowKernel.of(robot, bounds)
     return found

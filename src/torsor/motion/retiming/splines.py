@@ -22,7 +22,7 @@ from torsor.compiler.workspace import Workspace, narrow
 
 CUBIC = 4  # coefficients of a piece
 FIRST, INNER, LAST = range(3)  # points
-REMEMBERED = 64  # sizes of splines
+MAX_CACHED_SPLINES = 64  # sizes of splines
 
 
 def spline(s: Array, q: Array) -> Array:
@@ -43,7 +43,7 @@ def spline(s: Array, q: Array) -> Array:
     return found
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED_SPLINES)
 def _sweeps(count: int, points: int, n: int) -> Workspace:
     """Return both sweeps for some splines through so many points with n coordinates."""
     shapes = {"s": (count, points), "q": (count, points, n), "pieces": (count, points - 1, CUBIC, n)}

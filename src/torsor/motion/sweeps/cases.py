@@ -118,7 +118,7 @@ def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None
                 allowed = f"text; {', '.join(OWN)} are columns of the results"
                 raise ModelError(describe(f"a parameter is named {name!r}", where=where, allowed=allowed))
             check_text(name, where, "the name of a parameter")
-        yield Case(number, {name: _plain(value, where, name) for name, value in values.items()})
+        yield Case(number, {name: _plain_parameter(value, where, name) for name, value in values.items()})
 
 
 def check_text(text: str, where: str, what: str) -> str:
@@ -135,12 +135,12 @@ def check_text(text: str, where: str, what: str) -> str:
     return text
 
 
-def _plain(value: Any, where: str, name: str) -> Any:
+def _plain_parameter(value: Any, where: str, name: str) -> Any:
     """Return a value as JSON has it: a number, text, a truth value, None, or lists of these."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [_plain(each, where, name) for each in value]
+        return [_plain_parameter(each, where, name) for each in value]
     if isinstance(value, str):
         return check_text(value, where, name)
     if value is None or isinstance(value, bool):

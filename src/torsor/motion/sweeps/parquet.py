@@ -53,7 +53,7 @@ class ParquetStore(Store):
             check_subject(self._path, about["subject"], self._subject)
             for each in about["columns"]:
                 self.columns.setdefault(each["name"], Column(**each))
-            found = _read(part, ["case", "digest", "state"])
+            found = _parquet_columns(part, ["case", "digest", "state"])
             for number, digest, state in zip(*found, strict=True):
                 known.add(int(number), digest)
                 states[state] += 1
@@ -89,7 +89,7 @@ class ParquetStore(Store):
         ]
         schema = pyarrow.schema(fields, metadata={_ABOUT: json.dumps(about)})
         arrays = [
-            pyarrow.array([_stored(each) for each in column], type=field.type)
+            pyarrow.array([_parquet_value(each) for each in column], type=field.type)
             for column, field in zip(values.values(), fields, strict=True)
         ]
         with replacing(path) as part:
@@ -103,7 +103,7 @@ class ParquetStore(Store):
         """Remove the rows of failed cases: files that have some are written again without them."""
         for part in self._parts():
             names = [each["name"] for each in _about(part)["columns"]]
-            columns = dict(zip(names, _read(part, names), strict=True))
+            columns = dict(zip(names, _parquet_columns(part, names), strict=True))
             done = [index for index, state in enumerate(columns["state"]) if state == "done"]
             if len(done) == len(columns["state"]):
                 continue
@@ -119,7 +119,7 @@ class ParquetStore(Store):
         kinds = [self.columns[name].kind for name in names]
         for part in self._parts():
             there = sorted({each["name"] for each in _about(part)["columns"]} & {*names, "case"})
-            columns = dict(zip(there, _read(part, there), strict=True))
+            columns = dict(zip(there, _parquet_columns(part, there), strict=True))
             count = len(columns["case"])
             rows = zip(*(columns.get(name, [None] * count) for name in names), strict=True)
             found += zip(columns["case"], rows, strict=True)
@@ -179,7 +179,7 @@ def _about(part: Path) -> Any:
     return about
 
 
-def _read(part: Path, names: Sequence[str]) -> list[list[Any]]:
+def _parquet_columns(part: Path, names: Sequence[str]) -> list[list[Any]]:
     """Return columns of a file as lists."""
     found = _pyarrow()[1].read_table(part, columns=list(names), partitioning=None)
     return [found.column(name).to_pylist() for name in names]
@@ -196,7 +196,7 @@ def _type(pyarrow: Any, column: Column) -> Any:
     return {"number": pyarrow.float64(), "truth": pyarrow.bool_(), "text": pyarrow.string()}[column.kind]
 
 
-def _stored(value: Any) -> Any:
+def _parquet_value(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 

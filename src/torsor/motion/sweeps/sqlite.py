@@ -79,7 +79,7 @@ class SqliteStore(Store):
                 names, marks = self._names(values), ", ".join("?" * len(values))
                 # The number is the primary key: a case that is there already stays as it is.
                 text = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
-                self._file.execute(text, [_stored(each) for each in values.values()])
+                self._file.execute(text, [_sqlite_value(each) for each in values.values()])
 
     def _names(self, names: Iterable[str]) -> str:
         return ", ".join(_quoted(self._stored[each]) for each in names)
@@ -106,7 +106,7 @@ class SqliteStore(Store):
         kinds = [self.columns[name].kind for name in names]
         try:
             for row in self._file.execute(f'SELECT {self._names(names)} FROM cases ORDER BY "case"'):
-                yield tuple(_read(value, kind) for value, kind in zip(row, kinds, strict=True))
+                yield tuple(_value_from_sqlite(value, kind) for value, kind in zip(row, kinds, strict=True))
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
             found = f"its values are damaged: {str(error).splitlines()[0]}"
             raise ModelError(describe(found, where=str(self._path or "results"))) from None
@@ -147,7 +147,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _stored(value: Any) -> Any:
+def _sqlite_value(value: Any) -> Any:
     """Return a value as SQLite takes it."""
     if isinstance(value, bool):
         return int(value)
@@ -158,7 +158,7 @@ def _stored(value: Any) -> Any:
     return value
 
 
-def _read(value: Any, kind: str) -> Any:
+def _value_from_sqlite(value: Any, kind: str) -> Any:
     """Return a value of SQLite as it was."""
     if value is None:
         return None

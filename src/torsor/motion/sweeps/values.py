@@ -49,13 +49,13 @@ def results_of(found: Any) -> dict[str, Any]:
     if isinstance(found, tuple) and hasattr(found, "_asdict"):
         found = found._asdict()
     if not isinstance(found, Mapping):
-        return {VALUE: _plain(found, VALUE)}
+        return {VALUE: _plain_result(found, VALUE)}
     results: dict[str, Any] = {}
     for name, value in found.items():
         if isinstance(value, Mapping) or hasattr(value, "_asdict"):
             results |= {f"{name}.{inner}": each for inner, each in results_of(value).items()}
         else:
-            results[str(name)] = _plain(value, str(name))
+            results[str(name)] = _plain_result(value, str(name))
     for name in results:
         check_text(name, "sweep", "the name of a result")
     return results
@@ -69,7 +69,7 @@ def check_names(values: Mapping[str, Any], results: Mapping[str, Any]) -> None:
             raise ModelError(describe(f"the result {name!r} has the name of another column", where="sweep", fix=fix))
 
 
-def _plain(value: Any, name: str) -> Any:
+def _plain_result(value: Any, name: str) -> Any:
     """Return a number, text, a truth value, None, or an array of real numbers."""
     if isinstance(value, str):
         return check_text(value, "sweep", f"the result {name!r}")

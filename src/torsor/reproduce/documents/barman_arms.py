@@ -254,7 +254,7 @@ VALLEYS = (
     "recursion, which item barman/recursion checks"
 )
 F, N = Kind.FIGURE, Kind.NUMBER
-ITEMS = [
+ARM_ITEMS = [
     Item(
         "barman/time",
         "least time of the two-link arm",

@@ -95,7 +95,7 @@ BANDS = (
     "contacts are bands, since six control points cannot hold points at rest on the ground, and arms follow the legs "
     "in a band. The objective has a weight of relaxed postures besides eq. 5.1"
 )
-ITEMS = [
+EQUATION_ITEMS = [
     Item(
         "barman/gait-equations",
         "objective and constraints of the walk",

@@ -158,7 +158,7 @@ def _eel() -> Outcome:
 
 
 A = Kind.ALGORITHM
-ITEMS = [
+BASE_ITEMS = [
     Item("khalil/elastic", "elastic joints", A, "section 6, eqs. 67 to 82", _elastic),
     Item("khalil/base-matrices", "moving base by A and H", A, "section 7.1, eqs. 83 to 88", _base_matrices),
     Item("khalil/base-inverse", "moving base, inverse", A, "section 7.2, eqs. 89 to 100", _base_inverse),

@@ -132,7 +132,7 @@ def _draw(axes: Any, robot: ParallelRobot, pose: Array) -> None:
     )
 
 
-ITEMS = [
+PARALLEL_ITEMS = [
     Item(
         "khalil/gough-stewart",
         "a Gough-Stewart platform",

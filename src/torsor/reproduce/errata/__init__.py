@@ -15,7 +15,7 @@ ERRATA: tuple[Erratum, ...] = (
     *barman.ERRATA,
     *guarino.ERRATA,
     *khalil.ERRATA,
-    *khalil_models.ERRATA,
+    *khalil_models.MODEL_ERRATA,
     *hua.ERRATA,
 )
 by_name = {each.name: each for each in ERRATA}

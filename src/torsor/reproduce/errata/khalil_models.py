@@ -107,8 +107,8 @@ def _fixed_frame() -> Decision:
     return words(floating.nv - 6 == joints, floating.fix(first).nv - 6 == joints)
 
 
-BASE, MOVES = "hybrid dynamics of the library on a free base", "accelerations on a free base"
-ERRATA = [
+BASE, BASE_MOVES = "hybrid dynamics of the library on a free base", "accelerations on a free base"
+MODEL_ERRATA = [
     Erratum(
         "khalil/eq-62",
         "eq. 62",
@@ -179,7 +179,7 @@ ERRATA = [
         "J*_i = J_i + ..., β*_i = β_i - ...",
         "they accumulate on J*_i and β*_i over all children",
         partial(_base_direct, "105"),
-        MOVES,
+        BASE_MOVES,
     ),
     Erratum(
         "khalil/eq-107",
@@ -187,7 +187,7 @@ ERRATA = [
         "a_j = K_j γ_j + ...",
         "α_j = K_j γ_j + ... (without α_j is compared)",
         partial(_base_direct, "107"),
-        MOVES,
+        BASE_MOVES,
     ),
     Erratum(
         "khalil/eq-110",
@@ -195,6 +195,6 @@ ERRATA = [
         "ⁱV'_{j-1}; ⁱV'_j on the left",
         "ʲT_i ⁱV'_i; ʲV'_j",
         partial(_base_direct, "110"),
-        MOVES,
+        BASE_MOVES,
     ),
 ]

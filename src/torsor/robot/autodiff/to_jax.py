@@ -33,7 +33,7 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
         import jax
     except ImportError:
         raise missing("to_jax needs JAX", "jax") from None
-    function = node_of(robot, name, options).wrapped(jax, _wrap)
+    function = node_of(robot, name, options).wrapped(jax, _wrap_jax)
 
     def called(*values: Any) -> Any:
         found = function(*values)
@@ -42,7 +42,7 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     return called
 
 
-def _wrap(jax: Any, node: Node) -> Callable[..., Any]:
+def _wrap_jax(jax: Any, node: Node) -> Callable[..., Any]:
     """Return a node as a function of JAX arrays with a tuple of results."""
     jnp = jax.numpy
 
@@ -70,7 +70,7 @@ def _wrap(jax: Any, node: Node) -> Callable[..., Any]:
         return found
 
     def derived(values: Any, tangents: Any) -> Any:
-        jacobians = node.jacobian.wrapped(jax, _wrap)(*values)
+        jacobians = node.jacobian.wrapped(jax, _wrap_jax)(*values)
         count, found = len(node.inputs), []
         for k, shape in enumerate(node.outputs):
             pairs = zip(node.inputs, jacobians[k * count : (k + 1) * count], tangents, strict=True)

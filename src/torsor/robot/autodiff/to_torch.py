@@ -33,7 +33,7 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     except ImportError:
         raise missing("to_torch needs PyTorch", "torch") from None
     node = node_of(robot, name, options)
-    function = node.wrapped(torch, _wrap)
+    function = node.wrapped(torch, _wrap_torch)
 
     def called(*values: Any) -> Any:
         node.batch([tuple(np.shape(each)) for each in values])
@@ -46,7 +46,7 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     return called
 
 
-def _wrap(torch: Any, node: Node) -> Any:
+def _wrap_torch(torch: Any, node: Node) -> Any:
     """Return a node as an autograd function; its derivatives are wrapped when first used."""
 
     class Wrapped(torch.autograd.Function):  # type: ignore[misc]
@@ -68,7 +68,7 @@ def _wrap(torch: Any, node: Node) -> Any:
         @staticmethod
         def backward(ctx: Any, *weights: Any) -> Any:
             values = ctx.saved_tensors
-            gradients = node.pull.wrapped(torch, _wrap).apply(*values, *weights)
+            gradients = node.pull.wrapped(torch, _wrap_torch).apply(*values, *weights)
             # The gradient of a broadcast input is the sum over the axes along which it was repeated.
             return tuple(each.sum_to_size(value.shape) for each, value in zip(gradients, values, strict=True))
 
@@ -76,7 +76,7 @@ def _wrap(torch: Any, node: Node) -> Any:
         def jvp(ctx: Any, *tangents: Any) -> Any:
             values = ctx.saved_tensors
             given = [torch.zeros_like(v) if t is None else t for v, t in zip(values, tangents, strict=True)]
-            return node.push.wrapped(torch, _wrap).apply(*values, *given)
+            return node.push.wrapped(torch, _wrap_torch).apply(*values, *given)
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:

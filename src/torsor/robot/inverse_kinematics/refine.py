@@ -25,7 +25,7 @@ from torsor.robot.inverse_kinematics.step import HEAVIER, LIGHTER, SHORTER, limi
 
 DEPENDENT = 1e-10  # e, as a fraction of the mean diagonal entry
 CORRECTIONS = 3  # solutions of what e leaves of the hard rows
-LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-6, 1e-3, 1e12
+MIN_REFINE_DAMPING, INITIAL_REFINE_DAMPING, MAX_REFINE_DAMPING = 1e-6, 1e-3, 1e12
 ROUNDING = 1e-14  # by which rounding may raise the merit
 MOST_STEPS = 300
 STILL = 1e-11  # rad or m: of a step, where a search has arrived
@@ -94,7 +94,7 @@ def kernel(problem: Problem, name: str) -> AnyKernel:
 def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return the step (n x 1) and the multipliers of the hard rows."""
     scale = ca.diag(root)
-    H = Squares(symmetric(scale @ at.hessian @ scale) + (damping + LEAST_DAMPING) * ca.SX.eye(root.numel()))
+    H = Squares(symmetric(scale @ at.hessian @ scale) + (damping + MIN_REFINE_DAMPING) * ca.SX.eye(root.numel()))
     A, g = at.A @ scale, root * at.gradient
     down, across = H.solve(-g), H.solve(A.T)
     S = symmetric(A @ across)
@@ -112,14 +112,14 @@ def refined(problem: Problem, name: str, q: Array, data: Array, wanted: Array) -
     """Return positions (K, nq) that minimise the objective while the hard rows hold, and which searches arrived."""
     run, count = kernel(problem, name), len(q)
     best, arrived, todo = q.copy(), np.zeros(count, dtype=bool), np.arange(count)
-    fill = np.full(count, np.inf), np.zeros(count), np.zeros(count), np.full(count, FIRST_DAMPING)
+    fill = np.full(count, np.inf), np.zeros(count), np.zeros(count), np.full(count, INITIAL_REFINE_DAMPING)
     state = [q, np.zeros((count, len(problem.free))), *fill]
     for _ in range(MOST_STEPS):
         if not len(todo):
             break
         state = list(run(*state, data[todo], wanted[todo]))
         best[todo] = state[0]
-        still = (np.abs(state[1]).max(axis=1, initial=0.0) <= STILL) | ~(state[5] < MOST_DAMPING)
+        still = (np.abs(state[1]).max(axis=1, initial=0.0) <= STILL) | ~(state[5] < MAX_REFINE_DAMPING)
         arrived[todo[still]] = True
         stay = np.flatnonzero(~still)
         todo, state = todo[stay], [each[stay] for each in state]

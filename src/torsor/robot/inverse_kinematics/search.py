@@ -14,7 +14,9 @@ CHUNK = 2048  # states whose arrays fit the second cache of a core
 FIRST_DAMPING = 0.01  # times the squared error, at the start
 SURE = 4  # steps that every search takes: none is done before
 WINDOW, PROGRESS = 6, 0.25  # a search whose cost is above this fraction of that some steps before is stuck
-TOGETHER = 256  # searches that restarts of few states make at once: one call of a kernel takes as long for one
+MAX_PARALLEL_SEARCHES = (
+    256  # searches that restarts of few states make at once: one call of a kernel takes as long for one
+)
 AT_FIRST, RESTARTS = 8, 32  # searches for one state that begin together: at first, and later
 FEW = 24  # postures of which a restart takes the nearest
 EAGER = 8  # restarts that give up soon; later ones are for slow searches, as near singular postures
@@ -122,8 +124,8 @@ def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
     """Return the best end of searches for each state, from q0 (K, nq) or from a start that is chosen, and restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
     base = np.repeat(problem.neutral[None], count, axis=0) if q0 is None else q0
-    few = q0 is None and 2 * count <= TOGETHER  # several searches at once take no longer
-    several = min(AT_FIRST, restarts + 1, TOGETHER // max(1, count)) if few else 1
+    few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several searches at once take no longer
+    several = min(AT_FIRST, restarts + 1, MAX_PARALLEL_SEARCHES // max(1, count)) if few else 1
     start = chosen_starts(problem, base, data, several) if q0 is None else problem.clipped(q0)
     if several == 1:
         found = run.ends(start, data)
@@ -136,7 +138,9 @@ def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
         todo = np.flatnonzero(~(found.cost <= enough))
         if not len(todo):
             break
-        again = min(restarts - used, RESTARTS, max(1, TOGETHER // len(todo)))  # several at once where few are left
+        again = min(
+            restarts - used, RESTARTS, max(1, MAX_PARALLEL_SEARCHES // len(todo))
+        )  # several at once where few are left
         _restart(run, found, todo, again, base, data, used)
         found.starts[todo] += again
         used += again
@@ -151,7 +155,7 @@ def _restart(run: Runner, found: Found, todo: Indices, again: int, base: Array, 
     """Search from ``again`` other postures for each of the states ``todo``, and keep what is better."""
     todo = np.tile(todo, again)
     problem, few, rivals = run.problem, base[todo], todo if again > 1 else None
-    if used % 2 == 0 and len(todo) > TOGETHER:
+    if used % 2 == 0 and len(todo) > MAX_PARALLEL_SEARCHES:
         begin = nearest(problem, few, data[todo], CANDIDATES + FEW * used, FEW)
     else:
         begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits

@@ -13,7 +13,7 @@ MARGIN = (
 )
 TURN, SLIDE = np.pi, 1.0  # rad, m: range to either side of coordinates without limits
 POSTURES = 1 << 17  # in a table by poses
-TOGETHER = 32  # states whose candidates are judged in one call
+CANDIDATE_CHUNK = 32  # states whose candidates are judged in one call
 CANDIDATES = 256  # postures of which a search takes the nearest, where there is no table
 # Cells of a table, fine to coarse: parts of each side of the box of positions, and of the three ratios of quaternions.
 LEVELS = (10, 3), (6, 2), (3, 1)
@@ -72,8 +72,8 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
     """Return for each state the ``several`` postures of least cost among ``count`` of them (K * several, nq)."""
     found = np.empty((len(q), several, q.shape[1]))
     candidates, fixed = problem.once(("starts", first, count), lambda: _candidates(problem, first, count))
-    for k in range(0, len(q), TOGETHER):
-        some = slice(k, k + TOGETHER)
+    for k in range(0, len(q), CANDIDATE_CHUNK):
+        some = slice(k, k + CANDIDATE_CHUNK)
         tried = np.repeat(candidates[None], len(q[some]), axis=0)
         if len(fixed):
             tried[:, :, fixed] = q[some, None][:, :, fixed]

@@ -18,7 +18,7 @@ from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.inverse_kinematics.problem import Problem
 
-LEAST_DAMPING = 1e-12  # of rows in m and rad: far below the squared singular values at a useful posture
+MIN_STEP_DAMPING = 1e-12  # of rows in m and rad: far below the squared singular values at a useful posture
 LIGHTER, HEAVIER, SHORTER = 0.3, 4.0, 0.25  # factors of damping after good and bad steps, and of bad steps
 LONGEST = 1.0  # rad or m: of a step of any coordinate
 STATE = ["q", "dv", "cost", "damping"]  # of a search
@@ -38,7 +38,7 @@ def chase(problem: Problem) -> AnyKernel:
         at = problem.traced(x, data, soft=True)
         new = ca.sumsqr(at.r)
         scaling = limit_scaling(problem, x, at.J.T @ at.r)
-        step = within(problem, x, damped_step(at.r, at.J, scaling, damping * new + LEAST_DAMPING))
+        step = within(problem, x, damped_step(at.r, at.J, scaling, damping * new + MIN_STEP_DAMPING))
         outputs = judged((q, dv, cost, damping), x, step, new)
         return ca.Function("chase", [q, dv, cost, damping, data], outputs, [*STATE, "data"], NEXT)
 
@@ -63,7 +63,7 @@ def chase_apart(problem: Problem) -> AnyKernel:
         gradient = at.J.T @ at.r + W**2 * (at.A.T @ at.c) + g
         H = symmetric(at.J.T @ at.J + W**2 * (at.A.T @ at.A) + ca.reshape(M, n, n))
         scaling = limit_scaling(problem, x, gradient)
-        step = within(problem, x, normal_step(H, gradient, scaling, damping * new + LEAST_DAMPING))
+        step = within(problem, x, normal_step(H, gradient, scaling, damping * new + MIN_STEP_DAMPING))
         outputs = judged((q, dv, cost, damping), x, step, new)
         outputs = ca.cse([*outputs, ca.densify(problem.moved(outputs[0], outputs[1]))])
         inputs = [q, dv, cost, damping, data, x, W, b, g, M]

@@ -25,10 +25,10 @@ def showing_shapes(robot: Robot) -> Robot:
     if not any(link.shapes for link in (robot.base, *robot.links)):
         fix = "load a file with collision geometry, or leave --collision out"
         raise ModelError(describe("no link has a collision shape", where=robot.name, fix=fix))
-    return replace(robot, base=_shown(robot.base), links=tuple(map(_shown, robot.links)))
+    return replace(robot, base=_shapes_shown(robot.base), links=tuple(map(_shapes_shown, robot.links)))
 
 
-def _shown(link: Link) -> Link:
+def _shapes_shown(link: Link) -> Link:
     return replace(link, visuals=tuple(map(_visual, link.shapes)))
 
 
