@@ -18,8 +18,8 @@ import pinocchio as pin
 
 import torsor
 from torsor.geometry import distance_model, enclosing_capsule, placed_shapes
+from torsor.geometry.allowed import random_postures
 from torsor.geometry.convex import geometry_of
-from torsor.geometry.sampling import random_postures
 
 ROBOTS = ("panda.urdf", "panda_collision.urdf", "a1.urdf", "talos_reduced.urdf")
 BATCH, REPEATS = 256, 7

@@ -26,8 +26,7 @@ import torsor
 from torsor.compiler import count_operations, read_program
 from torsor.compiler.cuda.code import Plan, threads_of_block, write_kernel
 from torsor.compiler.cuda.device import current
-from torsor.compiler.cuda.spills import Budget
-from torsor.compiler.cuda.split import split
+from torsor.compiler.cuda.large_functions import Budget, split
 from torsor.compiler.llvm.fusion import with_reciprocals
 
 CALLS = 5  # between two events
@@ -149,8 +148,8 @@ def sweep(robot: torsor.Robot, name: str, dtype: str) -> Iterator[dict[str, Any]
 def steps(dtype: str) -> dict[str, Any]:
     """Return the rate of Runge-Kutta steps of an elastic arm with seven joints."""
     from torsor.simulation.dynamics import forces
-    from torsor.simulation.runge_kutta import runge_kutta
-    from torsor.simulation.sources import Source
+    from torsor.simulation.inputs import Source
+    from torsor.simulation.methods import runge_kutta
 
     arm = torsor.library.elastic_seven_axis_arm()
     step = runge_kutta(arm, forces(arm, Source(), Source(), False))

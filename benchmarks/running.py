@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from torsor.human import Stride, running
-from torsor.human.gait.free_fall import free_fall
+from torsor.human.gait.stride import free_fall
 from torsor.motion import MotionResult
 
 # Speed (m/s), and whether muscles of ankle and knee act through tendons.

@@ -17,7 +17,7 @@ from torsor.control import (
     SurfaceContact,
     WholeBody,
 )
-from torsor.control.whole_body.solver import Problem, solve
+from torsor.control.whole_body.program import Problem, solve
 
 SOLES, HAND = ("left_sole_link", "right_sole_link"), "arm_left_7_link"
 KNEES = {"3": -0.41, "4": 0.86, "5": -0.45}

@@ -10,8 +10,8 @@ import numpy as np
 from mpmath import mp
 
 from torsor.compiler.llvm import native
+from torsor.compiler.llvm.angles import sin_cos_huge
 from torsor.compiler.llvm.elementary import ELEMENTARY, FUNCTIONS
-from torsor.compiler.llvm.huge_angles import sin_cos_huge
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.target import host
 

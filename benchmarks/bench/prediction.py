@@ -10,7 +10,7 @@ from bench.measure import Row
 from torsor.motion import MotionProblem
 from torsor.motion.problems import two_link_time, ur5_time
 from torsor.optimisation.ipopt import ipopt_options, solve_ipopt
-from torsor.optimisation.outcome import Settings
+from torsor.optimisation.program import Settings
 
 RUNS = 5
 PARTS = ("nlp_f", "nlp_g", "nlp_grad_f", "nlp_jac_g", "nlp_hess_l")

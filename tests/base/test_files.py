@@ -18,7 +18,7 @@ import torsor
 from torsor import human, motion
 from torsor.base.archive import FORMAT, KINDS
 from torsor.base.documents import schema_of
-from torsor.human.gait.printed_set import Stage
+from torsor.human.gait.printed_constraints import Stage
 from torsor.human.terms.problem import HumanProblem
 from torsor.motion.encoding import decoded, encoded
 from torsor.optimisation import Outcome
@@ -258,9 +258,9 @@ def test_documents_follow_their_schema(kind: str, results: dict[str, Any], tmp_p
 def test_bench_and_reproduce_follow_their_schemas() -> None:
     from bench.figures import document as bench
     from bench.measure import Row
+    from torsor.reproduce.item import run
     from torsor.reproduce.registry import find
     from torsor.reproduce.report import document as reproduced
-    from torsor.reproduce.running import run
 
     assert faults(bench([Row("one", 1.0, 2.0, "peer"), Row("two", 1.0)], []), schema_of("bench")) == []
     assert faults(reproduced([run(find(["lie/two-link"])[0])]), schema_of("reproduce")) == []

@@ -12,8 +12,8 @@ import torsor
 from methods import TREE_METHODS, request_of, states_of
 from torsor.compiler.cuda import code as cuda_code
 from torsor.compiler.cuda import kernel as cuda_kernel
+from torsor.compiler.cuda.large_functions import Budget
 from torsor.compiler.cuda.processor import ProcessorDevice
-from torsor.compiler.cuda.spills import Budget
 
 
 @pytest.fixture(autouse=True)

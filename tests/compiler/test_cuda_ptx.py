@@ -15,7 +15,7 @@ from torsor.compiler import read_program
 from torsor.compiler.cuda.card import H200, Card
 from torsor.compiler.cuda.code import Plan, write_kernel
 from torsor.compiler.cuda.device import current
-from torsor.compiler.cuda.split import whole
+from torsor.compiler.cuda.large_functions import whole
 
 ROBOT = torsor.library.random_tree(4, seed=1)
 

@@ -33,8 +33,8 @@ from elementary_functions import (
     wide,
     worst,
 )
+from torsor.compiler.llvm.angles import sin_cos_huge
 from torsor.compiler.llvm.elementary import ELEMENTARY
-from torsor.compiler.llvm.huge_angles import sin_cos_huge
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.target import TARGETS, Target
 

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.compiler.c import source as c_source
-from torsor.compiler.c.rules import C_RULES, CScalar
-from torsor.compiler.c.source import export_c
-from torsor.compiler.coverage import every_operation, uncovered
+from torsor.compiler import c as c_source
+from torsor.compiler.c import C_RULES, CScalar, export_c
 from torsor.compiler.llvm.elementary import EVERY_RULE
+from torsor.compiler.program import every_operation, uncovered
 from torsor.compiler.virtual_machine import VirtualMachine
 from torsor.robot.export import export_c as export_robot
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.compiler.c.cpp import export_cpp
+from torsor.compiler.c import export_cpp
 
 pytestmark = pytest.mark.skipif(not (shutil.which("g++") and shutil.which("gcc")), reason="g++ is not installed")
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Werror"]

@@ -12,10 +12,9 @@ import pytest
 import torsor
 from node import called, needs_node, node, shown
 from torsor.cli.main import main
-from torsor.compiler.coverage import every_operation, uncovered
-from torsor.compiler.js import source as js_source
-from torsor.compiler.js.rules import JS_RULES, JsScalar
-from torsor.compiler.js.source import export_js
+from torsor.compiler import js as js_source
+from torsor.compiler.js import JS_RULES, JsScalar, export_js
+from torsor.compiler.program import every_operation, uncovered
 from torsor.compiler.virtual_machine import VirtualMachine
 
 INF, NAN = float("inf"), float("nan")

@@ -13,8 +13,8 @@ import pytest
 
 from torsor.base.interrupts import OutOfTimeError, Stoppable, is_stoppable
 from torsor.compiler.llvm import native
-from torsor.optimisation.outcome import Iteration, StoppedError
-from torsor.optimisation.watch import Watch
+from torsor.optimisation.program import Iteration, StoppedError
+from torsor.optimisation.record import Watch
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 

@@ -16,8 +16,7 @@ import pytest
 
 from torsor.compiler import machine_code, threads
 from torsor.compiler.kernel import compile
-from torsor.compiler.llvm.chunks import JOINED, Job
-from torsor.compiler.llvm.pool import write_pool
+from torsor.compiler.llvm.pool import JOINED, Job, write_pool
 from torsor.compiler.llvm.target import TARGETS
 
 DTYPES = ("float64", "float32")

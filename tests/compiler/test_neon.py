@@ -9,10 +9,10 @@ import pytest
 
 import torsor
 from torsor.compiler import machine_code
-from torsor.compiler.llvm import neon
+from torsor.compiler.llvm import piece as neon
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.fusion import FROM, MINUS, PLUS
-from torsor.compiler.llvm.neon import NeonPiece
+from torsor.compiler.llvm.piece import NeonPiece
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.llvm.target import ENCODED, TARGETS, host
 from torsor.compiler.program import Operation, Program, read_program

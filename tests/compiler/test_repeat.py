@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.compiler.repeat import Call, Chain, can_repeat, repeat
+from torsor.compiler.repeat import Call, Chain, Workspace, can_repeat, repeat
 from torsor.compiler.repeat import _chain as machine_code
-from torsor.compiler.workspace import Workspace
 
 
 def step() -> ca.Function:

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.compiler.llvm import code, plan
+from torsor.compiler.llvm import code
+from torsor.compiler.llvm import piece as plan
 from torsor.compiler.llvm.angles import passes
 
 ARM = torsor.library.six_axis_arm()

@@ -8,10 +8,9 @@ import pytest
 
 from torsor.compiler import compile, read_program
 from torsor.compiler.llvm.code import write_llvm
-from torsor.compiler.llvm.loop import INLINE
+from torsor.compiler.llvm.loop import INLINE, Transposer
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.llvm.target import TARGETS
-from torsor.compiler.llvm.transpose import Transposer
 
 # Parts of every length, with and without a single last entry; and loops over tiles.
 SIZES = (1, 2, 3, 6, 13, INLINE + 7)

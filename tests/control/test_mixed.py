@@ -13,7 +13,7 @@ from control.closed_loop import Flow, random_states, run, sines
 from torsor import control
 from torsor.compiler import count_operations
 from torsor.control.drives import Drives
-from torsor.mechanism.edit_drives import _with_joint
+from torsor.mechanism.edit import _with_joint
 
 ROOT = Path(__file__).parents[2]
 

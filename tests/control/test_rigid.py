@@ -9,7 +9,7 @@ import pytest
 import torsor
 from control.closed_loop import random_states, run, sines
 from torsor import control
-from torsor.mechanism.edit_drives import _with_joint
+from torsor.mechanism.edit import _with_joint
 
 SEEDS = range(3)
 

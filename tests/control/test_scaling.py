@@ -10,9 +10,9 @@ import pytest
 import torsor
 from torsor.base.errors import ModelError
 from torsor.control import OnlineScaling
-from torsor.control.scaling.banded import solution, solve
-from torsor.control.scaling.intervals import FromRest, Spline, ToRest
+from torsor.control.scaling.online import FromRest, Spline, ToRest
 from torsor.control.scaling.path_dynamics import coefficients, interpolation, loads, refinement
+from torsor.control.scaling.window import solution, solve
 from torsor.motion.problems import path_time
 
 

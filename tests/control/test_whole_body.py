@@ -22,7 +22,7 @@ from torsor.control import (
     WholeBodyResult,
     computed_torque,
 )
-from torsor.control.whole_body.solver import Problem, solve, solver
+from torsor.control.whole_body.program import Problem, solve, solver
 from torsor.spatial import make_pose
 
 pytest.importorskip("daqp")

@@ -9,8 +9,7 @@ import pytest
 import torsor
 from torsor import ModelError, ModelWarning
 from torsor.cli import main
-from torsor.formats.meshes.mesh_files import read_painted
-from torsor.formats.meshes.obj_files import obj_content
+from torsor.formats.meshes.mesh_files import obj_content, read_painted
 from torsor.formats.meshes.triangles import box
 from torsor.mechanism import Link, Visual
 

@@ -7,8 +7,7 @@ import pytest
 import torsor
 from torsor import ModelError
 from torsor.cli import main
-from torsor.formats.meshes.mesh_files import read_mesh
-from torsor.formats.meshes.mesh_folders import SEARCHED
+from torsor.formats.meshes.mesh_files import SEARCHED, read_mesh
 
 from .sdf_text import link, model
 

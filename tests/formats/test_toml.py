@@ -10,7 +10,7 @@ import pytest
 from torsor.base.errors import ModelError, ModelWarning
 from torsor.formats.dispatch import read
 from torsor.formats.toml import reading as toml
-from torsor.formats.toml import schema as toml_schema
+from torsor.formats.toml import reading as toml_schema
 from torsor.formats.toml.reading import read_toml
 from torsor.formats.toml.writing import write_toml
 from torsor.mechanism import KINDS, Coupling, Frame, Joint, Link, Mechanism, Motor, Spring, Visual, build

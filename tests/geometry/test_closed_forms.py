@@ -8,9 +8,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from torsor.geometry.closed_forms import CLOSED, Closest, closest
+from torsor.geometry.closed_forms import CLOSED, Closest, closest, nearest_points
 from torsor.geometry.contacts import contact_points
-from torsor.geometry.segments import nearest_points
 from torsor.mechanism import Shape
 from torsor.spatial import make_pose
 

@@ -6,7 +6,7 @@ import pytest
 
 from torsor import Link, Shape
 from torsor.cli.main import main
-from torsor.geometry.hulls import hull_of_points
+from torsor.geometry.convex import hull_of_points
 from torsor.geometry.uniform import _of_hull, inertia_hint, uniform_body
 from torsor.spatial import make_pose
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.human.contact.balance import ground_reaction
+from torsor.human.contact.contact_forces import ground_reaction
 from torsor.human.contact.support import Foot, Support
 from torsor.human.terms.forces import Grounded
 from torsor.motion import MotionResult

@@ -16,10 +16,10 @@ from torsor.human import REFERENCES, LikenessTable, Reference, Stride, recorded_
 from torsor.human.comparison.given import given_references
 from torsor.human.comparison.table import SAGITTAL
 from torsor.human.gait import figures
-from torsor.human.gait.energy import Energy
+from torsor.human.gait.curves import Energy
 from torsor.human.gait.references import LABELS, SOURCES
 from torsor.human.measured import MeasuredDynamics
-from torsor.human.terms.samples import Samples
+from torsor.human.terms.problem import Samples
 
 T = walks.times()
 

@@ -6,7 +6,7 @@ import pytest
 
 from references.complex_steps import slopes_along
 from torsor.human import walking
-from torsor.human.contact.balance import required
+from torsor.human.contact.contact_forces import required
 from torsor.library import human
 
 

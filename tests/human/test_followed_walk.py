@@ -17,7 +17,7 @@ from torsor.human.measured import (
     measured_start,
 )
 from torsor.human.recordings import GroundForces, Markers, MotionTable
-from torsor.human.terms.samples import grounded_term
+from torsor.human.terms.problem import grounded_term
 
 T = np.arange(61) / 100
 PARTS = ("ASI", "PSI", "KNE", "TIB", "ANK", "HEE", "TOE")

@@ -6,9 +6,8 @@ import pytest
 
 import torsor
 from torsor.human import Step, walking
-from torsor.human.body.passive import leg_torques
-from torsor.human.contact.of_node import contact_forces
-from torsor.human.contact.sharing import SHARED
+from torsor.human.body.strength import leg_torques
+from torsor.human.contact.contact_forces import SHARED, contact_forces
 
 
 @pytest.fixture(scope="module")

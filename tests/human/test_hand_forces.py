@@ -6,8 +6,8 @@ import pytest
 
 import torsor
 from torsor.human import HandForces, hand_wrenches
-from torsor.human.contact.hand_node import FORCES, KNUCKLES, loaded
-from torsor.human.terms.hands import Handled
+from torsor.human.contact.contact_forces import FORCES, KNUCKLES, loaded
+from torsor.human.terms.forces import Handled
 from torsor.motion import Node
 from torsor.motion.encoding import decoded, encoded
 from torsor.motion.transcription.motion_model import MotionModel

@@ -25,7 +25,7 @@ from torsor.library import human
 from torsor.mechanism import Link
 from torsor.motion import MotionProblem, MotionResult
 from torsor.motion.encoding import decoded
-from torsor.optimisation.outcome import Outcome
+from torsor.optimisation.program import Outcome
 
 
 @pytest.mark.parametrize(

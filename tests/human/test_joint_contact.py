@@ -6,7 +6,7 @@ import pytest
 import torsor
 from torsor.human import Person
 from torsor.human.ergonomics import muscle_forces
-from torsor.human.ergonomics.muscle_groups import GROUPS, NAMES, crosses, largest_forces, lever_arms
+from torsor.human.ergonomics.joint_contact import GROUPS, NAMES, crosses, largest_forces, lever_arms
 
 MAN = Person(1.80, 80.0, "male")
 

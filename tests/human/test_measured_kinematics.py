@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.human.body.resizing import SEGMENTS
+from torsor.human.body.person import SEGMENTS
 from torsor.human.measured import MarkerSet, inverse_kinematics, marker_set, resized, scaled_person
-from torsor.human.measured.fitting import Fit
-from torsor.human.measured.landmarks import recognised
-from torsor.human.measured.preparing import SPINE, prepared
-from torsor.human.measured.smoothing import _banded_solve, _block_solve, second_differences
+from torsor.human.measured.fitting import SPINE, Fit, _banded_solve, _block_solve, prepared, second_differences
+from torsor.human.measured.marker_set import recognised
 from torsor.human.recordings import Markers
 
 

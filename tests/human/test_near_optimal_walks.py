@@ -18,8 +18,8 @@ from torsor.cli.predictions.walk import ONE_START, WALK
 from torsor.human import NearOptimalWalks, Stride, bent_start, near_optimal_walks, walking
 from torsor.human.contact.schedule import Step
 from torsor.human.gait import figures
-from torsor.human.gait.energy import Energy, Work
-from torsor.human.terms.samples import Samples
+from torsor.human.gait.curves import Energy, Work
+from torsor.human.terms.problem import Samples
 from torsor.motion import MotionError, MotionMultistart, MotionResult, multistart
 from torsor.motion.results.solution import Part
 

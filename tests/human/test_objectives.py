@@ -12,13 +12,11 @@ from references.complex_steps import slopes_along
 from torsor.cli.predictions.walk import WALK
 from torsor.human import Step, StrengthCurves, joint_strength, passive_torques, walking
 from torsor.human.body.coordinates import GLOBAL
-from torsor.human.contact.of_node import contact_forces
-from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
-from torsor.human.terms.energy import BASAL, DRIVING, SLIPPING, POWER_SMOOTHING
-from torsor.human.terms.heat import joint_rates
-from torsor.human.terms.muscles import metres, muscle_torques
-from torsor.human.terms.samples import sampled
-from torsor.human.terms.stability import margins, pendulum_rate
+from torsor.human.contact.contact_forces import contact_forces
+from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES
+from torsor.human.terms.forces import metres, muscle_torques
+from torsor.human.terms.objectives import BASAL, DRIVING, POWER_SMOOTHING, SLIPPING, joint_rates, margins, pendulum_rate
+from torsor.human.terms.problem import sampled
 from torsor.motion import MotionProblem
 from torsor.motion.encoding import decoded, encoded
 from torsor.motion.terms.term import Cost

@@ -13,8 +13,8 @@ from human.osim_leg import leg
 from torsor.formats.osim.model import OsimCoordinate, OsimJoint
 from torsor.human import recordings
 from torsor.human.measured import Skeleton, inverse_dynamics, inverse_kinematics, marker_paths, skeleton
+from torsor.human.measured.fitting import coordinates_of, prepared
 from torsor.human.measured.normal_equations import equations
-from torsor.human.measured.preparing import coordinates_of, prepared
 from torsor.human.recordings import Markers, OsimModel
 from torsor.mechanism.curves import broken_line, cubic_spline
 from torsor.spatial import from_rpy, make_pose

@@ -33,9 +33,8 @@ from torsor.human import (
     with_strength,
 )
 from torsor.human.body.strength import AGES, CURVED_JOINTS, SEXES, age_group, age_ratio
-from torsor.human.contact.froude import warn_of_running
-from torsor.library.anthropometry import Body
-from torsor.library.growth import JENSEN
+from torsor.human.contact.schedule import warn_of_running
+from torsor.library.anthropometry import JENSEN, Body
 from torsor.motion import sweeps
 
 MAN = Person(1.75, 75.0, "male")

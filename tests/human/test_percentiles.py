@@ -5,7 +5,7 @@ import pytest
 
 import torsor
 from torsor.human import Person, size_of_percentile
-from torsor.human.body.growth_charts import growth_curves
+from torsor.human.body.percentiles import growth_curves
 
 # Rows of the tables of the CDC: months, then the 5th, 50th and 95th percentile of the stature (cm) of boys.
 BOYS = (

@@ -8,8 +8,8 @@ import pytest
 
 import torsor
 from torsor.human import Box, Habits, StrengthCurves, Walk, ground_reaction, printed_differences, walking
-from torsor.human.contact.polygon import convex_hull, support_points, support_sides
-from torsor.human.gait.printed_set import SLIPS, PrintedWalk, Stage
+from torsor.human.contact.support import convex_hull, support_points, support_sides
+from torsor.human.gait.printed_constraints import SLIPS, PrintedWalk, Stage
 from torsor.human.terms.habits import relaxed
 from torsor.motion import MotionError, MotionResult
 from torsor.optimisation import Outcome

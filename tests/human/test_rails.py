@@ -7,10 +7,9 @@ import pytest
 import torsor
 from torsor.cli.predictions.tasks import STAND_UP
 from torsor.human import Box, Rails, Standing, Step, Stride, joint_torques, sitting_down, standing_up, walking
-from torsor.human.contact.hand_node import RAILS, railed
-from torsor.human.terms.problem import hand_forces
-from torsor.human.terms.rails import RailForces
-from torsor.human.terms.samples import sampled
+from torsor.human.contact.contact_forces import RAILS, railed
+from torsor.human.terms.places import RailForces
+from torsor.human.terms.problem import hand_forces, sampled
 from torsor.motion import MotionProblem, Phase, Time
 
 

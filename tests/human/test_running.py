@@ -8,11 +8,10 @@ import torsor
 from references.complex_steps import slopes_along
 from torsor.cli.main import main
 from torsor.human import Foot, Person, Stride, running
-from torsor.human.contact.of_node import contact_forces
-from torsor.human.contact.one_foot import ONE_FOOT
+from torsor.human.contact.contact_forces import ONE_FOOT, contact_forces
 from torsor.human.contact.run import Run, RunningStep
-from torsor.human.gait.free_fall import free_fall
-from torsor.human.terms.samples import sampled
+from torsor.human.gait.stride import free_fall
+from torsor.human.terms.problem import sampled
 from torsor.human.terms.tendons import LINEAR, springs, stretch_slope
 from torsor.motion.transcription.splines import Spline
 

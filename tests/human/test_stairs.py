@@ -7,12 +7,11 @@ import pytest
 import torsor
 from torsor.cli.predictions.walk import WALK
 from torsor.human import Foot, Step, Stride, walking
-from torsor.human.contact.of_node import contact_forces
-from torsor.human.contact.sharing import SHARED
+from torsor.human.contact.contact_forces import SHARED, contact_forces
 from torsor.human.contact.stairs import edges, highest_rise, stairs_of, tread
 from torsor.human.gait.settings import CLEARANCE
-from torsor.human.terms.pressing import pressure
-from torsor.human.terms.stairs import EDGE, POINTS, ROUND, ClearsEdge
+from torsor.human.terms.feet import EDGE, POINTS, ROUND, ClearsEdge
+from torsor.human.terms.problem import pressure
 from torsor.library import human
 
 RISE, LENGTH = 0.17, 0.29

@@ -19,7 +19,7 @@ from torsor.human import (
     joint_strength,
     walking,
 )
-from torsor.human.body.strength import AGES, BLEND, CEILING, FLOOR, HALF, CURVED_JOINTS, SEXES, Curve
+from torsor.human.body.strength import AGES, BLEND, CEILING, CURVED_JOINTS, FLOOR, HALF, SEXES, Curve
 from torsor.human.terms.forces import Strengths
 
 GROUPS = [(sex, age) for sex in SEXES for age in AGES]

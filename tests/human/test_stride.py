@@ -12,12 +12,12 @@ from torsor.base.summary import as_text
 from torsor.cli.predictions.walk import stride_report
 from torsor.human import REFERENCES, Foot, JointLoads, Standing, Step, Stride, Walk, animate, draw, likeness, walking
 from torsor.human.body.coordinates import FROZEN, mirror
-from torsor.human.gait.energy import Energy, Work
+from torsor.human.gait.curves import Energy, Work
 from torsor.human.gait.references import SOURCES
 from torsor.human.terms.forces import Unbalance
-from torsor.human.terms.samples import REACTION_JOINTS, Samples
+from torsor.human.terms.problem import REACTION_JOINTS, Samples
 from torsor.motion import MotionProblem, MotionResult, Phase, Positions
-from torsor.optimisation.outcome import Outcome
+from torsor.optimisation.program import Outcome
 from torsor.spatial import inverse_pose
 
 # These problems have few nodes, so that they are solved fast; what happens between them is not the subject here.

@@ -7,7 +7,7 @@ import pytest
 
 import torsor
 from torsor.identification import excite
-from torsor.identification.excitation.criteria import CRITERIA
+from torsor.identification.excitation.design import CRITERIA
 
 CHAIN = torsor.library.planar_chain(2)
 LIMITS = {"lower": [-1.5, -1.0], "upper": [1.5, 2.0], "velocity": [3.0, 4.0], "acceleration": 15.0}

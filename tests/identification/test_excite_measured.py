@@ -13,9 +13,8 @@ from torsor.base.documents import schema_of
 from torsor.cli.main import main
 from torsor.cli.states import states_of
 from torsor.identification import Excitation, Measurements, excite
-from torsor.identification.excitation.clearance import Clearance
-from torsor.identification.excitation.criteria import CRITERIA, criterion_of
-from torsor.identification.logs.look_tables import identifiable
+from torsor.identification.excitation.design import CRITERIA, Clearance, criterion_of
+from torsor.identification.logs.first_look import identifiable
 
 CHAIN = torsor.library.planar_chain(2)
 LIMITS = {"lower": [-1.5, -1.0], "upper": [1.5, 2.0], "velocity": [3.0, 4.0], "acceleration": 15.0}

@@ -7,7 +7,7 @@ import torsor
 from torsor.base.errors import ModelError
 from torsor.identification import Measurements
 from torsor.identification.bases import environment_forces, free_coordinates
-from torsor.identification.motion_rates import motion_of
+from torsor.identification.differentiation import motion_of
 
 FEET = ("fl_foot", "fr_foot", "hl_foot", "hr_foot")
 

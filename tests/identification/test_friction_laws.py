@@ -5,7 +5,7 @@ import pytest
 
 import torsor
 from torsor.identification import Measurements
-from torsor.identification.terms import OFFERED, WARM
+from torsor.identification.drives import OFFERED, WARM
 
 ROBOT = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
 COUNT = 600

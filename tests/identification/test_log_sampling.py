@@ -9,11 +9,9 @@ import pytest
 import torsor
 from identification.made_logs import noisy, truth
 from torsor.identification import LogMap, Measurements, differentiate
-from torsor.identification.logs.cutoffs import choose
-from torsor.identification.logs.delays import estimate
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.logs.log import of_arrays
-from torsor.identification.logs.preparing import prepare
+from torsor.identification.logs.preparing import choose, estimate, prepare
 from torsor.identification.logs.sampling import sampling_of
 
 ARM = torsor.library.planar_chain(2)

@@ -9,10 +9,9 @@ import torsor
 from torsor.base.errors import ModelError
 from torsor.identification import LogMap, Measurements, first_look
 from torsor.identification.closed_robot import measured_robot
-from torsor.identification.logs.log import of_arrays, read
+from torsor.identification.logs.log import external_of, of_arrays, read, wrench_columns
 from torsor.identification.logs.preparing import prepare
 from torsor.identification.logs.signal_checks import signal_findings
-from torsor.identification.logs.wrenches import external_of, wrench_columns
 
 PLATE = np.array([0.4, -0.2, 0.0])
 JOINTS = 12

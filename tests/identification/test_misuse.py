@@ -12,7 +12,7 @@ from torsor.human.measured import identify_segments
 from torsor.identification import Measurements, output_error
 from torsor.identification.closed_robot import is_excitable
 from torsor.identification.excitation.excite import check_excitable
-from torsor.identification.unphysical import explained
+from torsor.identification.physical import explained
 
 ARM = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
 T = np.arange(1000) * 4e-3
@@ -128,7 +128,7 @@ def test_settings_have_patterns_as_they_are_given() -> None:
 
 
 def test_a_covariance_that_is_singular_to_rounding_is_no_mistake_of_the_program() -> None:
-    from torsor.identification.covariance import root_of
+    from torsor.identification.estimation import root_of
 
     assert np.isfinite(root_of(np.array([[1.0, 1.0 + 1e-15], [1.0 + 1e-15, 1.0]]))).all()
 

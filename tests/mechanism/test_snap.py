@@ -11,7 +11,7 @@ import torsor
 from robots import robot_file
 from torsor import ModelError
 from torsor.cli.main import main
-from torsor.mechanism.snap import snapped_parts
+from torsor.mechanism.build import snapped_parts
 from torsor.spatial import from_rpy, make_pose
 
 BODY = '<inertial><origin rpy="{0} 0 0"/><mass value="2"/><inertia ixx="0.3" iyy="0.2" izz="0.4"/></inertial>'

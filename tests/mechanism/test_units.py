@@ -7,9 +7,9 @@ import pytest
 
 import torsor
 from torsor.identification import Measurements
-from torsor.identification.plot import plot
-from torsor.mechanism.units import force_units
-from torsor.simulation.overload import Overload, warn_of_overloads
+from torsor.identification.contents import plot
+from torsor.mechanism.mechanism import force_units
+from torsor.simulation.trajectory import Overload, warn_of_overloads
 
 ARM = torsor.library.stanford().with_motor("joint3", 1e-9, ratio=100.0, carrier="base", stiffness=1e4)
 UNITS = {name: "N" if name.startswith("joint3") else "N m" for name in ARM.coordinate_names}  # joint3 slides

@@ -9,8 +9,7 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.motion.problems import two_link_time
-from torsor.motion.settings import SolveSettings
-from torsor.motion.solve import STRATEGIES, solve
+from torsor.motion.solve import STRATEGIES, SolveSettings, solve
 from torsor.optimisation import row_violations
 
 

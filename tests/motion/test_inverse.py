@@ -14,9 +14,9 @@ from base.schemas import faults
 from torsor import motion
 from torsor.base.documents import schema_of
 from torsor.motion import Measured, MotionProblem, fit_weights
+from torsor.motion.inverse.fitting import balancing_weights
 from torsor.motion.inverse.measured import Residuals
-from torsor.motion.inverse.single_level import balancing_weights
-from torsor.motion.inverse.weighted import WeightedProgram, cost_groups
+from torsor.motion.inverse.weighted_optima import WeightedProgram, cost_groups
 from torsor.motion.results.samples import Moments
 from torsor.optimisation import Iteration, Outcome, Settings, StoppedError, Watch, solve_condensed
 

@@ -27,7 +27,7 @@ from torsor.motion import (
     Unactuated,
 )
 from torsor.optimisation.ipopt import solve_ipopt
-from torsor.optimisation.outcome import Settings
+from torsor.optimisation.program import Settings
 from torsor.robot.load import build
 
 WAY, SECONDS = 0.7, 1.3

@@ -18,7 +18,7 @@ from torsor.base.errors import ModelError
 from torsor.base.interrupts import OutOfTimeError
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
-from torsor.optimisation.outcome import Iteration, Outcome, StoppedError
+from torsor.optimisation.program import Iteration, Outcome, StoppedError
 
 ENDS = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
 

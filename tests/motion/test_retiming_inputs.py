@@ -11,7 +11,7 @@ from torsor import ModelError
 from torsor.motion import retime
 from torsor.motion.retiming.bounds import Bounds
 from torsor.motion.retiming.given import read_path
-from torsor.motion.retiming.splines import spline
+from torsor.motion.retiming.path import spline
 
 ARM = torsor.library.ur5()
 WAYPOINTS = np.array([[0, -1.5, 1, 0, 0, 0], [1, -1, 0.5, 0.5, 1, 0], [1.5, -0.5, 1, 1, -0.5, 1.0]])

@@ -5,8 +5,8 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.optimisation.min_max_violation import MinMaxViolation, min_max_violation
-from torsor.optimisation.outcome import Settings
+from torsor.optimisation.feasibility import MinMaxViolation, min_max_violation
+from torsor.optimisation.program import Settings
 
 
 def _reach(torque: float) -> motion.MotionProblem:

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from torsor.optimisation import Settings, solve_condensed
-from torsor.optimisation.formula import Formula
 from torsor.optimisation.optimum import Optimum, estimated, free_directions, polished
+from torsor.optimisation.program import Formula
 
 
 def _program(e: float = 0.0) -> Formula:

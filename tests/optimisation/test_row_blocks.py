@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from torsor.optimisation.row_blocks import RowBlocks
+from torsor.optimisation.standard import RowBlocks
 
 
 @pytest.mark.parametrize("kinds", [1, 7, 40])

@@ -9,7 +9,7 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.optimisation import SOLVERS, Settings
-from torsor.optimisation.formula import Formula
+from torsor.optimisation.program import Formula
 
 EVERY = pytest.mark.parametrize("solver", sorted(SOLVERS))
 ENDS = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]

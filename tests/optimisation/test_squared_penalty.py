@@ -3,9 +3,8 @@
 import casadi as ca
 import numpy as np
 
-from torsor.optimisation.formula import Formula
-from torsor.optimisation.outcome import Settings
-from torsor.optimisation.squared_penalty import SquaredPenalty, min_squared_violation
+from torsor.optimisation.feasibility import SquaredPenalty, min_squared_violation
+from torsor.optimisation.program import Formula, Settings
 
 
 def _arm():

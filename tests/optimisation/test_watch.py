@@ -9,9 +9,8 @@ import pytest
 
 from torsor.optimisation import sqp
 from torsor.optimisation.condensed import solve_condensed
-from torsor.optimisation.formula import Formula
-from torsor.optimisation.outcome import Iteration, Settings, StoppedError
-from torsor.optimisation.watch import Watch
+from torsor.optimisation.program import Formula, Iteration, Settings, StoppedError
+from torsor.optimisation.record import Watch
 
 ITERATION = Iteration(0, 1.0, 0.0, 0.1)
 

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from torsor.optimisation import watch as module
-from torsor.optimisation.outcome import Iteration
-from torsor.optimisation.watch import Watch
+from torsor.optimisation import record as module
+from torsor.optimisation.program import Iteration
+from torsor.optimisation.record import Watch
 
 
 class Terminal(io.StringIO):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torsor.formats.toml.flexible import _KINDS as FLEXIBLE
-from torsor.formats.toml.schema import EACH, KEYS, ONCE
-from torsor.mechanism.flexible_links.files import _MODE as MODE
+from torsor.formats.toml.reading import _KINDS as FLEXIBLE
+from torsor.formats.toml.reading import EACH, KEYS, ONCE
+from torsor.mechanism.flexible_links.modes import _MODE as MODE
 from torsor.motion.files import ARRAYS, SETTINGS, TOP
-from torsor.motion.settings import DEFAULTS
+from torsor.motion.solve import DEFAULTS
 from torsor.motion.terms.distances import KINDS as BODIES
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.registry import term_registry

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from torsor.reproduce.equations.numbers import EQUATIONS, SECTIONS, TABLES
+from torsor.reproduce.equations.form import EQUATIONS, SECTIONS, TABLES
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(

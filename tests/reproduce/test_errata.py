@@ -7,7 +7,7 @@ import pytest
 
 from torsor.reproduce import errata_page
 from torsor.reproduce.errata import ERRATA, Erratum
-from torsor.reproduce.misprints import TEST, deciding_test
+from torsor.reproduce.registry import TEST, deciding_test
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "errata.md"

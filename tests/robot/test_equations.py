@@ -11,8 +11,7 @@ import sympy as sp
 import torsor
 from torsor.base.errors import ModelError
 from torsor.cli.main import main
-from torsor.compiler.coverage import every_operation, uncovered
-from torsor.compiler.program import read_program
+from torsor.compiler.program import every_operation, read_program, uncovered
 from torsor.library.trees import random_tree
 from torsor.robot.equations.equations import Equations
 from torsor.robot.equations.naming import direct

@@ -12,7 +12,7 @@ from torsor.base.errors import ModelWarning
 from torsor.library.movers import build
 from torsor.mechanism import Link
 from torsor.simulation import Contact, rollout
-from torsor.simulation.compliant import contact_wrenches
+from torsor.simulation.contact import contact_wrenches
 from torsor.spatial import make_pose
 
 G = 9.81

@@ -9,8 +9,8 @@ import pytest
 
 import torsor
 from torsor.simulation.dynamics import forces
+from torsor.simulation.inputs import Source
 from torsor.simulation.methods import implicit_midpoint
-from torsor.simulation.sources import Source
 
 
 def slopes(errors: list[float]) -> list[float]:

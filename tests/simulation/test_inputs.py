@@ -92,7 +92,7 @@ def test_steps_fit_the_duration_and_samples_the_steps() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torsor.simulation.recorder.LARGEST", 8 * 8 * 10)  # ten samples of one rollout
+    monkeypatch.setattr("torsor.simulation.integration.LARGEST", 8 * 8 * 10)  # ten samples of one rollout
     few = torsor.simulate(ARM, duration=0.1)
     assert len(few) == 11
     assert few.times[-1] == 0.1

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.simulation.curves import Curve
+from torsor.simulation.inputs import Curve
 from torsor.spatial import make_pose
 
 TIME = ca.SX.sym("t")

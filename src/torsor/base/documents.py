@@ -13,7 +13,7 @@ from torsor.base.archive import FORMAT, KINDS, version
 from torsor.base.checks import one_of
 from torsor.base.files import check_target, replacing
 from torsor.mechanism import Mechanism
-from torsor.mechanism.units import FORCES, units
+from torsor.mechanism.mechanism import FORCES, units
 
 STANDARD_OUTPUT = Path("-")
 TABLES = ("bench", "reproduce")  # kinds of documents that are no results of a robot

@@ -10,7 +10,7 @@ import numpy as np
 from torsor.base.errors import ModelError, describe
 from torsor.cli.robots import check_numbers
 from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd
-from torsor.control.references import Law
+from torsor.control.controller import Law
 from torsor.motion import Path as JointPath
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory

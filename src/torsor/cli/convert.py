@@ -10,7 +10,7 @@ from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_apart, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.formats.dispatch import WRITTEN
-from torsor.formats.mesh_copies import copies_folder
+from torsor.formats.writing import copies_folder
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

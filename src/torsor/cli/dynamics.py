@@ -14,7 +14,7 @@ from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.states import LETTERS, add_states, given_states, unit_of, warn_of_zeros
 from torsor.cli.tables import Quantity, print_quantity, write_quantities
 from torsor.dynamics import ALGORITHMS
-from torsor.dynamics.requests.algorithms import size
+from torsor.dynamics.algorithms import size
 from torsor.mechanism import Coupling
 from torsor.robot.robot import Robot
 

@@ -10,7 +10,7 @@ from torsor.base.files import replacing
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.dynamics.recursions.axes import AXES
+from torsor.dynamics.recursions.places import AXES
 
 _FORMS = ("latex", "sympy")
 

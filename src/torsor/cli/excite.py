@@ -15,7 +15,7 @@ from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import DONE, EXCITED
 from torsor.identification import Excitation, Measurements, excite
-from torsor.identification.excitation.criteria import CRITERIA
+from torsor.identification.excitation.design import CRITERIA
 from torsor.identification.excitation.excite import check_excitable
 
 LIMITS = {

@@ -24,9 +24,9 @@ from torsor.cli.statuses import CHECKED, DONE, NONE
 from torsor.formats.dispatch import WRITTEN
 from torsor.identification import LogMap, Measurements, first_look
 from torsor.identification.closed_robot import measured_robot
+from torsor.identification.drives import OFFERED
+from torsor.identification.estimation import INFLUENCES
 from torsor.identification.identify import SIMULATION, identify
-from torsor.identification.robust import INFLUENCES
-from torsor.identification.terms import OFFERED
 from torsor.robot.robot import Robot
 
 

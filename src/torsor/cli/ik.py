@@ -13,7 +13,7 @@ from torsor.base.errors import ModelError, describe
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.mechanism.units import units
+from torsor.mechanism.mechanism import units
 from torsor.spatial import from_rpy, make_pose
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from torsor.base.errors import printable
 from torsor.human.recordings import GroundForces, Markers, MotionTable, OsimModel, Recording, load, read_osim
-from torsor.human.recordings.markers import runs
+from torsor.human.recordings.recording import runs
 
 SUFFIXES = (".trc", ".mot", ".sto", ".c3d", ".osim")
 MOST = 40  # rows of a table

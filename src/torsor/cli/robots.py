@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torsor import library
 from torsor.base.errors import ModelError, describe
-from torsor.formats.robot_descriptions import is_description
+from torsor.formats.dispatch import is_description
 from torsor.robot.load import load
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot

@@ -12,7 +12,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.cli.robots import as_robot
-from torsor.mechanism.units import FORCES, units
+from torsor.mechanism.mechanism import FORCES, units
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory

@@ -16,7 +16,7 @@ from torsor.cli.command import Command
 from torsor.cli.console import PlainConsole
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_search, as_robot, given_robot
-from torsor.formats.meshes.mesh_folders import ALLOWED
+from torsor.formats.meshes.mesh_files import ALLOWED
 
 PORT = 8080
 

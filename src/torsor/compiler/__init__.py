@@ -1,15 +1,13 @@
 """CasADi functions compiled to machine code and called as NumPy gufuncs. This package knows nothing of robots."""
 
 from torsor.compiler import cache
-from torsor.compiler.c.cpp import export_cpp
-from torsor.compiler.c.source import export_c
+from torsor.compiler.c import export_c, export_cpp
 from torsor.compiler.cache import Signature, StoredKernel, keep, recall
-from torsor.compiler.count import OperationCount, count_operations
 from torsor.compiler.cuda.kernel import CudaKernel, require_card
-from torsor.compiler.js.source import export_js
+from torsor.compiler.js import export_js
 from torsor.compiler.kernel import DEVICES, DTYPES, AnyKernel, Kernel, compile, dtype_name
 from torsor.compiler.machine_code import compiler_fingerprint
-from torsor.compiler.program import Operation, Program, read_program
+from torsor.compiler.program import Operation, OperationCount, Program, count_operations, read_program
 from torsor.compiler.threads import AUTO
 from torsor.compiler.virtual_machine import VirtualMachine
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Shape
 from torsor.base.interrupts import Stoppable
-from torsor.compiler import python_threads
+from torsor.compiler import threads as python_threads
 from torsor.compiler.cache import Signature, StoredKernel, natural_shape
 from torsor.compiler.cuda.kernel import CudaKernel
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code, used_inputs

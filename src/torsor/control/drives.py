@@ -13,7 +13,7 @@ import casadi as ca
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
-from torsor.mechanism.cams import Cam
+from torsor.mechanism.curves import Cam
 from torsor.robot.robot import Robot
 
 

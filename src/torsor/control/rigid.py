@@ -5,11 +5,210 @@ from __future__ import annotations
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from torsor.control.controller import Controller, pd_gains, traced
-from torsor.control.drives import check_rigid, check_vector_space
-from torsor.control.references import Law, Reference
-from torsor.control.references import reference as make_reference
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_pose, positive_vector
+from torsor.base.errors import ModelError, describe
+from torsor.control.controller import Controller, Law, Reference, law_function, pd_gains, reference, traced
+from torsor.control.controller import reference as make_reference
+from torsor.control.drives import (
+    Drives,
+    check_no_flexible_links,
+    check_quaternions,
+    check_rigid,
+    check_tree,
+    check_vector_space,
+)
 from torsor.robot.robot import Robot
+from torsor.spatial import skew
+
+# PD feedback with compensation of gravity and springs.
+
+
+def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
+    """Return PD feedback with compensation of gravity and of the springs of the joints.
+
+    ``reference`` is a law of time or constants (see ``control.reference``); ``kp`` (N m/rad or N/m) and ``kd``
+    (N m s/rad or N s/m) are numbers or one for each joint velocity. For rigid robots, with floating bases too (there
+    the reference is constant, q_d (nq), and all nv coordinates are driven):
+
+        tau = kp (q_d - q) + kd (v_d - v) + g(q) + springs(q)                  Takegaki and Arimoto 1981
+
+    With elastic joints the motors are fed back, and gravity is compensated at q_d:
+
+        tau_m = kp (theta_d - theta) + kd (theta_d' - theta') + g(q_d),  theta_d = q_d + g(q_d) / K        Tomei 1991
+
+    and likewise in the rigid rows. It is stable if kp and K exceed the norm of dg/dq.
+
+    Example:
+        >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+        >>> gravity_pd(arm, [0.1], kp=50.0, kd=10.0)(0.0, [0.0], [0.0]).round(9).tolist()  # 50 * 0.1 + 29.43
+        [34.43]
+    """
+    check_tree(robot, "gravity_pd")
+    check_no_flexible_links(robot, "gravity_pd")
+    if robot.nq != robot.nv:
+        return _of_rigid_robot(robot, reference, kp, kd)
+    return _of_motors(robot, reference, kp, kd)
+
+
+def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
+    """Return the compensation of gravity and of the springs of the joints, with damping: the robot floats.
+
+    tau = g(q) + springs(q) - kd v, for robots with rigid joints, with floating bases too (then all nv coordinates are
+    driven). ``kd`` (N m s/rad or N s/m) is a number or one for each velocity.
+
+    Example:
+        >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+        >>> gravity_compensation(arm, kd=2.0)(0.0, [0.0], [1.0]).round(9).tolist()  # 29.43 - 2
+        [27.43]
+    """
+    check_tree(robot, "gravity_compensation")
+    check_no_flexible_links(robot, "gravity_compensation")
+    check_rigid(robot, "gravity_compensation", "use gravity_pd")
+    D = positive_vector(kd, robot.nv, robot.name, "kd", or_zero=True)
+
+    def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+        return robot.function("gravity_force")(q) + robot.function("spring_force")(q) - D * v
+
+    return traced("gravity_compensation", robot, law_of, None)
+
+
+def _of_motors(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
+    drives = Drives.of(robot, "gravity_pd", damped=True)
+    desired = reference(robot, law)
+    P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
+    own = drives.driven
+
+    def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+        q_d = desired.rates(t, 0)[0]
+        # Forces at q could feed energy into the springs; forces at the constant q_d derive from a potential.
+        hold = drives.static(q_d if drives.elastic else q)
+        target = ca.SX(q_d)
+        force = drives.of_elastic(hold) / drives.ratio  # of the springs
+        target[drives.elastic] = drives.unloaded(q_d) + force / drives.K
+        hold[drives.elastic] = force
+        rate = ca.jtimes(target, t, ca.SX(1))
+        tau = ca.SX.zeros(robot.nv, 1)
+        tau[own] = P * (target - q[own]) + D * (rate - v[own]) + hold
+        return tau
+
+    return traced("gravity_pd", robot, law_of, desired)
+
+
+def _of_rigid_robot(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
+    check_rigid(robot, "gravity_pd with a floating base", "use a robot with rigid joints, or a fixed base")
+    desired = reference(robot, law)
+    P, D = positive_vector(kp, robot.nv, robot.name, "kp"), positive_vector(kd, robot.nv, robot.name, "kd")
+    t = ca.SX.sym("t")
+    if ca.depends_on(desired.function(t), t):
+        found = "a moving reference for a robot with quaternions among its positions"
+        raise ModelError(describe(found, where=robot.name, allowed="constant positions (nq)"))
+    check_quaternions(robot, desired.function(0).full().ravel(), robot.name, "the reference")
+
+    def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+        error = robot.function("difference")(q, desired.rates(t, 0)[0])
+        return error * P - v * D + robot.function("gravity_force")(q) + robot.function("spring_force")(q)
+
+    return traced("gravity_pd", robot, law_of, desired)
+
+
+# Operational space control: position or pose of a frame follows a reference, with damping in the null space.
+
+
+def operational_space(
+    robot: Robot,
+    frame: str | int,
+    position: Law | None = None,
+    pose: Law | None = None,
+    *,
+    kp: ArrayLike | None = None,
+    kd: ArrayLike | None = None,
+    bandwidth: ArrayLike | None = None,
+    damping: ArrayLike = 1.0,
+    null_damping: ArrayLike = 0.0,
+) -> Controller:
+    """Return the task-space inverse dynamics of a link or frame (Khatib 1987), for robots with rigid joints.
+
+    Either ``position``, the desired place (3) of the frame's origin in base axes, or ``pose``, its desired pose
+    (4 x 4), is given: constants, or a function of a CasADi time t. Gains are numbers or one for each component of the
+    error (3, or 6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and
+    ``damping``. ``null_damping`` (N m s/rad), a number or one for each coordinate, damps the motion in the null space
+    of the task; above inertia / step, a simulation or a sampled controller with that step is unstable.
+
+        x''_c = the acceleration with e'' + kd e' + kp e = 0
+        tau = J^T L (x''_c - J' v) + C v + g + friction - N^T null_damping N v
+        L = (J M^-1 J^T)^-1,  N = 1 - M^-1 J^T L J
+
+    The error in orientation is e = 2 tan(angle / 2) axis of R_d R^T, in base axes: it obeys its equation
+    exactly for any error below half a turn. L is unbounded at configurations where J loses rank.
+
+    Example:
+        >>> arm = torsor.library.seven_axis_arm()
+        >>> law = operational_space(arm, "link7", position=[0.4, 0.0, 0.6], bandwidth=10.0, null_damping=0.2)
+        >>> law(0.0, [0, 0.5, 0, -1.5, 0, 1.0, 0], [0.0] * 7).shape
+        (7,)
+    """
+    where = f"{robot.name}: operational_space"
+    check_vector_space(robot, "operational_space")
+    check_rigid(robot, "operational_space", "use control.mixed with a reference of the joints")
+    robot.place(frame)
+    if (position is None) == (pose is None):
+        found = "neither a position nor a pose" if position is None else "a position and a pose"
+        raise ModelError(describe(found, where=where, allowed="one of the two"))
+    size = 3 if pose is None else 6
+    if pose is None:
+        desired = Reference(law_function(position, (3,), f"{where}: position"))  # type: ignore[arg-type]
+    else:
+        desired = Reference(law_function(pose, (4, 4), f"{where}: pose"))
+        frozen_pose(desired.function(0).full(), where, "pose at t = 0")
+    P, D = pd_gains(size, where, kp, kd, bandwidth, damping)
+    brake = positive_vector(null_damping, robot.nv, where, "null_damping", or_zero=True)
+
+    def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+        T, still = robot.function("pose", frame)(q), ca.SX.zeros(robot.nv, 1)
+        # Jacobian, twist and acceleration come in the frame's own axes.
+        R = ca.diagcat(T[:3, :3], T[:3, :3])[-size:, :]
+        J = R @ robot.function("jacobian", frame)(q)
+        V = R @ robot.function("velocity", frame)(q, v)
+        drift = R @ robot.function("acceleration", frame)(q, v, still)  # J' v
+        rates = desired.rates(t, 2)
+        if pose is None:
+            x_d, v_d, a_d = rates
+            wanted = a_d + D * (v_d - V) + P * (x_d - T[:3, 3])
+        else:
+            x_d, v_d, a_d = (each[:3, 3] for each in rates)
+            turn = _turn(T[:3, :3], V[:3], [each[:3, :3] for each in rates], P[:3], D[:3])
+            wanted = ca.vertcat(turn, a_d + D[3:] * (v_d - V[3:]) + P[3:] * (x_d - T[:3, 3]))
+        inverse = _solve(robot.function("mass_matrix")(q), J.T)  # M^-1 J^T
+        mobility = J @ inverse  # the inverse of L, the inertia of the task
+        free = -brake * (v - inverse @ _solve(mobility, J @ v))
+        # The task force also cancels the effect of the damping on the task.
+        force = _solve(mobility, wanted - drift - inverse.T @ free)
+        tau: ca.SX = J.T @ force + free + robot.function("bias_force")(q, v)
+        return tau
+
+    return traced("operational_space", robot, law, desired)
+
+
+def _turn(R: ca.SX, w: ca.SX, desired: list[ca.SX], kp: Array, kd: Array) -> ca.SX:
+    """Return the angular acceleration (3) under which the error e of R_d R^T obeys e'' + kd e' + kp e = 0."""
+    own, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("w", 3)
+    wanted = [ca.SX.sym(name, 3, 3) for name in ("R_d", "R_d1", "R_d2")]
+    E = wanted[0] @ own.T
+    e = 2 * ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / (1 + ca.trace(E))
+    moving = ca.vertcat(ca.vec(own), ca.vec(wanted[0]), ca.vec(wanted[1]))
+    flow = ca.vertcat(ca.vec(skew(rate) @ own), ca.vec(wanted[1]), ca.vec(wanted[2]))
+    e_rate = ca.jtimes(e, moving, flow)
+    # e'' = A w' + b
+    A, b = ca.jacobian(e_rate, rate), ca.jtimes(e_rate, moving, flow)
+    asked = ca.inv(A) @ (-e_rate * kd - e * kp - b)
+    turn: ca.SX = ca.Function("turn", [own, rate, *wanted], [asked])(R, w, *desired)
+    return turn
+
+
+def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:
+    """Return x of matrix x = b, for a symmetric positive definite matrix."""
+    return ca.ldl_solve(b, *ca.ldl(matrix))
 
 
 def computed_torque(

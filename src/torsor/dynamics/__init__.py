@@ -1,13 +1,10 @@
 """Algorithms of rigid-body dynamics, one per file: pure functions of a tree and symbols, traced over CasADi SX."""
 
-from torsor.dynamics.loops.index_one import closed_state
-from torsor.dynamics.recursions.midpoint import midpoint_step
-from torsor.dynamics.recursions.regressor import inertial, parameter_basis, parameter_names, parameters
-from torsor.dynamics.recursions.regrouping import regroupings
-from torsor.dynamics.recursions.sdirk import sdirk_step
-from torsor.dynamics.requests.algorithms import ALGORITHMS, Algorithm
-from torsor.dynamics.requests.request import Request, fingerprint
-from torsor.dynamics.requests.tracing import trace
+from torsor.dynamics.algorithms import ALGORITHMS, Algorithm
+from torsor.dynamics.loops.constrained import closed_state
+from torsor.dynamics.recursions.implicit_steps import midpoint_step, sdirk_step
+from torsor.dynamics.recursions.regressor import inertial, parameter_basis, parameter_names, parameters, regroupings
+from torsor.dynamics.requests import Request, fingerprint, trace
 from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Body, Tree
 

@@ -1,22 +1,29 @@
 """The reader and the writer of a file, chosen by its suffix and, for XML, by its root element."""
 
-from collections.abc import Mapping, Sequence
+import ast
+import importlib
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from torsor.base.checks import LARGEST, flag
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe, listing, missing, warn
 from torsor.base.faults import StopReadingError, all_faults
 from torsor.base.files import check_file, check_name
-from torsor.formats.meshes.usd_files import USD_SUFFIXES, split_prim
+from torsor.formats.meshes.mesh_files import USD_SUFFIXES, split_prim
 from torsor.formats.mjcf.reading import read_mjcf
 from torsor.formats.mjcf.writing import write_mjcf
 from torsor.formats.osim.reading import read_skeleton
-from torsor.formats.robot_descriptions import described_robot, is_description
 from torsor.formats.sdf.reading import read_sdf
 from torsor.formats.sdf.writing import write_sdf
-from torsor.formats.search_path import searching
+from torsor.formats.search_path import SEARCH_FIX, Finder, searching
 from torsor.formats.toml.reading import read_toml
 from torsor.formats.toml.writing import write_toml
 from torsor.formats.urdf.closures import read_closures
@@ -24,9 +31,171 @@ from torsor.formats.urdf.reading import read_urdf
 from torsor.formats.urdf.writing import write_urdf
 from torsor.formats.usd.reading import read_usd
 from torsor.formats.usd.writing import write_usd
-from torsor.formats.xacro_files import expanded
-from torsor.formats.xml import parse_xml
+from torsor.formats.xml import Element, parse_xml, parse_xml_text
 from torsor.mechanism import Mechanism
+
+# Robots by name from the package ``robot_descriptions``: ``robot_descriptions:panda_description``.
+#
+# Each name is a module of that package with the path of a file. Importing it downloads the robot (by git) the first
+# time.
+
+SCHEME = "robot_descriptions:"
+_PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")
+_FOLDERS = ("PACKAGE_PATH", "REPOSITORY_PATH")
+
+
+def is_description(path: str | Path) -> bool:
+    """Return whether a robot is named by its module, not by a file.
+
+    Example:
+        >>> is_description("robot_descriptions:panda_description")
+        True
+    """
+    return str(path).startswith(SCHEME)
+
+
+def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
+    """Return the file of a robot of ``robot_descriptions``, its xacro arguments and the folders of its packages."""
+    short = name.removeprefix(SCHEME)
+    try:
+        package = importlib.import_module("robot_descriptions")
+    except ImportError:
+        raise missing("robots by name need robot_descriptions", "robots", where=name, instead="give a file") from None
+    if not re.fullmatch(r"[a-zA-Z]\w*", short):
+        raise ModelError(describe(f"no description {short!r}", where=name, allowed="a name such as panda_description"))
+    try:
+        with redirect_stdout(sys.stderr):  # the package tells there what it downloads
+            module = importlib.import_module(f"robot_descriptions.{short}")
+    except ModuleNotFoundError as error:
+        if error.name != f"robot_descriptions.{short}":
+            raise ModelError(describe(f"it needs the package {error.name!r}", where=name)) from None
+        known = [each.stem for folder in package.__path__ for each in Path(folder).glob("[a-z]*_description.py")]
+        near = get_close_matches(short, known, 1) or get_close_matches(f"{short}_description", known, 1)
+        fix = f"write {SCHEME}{near[0]}" if near else "robot_descriptions list, on the command line, has all names"
+        raise ModelError(describe(f"no description {short!r}", where=name, fix=fix)) from None
+    except Exception as error:  # git has errors of many kinds
+        text = " ".join(str(error).split())[:300]
+        fix = "check the connection, or give a file"
+        raise ModelError(describe(f"it cannot be downloaded: {text}", where=name, fix=fix)) from None
+    path = next((getattr(module, key) for key in _PATHS if hasattr(module, key)), None)
+    if path is None:
+        raise ModelError(describe("it has no file of a robot", where=name, allowed=", ".join(_PATHS)))
+    folders = [str(getattr(module, key)) for key in _FOLDERS if hasattr(module, key)]
+    folders += [str(Path(folder).parent) for folder in folders]  # a package is found in the folder around it
+    folders += [str(folder) for folder in getattr(module, "XACRO_PACKAGE_PATHS", {}).values()]
+    given = dict(getattr(module, "XACRO_ARGS", {})) if path == getattr(module, "XACRO_PATH", None) else {}
+    return Path(path), given, [folder for folder in dict.fromkeys(folders) if Path(folder).is_dir()]
+
+
+# xacro: macros that become URDF or SDF, expanded by the package ``xacro`` (of the extra ``xacro``).
+#
+# Expressions in such a file are Python. The package keeps Python's built-in functions from them; here, names with two
+# underscores and those of frames are refused too, by which an expression could reach them. That is a fence, not a wall:
+# a .xacro file can take any time and memory, and should come from a source that you trust.
+
+_ONE_AT_A_TIME = threading.Lock()  # the package has its state in global variables
+_ARGUMENTS = (str, bool, int, float)
+# Names without underscores by which an expression reaches those with them, or the functions that called it.
+_LEADING_OUT = ("vars", "mro", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "f_back", "f_builtins", "f_globals")
+
+
+def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
+    """Return the root element of an expanded .xacro file.
+
+    ``arguments`` are those of <xacro:arg>, as on the command line of xacro: text, numbers, True and False. $(find PKG)
+    is the folder of a package on the search path.
+    """
+    try:
+        import xacro
+        from xacro import substitution_args
+    except ImportError:
+        raise missing("macros are expanded by the package xacro", "xacro", where=path.name) from None
+    wrong = {key: value for key, value in arguments.items() if not isinstance(value, _ARGUMENTS)}
+    if wrong:
+        allowed = "{name: text, number, True or False}"
+        raise ModelError(describe(f"arguments of xacro {wrong!r}", where=path.name, allowed=allowed))
+    parse_xml(path)  # refuses document types and entities, and names the line of what is no XML
+    given = _Arguments(
+        (key, str(value).lower() if isinstance(value, bool) else str(value)) for key, value in arguments.items()
+    )
+    with _ONE_AT_A_TIME, _fenced(xacro, substitution_args, Finder(path)):
+        try:
+            document = xacro.process_file(str(path), mappings=given, verbosity=0)
+            content = document.documentElement.toxml(encoding="utf-8")
+        except Exception as error:  # expressions raise errors of any kind
+            own = _own(error)
+            text = " ".join(str(error).split())[:300] or type(error).__name__
+            raise own or ModelError(describe(f"xacro refuses it: {text}", where=path.name)) from None
+    unknown = sorted(arguments.keys() - given.asked)
+    if unknown:
+        found = f"no argument {', '.join(map(repr, unknown))} of xacro is used"
+        warn(describe(found, where=path.name, allowed=listing(sorted(given.asked), like=unknown[0])))
+    return parse_xml_text(content, path.name)
+
+
+class _Arguments(dict[str, str]):
+    """The arguments that are given, and with defaults; ``asked`` are the names that the file asks for."""
+
+    def __init__(self, given: Iterable[tuple[str, str]]) -> None:
+        super().__init__(given)
+        self.asked = set[str]()
+
+    def __contains__(self, name: object) -> bool:
+        self.asked.add(str(name))
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return super().__getitem__(name)
+
+
+def _own(error: BaseException | None) -> ModelError | None:
+    """Return our own error, which the package wraps in others of its kind, if there is one."""
+    while error is not None and not isinstance(error, ModelError):
+        error = getattr(error, "exc", None) or error.__context__
+    return error
+
+
+@contextmanager
+def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None]:
+    """Let $(find PKG) search our path, and refuse expressions with names that lead out of the fence."""
+
+    def find(package: str) -> str:
+        folder = finder.package(package)
+        if folder is None:
+            found = f"$(find {package}), which is not found"
+            raise ModelError(describe(found, where=finder.path.name, fix=SEARCH_FIX))
+        return str(folder)
+
+    before = xacro.safe_eval, substitution_args._eval, substitution_args._eval_find
+
+    def safe_eval(expression: str, symbols: Any, local: Any = None) -> Any:
+        _check(expression)
+        return before[0](expression, symbols, local)
+
+    def no_eval(expression: str, context: Any) -> str:
+        found = f"$(eval {expression[:80]}), which can call any function of Python"
+        raise ModelError(describe(found, where=finder.path.name, fix="write ${...}, or expand it first: xacro FILE"))
+
+    xacro.safe_eval, substitution_args._eval, substitution_args._eval_find = safe_eval, no_eval, find
+    try:
+        yield
+    finally:
+        xacro.safe_eval, substitution_args._eval, substitution_args._eval_find = before
+
+
+def _check(expression: str) -> None:
+    """Raise ModelError for an expression with a name that leads out of the fence, wherever it is."""
+    try:
+        nodes = ast.walk(ast.parse(expression.strip(), mode="eval"))
+    except (SyntaxError, ValueError):
+        return  # the package has its own words for it
+    for node in nodes:
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if name.startswith("__") or name in _LEADING_OUT:
+            allowed = f"names without __, and not {', '.join(_LEADING_OUT)}"
+            raise ModelError(describe(f"the expression {expression[:80]!r} uses {name!r}", allowed=allowed))
+
 
 KINDS = (
     ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF beside it), "

@@ -7,8 +7,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from torsor.base.errors import ModelError, describe
-from torsor.formats.meshes.mesh_folders import SEARCHED, is_package, own_folders
-from torsor.formats.meshes.usd_files import split_prim
+from torsor.formats.meshes.mesh_files import SEARCHED, is_package, own_folders, split_prim
 
 SCHEMES = ("package://", "model://")
 SEARCH_FIX = f"give its folder: load(..., search=[...]), or {', '.join(SEARCHED)} in the environment"

@@ -1,14 +1,12 @@
 """Collision shapes: distances with gradients, pairs that are checked, points of contact. See docs/shapes.md."""
 
-from torsor.geometry.allowed import AllowedCollisions, read_srdf
+from torsor.geometry.allowed import AllowedCollisions, default_matrix, read_srdf
 from torsor.geometry.closed_forms import Closest, closest, is_closed
 from torsor.geometry.contacts import contact_points, has_contact_points
+from torsor.geometry.convex import enclosing_capsule
 from torsor.geometry.distances import DistanceModel, Distances
-from torsor.geometry.enclosing import enclosing_capsule
-from torsor.geometry.overlaps import overlapping, refuse_overlap
-from torsor.geometry.pairs import distance_model
+from torsor.geometry.pairs import distance_model, overlapping, refuse_overlap
 from torsor.geometry.placed import Placed, placed_shapes
-from torsor.geometry.sampling import default_matrix
 
 __all__ = [
     "AllowedCollisions",

@@ -6,15 +6,189 @@ negative. All are closed forms, without a search; their positions are continuous
 of a cylinder that is exactly upright.
 """
 
+from typing import NamedTuple
+
 import casadi as ca
 import numpy as np
 
 from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError, describe
-from torsor.geometry.box_contacts import box_contacts
-from torsor.geometry.closed_forms import Closest, axis_ends, box_corners, closest, is_closed, on_plane
-from torsor.geometry.hulls import hull_of
+from torsor.geometry.closed_forms import (
+    Closest,
+    Size,
+    axis_ends,
+    box_corners,
+    closest,
+    is_closed,
+    nearest_points,
+    on_plane,
+)
+from torsor.geometry.convex import hull_of
 from torsor.mechanism import Shape
+
+# Points of contact of two boxes over CasADi symbols: the clipped face of one on a face of the other, or two edges.
+#
+# The normal is the axis along which the boxes overlap least, or are farthest apart, of 15: three of each box, and the
+# cross products of their edges (the separating axes of Gottschalk, Lin and Manocha 1996). For an axis of a box, the
+# nearest face of the other, the incident one, is clipped by the reference face (Sutherland and Hodgman 1974): both ends
+# of what is left of its four edges, and the corners of the reference face below it, 12 points of which 8 at most touch.
+# For a cross product it is one point, where two edges are nearest.
+
+_SLACK = 1e-9  # m: what lies on the border of a face is on it
+_PARALLEL = 1e-6  # sine of an angle between edges below which a cross product is no axis
+# An axis of a box is preferred, unless edges are apart by this much more (m): contacts of faces have several points.
+_EDGES = 1e-5
+_SIDES = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # corners of a face, one after the other
+
+
+class _Box(NamedTuple):
+    """A box: axes (3 x 3), centre (3) and half of its edges (3)."""
+
+    R: ca.SX
+    p: ca.SX
+    half: ca.SX
+
+    def reach(self, axis: ca.SX) -> ca.SX:
+        """Return half of the extent along an axis."""
+        return ca.dot(ca.fabs(self.R.T @ axis), self.half)
+
+
+class _Face(NamedTuple):
+    """A face: centre, outward unit normal, and the vectors to the middle of two of its sides (3 each)."""
+
+    center: ca.SX
+    normal: ca.SX
+    u: ca.SX
+    w: ca.SX
+
+
+def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
+    """Return the 12 points of contact of two boxes with poses A and B ([R, p]); those that do not touch are apart.
+
+    Example:
+        >>> at = lambda z: ca.SX(np.block([[np.eye(3), np.array([[0], [0], [z]])]]))
+        >>> found = box_contacts(at(0.0), (1.0, 1.0, 1.0), at(0.9), (0.4, 0.4, 1.0))
+        >>> sorted({round(float(each.distance), 9) for each in found})[0]
+        -0.1
+    """
+    first, second = (_Box(pose[:3, :3], pose[:3, 3], ca.SX(ca.DM(size) / 2)) for pose, size in ((A, a), (B, b)))
+    apart = second.p - first.p
+    gaps = [
+        [ca.fabs(ca.dot(box.R[:, k], apart)) - box.half[k] - other.reach(box.R[:, k]) for k in range(3)]
+        for box, other in ((first, second), (second, first))
+    ]
+    best = [ca.fmax(ca.fmax(*each[:2]), each[2]) for each in gaps]
+    own = best[0] >= best[1] - _SLACK  # whether the reference face is one of the first box
+    reference, incident = (
+        _Box(*(ca.if_else(own, x, y) for x, y in zip(*boxes, strict=True)))
+        for boxes in ((first, second), (second, first))
+    )
+    toward = ca.if_else(own, apart, -apart)
+    gap = [ca.if_else(own, x, y) for x, y in zip(*gaps, strict=True)]
+    face = _face(reference, _largest(gap), toward)
+    under = _face(incident, _largest(ca.vertsplit(ca.fabs(incident.R.T @ face.normal))), -face.normal)
+    edges, crossed = _edges(first, second, apart, ca.fmax(*best) + _EDGES)
+    found = []
+    for height, point in (*_clipped(face, under), *_below(face, under)):
+        on_face = point - height * face.normal
+        normal = ca.if_else(own, face.normal, -face.normal)
+        distance = ca.if_else(crossed, ca.fmax(edges.distance, 0) + reference.half[0] + reference.half[1], height)
+        ends = ca.if_else(own, on_face, point), ca.if_else(own, point, on_face)
+        found.append(Closest(distance, normal, *ends))
+    chosen = (ca.if_else(crossed, x, y) for x, y in zip(edges, found[0], strict=True))
+    return [Closest(*chosen), *found[1:]]
+
+
+def _largest(values: list[ca.SX]) -> ca.SX:
+    """Return 1 (3 x 1) at the first of the largest of three values, else 0."""
+    x, y, z = values
+    first = ca.logic_and(x >= y, x >= z)
+    second = ca.logic_and(ca.logic_not(first), y >= z)
+    return ca.vertcat(first, second, ca.logic_not(ca.logic_or(first, second)))
+
+
+def _face(box: _Box, which: ca.SX, toward: ca.SX) -> _Face:
+    """Return the face of a box across the axis that ``which`` (3 x 1) marks, on the side of a direction."""
+    axis = box.R @ which
+    normal = ca.if_else(ca.dot(axis, toward) >= 0, axis, -axis)
+    scaled = box.R @ ca.diag(box.half)
+    turned = ca.vertcat(which[2], which[0], which[1])
+    center = box.p + ca.dot(which, box.half) * normal
+    return _Face(center, normal, scaled @ turned, scaled @ ca.vertcat(turned[2], turned[0], turned[1]))
+
+
+def _in_face(face: _Face, vector: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return a vector's components along the sides of a face, with half of each side as unit."""
+    return ca.dot(face.u, vector) / ca.sumsqr(face.u), ca.dot(face.w, vector) / ca.sumsqr(face.w)
+
+
+def _clipped(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
+    """Return (height above the face, point) of both ends of each edge of ``under`` within the borders of the face."""
+    corners = [under.center + x * under.u + y * under.w for x, y in _SIDES]
+    sides = [ca.sqrt(ca.sumsqr(side)) for side in (face.u, face.w)]
+    found = []
+    for here, there in zip(corners, [*corners[1:], corners[0]], strict=True):
+        low, high = ca.SX(0), ca.SX(1)
+        starts, ways = _in_face(face, here - face.center), _in_face(face, there - here)
+        for start, way, side in zip(starts, ways, sides, strict=True):
+            border, moves = 1 + _SLACK / side, ca.fabs(way) > _SLACK
+            one, other = ((sign * border - start) / ca.if_else(moves, way, 1) for sign in (-1, 1))
+            within = ca.fabs(start) <= border
+            low = ca.fmax(low, ca.if_else(moves, ca.fmin(one, other), ca.if_else(within, 0, 2)))
+            high = ca.fmin(high, ca.if_else(moves, ca.fmax(one, other), ca.if_else(within, 1, -1)))
+        length = ca.sqrt(ca.sumsqr(there - here))
+        missed = length * ca.fmax(low - high, 0)
+        # An end that is not clipped is the start of the next edge, where it counts.
+        for end, left_out in ((low, missed), (high, ca.if_else(high < 1, missed, length))):
+            found.append(_above(face, here + ca.fmin(ca.fmax(end, 0), 1) * (there - here), left_out))
+    return found
+
+
+def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
+    """Return (height, point) of the points of ``under`` above the corners of the face."""
+    (a, c), (b, d) = _in_face(face, under.u), _in_face(face, under.w)
+    x0, y0 = _in_face(face, under.center - face.center)
+    scale = 1 / (a * d - b * c)  # never 0: the face is that which is the most opposite
+    found = []
+    for x, y in _SIDES:
+        s, t = scale * (d * (x - x0) - b * (y - y0)), scale * (a * (y - y0) - c * (x - x0))
+        # Corners above each other count where edges are clipped.
+        beyond = [(ca.fabs(each) - 1) * ca.sqrt(ca.sumsqr(v)) + 2 * _SLACK for each, v in ((s, under.u), (t, under.w))]
+        found.append(_above(face, under.center + s * under.u + t * under.w, ca.fmax(ca.fmax(*beyond), 0)))
+    return found
+
+
+def _above(face: _Face, point: ca.SX, missed: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the height of a point, and the point; one that misses the face is apart by the missing length at least."""
+    height = ca.dot(face.normal, point - face.center)
+    return ca.if_else(missed > 0, ca.fabs(height) + missed, height), point
+
+
+def _edges(first: _Box, second: _Box, apart: ca.SX, least: ca.SX) -> tuple[Closest, ca.SX]:
+    """Return the nearest points of the two edges whose cross product separates most, and whether it is over least."""
+    best = ca.vertcat(least, ca.SX.zeros(15, 1))
+    for i in range(3):
+        for j in range(3):
+            across = ca.cross(first.R[:, i], second.R[:, j])
+            length = ca.sqrt(ca.sumsqr(across))
+            known = length > _PARALLEL
+            axis = across / ca.if_else(known, length, 1)
+            axis = ca.if_else(ca.dot(axis, apart) >= 0, axis, -axis)
+            gap = ca.dot(axis, apart) - first.reach(axis) - second.reach(axis)
+            ends = [*_edge(first, i, axis), *_edge(second, j, -axis)]
+            better = ca.logic_and(known, gap > best[0])
+            best = ca.if_else(better, ca.vertcat(gap, axis, *ends), best)
+    gap, normal, *ends = ca.vertsplit(best, [0, 1, 4, 7, 10, 13, 16])
+    p, q = nearest_points([ends[0] - ends[1], ends[0] + ends[1]], [ends[2] - ends[3], ends[2] + ends[3]])
+    return Closest(gap, normal, p, q), gap > least
+
+
+def _edge(box: _Box, k: int, axis: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the middle of the edge along axis k of a box that is farthest in a direction, and half of that edge."""
+    signs = ca.if_else(box.R.T @ axis >= 0, 1, -1)
+    signs[k] = 0
+    return box.p + box.R @ (signs * box.half), box.R[:, k] * box.half[k]
+
 
 MOST = 64  # vertices of a mesh that are points of contact
 _THIRD = 2 * np.pi / 3

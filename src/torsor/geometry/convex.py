@@ -5,14 +5,162 @@ Coal gives the normal and nearest points; it computes one pair in one state at a
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
+from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError, describe, missing
-from torsor.geometry.hulls import hull_of
+from torsor.formats.meshes.mesh_files import read_mesh
+from torsor.geometry.closed_forms import box_corners
 from torsor.geometry.placed import Placed
+from torsor.mechanism import Shape
+from torsor.spatial import axis_frame, make_pose
+
+# Meshes of shapes as convex hulls: vertices and triangles (SciPy's Qhull), read when a distance needs them.
+
+FLAT = 1e-6  # thickness of a hull over its length below which it is a surface, not a body
+MANY = 2048  # vertices of a hull that distances search without long waits
+
+
+class Hull(NamedTuple):
+    """A convex hull: ``vertices`` (n, 3) in m, ``faces`` (m, 3) of three indices, counterclockwise from outside."""
+
+    vertices: Array
+    faces: NDArray[np.int64]
+
+
+def hull_of(shape: Shape, where: str) -> Hull:
+    """Return the convex hull of a mesh in the axes of the shape, scaled; ``where`` names the shape in messages."""
+    if shape.path is None:
+        found = f"the mesh {shape.mesh!r} is not found" if shape.mesh else "a mesh without a file"
+        fix = "correct its path, load(..., search=[...]) for package://, or replace the shape: robot.with_shapes"
+        raise ModelError(describe(found, where=where, fix=fix))
+    return _hull(shape.path, shape.folders, shape.size, where)
+
+
+@lru_cache(maxsize=1024)
+def _hull(path: str, folders: tuple[str, ...] | None, scale: tuple[float, ...], where: str) -> Hull:
+    try:
+        return hull_of_points(read_mesh(path, folders).vertices * np.array(scale), where)
+    except ModelError as error:
+        text = str(error)
+        raise ModelError(text if text.startswith(where) else f"{where}: {text}") from None
+
+
+def hull_of_points(points: Array, where: str) -> Hull:
+    """Return the convex hull of points (n, 3); points in a plane, and hulls of very many vertices, are errors.
+
+    Example:
+        >>> hull_of_points(np.vstack([np.zeros(3), np.eye(3), 0.1 * np.ones((1, 3))]), "mesh").vertices.shape
+        (4, 3)
+    """
+    try:
+        from scipy.spatial import ConvexHull, QhullError
+    except ImportError:
+        raise missing("convex hulls need SciPy", "collision", where=where) from None
+    if not np.isfinite(points).all():
+        raise ModelError(describe("vertices that are not finite", where=where, fix="open the mesh in an editor"))
+    spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) if len(points) > 3 else np.zeros(3)
+    if not spread[-1] > FLAT * spread[0]:
+        found, fix = "its convex hull is flat: it has no volume", "use a thin box in place of the mesh"
+        raise ModelError(describe(found, where=where, fix=fix))
+    try:
+        found = ConvexHull(points)
+    except QhullError as error:
+        said = str(error).split("\n", 1)[0]
+        raise ModelError(describe(f"no convex hull: {said}", where=where, fix="repair the mesh")) from None
+    kept = found.vertices
+    if len(kept) > MANY:
+        text = f"its convex hull has {len(kept)} vertices"
+        fix = "simplify the mesh, or use a primitive shape"
+        raise ModelError(describe(text, where=where, allowed=f"{MANY} or fewer", fix=fix))
+    numbers = np.full(len(points), -1)
+    numbers[kept] = np.arange(len(kept))
+    faces, vertices = numbers[found.simplices], points[kept]
+    corners = vertices[faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inward = np.einsum("ij,ij->i", across, found.equations[:, :3]) < 0  # Qhull's normals point outwards
+    faces[inward] = faces[inward][:, ::-1]
+    return Hull(vertices, faces)
+
+
+def radius_about_origin(shape: Shape, where: str) -> float:
+    """Return the radius (m) of the ball about the origin of a shape that contains it; infinite for a plane.
+
+    Example:
+        >>> radius_about_origin(Shape("capsule", (0.1, 0.4)), "link")
+        0.30000000000000004
+    """
+    size = shape.size
+    match shape.shape:
+        case "plane":
+            return float("inf")
+        case "mesh":
+            return float(np.linalg.norm(hull_of(shape, where).vertices, axis=1).max())
+        case "capsule":
+            return size[0] + size[1] / 2
+        case "cylinder":
+            return float(np.hypot(size[0], size[1] / 2))
+        case "box":
+            return float(np.linalg.norm(size)) / 2
+    return max(size)
+
+
+# Capsules that enclose shapes: smooth and conservative in place of boxes and meshes, for motions and contact.
+
+
+def enclosing_capsule(shape: Shape) -> Shape:
+    """Return a capsule that contains a shape, about its longest axis (of a mesh: the principal one of its vertices).
+
+    Example:
+        >>> enclosing_capsule(Shape("cylinder", (0.1, 0.5))).size
+        (0.1, 0.5)
+        >>> enclosing_capsule(Shape("box", (0.6, 0.8, 2.0))).size
+        (0.5, 2.0)
+    """
+    size = instance_of(shape, Shape, "enclosing_capsule", "shape").size
+    match shape.shape:
+        case "sphere":
+            return _capsule(shape, np.eye(4), size[0], 0.0)
+        case "capsule" | "cylinder":
+            return _capsule(shape, np.eye(4), size[0], size[1])
+        case "ellipsoid":
+            longest = int(np.argmax(size))
+            radius = max(np.delete(size, longest))
+            return _capsule(shape, make_pose(axis_frame(np.eye(3)[longest])), radius, 2 * (size[longest] - radius))
+        case "box":
+            longest = int(np.argmax(size))
+            return _about(shape, box_corners(size), np.eye(3)[longest], trim=False)
+        case "mesh":
+            points = hull_of(shape, f"shape {shape.name!r}").vertices
+            return _about(shape, points, np.linalg.svd(points - points.mean(axis=0))[2][0])
+    raise ModelError(describe(f"no capsule encloses a {shape.shape}", where=f"shape {shape.name!r}"))
+
+
+def _about(shape: Shape, points: Array, axis: Array, trim: bool = True) -> Shape:
+    """Return the capsule about an axis through the middle of points that contains all of them."""
+    middle = (points.max(axis=0) + points.min(axis=0)) / 2
+    along = (points - middle) @ axis
+    across = np.linalg.norm(points - middle - np.outer(along, axis), axis=1)
+    radius = float(across.max())
+    cap = np.sqrt(np.maximum(radius**2 - across**2, 0.0)) if trim else 0.0  # how far the end may be from a point
+    low, high = float((along + cap).min()), float((along - cap).max())
+    if high < low:
+        low = high = (low + high) / 2
+    pose = make_pose(axis_frame(axis), middle + (low + high) / 2 * axis)
+    inside = np.maximum(np.abs(along - (low + high) / 2) - (high - low) / 2, 0.0)
+    return _capsule(shape, pose, float(np.hypot(across, inside).max()), high - low)
+
+
+def _capsule(shape: Shape, pose: Array, radius: float, length: float) -> Shape:
+    placed = replace(shape, mesh=None, path=None, folders=None, pose=shape.pose @ pose)
+    return replace(placed, shape="capsule", size=(radius, length))
+
 
 # GJK ends where the squared distance is known to this: 1e-6, its default, leaves a normal of cylinders with 3 digits.
 TOLERANCE = 1e-9

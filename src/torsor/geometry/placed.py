@@ -14,8 +14,8 @@ from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, vectors
 from torsor.base.errors import ModelError, describe
 from torsor.compiler import cache
-from torsor.dynamics.recursions.axes import place_in_body
 from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
+from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Mechanism, Place, Shape
 from torsor.mechanism.mechanism import lineage

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.errors import ModelError
-from torsor.geometry.hulls import Hull, hull_of
+from torsor.geometry.convex import Hull, hull_of
 from torsor.mechanism import Link, Mechanism, Shape, Visual
-from torsor.mechanism.solids import Solid, primitive_solid, tetrahedra_solid
+from torsor.mechanism.parts import Solid, primitive_solid, tetrahedra_solid
 from torsor.spatial import composite, move_inertia
 
 FACTOR = 10.0  # between principal moments of a link and of a uniform body of its shape: more is suspicious

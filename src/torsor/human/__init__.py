@@ -1,47 +1,46 @@
 """The human body in motion: contact with the ground, balance, and predicted walking and other tasks."""
 
 from torsor.base.lazy import subpackages
-from torsor.human.body.description import described_person
 from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads
-from torsor.human.body.hand_forces import HandForces, hand_wrenches
-from torsor.human.body.loads import Backpack, Box
-from torsor.human.body.passive import passive_torques
+from torsor.human.body.loads import Backpack, Box, HandForces, hand_wrenches
 from torsor.human.body.percentiles import size_of_percentile
-from torsor.human.body.person import Person, person_of
-from torsor.human.body.resizing import segment_lengths, with_lengths
-from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
-from torsor.human.body.strength_inputs import with_strength
+from torsor.human.body.person import Person, described_person, person_of, segment_lengths, with_lengths
+from torsor.human.body.strength import (
+    Curve,
+    JointStrength,
+    StrengthCurves,
+    joint_strength,
+    passive_torques,
+    with_strength,
+)
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.comparison.table import CurveLikeness, LikenessTable
-from torsor.human.contact.balance import GroundReaction, ground_reaction
-from torsor.human.contact.froude import froude_number, leg_length, similar_step, walking_limit
-from torsor.human.contact.rails import Rails
-from torsor.human.contact.schedule import Step, Walk
-from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standing, Support
-from torsor.human.gait.animation import animate
-from torsor.human.gait.energy import Energy
-from torsor.human.gait.joint_loads import fatigued, joint_loads
+from torsor.human.contact.contact_forces import GroundReaction, ground_reaction
+from torsor.human.contact.schedule import Step, Walk, froude_number, leg_length, similar_step, walking_limit
+from torsor.human.contact.support import Carried, Foot, Rails, Sitting, Stance, Standing, Support
+from torsor.human.gait.curves import Energy
+from torsor.human.gait.figures import animate
 from torsor.human.gait.near_optimal import NearOptimalWalks, near_optimal_walks
 from torsor.human.gait.opensim import OpensimFiles, ground_forces, opensim_moments, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.gait.running import running
 from torsor.human.gait.spread import CurveSpread, QuantitySpread
-from torsor.human.gait.stride import Stride
+from torsor.human.gait.stride import Stride, fatigued, joint_loads
 from torsor.human.gait.walking import bent_start, walking
 from torsor.human.tasks import TASKS
 from torsor.human.tasks.figures import plot_task
+from torsor.human.tasks.hand_tasks import lifting
 from torsor.human.tasks.largest_lift import LargestLift, largest_lift
-from torsor.human.tasks.lifting import lifting
 from torsor.human.tasks.pushing import pulling, pushing
 from torsor.human.tasks.reaching import reaching
+from torsor.human.tasks.seat_tasks import standing_up
 from torsor.human.tasks.sitting_down import sitting_down
-from torsor.human.tasks.standing_up import standing_up
 from torsor.human.tasks.weakness import Weakness, weaknesses
 from torsor.human.terms.habits import Habits
-from torsor.human.terms.samples import joint_torques
+from torsor.human.terms.problem import joint_torques
 
 __all__ = [
     "REFERENCES",

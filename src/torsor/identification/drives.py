@@ -1,17 +1,225 @@
 """The identified forces of drives: terms beyond the parameters of a robot, their values, and how they were chosen."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
+from torsor.base.checks import frozen_array, number, several
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe, listing
 from torsor.base.files import check_array
-from torsor.identification.terms import LAWS, WARM, Motion, Term, spread, warmth_of
 from torsor.robot.robot import Robot
+
+# Forces of drives beyond the parameters of a robot: friction of other laws, offsets, and motors of several joints.
+#
+# A term acts along a direction c (nv,): one coordinate, or the combination with which a motor turns. With the rate
+# s = c . v of this direction it adds the force c x phi(s) to tau, where x is the unknown and phi the law, one of
+#
+#     inertia              c . a                       (of a motor that turns with several joints)
+#     coulomb              sign(s)
+#     viscous              s
+#     offset               1                           (a sensor's, or Coulomb friction that differs between directions)
+#     asymmetric           |s|                         (viscous friction that differs between directions)
+#     cubic                s^3
+#     power                sign(s) |s|^shape
+#     stribeck             sign(s) exp(-(s / shape)^2)
+#     load                 |c . tau_rigid| sign(s)     (friction of gears, proportional to the force that they transmit)
+#     viscous_temperature  (T - T_mean) s
+#     coulomb_temperature  (T - T_mean) sign(s)
+#
+# Armstrong-Helouvry, Dupont and Canudas de Wit 1994 (Stribeck); Hamon, Gautier and Garrec 2010 (load); Bittencourt and
+# Gunnarsson 2012 (temperature).
+
+COUPLING = ("inertia", "coulomb", "viscous")  # of each motor that turns with several joints
+AUTO = "auto"
+
+
+class Signals(NamedTuple):
+    """What laws depend on, along one direction, each (N,): rate, acceleration, transmitted force, temperature."""
+
+    rate: Array
+    acceleration: Array
+    load: Array
+    warmth: Array
+
+
+class Law(NamedTuple):
+    """A law: its ``column`` (N,) from signals and shape, and the shapes to be tried, ``relative`` to the top speed."""
+
+    column: Callable[[Signals, float], Array]
+    shapes: tuple[float, ...] = ()
+    relative: bool = False
+
+
+STRIBECK = tuple(np.geomspace(0.01, 0.4, 9).round(4).tolist())
+POWERS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.4, 1.7, 2.0, 2.5)
+LAWS: dict[str, Law] = {
+    "inertia": Law(lambda x, _: x.acceleration),
+    "coulomb": Law(lambda x, _: np.sign(x.rate)),
+    "viscous": Law(lambda x, _: x.rate),
+    "offset": Law(lambda x, _: np.ones_like(x.rate)),
+    "asymmetric": Law(lambda x, _: np.abs(x.rate)),
+    "cubic": Law(lambda x, _: x.rate**3),
+    "power": Law(lambda x, shape: np.sign(x.rate) * np.abs(x.rate) ** shape, POWERS),
+    "stribeck": Law(lambda x, shape: np.sign(x.rate) * np.exp(-((x.rate / shape) ** 2)), STRIBECK, relative=True),
+    "load": Law(lambda x, _: np.abs(x.load) * np.sign(x.rate)),
+    "viscous_temperature": Law(lambda x, _: x.warmth * x.rate),
+    "coulomb_temperature": Law(lambda x, _: x.warmth * np.sign(x.rate)),
+}
+OFFERED = tuple(name for name in LAWS if name not in COUPLING)
+WARM = ("viscous_temperature", "coulomb_temperature")
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term: the ``drive`` (a coordinate or a motor), its ``law``, its direction c (nv,), and the law's shape."""
+
+    drive: str
+    law: str
+    direction: tuple[float, ...]
+    shape: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The name of its parameter, such as "joint2.stribeck"."""
+        return f"{self.drive}.{self.law}"
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What the terms depend on: ``v``, ``a``, ``load`` (N, nv), and the ``warmth`` (N, nv) above the mean temperature.
+
+    ``load`` are the forces without friction.
+    """
+
+    v: Array
+    a: Array
+    load: Array
+    warmth: Array
+
+    def column(self, term: Term) -> Array:
+        """Return the column phi (N,) of a term along its direction.
+
+        Example:
+            >>> v = np.array([[2.0], [-3.0]])
+            >>> Motion(v, v, v, v).column(Term("joint1", "cubic", (1.0,))).tolist()
+            [8.0, -27.0]
+        """
+        c = np.array(term.direction)
+        warmth = self.warmth[..., int(np.argmax(np.abs(c)))]
+        signals = Signals(self.v @ c, self.a @ c, self.load @ c, warmth)
+        return np.asarray(LAWS[term.law].column(signals, term.shape))
+
+    def columns(self, terms: Sequence[Term]) -> Array:
+        """Return the laws phi (N, k) of all terms."""
+        found = [self.column(term) for term in terms]
+        return np.stack(found, axis=-1) if found else np.empty((*self.v.shape[:-1], 0))
+
+
+def spread(phi: Array, terms: Sequence[Term]) -> Array:
+    """Return the columns (N, nv, k) of the regressor of terms with the laws phi (N, k): c phi.
+
+    Example:
+        >>> spread(np.array([[2.5]]), [Term("motor2", "viscous", (1.0, 0.5))])[..., 0].tolist()
+        [[2.5, 1.25]]
+    """
+    return np.asarray(phi[..., None, :] * np.array([term.direction for term in terms]).T)
+
+
+def tried(term: Term, motion: Motion) -> list[Term]:
+    """Return a term with each shape that its law may have; the term itself where the law has none.
+
+    Example:
+        >>> v = np.array([[2.0], [-3.0]])
+        >>> round(tried(Term("joint1", "stribeck", (1.0,)), Motion(v, v, v, v))[-1].shape, 9)
+        1.2
+    """
+    law = LAWS[term.law]
+    top = float(np.abs(motion.v @ np.array(term.direction)).max(initial=0.0)) if law.relative else 1.0
+    shapes = [shape * (top or 1.0) for shape in law.shapes] or [0.0]
+    return [Term(term.drive, term.law, term.direction, shape) for shape in shapes]
+
+
+def directions_of(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], where: str) -> dict[str, Array]:
+    """Return the direction (nv,) of each drive: of the coordinates with these names, and of the motors of couplings.
+
+    Example:
+        >>> found = directions_of(["joint1", "joint2"], {"motor2": {"joint1": 1, "joint2": 1}}, "arm")
+        >>> found["motor2"].tolist()
+        [1.0, 1.0]
+    """
+    found = dict(zip(names, np.eye(len(names)), strict=True))
+    for motor, parts in couplings.items():
+        if motor in found or not isinstance(parts, Mapping) or len(parts) < 2:
+            allowed = "a new name, and the factors of two coordinates or more: {'motor6': {'joint5': 1, 'joint6': 1}}"
+            raise ModelError(describe(f"couplings has {motor!r}: {parts!r}", where=where, allowed=allowed))
+        c = np.zeros(len(names))
+        for name, factor in parts.items():
+            if name not in names:
+                text = f"couplings: {motor!r} turns with {name!r}"
+                raise ModelError(describe(text, where=where, allowed=listing(names, like=str(name))))
+            c[list(names).index(name)] = number(factor, where, f"couplings: {motor}: {name}")
+        found[motor] = c
+    return found
+
+
+def asked_of(
+    friction: str | Sequence[str] | Mapping[str, Any],
+    drives: Sequence[str],
+    joints: int,
+    where: str,
+    undriven: Sequence[str] = (),
+) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """Return the laws that ``friction`` names for each drive, and the drives whose laws are to be chosen.
+
+    The first ``joints`` of the drives are coordinates, the others motors of several of them. Coordinates of a free base
+    are ``undriven``: they get no laws, unless they are named.
+
+    Example:
+        >>> asked_of({"joint1": ["offset"], "joint2": "auto"}, ["joint1", "joint2"], 2, "arm")
+        ({'joint1': ('offset',)}, ('joint2',))
+    """
+    if not isinstance(friction, Mapping):
+        # An offset of a motor, say, is one of its joints too: laws are for these, unless they are to be chosen.
+        own = drives if friction == AUTO else drives[:joints]
+        friction = dict.fromkeys((each for each in own if each not in undriven), friction)
+    laws: dict[str, tuple[str, ...]] = {}
+    for drive, given in friction.items():
+        if drive not in drives:
+            text = f"friction of {drive!r}"
+            raise ModelError(describe(text, where=where, allowed=listing(drives, like=str(drive))))
+        wanted = several(given)
+        for law in wanted if wanted != (AUTO,) else ():
+            if law not in OFFERED:
+                allowed = f"{AUTO!r} alone, or laws of {', '.join(OFFERED)}"
+                fix = "Coulomb and viscous friction are parameters of the robot: they need no law"
+                raise ModelError(describe(f"friction of {drive!r} is {law!r}", where=where, allowed=allowed, fix=fix))
+        laws[drive] = wanted
+    chosen = tuple(drive for drive, wanted in laws.items() if wanted == (AUTO,))
+    return {drive: wanted for drive, wanted in laws.items() if drive not in chosen and wanted}, chosen
+
+
+def warmth_of(temperature: Any, shape: tuple[int, ...], mean: float | None, where: str) -> tuple[Array, float]:
+    """Return temperatures (N,) or (N, nv) less their mean, for all coordinates (N, nv), and the mean.
+
+    A ``mean`` that is given is used instead. Without temperatures they are zero.
+
+    Example:
+        >>> warmth, mean = warmth_of([20.0, 30.0], (2, 1), None, "arm")
+        >>> warmth.tolist(), mean
+        ([[-5.0], [5.0]], 25.0)
+    """
+    if temperature is None:
+        return np.zeros(shape), 0.0
+    each = np.shape(temperature) == shape
+    given = frozen_array(temperature, shape if each else shape[:-1], where, "temperature")
+    whole = np.broadcast_to(given if each else given[..., None], shape)
+    middle = float(whole.mean()) if mean is None else mean
+    return whole - middle, middle
+
 
 FRICTION = (".coulomb", ".viscous")
 

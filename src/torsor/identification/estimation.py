@@ -1,14 +1,296 @@
 """An estimate of all unknowns from the equations of all samples: weighted, robust, with instruments, and its errors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError, describe
-from torsor.identification.covariance import between, correlation_time, free_part, meat, root_of
-from torsor.identification.least_squares import Fit, fit
-from torsor.identification.robust import INFLUENCES, Influence, scale_of
+
+# Iteratively weighted least squares: the noise of each coordinate is estimated too (Gautier's IDIM-WLS).
+
+MAX_WEIGHT_ITERATIONS = 30  # at most; the weights converge within about five
+NOISE_TOLERANCE = 1e-6  # relative change of the noise
+RANK_TOLERANCE = 1e-8  # singular values of the regressor with unit columns, relative to the largest, that count as zero
+ROUNDING = 1e-12  # noise below this fraction of a force is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A solution of tau = Y x: ``values`` (b,), their ``covariance`` (b, b), the ``noise`` (n,) of each coordinate.
+
+    ``root`` (b, b) has root^T root = covariance^-1. ``condition`` is the condition number of the weighted regressor.
+    ``lag`` is the number of samples over which residuals are correlated; 0 for white noise.
+    """
+
+    values: Array
+    covariance: Array
+    noise: Array
+    root: Array
+    condition: float
+    lag: int = 0
+
+
+def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str) -> Fit:
+    """Return x (b,) that minimises the sum of ((tau - Y x) weights / noise)^2, for Y (N, n, b) and tau (N, n).
+
+    The noise of a coordinate is the standard deviation of its residuals; its degrees of freedom are its number of
+    samples minus its part of the trace of the hat matrix. Noise and solution are iterated until they converge.
+    Gautier 1997; Janot, Vandanjon and Gautier 2014.
+
+    Example:
+        >>> Y = np.stack([np.ones(9), np.arange(9.0)], -1)[:, None, :]
+        >>> fit(Y, Y @ [3.0, 2.0], np.ones((9, 1)), ("a", "b"), "line").values.round(9).tolist()
+        [3.0, 2.0]
+    """
+    counts = np.count_nonzero(weights, axis=0)
+    b = Y.shape[-1]
+    if counts.sum() <= b:
+        found = f"{int(counts.sum())} measured forces for {b} base parameters"
+        raise ModelError(describe(found, where=where, allowed="more forces than parameters", fix="measure longer"))
+    size = np.sqrt((weights**2 * tau**2).sum(axis=0) / np.maximum(counts, 1))
+    # Residuals of zero give no estimate of the noise, hence a lower bound.
+    largest = float(size.max(initial=0.0)) or 1.0
+    least = ROUNDING * np.maximum(size, 1e-3 * largest)
+    # One triangular matrix [R, y] per coordinate contains all information of its samples, for every iteration.
+    triangles = [_weighted_triangle(weights[:, j], Y[:, j], tau[:, j]) for j in range(tau.shape[1])]
+    noise = np.ones(tau.shape[1])
+    for _ in range(MAX_WEIGHT_ITERATIONS):
+        stacked = np.concatenate([each / sigma for each, sigma in zip(triangles, noise, strict=True)])
+        x, root, condition = _solve(stacked[:, :b], stacked[:, b], names, where)
+        back = np.linalg.solve(root, np.eye(b))
+        traces = np.array([np.sum((each[:, :b] @ back) ** 2) for each in triangles]) / noise**2
+        free = np.where(counts > 0, counts - traces, 1.0)
+        if (free < 1e-6 * b).any():
+            found = "a coordinate has no more samples than parameters"
+            raise ModelError(describe(found, where=where, fix="measure longer"))
+        squares = np.array([np.sum((each[:, b] - each[:, :b] @ x) ** 2) for each in triangles])
+        previous, noise = noise, np.where(counts > 0, np.maximum(np.sqrt(squares / free), least), 1.0)
+        if np.abs(noise / previous - 1).max() < NOISE_TOLERANCE:
+            break
+    return Fit(x, back @ back.T, previous, root, condition)
+
+
+def _weighted_triangle(weights: Array, Y: Array, tau: Array) -> Array:
+    """Return R of the QR decomposition of the weighted [Y, tau] (at most b + 1 rows)."""
+    return np.asarray(np.linalg.qr(np.column_stack([Y, tau]) * weights[:, None], mode="r"))
+
+
+def _solve(A: Array, y: Array, names: tuple[str, ...], where: str) -> tuple[Array, Array, float]:
+    """Return the least-squares solution x, R with R^T R = A^T A, and the condition number of A."""
+    lengths = np.linalg.norm(A, axis=0)
+    if (lengths == 0).any():
+        _raise_unidentifiable([names[k] for k in np.flatnonzero(lengths == 0)], where)
+    Q, R = np.linalg.qr(A / lengths)
+    _, sizes, V = np.linalg.svd(R)
+    if sizes[-1] < RANK_TOLERANCE * sizes[0]:
+        _raise_unidentifiable([names[k] for k in np.argsort(-np.abs(V[-1])) if abs(V[-1, k]) > 0.1], where)
+    root = R * lengths
+    return np.linalg.solve(root, Q.T @ y), root, float(np.linalg.cond(root))
+
+
+def _raise_unidentifiable(names: list[str], where: str) -> None:
+    shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    fix = "excite the robot more (torsor.identification.excite), or name the unknown parameters with among="
+    if any(name.endswith(".inertia") for name in names):  # of a motor that turns with several joints
+        fix += "; where joints have parallel axes, leave out couplings= (--uncoupled)"
+    raise ModelError(describe(f"the motion does not excite {shown}", where=where, fix=fix))
+
+
+# Robust estimation: residuals that are far outside of the noise count less (Huber 1964) or not at all (bisquare).
+
+MEDIAN = 1.4826  # standard deviation over the median of the absolute value, of normal noise
+
+
+class Influence(NamedTuple):
+    """A bounded function psi of residuals u over their noise: ``weight`` psi(u) / u and ``slope`` psi'(u)."""
+
+    weight: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+
+
+def _huber(limit: float) -> Influence:
+    return Influence(
+        lambda u: np.minimum(1.0, limit / np.maximum(np.abs(u), 1e-300)),
+        lambda u: (np.abs(u) < limit).astype(float),
+    )
+
+
+def _bisquare(limit: float) -> Influence:
+    return Influence(
+        lambda u: np.maximum(0.0, 1 - (u / limit) ** 2) ** 2,
+        lambda u: np.maximum(0.0, 1 - (u / limit) ** 2) * (1 - 5 * (u / limit) ** 2),
+    )
+
+
+INFLUENCES = {"huber": _huber(1.345), "bisquare": _bisquare(4.685)}
+"""Both with 95 % of the efficiency of least squares where the noise is normal (Holland and Welsch 1977)."""
+
+
+def scale_of(residuals: Array) -> Array:
+    """Return the noise (n,) of residuals (N, n) from their medians; residuals of 0 are those of excluded samples.
+
+    Example:
+        >>> noise = np.random.default_rng(0).normal(size=(4000, 1))
+        >>> noise[:400] = 100.0
+        >>> bool(scale_of(noise)[0] < 1.2)
+        True
+    """
+    found = np.empty(residuals.shape[1])
+    for j, own in enumerate(np.abs(residuals).T):
+        found[j] = MEDIAN * np.median(own[own > 0]) if (own > 0).any() else 1.0
+    return found
+
+
+# Covariance of an estimate: a sandwich, for residuals that are correlated in time, robust weights and instruments.
+#
+# The estimate x solves sum over t, j of z_tj e_tj = 0, with rows z_tj (b,) of the instruments (the regressor itself for
+# least squares) and e_tj a bounded function of the residual over its noise. To first order
+#
+#     covariance = B^-1 S B^-T,      B = sum of e'_tj z_tj y_tj^T,      S = sum over t, s of K(t - s) g_t g_s^T
+#
+# with the scores g_t = sum over j of z_tj e_tj. For white noise only t = s counts, and S = sum of z_tj C_jk z_tk^T with
+# the covariance C of the coordinates. Otherwise K is the flat-top kernel of Politis and Romano (1995): 1 up to the lag
+# m, then linear to 0 at 2 m; m is where the autocorrelation of the residuals ends (Politis 2003). Huber 1967; Newey and
+# West 1987; Zellner 1962 (correlated coordinates).
+
+QUIET = 5  # lags in a row without autocorrelation that end it, at least
+LONGEST = 1 / 80  # of the samples: the longest lag, so that there are some 60 independent windows; at least ten lags
+CLEAR = 4.0  # deviations of a correlation between coordinates that is none
+LEAST_PART = 1e-14  # of the largest eigenvalue of a covariance in units of the deviations: less is rounding
+LEAST = 0.1  # of the variance of white noise: the least variance of a combination
+
+
+def correlation_time(residuals: Array, parts: list[slice]) -> int:
+    """Return the lag, in samples, where the autocorrelation of residuals (N, n) ends; 0 if they are white.
+
+    The greatest of all coordinates counts. Residuals of 0 are those of excluded samples.
+
+    Example:
+        >>> noise = np.random.default_rng(0).normal(size=(2000, 1))
+        >>> correlation_time(noise, [slice(0, 2000)])
+        0
+        >>> correlation_time(noise[:-4] + noise[1:-3] + noise[2:-2] + noise[3:-1] + noise[4:], [slice(0, 1996)])
+        4
+    """
+    whole = max(part.stop - part.start for part in parts)
+    most = max(int(LONGEST * whole), min(2 * QUIET, whole // 10))
+    if most < 1:
+        return 0
+    sums, counts = np.zeros((most + 1, residuals.shape[1])), np.zeros((most + 1, residuals.shape[1]))
+    for part in parts:
+        own = residuals[part]
+        for into, signal in ((sums, own), (counts, (own != 0).astype(float))):
+            length = 1 << int(np.ceil(np.log2(2 * len(own))))
+            power = np.abs(np.fft.rfft(signal, length, axis=0)) ** 2
+            lags = min(most + 1, len(own))
+            into[:lags] += np.fft.irfft(power, length, axis=0)[:lags]
+    found = 0
+    for total, count in zip(sums.T, counts.T, strict=True):
+        if total[0] > 0:
+            rho = total / np.maximum(count, 1.0) / (total[0] / count[0])
+            limit = 2 * np.sqrt(np.log10(max(count[0], 10.0)) / np.maximum(count, 1.0))
+            found = max(found, _end(np.abs(rho[1:]) < limit[1:]))
+    return found
+
+
+def between(residuals: Array, counted: Flags) -> Array | None:
+    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None where there are none.
+
+    Samples that are not ``counted`` (N, n) have the residual 0.
+
+    Example:
+        >>> noise = np.random.default_rng(0).normal(size=(2000, 2))
+        >>> between(noise, np.ones((2000, 2), dtype=bool)) is None
+        True
+        >>> between(noise @ [[1.0, 1.0], [0.0, 1.0]], np.ones((2000, 2), dtype=bool)).round(1).tolist()
+        [[1.0, 0.7], [0.7, 1.0]]
+    """
+    counts = counted.T.astype(float) @ counted
+    covariance = residuals.T @ residuals / np.maximum(counts, 1.0)
+    size = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
+    found = covariance / np.outer(size, size)
+    np.fill_diagonal(found, 1.0)
+    loud = np.abs(found) > CLEAR / np.sqrt(np.maximum(counts, 1.0))
+    return np.asarray(found) if (loud & ~np.eye(len(found), dtype=bool)).any() else None
+
+
+def _end(quiet: Flags) -> int:
+    """Return the first lag m after which m + ``QUIET`` lags in a row are quiet; all lags if there is none.
+
+    As many lags as there were before: an autocorrelation that oscillates is quiet where it crosses zero.
+    """
+    loud = np.flatnonzero(~quiet) + 1
+    ends = np.concatenate([[0], loud])
+    following = np.concatenate([loud, [2 * len(quiet) + QUIET]])
+    enough = following - ends > ends + QUIET
+    return int(ends[np.argmax(enough)]) if enough.any() else len(quiet)
+
+
+def meat(scores: Array, parts: list[slice], lag: int) -> Array:
+    """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag``; see the head of this file.
+
+    The flat-top kernel is twice the triangle of width 2 m less that of width m. A triangle of width m is the mean of
+    products of sums over windows of m samples. Directions with less than a tenth of the variance of white noise are
+    raised to it.
+
+    Example:
+        >>> scores = np.random.default_rng(0).normal(size=(5000, 1))
+        >>> (meat(scores, [slice(0, 5000)], 3) / 5000).round(1).tolist()
+        [[1.0]]
+    """
+    white = scores.T @ scores
+    if lag == 0:
+        return np.asarray(white)
+    S = 2 * _triangular_sum(scores, parts, 2 * lag) - _triangular_sum(scores, parts, lag)
+    # Relative to white noise: eigenvalues of L^-1 S L^-T, with white = L L^T.
+    scale = np.sqrt(np.maximum(np.diagonal(white), 1e-300))
+    L = np.linalg.cholesky(white / np.outer(scale, scale) + 1e-12 * np.eye(len(white))) * scale[:, None]
+    half = np.linalg.solve(L, S)
+    values, vectors = np.linalg.eigh(np.linalg.solve(L, half.T))
+    root = L @ vectors * np.sqrt(np.maximum(values, LEAST))
+    return np.asarray(root @ root.T)
+
+
+def root_of(covariance: Array) -> Array:
+    """Return R (b, b) with R^T R = covariance^-1.
+
+    Example:
+        >>> R = root_of(np.array([[4.0, 1.0], [1.0, 1.0]]))
+        >>> bool(np.allclose(R.T @ R @ [[4.0, 1.0], [1.0, 1.0]], np.eye(2)))
+        True
+    """
+    size = np.sqrt(np.diagonal(covariance))
+    values, U = np.linalg.eigh(covariance / np.outer(size, size))
+    # Rounding may make the smallest ones negative where the motion hardly tells parameters apart.
+    return np.asarray((U / np.sqrt(np.maximum(values, LEAST_PART * values[-1]))).T / size)
+
+
+def free_part(count: int, lag: int, unknowns: int) -> float:
+    """Return which part of the variance a fit leaves in ``count`` residuals that are correlated up to a ``lag``.
+
+    The unknowns take their degrees of freedom from the independent samples: one in 4 m / 3 (Andrews 1991).
+
+    Example:
+        >>> free_part(900, 3, 45)
+        0.8
+    """
+    independent = max(count / max(1.0, 4 * lag / 3), 2.0 * unknowns)
+    return 1 - unknowns / independent
+
+
+def _triangular_sum(scores: Array, parts: list[slice], width: int) -> Array:
+    """Return the sum over t, s of max(0, 1 - |t - s| / width) g_t g_s^T."""
+    total = np.zeros((scores.shape[1],) * 2)
+    for part in parts:
+        edge = np.zeros((width, scores.shape[1]))
+        sums = np.cumsum(np.concatenate([edge, scores[part], edge]), axis=0)
+        windows = sums[width:] - sums[:-width]
+        total += windows.T @ windows
+    return total / width
+
 
 MAX_ITERATIONS = 50  # of robust weights and of instruments, at most
 ESTIMATE_TOLERANCE = 1e-3  # largest change of an unknown, in standard deviations, that ends them

@@ -12,21 +12,15 @@ from torsor.base.checks import flag, number, one_of, positive, several, table
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe
 from torsor.identification.bases import free_coordinates
-from torsor.identification.choice import CRITERIA
+from torsor.identification.choice import CRITERIA, Wanted, extended
 from torsor.identification.closed_robot import bodies_of, measured_robot
-from torsor.identification.covariance import root_of
-from torsor.identification.drives import Drives
-from torsor.identification.estimation import Method, estimate
-from torsor.identification.extension import Wanted, extended
-from torsor.identification.least_squares import Fit
+from torsor.identification.drives import WARM, Drives, asked_of, directions_of, warmth_of
+from torsor.identification.estimation import INFLUENCES, Fit, Method, estimate, root_of
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model, equations_of
-from torsor.identification.physical import Estimate, Prior, UnphysicalError, nearest_physical
+from torsor.identification.physical import Estimate, Prior, UnphysicalError, check_distance, explained, nearest_physical
 from torsor.identification.result import Identified
-from torsor.identification.robust import INFLUENCES
 from torsor.identification.simulated_instruments import simulated
-from torsor.identification.terms import WARM, asked_of, directions_of, warmth_of
-from torsor.identification.unphysical import check_distance, explained
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -82,7 +76,7 @@ def identify(
     ``friction`` names laws beyond Coulomb and viscous friction, for all coordinates or for each by its name, or is
     "auto": then they are chosen by an information ``criterion``, "bic" or "aicc". Laws are "offset", "asymmetric",
     "cubic", "power", "stribeck", "load", and with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and
-    "coulomb_temperature"; see ``identification/terms.py`` for their formulas. ``couplings`` are motors that turn with
+    "coulomb_temperature"; see ``identification/drives.py`` for their formulas. ``couplings`` are motors that turn with
     several coordinates, {"motor6": {"joint5": 1.0, "joint6": 1.0}}: inertia, Coulomb and viscous friction of each are
     identified too. The result has them in ``drives``.
 

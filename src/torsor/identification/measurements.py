@@ -16,14 +16,12 @@ from torsor.base.checks import indices_of, instance_of, real_array, several
 from torsor.base.errors import ModelError, describe, warn
 from torsor.identification.bases import environment_forces, forces_of, wrenches_of
 from torsor.identification.closed_robot import ClosedRobot, drives_of, measured_robot, notes_of
-from torsor.identification.differentiation import differentiate
+from torsor.identification.differentiation import differentiate, motion_of
 from torsor.identification.logs.first_look import FirstLook, first_look
 from torsor.identification.logs.log import read
-from torsor.identification.logs.log_map import LogMap
-from torsor.identification.logs.own_columns import own_map
+from torsor.identification.logs.log_map import LogMap, own_map
 from torsor.identification.logs.preparing import prepare
 from torsor.identification.logs.signal_checks import motionless
-from torsor.identification.motion_rates import motion_of
 from torsor.identification.units import check_radians
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot

@@ -26,11 +26,11 @@ from torsor.base.checks import frozen_array, instance_of, whole_number
 from torsor.base.errors import ModelError, describe
 from torsor.compiler import AnyKernel, compile
 from torsor.identification.closed_robot import ClosedRobot
-from torsor.identification.covariance import root_of
 from torsor.identification.differentiation import uniform_step
-from torsor.identification.estimated_dynamics import EstimatedDynamics, symbolic_forces
+from torsor.identification.estimation import root_of
 from torsor.identification.physical import Estimate, Prior, nearest_physical
 from torsor.identification.result import Identified
+from torsor.identification.simulated_instruments import EstimatedDynamics, symbolic_forces
 from torsor.robot.robot import Robot
 
 SMOOTH = 0.01  # of the top speed: the width of sign(v) in Coulomb friction, which is simulated smoothly

@@ -20,12 +20,19 @@ from torsor.base.viewable import Viewable
 from torsor.identification import contents, files
 from torsor.identification.bases import environment_forces, free_coordinates, wrenches_of
 from torsor.identification.closed_robot import ClosedRobot, driven_motion
+from torsor.identification.contents import (
+    HALF_INTERVAL,
+    Unidentified,
+    drive_table,
+    others_note,
+    parameter_table,
+    plot,
+    residual_table,
+    unidentified,
+)
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
-from torsor.identification.plot import plot
-from torsor.identification.tables import drive_table, others_note, parameter_table, residual_table
-from torsor.identification.unidentified import HALF_INTERVAL, Unidentified, unidentified
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory

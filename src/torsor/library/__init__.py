@@ -1,13 +1,12 @@
 """Ready-made robots: of papers, arms, floating and flexible ones, wheels, closed loops, parallel robots, trees."""
 
-from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
+from torsor.library.arms import panda, scara, seven_axis_arm, six_axis_arm, ur5
 from torsor.library.flexible import continuous_eel, flexible_arm, segmented_arm
 from torsor.library.human import human
 from torsor.library.loops import closed_leg, five_bar, four_bar, palletiser, slider_crank
 from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
 from torsor.library.papers import bevel_elastic_arm, elastic_arm, slide_link, stanford, two_link
 from torsor.library.parallel import delta, gough_stewart, three_rrr
-from torsor.library.products import panda, ur5
 from torsor.library.trees import planar_chain, random_tree
 from torsor.library.wheels import bicycle_car, caster, differential_drive, rolling_disc
 

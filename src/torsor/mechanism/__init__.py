@@ -4,11 +4,9 @@ from torsor.base.lazy import subpackages
 from torsor.mechanism.build import build
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
-from torsor.mechanism.loops import CUTS, Coupling, CutJoint, Loop
+from torsor.mechanism.loops import CUTS, Coupling, CutJoint, Loop, Wheel
 from torsor.mechanism.mechanism import Coordinate, Mechanism, Place, ends_of
-from torsor.mechanism.parts import Frame, Joint, Link, Visual
-from torsor.mechanism.shapes import Shape
-from torsor.mechanism.wheels import Wheel
+from torsor.mechanism.parts import Frame, Joint, Link, Shape, Visual
 
 __all__ = [
     "CUTS",

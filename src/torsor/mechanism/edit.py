@@ -1,24 +1,365 @@
 """Edits of a mechanism, each of which returns a new one: gravity, frames, fixed joints, attachments."""
 
 import reprlib
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
+import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.checks import frozen_array, name_of
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.arrays import Array, real_numbers
+from torsor.base.checks import frozen_array, frozen_pose, name_of, number, one_of, positive_vector
+from torsor.base.errors import ModelError, describe, shortened, warn
 from torsor.mechanism.build import build, fixed_at
-from torsor.mechanism.edit_drives import with_motor_held
-from torsor.mechanism.edit_loops import loops_of, without_coordinates
+from torsor.mechanism.drives import Motor, Spring, stiffness_at
+from torsor.mechanism.edit_loops import coupling_of, loops_of, without_coordinates
 from torsor.mechanism.flexible import Modes
+from torsor.mechanism.joints import KINDS
 from torsor.mechanism.loops import renamed
-from torsor.mechanism.mechanism import Mechanism, carrier
+from torsor.mechanism.mechanism import Mechanism, Place, carrier, lineage
+from torsor.mechanism.mechanism import carrier as carrier_of
 from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint, Link
+from torsor.spatial import axis_frame, composite, make_pose, move_inertia
+
+# Bodies that are added to the links of a mechanism: payloads, and motors with their mass.
 
 M = TypeVar("M", bound=Mechanism)
+ROUNDING = 1e-9  # relative: inertias of a motor and of its rotor that are equal but for it are equal
+
+
+def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> M:
+    """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2)."""
+    load = Link("payload", mass, com, np.zeros((3, 3)) if inertia is None else inertia)  # type: ignore[arg-type]
+    place = robot.place(link)
+    return _with_body(robot, place.link, move_inertia(place.pose, *load.body))
+
+
+def _with_body(robot: M, link: int, body: tuple[float, Array, Array]) -> M:
+    """Return the robot with a body (mass, centre of mass, inertia about it) welded to a link (-1: the base)."""
+    owner = carrier(robot, Place(link, np.eye(4)))
+    mass, com, inertia = composite(owner.body, body)
+    loaded = replace(owner, mass=mass, com=com, inertia=inertia, source="")
+    if link < 0:
+        return replace(robot, base=loaded)
+    return replace(robot, links=(*robot.links[:link], loaded, *robot.links[link + 1 :]))
+
+
+class MotorBody:
+    """The body of a motor when its rotor does not spin, as arguments of ``with_motor`` describe it, checked.
+
+    ``mass`` is that of stator and rotor, ``place`` the centre of mass (3,) or the pose (4 x 4) of the motor's frame,
+    whose z is the spin axis, in the axes of the carrier; ``moments`` the inertia about the centre of mass, 3 principal
+    moments in the motor's frame, or 3 x 3 in that frame (in the axes of the carrier where ``place`` is a point).
+    """
+
+    def __init__(self, where: str, mass: float, place: ArrayLike | None, moments: ArrayLike | None):
+        self.where, self.mass = where, number(mass, where, "mass", least=0)
+        if not self.mass and not (place is None and moments is None):
+            found = f"{'place' if moments is None else 'moments'} of a motor without a mass"
+            raise ModelError(describe(found, where=where, fix="give mass=, that of stator and rotor together"))
+        given = real_numbers(() if place is None else place)
+        self.has_axis = given is not None and given.ndim == 2
+        if self.has_axis:
+            self.pose = frozen_pose(place, where, "place")  # type: ignore[arg-type]
+        else:
+            centre: Any = (0.0, 0.0, 0.0) if place is None else place
+            self.pose = make_pose(p=frozen_array(centre, (3,), where, "place"))
+        given = real_numbers(() if moments is None else moments)
+        principal = given is not None and given.ndim == 1 and given.size > 0
+        self.moments = (
+            None if moments is None else frozen_array(moments, (3,) if principal else (3, 3), where, "moments")
+        )
+
+    def added_to(self, robot: M, place: Place, motor: Motor) -> M:
+        """Return the robot with the body on the carrier of its motor, whose axes are those of ``place``."""
+        if not self.mass:
+            return robot
+        at, inertia = place.pose @ self.pose, self._inertia(motor)
+        if self.moments is None or (self.moments.ndim == 1 and not self.has_axis):  # in axes whose z is the spin axis
+            at = make_pose(axis_frame(motor.axis), at[:3, 3])
+        body = Link("motor", self.mass, np.zeros(3), inertia, source=self.where)
+        axis = at[:3, :3].T @ motor.axis  # which is in the axes of the link
+        whole = float(axis @ inertia @ axis)
+        if motor.inertia > whole * (1 + ROUNDING):
+            found = f"the motor has {whole:.6g} kg m^2 about its spin axis, its rotor alone {motor.inertia:.6g}"
+            fix = "give the moments of stator and rotor together"
+            raise ModelError(describe(found, where=self.where, allowed="moments of at least the rotor", fix=fix))
+        return _with_body(robot, place.link, move_inertia(at, *body.body))
+
+    def _inertia(self, motor: Motor) -> Array:
+        """Return the inertia (3 x 3) about the centre of mass; by default the rotor is a disc, the rest a point."""
+        if self.moments is None:
+            return motor.inertia * np.diag([0.5, 0.5, 1.0])
+        if self.moments.ndim == 2:
+            return self.moments
+        x, y, _ = self.moments
+        if not self.has_axis and abs(x - y) > ROUNDING * max(x, y):
+            found = f"the moments {shortened(self.moments)} about two axes across the spin axis differ"
+            fix = "give place as a pose (4 x 4) with these axes, its z the spin axis; or moments as 3 x 3"
+            raise ModelError(describe(found, where=self.where, allowed="equal ones where place is a point", fix=fix))
+        return np.diag(self.moments)
+
+
+# Edits of springs, motors and friction; each returns a new mechanism.
+
+PARALLEL = 1e-12  # of the cosine of the angle between two axes: rounding
+SAME_INERTIA = 1e-6  # of reflected inertias: larger differences are other numbers, not rounding
+
+
+def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
+    robot.joint(name)
+    joints = tuple(change(joint) if joint.name == name else joint for joint in robot.joints)
+    return replace(robot, joints=joints)
+
+
+def with_friction(
+    robot: M,
+    joint: str | None = None,
+    coulomb: ArrayLike | None = None,
+    viscous: ArrayLike | None = None,
+    smooth: float | None = None,
+) -> M:
+    """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m)."""
+    given = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if joint is None:
+        return _with_friction_everywhere(robot, changes)
+    motors = {f"{each.name}/motor": (each.name, each.motor) for each in robot.joints if each.motor is not None}
+    if isinstance(joint, str) and joint in motors:
+        name, motor = motors[joint]
+        return _with_joint(robot, name, lambda old: replace(old, motor=replace(motor, **changes)))
+    return _with_joint(robot, joint, lambda old: replace(old, **changes))
+
+
+def _with_friction_everywhere(robot: M, changes: dict[str, Any]) -> M:
+    """Return the robot with friction at all joints that have velocities of their own.
+
+    A number for all leaves out free joints: a floating base has no bearing.
+    """
+    count = sum(joint.nv for joint in robot.joints if not joint.follows)
+    split = {
+        name: positive_vector(value, count, f"{robot.name}: with_friction", name, or_zero=True)
+        for name, value in changes.items()
+        if name != "smooth"
+    }
+    joints, start = [], 0
+    for joint in robot.joints:
+        if not joint.follows:
+            own = {name: values[start : start + joint.nv] for name, values in split.items()}
+            single = {name: float(values[0]) if joint.nv == 1 else values for name, values in own.items()}
+            given = {name: value for name, value in changes.items() if joint.type != "free" or np.ndim(value)}
+            joint = replace(joint, **{name: single.get(name, value) for name, value in given.items()})
+            start += joint.nv
+        joints.append(joint)
+    return replace(robot, joints=tuple(joints))
+
+
+def without_friction(robot: M) -> M:
+    """Return the robot without friction; springs keep their damping."""
+    none: dict[str, Any] = {"coulomb": 0.0, "viscous": 0.0}
+    joints = (replace(each, motor=each.motor and replace(each.motor, **none), **none) for each in robot.joints)
+    return replace(robot, joints=tuple(joints))
+
+
+def with_spring(robot: M, joint: str, stiffness: Any, damping: float = 0.0, rest: float = 0.0) -> M:
+    """Return the robot with a spring on a joint: it pulls it back with K(x) x + D x', where x = q - rest."""
+    if joint in (f"{each.name}/motor" for each in robot.joints if each.motor is not None):
+        fix = f"put it on {joint.removesuffix('/motor')!r}, or give the motor a stiffness: with_motor(...)"
+        raise ModelError(describe(f"a spring on the driven coordinate {joint!r}", where=robot.name, fix=fix))
+    spring = Spring(stiffness, damping, rest)
+    kept = spring if spring.stiffness or spring.damping else None
+    return _with_joint(robot, joint, lambda old: replace(old, spring=kept))
+
+
+def with_motor(
+    robot: M,
+    joint: str,
+    inertia: float,
+    ratio: float = 1.0,
+    carrier: str | None = None,
+    axis: ArrayLike | None = None,
+    stiffness: Any = None,
+    damping: float = 0.0,
+    mass: float = 0.0,
+    place: ArrayLike | None = None,
+    moments: ArrayLike | None = None,
+) -> M:
+    """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint."""
+    at = robot.place(robot.joint(joint).parent if carrier is None else carrier)
+    where = f"{robot.name}: motor of {joint!r}"
+    body = MotorBody(where, mass, place, moments)
+    if axis is not None and body.has_axis:
+        found = "axis, and a pose as place, whose z is the spin axis"
+        raise ModelError(describe(found, where=where, allowed="one of them", fix="leave axis out"))
+    if axis is not None or body.has_axis:
+        own = body.pose[:3, 2] if axis is None else frozen_array(axis, (3,), where, "axis")
+        direction = at.pose[:3, :3] @ own
+    else:
+        direction = _axis_seen_from(robot, robot.joint(joint), at.link)
+    motor = Motor(carrier_of(robot, at).name, inertia, ratio, direction, stiffness, damping)
+    robot = body.added_to(robot, at, motor)
+    if body.mass and robot.joint(joint).motor is not None:
+        found = "the joint has a motor already, whose mass would stay in its carrier beside that of the new one"
+        fix = "begin with the robot before it had a motor"
+        fix += f", or, if that motor came without a mass, with robot.without_motor({joint!r})"
+        raise ModelError(describe(found, where=where, allowed="mass of the first motor of a joint", fix=fix))
+    if at.link >= 0:
+        motor.warn_if_too_heavy(joint, robot.links[at.link].inertia)
+    _warn_of_replaced(robot, robot.joint(joint), motor)
+    return _with_joint(robot, joint, lambda old: replace(old, motor=motor, rotor_inertia=0.0))
+
+
+def _warn_of_replaced(robot: Mechanism, joint: Joint, motor: Motor) -> None:
+    """Warn if a motor takes the place of another motor, or of a rotor inertia with another number."""
+    where = f"{robot.name}: joint {joint.name!r}"
+    if joint.motor is not None:
+        found = f"it has a motor on {joint.motor.carrier!r}, which the new one replaces, with its friction"
+        fix = f"remove it first: robot.without_motor({joint.name!r}).with_motor({joint.name!r}, ...)"
+        warn(describe(found, where=where, fix=fix))
+    own, reflected = float(np.sum(joint.rotor_inertia)), motor.ratio**2 * motor.inertia
+    if own and abs(reflected - own) > SAME_INERTIA * own:
+        found = f"the motor replaces its rotor_inertia {own:.6g} by inertia * ratio^2 = {reflected:.6g}"
+        fix = f"give inertia={own / motor.ratio**2:.6g} to keep it, or describe the joint without rotor_inertia"
+        warn(describe(found, where=where, fix=fix))
+
+
+def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.float64]:
+    """Return the axis (3,) of a joint in the axes of a link, or raise ModelError if it turns there.
+
+    On the base (-1), which does not turn itself, the axis of a rotor has no influence on forces: it is the one in the
+    neutral position.
+    """
+    start = robot.joints.index(joint)
+    direction = joint.axis  # in the child's axes, and the same before the joint's own rotation
+    rising, falling = lineage(robot, start), lineage(robot, carrier)
+    for k in [link for link in rising if link not in falling]:
+        each = robot.joints[k]
+        _check_still(robot, joint, each, direction, carrier, moves=k != start and carrier >= 0)
+        direction = each.placement[:3, :3] @ direction
+    for k in reversed([link for link in falling if link not in rising]):
+        each = robot.joints[k]
+        direction = each.placement[:3, :3].T @ direction
+        _check_still(robot, joint, each, direction, carrier, moves=True)
+    return direction
+
+
+def _check_still(
+    robot: Mechanism, driven: Joint, between: Joint, direction: NDArray[np.float64], carrier: int, moves: bool
+) -> None:
+    """Raise ModelError if a joint between a driven joint and the carrier of its motor turns the driven joint's axis."""
+    along = abs(abs(float(direction @ between.axis)) - 1.0) <= PARALLEL and between.type not in ("free", "spherical")
+    if moves and not along and between.type not in ("prismatic", "fixed"):
+        found = (
+            f"seen from the carrier {robot.links[carrier].name!r}, the axis of the joint turns with {between.name!r}"
+        )
+        fix = "give axis=, the spin axis of the rotor in the carrier's axes"
+        raise ModelError(describe(found, where=f"{robot.name}: motor of {driven.name!r}", fix=fix))
+
+
+def without_motor(robot: M, joint: str) -> M:
+    """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass."""
+    return _with_joint(robot, joint, lambda old: replace(old, motor=None))
+
+
+def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
+    """Return the robot with the motor of an elastic joint fixed at an angle: its spring becomes one of the joint."""
+    joint = robot.joint(name.removesuffix("/motor"))
+    motor = joint.motor
+    if motor is None or motor.stiffness is None or joint.spring is not None:
+        found = f"joint {joint.name!r} has a spring in addition to that of its motor"
+        raise ModelError(describe(found, where=robot.name, fix="fix the joint itself"))
+    at = np.asarray(value, dtype=object)
+    angle = float(frozen_array(at.item() if at.size == 1 else value, (), f"{robot.name}: {name!r}", "value"))
+    # The law of a motor is in theta - q, that of a joint's spring in q - rest.
+    spring = Spring(stiffness_at(motor.stiffness, -ca.SX.sym("x")), motor.damping, angle)
+    return _with_joint(robot, joint.name, lambda old: replace(old, motor=None, spring=spring))
+
+
+# Edits of joints: another type.
+
+# What a joint of another type cannot keep, because its numbers have other units or another length.
+_LOST = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
+_LOST |= {
+    "coulomb": 0.0,
+    "viscous": 0.0,
+    "rotor_inertia": 0.0,
+    "smooth": 0.0,
+    "offset": 0.0,
+    "ratio": 1.0,
+    "pitch": 0.0,
+}
+
+
+def with_joint_type(robot: M, name: str, type: str) -> M:
+    """Return the robot with a joint of another type, at the same place and with the same axis."""
+    joint, where = robot.joint(name), f"{robot.name}: joint {name!r}"
+    if type == "fixed":
+        fix = f"robot.fix({name!r}, value) fixes a joint at a position"
+        raise ModelError(describe("the joint type is 'fixed'", where=where, fix=fix))
+    one_of(type, tuple(each for each in KINDS if each != "fixed"), where, "joint type")
+    if joint.type == type:
+        return robot
+    others = [each.name for each in robot.joints if each.coordinate == joint.coordinate and each is not joint]
+    if joint.follows or others:
+        found = f"it shares its coordinate with {joint.coordinate if joint.follows else others[0]!r}"
+        raise ModelError(describe(found, where=where, allowed="a joint with a coordinate of its own"))
+    for part in ("spring", "motor"):
+        if getattr(joint, part) is not None:
+            fix = "remove it first: robot.without_motor(...)" if part == "motor" else "remove it from the joint first"
+            raise ModelError(describe(f"it has a {part}", where=where, allowed="a joint without", fix=fix))
+    coupling = coupling_of(robot, joint)
+    if coupling is not None:
+        fix = f"open it first: robot.without_loop({coupling!r})"
+        raise ModelError(describe(f"it is coupled by {coupling!r}", where=where, fix=fix))
+    new = _changed(joint, type, where)
+    active = [each for old in robot.active for each in _renamed(old, joint, new)]
+    joints = tuple(new if each is joint else each for each in robot.joints)
+    postures = robot.posture_table
+    if {joint.type, type} != {"revolute", "continuous"}:  # the positions have another meaning
+        own = set(joint.position_names)
+        postures = {name: {key: x for key, x in q.items() if key not in own} for name, q in postures.items()}
+        if postures != robot.posture_table:
+            warn(describe("its positions in postures become neutral", where=where))
+    return replace(robot, joints=joints, active=tuple(dict.fromkeys(active)), posture_table=postures)
+
+
+def _changed(joint: Joint, type: str, where: str) -> Joint:
+    """Return the joint with another type; a warning names the numbers that it loses."""
+    if {joint.type, type} == {"revolute", "continuous"}:  # the same motion
+        return replace(joint, type=type)
+    lost = [key for key, plain in _LOST.items() if np.any(np.asarray(getattr(joint, key)) != plain)]
+    if lost:
+        warn(describe(f"a {type} joint does not keep {', '.join(lost)} of the {joint.type} joint", where=where))
+    plain: dict[str, Any] = dict(_LOST)
+    return replace(joint, type=type, **plain)
+
+
+def _renamed(name: str, old: Joint, new: Joint) -> tuple[str, ...]:
+    """Return the names of active coordinates after the change of a joint."""
+    return new.velocity_names if name in old.velocity_names else (name,)
+
+
+# Edits of postures: named configurations that are kept with a mechanism.
+
+
+def with_posture(robot: M, name: str, q: ArrayLike) -> M:
+    """Return the robot with a named configuration q (nq,)."""
+    name_of(name, "posture", robot.name)
+    where = f"{robot.name}: posture {name!r}"
+    values = frozen_array(q, (robot.nq,), where, "q")
+    positions = dict(zip(robot.position_names, values.tolist(), strict=True))
+    return replace(robot, posture_table={**robot.posture_table, name: positions})
+
+
+def without_posture(robot: M, name: str) -> M:
+    """Return the robot without a named configuration."""
+    if not isinstance(name, str) or name not in robot.posture_table:
+        allowed = ", ".join(map(repr, robot.posture_table)) or "none: it has no postures"
+        raise ModelError(describe(f"no posture {name!r}", where=robot.name, allowed=allowed))
+    return replace(robot, posture_table={key: q for key, q in robot.posture_table.items() if key != name})
 
 
 def rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:

@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike
 
 from torsor.base.checks import direction, frozen_array
 from torsor.base.errors import ModelError, describe, listing
-from torsor.mechanism.loops import Coupling, Loop
+from torsor.mechanism.loops import Coupling, Loop, Wheel
 from torsor.mechanism.mechanism import Mechanism, carrier, check_unique, ends_of, lineage
 from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint
-from torsor.mechanism.wheels import Wheel
 from torsor.spatial import axis_frame, make_pose
 
 M = TypeVar("M", bound=Mechanism)

@@ -1,26 +1,155 @@
 """The mechanism: a base, moving links with their joints, frames, loops and gravity. Frozen."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST, frozen_array, is_whole, name_of
+from torsor.base.checks import LARGEST, frozen_array, is_whole, name_of, number
 from torsor.base.errors import ModelError, describe, listing, shortened
 from torsor.base.summary import Summary
-from torsor.mechanism.allowed import checked_allowed
-from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop
-from torsor.mechanism.overview import overview
+from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop, Wheel
 from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
-from torsor.mechanism.postures import Postures, checked_postures
-from torsor.mechanism.wheels import Wheel
+
+# Pairs of links that may touch, each with the reason: the part of an allowed collision matrix that a file gives.
+
+Allowed = tuple[str, str, str]
+
+
+def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -> tuple[Allowed, ...]:
+    """Return pairs of links or frames with their reasons, sorted and each once; the first reason of a pair is kept.
+
+    Example:
+        >>> checked_allowed([("hand", "arm", "user"), ("arm", "hand", "never")], ("arm", "hand"), "robot")
+        (('arm', 'hand', 'user'),)
+    """
+    found = dict[tuple[str, str], str]()
+    for each in given:
+        words = tuple(each) if isinstance(each, Iterable) and not isinstance(each, str) else ()
+        if len(words) != 3 or not all(isinstance(word, str) for word in words):
+            text = "(link, link, reason), three strings"
+            raise ModelError(describe(f"allowed collision {each!r}", where=where, allowed=text))
+        a, b, reason = words
+        for name in (a, b):
+            if name not in places:
+                allowed = listing(map(repr, places), like=repr(name))
+                found_here = f"allowed collision of {name!r}, which is no link or frame"
+                raise ModelError(describe(found_here, where=where, allowed=allowed))
+        if a == b:
+            raise ModelError(describe(f"allowed collision of {a!r} with itself", where=where, allowed="two links"))
+        found.setdefault((min(a, b), max(a, b)), reason)
+    return tuple((a, b, reason) for (a, b), reason in sorted(found.items()))
+
+
+# The short table of a mechanism for ``print`` and for notebooks: one row for each joint with its link.
+
+HEAD = ("joint", "type", "link", "parent", "mass (kg)", "range", "effort limit")
+
+
+def overview(title: str, facts: Mapping[str, str], joints: Sequence[Joint], links: Sequence[Link]) -> Summary:
+    """Return the table of joints and the links that they move; a column that says nothing is left out.
+
+    Example:
+        >>> hinge = Joint("elbow", "revolute", "upper", "lower", lower=-1.0, upper=2.0)
+        >>> print(overview("arm", {}, [hinge], [Link("lower", 1.5)]).text())
+        arm
+        joint  type      link   parent  mass (kg)  range
+        elbow  revolute  lower  upper   1.5        -1 .. 2 rad
+    """
+    rows = [
+        (
+            f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name,
+            joint.type,
+            link.name,
+            joint.parent,
+            f"{link.mass:.4g}",
+            _range(joint),
+            _effort(joint),
+        )
+        for joint, link in zip(joints, links, strict=True)
+    ]
+    kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]
+    return Summary(title, facts, [HEAD[k] for k in kept], [[row[k] for k in kept] for row in rows])
+
+
+def _range(joint: Joint) -> str:
+    lower, upper = (np.unique(np.atleast_1d(each)) for each in (joint.lower, joint.upper))
+    if len(lower) != 1 or len(upper) != 1 or not (np.isfinite(lower).any() or np.isfinite(upper).any()):
+        return ""
+    unit = "rad" if joint.kind.turns[0] else "m"
+    return f"{lower[0]:.4g} .. {upper[0]:.4g} {unit}"
+
+
+def _effort(joint: Joint) -> str:
+    limit = np.unique(np.atleast_1d(joint.effort_limit))
+    if len(limit) != 1 or not np.isfinite(limit).all() or not joint.kind.turns:
+        return ""
+    return f"{limit[0]:.4g} {'N m' if joint.kind.turns[0] else 'N'}"
+
+
+# Postures: named configurations that are kept with a mechanism, such as the keyframes of MJCF.
+#
+# They are stored by the names of positions, so that edits of the mechanism need not know of them: a posture has the
+# positions that still exist, and new ones are neutral.
+
+
+class Postures(Mapping[str, Array]):
+    """Named configurations (nq,), which cannot be changed; unlike a mappingproxy they can be pickled.
+
+    Example:
+        >>> Postures({"home": np.zeros(2)})
+        {'home': array([0., 0.])}
+    """
+
+    def __init__(self, table: Mapping[str, Array]):
+        self._table = dict(table)
+
+    def __getitem__(self, name: str) -> Array:
+        return self._table[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __repr__(self) -> str:
+        return repr(self._table)
+
+
+def checked_postures(
+    table: object, joints: Iterable[Joint], names: Iterable[str], where: str
+) -> dict[str, dict[str, float]]:
+    """Return postures with finite numbers, without positions that do not exist; raise ModelError for other input.
+
+    ``names`` are those of all positions, of ``joints`` and of motors.
+    """
+    turning = [(joint, joint.position_names[-4:]) for joint in joints if joint.nq > joint.nv and not joint.follows]
+    known = set(names)
+    if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
+        raise ModelError(describe("postures are no table", where=where, allowed="{name: {position: number}}"))
+    found = dict[str, dict[str, float]]()
+    for name, positions in table.items():
+        at = f"{where}: posture {name_of(name, 'posture', where)!r}"
+        found[name] = {
+            key: number(value, at, key, least=-LARGEST, most=LARGEST)
+            for key, value in positions.items()
+            if key in known
+        }
+        for joint, quaternion in turning:
+            neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
+            if not any((neutral | found[name])[key] for key in quaternion):
+                text = f"the quaternion of joint {joint.name!r} is 0"
+                raise ModelError(describe(text, where=at, allowed="any other", fix="identity: 0 0 0 1"))
+    return found
+
 
 _ORDER = (Loop, Wheel, Coupling)  # of closures, whatever the order in which they are given
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
@@ -331,3 +460,39 @@ def lineage(mechanism: Mechanism, link: int) -> list[int]:
         found.append(link)
         link = mechanism.parents[link]
     return found
+
+
+# The units of coordinates.
+
+FORCES = {"rad": "N m", "m": "N"}
+"""The unit of a force, by that of its coordinate."""
+
+
+def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
+    """Return the unit of each position and of each velocity times s: rad, m, or 1 for quaternions.
+
+    The angle of a motor is taken after the gear, so it has the unit of its joint.
+
+    Example:
+        >>> units(torsor.library.stanford())[0]
+        ['rad', 'rad', 'm', 'rad', 'rad', 'rad']
+    """
+    positions: list[str] = []
+    rates: list[str] = []
+    for joint in mechanism.joints:
+        if not joint.follows:
+            own = ["rad" if turns else "m" for turns in joint.kind.turns]
+            rates += own
+            positions += own if joint.nq == joint.nv else [*["m"] * (joint.nq - 4), *["1"] * 4]
+    motors = ["rad" if joint.kind.turns[0] else "m" for joint in mechanism.elastic]
+    return positions + motors, rates + motors
+
+
+def force_units(mechanism: Mechanism) -> dict[str, str]:
+    """Return the unit of the force of each coordinate, by its name: N m or N.
+
+    Example:
+        >>> force_units(torsor.library.stanford())["joint3"]
+        'N'
+    """
+    return {name: FORCES[unit] for name, unit in zip(mechanism.coordinate_names, units(mechanism)[1], strict=True)}

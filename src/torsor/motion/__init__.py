@@ -25,35 +25,32 @@ from torsor.base.errors import MotionError
 from torsor.motion.multistart import Multistart
 from torsor.motion.problem import MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS
-from torsor.motion.results.constraints import Active, Group
 from torsor.motion.results.replay import Replay
 from torsor.motion.results.samples import Moments
-from torsor.motion.results.solution import Part, Pass
+from torsor.motion.results.solution import Active, Group, Part, Pass
 from torsor.motion.retiming.result import Retimed
 from torsor.motion.retiming.retime import retime
-from torsor.motion.sequence import MotionSequence
-from torsor.motion.solution_families import continuation, pareto
+from torsor.motion.sequence import MotionSequence, continuation, pareto
 from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms.distances import Capsule, Clearance, HalfSpace, Sphere
 from torsor.motion.terms.ends import End, Linked, Periodic, Start, Symmetric
-from torsor.motion.terms.expressions import ExpressionConstraint, ExpressionCost
-from torsor.motion.terms.frames import FramePosition, FrameVelocity, Orientation
+from torsor.motion.terms.frames import Follow, FramePosition, FrameVelocity, Manipulability, Orientation, Reference
 from torsor.motion.terms.limits import (
     Accelerations,
     Jerks,
     Positions,
     Powers,
+    Reaction,
+    Reactions,
     TorqueRates,
     Torques,
     Unactuated,
     Velocities,
 )
 from torsor.motion.terms.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Rates, Time, TorqueRate
-from torsor.motion.terms.reactions import Reaction, Reactions
-from torsor.motion.terms.references import Follow, Manipulability, Reference
-from torsor.motion.terms.term import Number
+from torsor.motion.terms.term import ExpressionConstraint, ExpressionCost, Number
+from torsor.motion.transcription.motion_model import Path
 from torsor.motion.transcription.node import Node
-from torsor.motion.transcription.paths import Path
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 from torsor.optimisation import SOLVERS
@@ -61,8 +58,8 @@ from torsor.optimisation import SOLVERS
 if TYPE_CHECKING:
     from torsor.motion.inverse.fitting import fit_weights
     from torsor.motion.inverse.measured import Measured
-    from torsor.motion.inverse.optima import WeightSensitivities, weight_sensitivities
     from torsor.motion.inverse.weight_fit import WeightFit
+    from torsor.motion.inverse.weighted_optima import WeightSensitivities, weight_sensitivities
 
 __all__ = [
     "PROBLEMS",

@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import describe
-from torsor.motion.results.constraints import active_rows, time_of
+from torsor.motion.results.solution import active_rows, time_of
 from torsor.motion.starts import random_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.ends import EndState

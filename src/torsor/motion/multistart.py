@@ -21,8 +21,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError
 from torsor.motion.results.solution import Solution
-from torsor.motion.settings import SolveSettings
-from torsor.motion.solve import CTRL_C, solve
+from torsor.motion.solve import CTRL_C, SolveSettings, solve
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.phase import Phase
 from torsor.optimisation import Outcome

@@ -14,16 +14,16 @@ from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
 from torsor.base.viewable import Playable
-from torsor.motion.files import read_problem
+from torsor.motion.files import read_problem, save_problem
 from torsor.motion.multistart import Multistart, solve_from_starts
-from torsor.motion.results import files, plot, replay, report, several
+from torsor.motion.results import files, replay, report
+from torsor.motion.results import files as several
+from torsor.motion.results import report as plot
 from torsor.motion.results.solution import BETWEEN, Solution
-from torsor.motion.settings import SolveSettings
-from torsor.motion.solve import solve
+from torsor.motion.solve import SolveSettings, solve
 from torsor.motion.starts import random_start, read_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.motion_model import MotionModel
-from torsor.motion.writing import save_problem
 from torsor.simulation import Trajectory
 from torsor.simulation.files import columns
 

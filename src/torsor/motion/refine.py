@@ -11,8 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.motion.results.constraints import on_finer_grid
-from torsor.motion.results.solution import Pass, Solution
+from torsor.motion.results.solution import Pass, Solution, on_finer_grid
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline

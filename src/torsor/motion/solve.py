@@ -8,7 +8,7 @@ between the nodes is marked.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -16,27 +16,127 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from torsor.base.arrays import Array, Flags
+from torsor.base.checks import number, one_of, whole_number
 from torsor.base.errors import ModelError, describe
 from torsor.base.interrupts import OutOfTimeError, Stoppable
 from torsor.motion.diagnosis import Diagnosis, constant_violation, diagnose_conflict, diagnose_group
 from torsor.motion.refine import refined
 from torsor.motion.results.solution import HELD, Solution
-from torsor.motion.settings import SolveSettings
 from torsor.motion.starts import check_start, is_same_program, read_start
 from torsor.motion.statement import ProblemStatement
-from torsor.motion.tie_break import check_tie_break, least_effort_problem
+from torsor.motion.terms.limits import Torques
+from torsor.motion.terms.objectives import Effort, Time
 from torsor.motion.transcription.program import Program
-from torsor.optimisation import (
-    SOLVERS,
-    Outcome,
-    Patience,
-    Settings,
-    Watch,
-    min_max_violation,
-    min_squared_violation,
-    min_sum_violation,
-    row_violations,
-)
+from torsor.optimisation import SOLVERS, Outcome, Patience, Settings, Watch, min_squared_violation, row_violations
+from torsor.optimisation import feasibility as min_max_violation
+from torsor.optimisation import feasibility as min_sum_violation
+
+# The tie-break of minimum-time motions: least effort among the fastest.
+#
+# Where one joint limits the time, the others may move in many ways that are equally fast: an optimum of the time alone
+# does not determine them, and they chatter between their limits. A second problem does: the same constraints, durations
+# that are at most 1e-4 of themselves longer than the least ones, and the integral of squared forces as its objective,
+# each relative to the bound that the problem gives it.
+
+LONGER = 1e-4  # fraction of its least duration by which a phase may be longer, so that there is room within the bounds
+
+
+def check_tie_break(problem: ProblemStatement) -> None:
+    """Raise ModelError where the objective is not the time, or no duration is free.
+
+    Example:
+        >>> from torsor import motion
+        >>> check_tie_break(motion.PROBLEMS["two-link-time"]())
+    """
+    if not all(isinstance(each, Time) for each in problem.costs):
+        found = f"tie_break with the objective {', '.join(each.title for each in problem.costs)}"
+        raise ModelError(describe(found, where=problem.name, allowed="the objective Time alone", fix="leave it out"))
+    if all(phase.bounds[0] == phase.bounds[1] for phase in problem.stages):
+        fix = "leave it out, or give bounds (least, most) of a duration"
+        raise ModelError(describe("tie_break of given durations", where=problem.name, fix=fix))
+
+
+def least_effort_problem(found: Solution) -> ProblemStatement:
+    """Return the problem of least effort whose phases last as long as those of a solution, or slightly longer.
+
+    Its variables are those of the given problem.
+    """
+    problem, phases = found.problem, []
+    for phase, T in zip(found.problem.stages, found.durations, strict=True):
+        least, most = phase.bounds
+        bounds = (least, max(least, min(most, float(T) * (1 + LONGER))))
+        phases.append(phase if least == most else replace(phase, duration=bounds))
+    return replace(problem, objective=Effort(scale=_scales(problem), name="tie-break"), phases=phases, settings={})
+
+
+def _scales(problem: ProblemStatement) -> list[float]:
+    """Return the size of each force: its largest bound in the problem, or else in the robot, or 1."""
+    robot = problem.model.robot
+    names, limits = problem.node.force_names, dict(zip(robot.coordinate_names, robot.effort_limit, strict=True))
+    sizes = {name: float(limits[name]) for name in names}
+    for term in problem.conditions:
+        if type(term) is Torques and (term.lower is not None or term.upper is not None):
+            lower, upper = term.bounds_of(robot, names)
+            own = np.maximum(np.abs(lower), np.abs(upper))
+            sizes |= {name: float(each) for name, each in zip(names, own, strict=True) if np.isfinite(each)}
+    return [size if 0 < size < np.inf else 1.0 for size in sizes.values()]
+
+
+# Settings of ``MotionProblem.solve``: their defaults and their validation.
+
+LARGEST = float(np.finfo(float).max)  # whole numbers beyond it are not floats
+REFINED = 1e-4  # scaled violation at which refinement ends by default
+
+
+@dataclass(frozen=True)
+class SolveSettings:
+    """The settings of a solve; ``MotionProblem.solve`` describes them."""
+
+    solver: str = "ipopt"
+    tolerance: float = 1e-6
+    iterations: int = 500
+    seconds: float = np.inf
+    refine: bool | float = False
+    progress: bool | None = None
+    check: bool = True
+    feasible_first: bool = False
+    tie_break: bool = False
+
+    @classmethod
+    def of(cls, where: str, **given: Any) -> "SolveSettings":
+        """Return validated settings; those that are None or not given have their defaults.
+
+        Example:
+            >>> SolveSettings.of("reach", tolerance=1e-8).solver
+            'ipopt'
+        """
+        for key in given:
+            if key not in DEFAULTS:
+                raise ModelError(describe(f"unknown setting {key!r}", where=where, allowed=", ".join(DEFAULTS)))
+        values = DEFAULTS | {key: value for key, value in given.items() if value is not None}
+        one_of(values["solver"], list(SOLVERS), where, "solver")
+        number(values["tolerance"], where, "tolerance", least=1e-12, most=0.1)
+        whole_number(values["iterations"], where, "iterations", most=10**9)
+        number(values["seconds"], where, "seconds", least=1e-9, finite=False)
+        for key in ("progress", "check", "feasible_first", "tie_break"):
+            if not isinstance(values[key], bool) and not (key == "progress" and values[key] is None):
+                raise ModelError(describe(f"{key} is {values[key]!r}", where=where, allowed="True or False"))
+        refine = values["refine"]
+        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST):
+            allowed = "True, False, or a tolerance above 0 of the scaled rows"
+            raise ModelError(describe(f"refine is {refine!r}", where=where, allowed=allowed))
+        return cls(**values)
+
+    @property
+    def refine_tolerance(self) -> float | None:
+        """The scaled violation at which refinement ends; None without refinement."""
+        if self.refine is False:
+            return None
+        return REFINED if self.refine is True else float(self.refine)
+
+
+DEFAULTS: dict[str, Any] = asdict(SolveSettings())
+
 
 LOOSE = 1e-2  # tolerance of the problem with smoother costs
 RELAXING = 200  # largest number of iterations that relax one group of constraints

@@ -9,7 +9,7 @@ from torsor.base.checks import number, whole_number
 from torsor.base.errors import ModelError, describe
 from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
-from torsor.motion.transcription.layout import Layout, PhaseLayout
+from torsor.motion.transcription.variables import Layout, PhaseLayout
 
 SAMPLES = 8  # samples of a profile per control point, to which the control points are fitted
 DURATION_SPREAD = 0.3  # standard deviation of the logarithm of a random duration

@@ -13,14 +13,27 @@ from collections.abc import Callable
 
 from torsor.base.arrays import Array
 from torsor.optimisation.condensed import solve_condensed
+from torsor.optimisation.feasibility import (
+    LeastViolation,
+    MinMaxViolation,
+    MinSumViolation,
+    SquaredPenalty,
+    min_max_violation,
+    min_squared_violation,
+    min_sum_violation,
+)
 from torsor.optimisation.ipopt import solve_ipopt
-from torsor.optimisation.min_max_violation import MinMaxViolation, min_max_violation
-from torsor.optimisation.min_sum_violation import LeastViolation, MinSumViolation, min_sum_violation
-from torsor.optimisation.outcome import Iteration, Outcome, Settings, StoppedError
-from torsor.optimisation.program import NonlinearProgram, largest_violation, row_violations
+from torsor.optimisation.program import (
+    Iteration,
+    NonlinearProgram,
+    Outcome,
+    Settings,
+    StoppedError,
+    largest_violation,
+    row_violations,
+)
+from torsor.optimisation.record import Patience, Watch
 from torsor.optimisation.sqp import solve_sqp
-from torsor.optimisation.squared_penalty import SquaredPenalty, min_squared_violation
-from torsor.optimisation.watch import Patience, Watch
 
 __all__ = [
     "SOLVERS",

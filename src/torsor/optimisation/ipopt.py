@@ -6,8 +6,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.optimisation.outcome import Outcome, Settings
-from torsor.optimisation.program import NonlinearProgram
+from torsor.optimisation.program import NonlinearProgram, Outcome, Settings
 from torsor.optimisation.record import Record, run_solver
 
 STATUS_TEXTS = {
@@ -84,7 +83,7 @@ def ipopt_options(program: NonlinearProgram, tolerance: float) -> dict[str, Any]
     """Return the options of IPOPT itself, independent of how the program is evaluated.
 
     Example:
-        >>> from torsor.optimisation.formula import Formula
+        >>> from torsor.optimisation.program import Formula
         >>> valley = Formula(lambda x: (x[0] - 2) ** 2 + x[1] ** 2, lambda x: x[0] + x[1], n=2, row_upper=1.0)
         >>> ipopt_options(valley, 1e-6)["ipopt.mu_strategy"]
         'adaptive'
@@ -107,7 +106,7 @@ def solve_ipopt(program: NonlinearProgram, start: Array, settings: Settings, **o
     """Solve a program from a start (n,) by IPOPT; ``options`` are further options of CasADi's ``nlpsol``.
 
     Example:
-        >>> from torsor.optimisation.formula import Formula
+        >>> from torsor.optimisation.program import Formula
         >>> valley = Formula(lambda x: (x[0] - 2) ** 2 + x[1] ** 2, lambda x: x[0] + x[1], n=2, row_upper=1.0)
         >>> solve_ipopt(valley, [0.0, 0.0], Settings()).x.round(6).tolist()
         [1.5, -0.5]

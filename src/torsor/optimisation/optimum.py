@@ -18,8 +18,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.optimisation.newton import DEPENDENT
-from torsor.optimisation.outcome import Outcome
-from torsor.optimisation.program import NonlinearProgram
+from torsor.optimisation.program import NonlinearProgram, Outcome
 
 FLAT = 1e-11  # relative curvature below which a direction is flat
 WEAK = 1e-6  # multiplier below which an active inequality is weak, relative to the largest one (at least 1)
@@ -62,7 +61,7 @@ class Optimum:
 
         Example:
             >>> from torsor.optimisation import Settings, solve_condensed
-            >>> from torsor.optimisation.formula import Formula
+            >>> from torsor.optimisation.program import Formula
             >>> bowl = Formula(lambda x: x[0] ** 2 + 2 * x[1] ** 2, lambda x: x[0] + x[1], n=2, row_lower=3.0)
             >>> best = polished(bowl, solve_condensed(bowl, [0.0, 0.0], Settings()))
             >>> best.x.round(12).tolist(), best.moved_by(np.array([[1.0], [0.0]])).round(12).tolist()
@@ -95,7 +94,7 @@ def free_directions(program: NonlinearProgram, x: Array, near: float) -> Array:
     """Return an orthonormal basis (n, d) of the directions along which rows within ``near`` of a bound do not change.
 
     Example:
-        >>> from torsor.optimisation.formula import Formula
+        >>> from torsor.optimisation.program import Formula
         >>> line = Formula(lambda x: x[0], lambda x: x[0] + x[1], n=2, row_lower=0.0)
         >>> abs(free_directions(line, np.zeros(2), 1e-6)).round(6).tolist()
         [[0.707107], [0.707107]]
@@ -134,7 +133,7 @@ def estimated(program: NonlinearProgram, outcome: Outcome) -> Optimum:
 
     Example:
         >>> from torsor.optimisation import Settings, solve_condensed
-        >>> from torsor.optimisation.formula import Formula
+        >>> from torsor.optimisation.program import Formula
         >>> valley = Formula(lambda x: x[0] ** 2, n=2)
         >>> estimated(valley, solve_condensed(valley, [1.0, 1.0], Settings())).flat
         1

@@ -3,11 +3,137 @@
 ``Evaluations`` caches its last evaluation.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
+import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Indices
+
+# The settings that a solver takes and the outcome that it returns, the same for all solvers.
+
+
+class Iteration(NamedTuple):
+    """One iteration: its number, f, the largest constraint violation, and the largest change of a variable."""
+
+    number: int
+    objective: float
+    violation: float
+    step: float
+
+
+class StoppedError(Exception):
+    """Raised by a ``watch`` function to stop the solver."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Tolerance, limits and warm start of a solver.
+
+    ``tolerance`` is that of optimality and of the scaled rows; ``iterations`` and ``seconds`` are upper limits.
+    ``watch`` is called with each iteration and its x (n,), and may raise StoppedError. ``multipliers`` (m,) and
+    ``bound_multipliers`` (n,) of an earlier outcome make a warm start: the initial x is then assumed to be close to the
+    optimum.
+
+    Example:
+        >>> Settings(tolerance=1e-8).iterations
+        500
+    """
+
+    tolerance: float = 1e-6
+    iterations: int = 500
+    seconds: float = np.inf
+    watch: Callable[[Iteration, Array], None] | None = None
+    multipliers: Array | None = None
+    bound_multipliers: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Variables x (n,), Lagrange multipliers of the rows (m,) and of the variables' bounds (n,), and a status text.
+
+    Multipliers are positive at upper bounds and negative at lower ones: gradient f + J^T multipliers +
+    bound_multipliers = 0. So df*/d(bound) = -multiplier is the change of the optimal objective per unit of a bound. If
+    ``is_solved`` is false, x is the best iterate: the feasible one (to the tolerance) with the least f, or else the one
+    with the least ``violation``.
+    """
+
+    x: Array
+    multipliers: Array
+    bound_multipliers: Array
+    objective: float
+    iterations: int
+    status: str
+    is_solved: bool
+    log: list[Iteration] = field(default_factory=list)
+    violation: float = 0.0
+    seconds: float = 0.0
+
+
+# Small nonlinear programs from CasADi expressions, for tests and examples of solvers.
+
+
+def _places(pattern: ca.Sparsity) -> tuple[Indices, Indices]:
+    """Return rows and columns of the entries, in column-major order."""
+    rows, columns = pattern.get_triplet()
+    return np.array(rows, dtype=int), np.array(columns, dtype=int)
+
+
+class Formula:
+    """A program whose objective and rows are CasADi expressions of x (n x 1), differentiated by CasADi.
+
+    Bounds are one number for all or one for each; infinite by default.
+
+    Example:
+        >>> circle = Formula(lambda x: x[0] + x[1], lambda x: ca.sumsqr(x), n=2, row_upper=2.0)
+        >>> circle.value(np.array([1.0, 2.0]))
+        (3.0, array([5.]))
+    """
+
+    def __init__(
+        self,
+        objective: Callable[[ca.SX], Any],
+        rows: Callable[[ca.SX], Any] | None = None,
+        *,
+        n: int,
+        lower: ArrayLike = -np.inf,
+        upper: ArrayLike = np.inf,
+        row_lower: ArrayLike = -np.inf,
+        row_upper: ArrayLike = np.inf,
+    ):
+        x = ca.SX.sym("x", n)
+        f, g = ca.SX(objective(x)), ca.densify(ca.SX(rows(x))) if rows else ca.SX(0, 1)
+        weight, multipliers = ca.SX.sym("weight"), ca.SX.sym("multipliers", g.numel())
+        jacobian, hessian = ca.jacobian(g, x), ca.hessian(weight * f + ca.dot(multipliers, g), x)[0]
+        self.n, self.m = n, int(g.numel())
+        self.lower, self.upper = (np.array(np.broadcast_to(each, n), dtype=float) for each in (lower, upper))
+        self.row_lower, self.row_upper = (
+            np.array(np.broadcast_to(each, self.m), dtype=float) for each in (row_lower, row_upper)
+        )
+        self.scales = np.ones(self.m)
+        self._value = ca.Function("value", [x], [f, g])
+        self._jacobian = ca.Function("jacobian", [x], [ca.densify(ca.gradient(f, x)), jacobian])
+        self._hessian = ca.Function("hessian", [x, multipliers, weight], [ca.densify(hessian)])
+        self.structure = _places(jacobian.sparsity())
+        self.hessian_structure = _places(ca.triu(hessian.sparsity()))
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Return f and the rows (m,)."""
+        f, g = self._value(x)
+        return float(f), g.full().ravel()
+
+    def jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Return the gradient (n,) of f, and the entries of the rows' Jacobian."""
+        gradient, jacobian = self._jacobian(x)
+        return gradient.full().ravel(), np.array(jacobian.nonzeros())
+
+    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
+        """Return the Hessian (n, n) of weight f + multipliers . rows."""
+        found: Array = self._hessian(x, multipliers, weight).full()
+        return found
 
 
 class NonlinearProgram(Protocol):
@@ -69,7 +195,7 @@ def row_violations(program: NonlinearProgram, x: Array) -> Array:
     """Return the violation (m,) of each row at x, 0 where the row is within its bounds.
 
     Example:
-        >>> from torsor.optimisation.formula import Formula
+        >>> from torsor.optimisation.program import Formula
         >>> box = Formula(lambda x: x[0], lambda x: x, n=2, row_lower=0.0, row_upper=1.0)
         >>> row_violations(box, np.array([-0.5, 3.0])).tolist()
         [0.5, 2.0]

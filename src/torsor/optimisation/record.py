@@ -1,15 +1,235 @@
 """The log, the best iterate and the time of a running solver, and the checks and stops that all solvers share."""
 
+import math
+import signal
+import sys
+import threading
+import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError, describe
-from torsor.optimisation.outcome import Iteration, Outcome, Settings, StoppedError
-from torsor.optimisation.program import Evaluations, NonlinearProgram, largest_violation
-from torsor.optimisation.scaled import Scaled
+from torsor.base.interrupts import is_stoppable
+from torsor.optimisation.program import (
+    Evaluations,
+    Iteration,
+    NonlinearProgram,
+    Outcome,
+    Settings,
+    StoppedError,
+    largest_violation,
+)
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+
+# A scaled program for solvers: an objective that is not tiny, and no bounds on rows that are constant.
+#
+# - Tolerances are absolute, so an objective of 1e-9 would be optimal at any start. An objective that is smaller than 1
+#   near the start, together with its gradient, is scaled up to 1; solvers scale large ones themselves.
+# - Some rows are at a bound and depend on no variable, as the first position of a joint that begins at its limit.
+#   Interior-point methods would search for a point off that bound, which does not exist, and return a meaningless
+#   multiplier.
+
+STILL = 1e-12  # derivatives and changes of scaled rows that count as 0
+NEARBY = 1e-2  # distance from the start to a second point, where constant rows must have the same values
+LEAST = 1e-100  # objectives below this count as 0
+
+
+class Scaled:
+    """A program whose objective is multiplied by ``weight``, and whose constant rows at a bound have no bounds.
+
+    Example:
+        >>> from torsor.optimisation.program import Formula
+        >>> slide = Formula(lambda x: 1e-9 * x[0], lambda x: x[:2], n=2, row_upper=1.0, lower=[-1, 1], upper=[1, 1])
+        >>> scaled = Scaled(Evaluations(slide), np.ones(2), 1e-6)
+        >>> round(scaled.value(np.ones(2))[0], 1)
+        1.0
+    """
+
+    def __init__(self, evaluations: Evaluations, start: Array, tolerance: float):
+        program, self._evaluations = evaluations.program, evaluations
+        self.n, self.m, self.scales = program.n, program.m, program.scales
+        self.lower, self.upper = program.lower, program.upper
+        self.structure, self.hessian_structure = program.structure, program.hessian_structure
+        moves = np.random.default_rng(0).uniform(-NEARBY, NEARBY, self.n)
+        nearby = np.clip(start + moves, self.lower, self.upper)
+        with np.errstate(invalid="ignore"):
+            size, rows, still = self._sample(start)
+            still &= np.minimum(np.abs(rows - program.row_lower), np.abs(rows - program.row_upper)) <= tolerance
+            if size < 1 or still.any():
+                other = self._sample(nearby)
+                size, still = float(np.fmax(size, other[0])), still & other[2] & (np.abs(other[1] - rows) <= STILL)
+        self.weight = 1 / size if LEAST < size < 1 else 1.0
+        self.row_lower = np.where(still, -np.inf, program.row_lower)
+        self.row_upper = np.where(still, np.inf, program.row_upper)
+
+    def _sample(self, x: Array) -> tuple[float, Array, Flags]:
+        """Return the size of f and its gradient, the rows (m,), and which of these have a zero derivative."""
+        (f, rows), (gradient, entries) = self._evaluations.value(x), self._evaluations.jacobian(x)
+        still = np.ones(self.m, dtype=bool)
+        still[self.structure[0][~(np.abs(entries) <= STILL)]] = False
+        return float(max(abs(f), np.abs(gradient).max(initial=0.0))), rows, still
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Return f and the rows (m,)."""
+        f, rows = self._evaluations.value(x)
+        return self.weight * f, rows
+
+    def jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Return the gradient (n,) of f and the entries of the rows' Jacobian."""
+        gradient, entries = self._evaluations.jacobian(x)
+        return gradient if self.weight == 1 else self.weight * gradient, entries
+
+    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
+        """Return the Hessian."""
+        return self._evaluations.hessian(x, multipliers, self.weight * weight)
+
+    def settings(self, given: Settings) -> Settings:
+        """Return settings with the multipliers scaled to this program."""
+        rows, bounds = (
+            None if each is None else self.weight * each for each in (given.multipliers, given.bound_multipliers)
+        )
+        return replace(given, multipliers=rows, bound_multipliers=bounds)
+
+
+# Progress of a solver: a live table of iterations, and Ctrl-C.
+
+SHOWN = 8  # iterations in the live table
+PATIENCE = 2.0  # seconds before a line appears on a terminal
+
+
+class Watch:
+    """The ``watch`` of a solver's settings, called with every iteration and its variables.
+
+    With ``shown``, the last iterations are shown on stderr as a table; with None, on a terminal and after two seconds,
+    the last one is shown in a line that disappears at the end. Inside ``with``, Ctrl-C stops the solver at the next
+    iteration (``interrupted``), so that it returns the best iterate; a second Ctrl-C raises KeyboardInterrupt.
+
+    Example:
+        >>> watch = Watch()
+        >>> watch(Iteration(0, 3.0, 0.5, 0.0), np.zeros(1))
+        >>> watch.interrupted = True
+        >>> watch(Iteration(1, 5.0, 0.0, 0.1), np.ones(1))
+        Traceback (most recent call last):
+            ...
+        torsor.optimisation.program.StoppedError
+    """
+
+    def __init__(self, shown: bool | None = False, title: str = "solver"):
+        self.title, self._shown, self.interrupted = title, shown, False
+        terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._later = time.monotonic() + PATIENCE if shown is None and terminal else math.inf
+        self._last = deque[Iteration](maxlen=SHOWN)
+        self._live: Live | None = None
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        # Python handles signals in the main thread only. Where SIGINT is ignored, as in background jobs, it stays
+        # ignored; a handler that Python did not install (None) could not be restored.
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if before not in (signal.SIG_IGN, None):
+                self._before = signal.signal(signal.SIGINT, self._interrupt)
+        if self._shown:
+            self._start()
+        return self
+
+    def _start(self) -> None:
+        from rich.console import Console  # imported here: it is slow, and rarely used
+        from rich.live import Live
+
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=not self._shown)
+        self._live.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if self._live is not None:
+            self._live.stop()
+            if not self._live.console.is_terminal:  # there the table has no final line break
+                self._live.console.line()
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        again, self.interrupted = self.interrupted, True
+        if again or is_stoppable():  # compiling takes long, and has no iterations at which to stop
+            raise KeyboardInterrupt
+
+    def __call__(self, iteration: Iteration, x: Array) -> None:
+        """Show an iteration; raise StoppedError after Ctrl-C."""
+        if self._live is None and time.monotonic() > self._later:
+            self._start()
+        if self._live is not None:
+            self._last.append(iteration)
+            self._live.update(self._table() if self._shown else self._line(iteration), refresh=True)
+        if self.interrupted:
+            raise StoppedError
+
+    def _line(self, last: Iteration) -> Any:
+        from rich.text import Text
+
+        numbers = f"objective {last.objective:.6g}, violation {last.violation:.1e}"
+        return Text(f"{self.title}: iteration {last.number}, {numbers}; Ctrl-C ends the search", style="dim")
+
+    def _table(self) -> Any:
+        from rich.table import Table
+
+        table = Table(title=self.title, title_justify="left", title_style="bold", header_style="bold")
+        for column in ("iteration", "objective", "violation", "step"):
+            table.add_column(column, justify="right", min_width=9)
+        for each in self._last:
+            table.add_row(str(each.number), f"{each.objective:.8g}", f"{each.violation:.2e}", f"{each.step:.2e}")
+        return table
+
+
+class Patience:
+    """A ``watch`` that also stops a search without progress, where a search only measures how infeasible a program is.
+
+    It raises StoppedError where in ``iterations`` neither the largest violation (down to ``tolerance``) nor the
+    objective fell below ``factor`` times its least value before. ``watch`` is called first.
+
+    Example:
+        >>> patience = Patience(Watch(), tolerance=1e-6, iterations=2)
+        >>> for k, violation in enumerate([5.0, 1.0, 0.99]):
+        ...     patience(Iteration(k, 0.0, violation, 0.1), np.zeros(1))
+        >>> patience(Iteration(3, 0.0, 0.99, 0.1), np.zeros(1))
+        Traceback (most recent call last):
+            ...
+        torsor.optimisation.program.StoppedError
+    """
+
+    def __init__(self, watch: Watch, tolerance: float, iterations: int = 150, factor: float = 0.95):
+        self.watch, self.tolerance, self.iterations, self.factor = watch, tolerance, iterations, factor
+        self._least = [math.inf, math.inf]  # violation, and objective
+        self._since = 0
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+        return self.watch.interrupted
+
+    def __call__(self, iteration: Iteration, x: Array) -> None:
+        """Pass an iteration on; raise StoppedError after too many without progress."""
+        self.watch(iteration, x)
+        self._since += 1
+        for kind, value in enumerate((max(iteration.violation, self.tolerance), iteration.objective)):
+            before = self._least[kind]
+            gain = (1 - self.factor) * abs(before) if math.isfinite(before) else 0.0
+            if value < before - gain:  # small steps add up: the value to compare with stays until then
+                self._since, self._least[kind] = 0, value
+        if self._since >= self.iterations:
+            raise StoppedError
+
 
 TIME_LIMIT = "stopped at the time limit"
 FARTHEST = 1e20  # variables beyond this diverge (the limit of IPOPT)

@@ -19,8 +19,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.optimisation.outcome import Outcome, Settings
-from torsor.optimisation.program import NonlinearProgram, violations_of
+from torsor.optimisation.program import NonlinearProgram, Outcome, Settings, violations_of
 from torsor.optimisation.record import TIME_LIMIT, LimitError, Record, run_solver
 
 # PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
@@ -51,7 +50,7 @@ def solve_sqp(program: NonlinearProgram, start: Array, settings: Settings) -> Ou
     """Solve a program from a start (n,) by sequential quadratic programming; tolerances below 1e-8 count as 1e-8.
 
     Example:
-        >>> from torsor.optimisation.formula import Formula
+        >>> from torsor.optimisation.program import Formula
         >>> valley = Formula(lambda x: (x[0] - 2) ** 2 + x[1] ** 2, lambda x: x[0] + x[1], n=2, row_upper=1.0)
         >>> solve_sqp(valley, [0.0, 0.0], Settings()).x.round(6).tolist()
         [1.5, -0.5]

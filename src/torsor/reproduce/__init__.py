@@ -10,10 +10,9 @@ Example:
     ('agrees', 'Γ, eq. 31')
 """
 
-from torsor.reproduce.item import Item, Kind, Outcome, Row, Verdict
+from torsor.reproduce.item import Item, Kind, Outcome, Result, Row, Verdict, run
 from torsor.reproduce.registry import DOCUMENTS, ITEMS, Document, find, is_quick
 from torsor.reproduce.report import errata_page, summary, write_report
-from torsor.reproduce.running import Result, run
 
 __all__ = [
     "DOCUMENTS",

@@ -1,5 +1,7 @@
 """An item of a document: what it prints, what the library computes, and the verdict."""
 
+import io
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,6 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from torsor.base.figures import new_figure
+from torsor.base.interrupts import Stoppable
 
 SHOWN = 6  # numbers of a vector that are shown
 
@@ -203,3 +208,66 @@ def vector(values: ArrayLike) -> str:
     least = 1e-13 * np.abs(flat).max(initial=0.0)  # rounding is shown as zero
     shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in flat[:SHOWN])
     return shown if len(flat) <= SHOWN else f"{shown}, ... ({len(flat)})"
+
+
+# Runs an item: its rows, its figure, how long it took; an error is a failure, and Ctrl-C skips it.
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out of an item: None in place of an outcome and a verdict if it was skipped."""
+
+    item: Item
+    outcome: Outcome | None
+    verdict: Verdict | None
+    seconds: float
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The rows, none if it was skipped."""
+        return () if self.outcome is None else self.outcome.rows
+
+    @property
+    def has_figure(self) -> bool:
+        """Whether there is a figure to draw."""
+        return self.outcome is not None and self.outcome.draw is not None
+
+    def figure(self) -> Any:
+        """Return the figure (matplotlib, the extra ``plot``)."""
+        assert self.outcome is not None and self.outcome.draw is not None
+        figure = new_figure(*self.outcome.size)
+        self.outcome.draw(figure)
+        return figure
+
+    def png(self, dpi: int = 100) -> bytes:
+        """Return the figure as the content of a PNG file."""
+        file = io.BytesIO()
+        self.figure().savefig(file, dpi=dpi, format="png", pil_kwargs={"optimize": True})
+        return file.getvalue()
+
+    @property
+    def because(self) -> str:
+        """Why printed and ours differ, or which data are missing."""
+        if self.verdict is Verdict.MISSING:
+            return self.item.missing
+        return self.item.reason if self.verdict is Verdict.DIFFERS else ""
+
+
+def run(item: Item) -> Result:
+    """Compute an item. Ctrl-C skips it; an error of the library is a failure, with its words in a row.
+
+    Example:
+        >>> from torsor.reproduce.registry import find
+        >>> run(find(["lie/two-link"])[0]).verdict.value
+        'agrees'
+    """
+    start = time.perf_counter()
+    try:
+        with Stoppable():
+            outcome = item.compute()
+    except KeyboardInterrupt:
+        return Result(item, None, None, time.perf_counter() - start)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        outcome = Outcome([Row("error", "", text, "", Verdict.FAILS)])
+    return Result(item, outcome, verdict(item, outcome), time.perf_counter() - start)

@@ -10,10 +10,8 @@ from typing import Any
 from torsor.base.documents import header, write_document
 from torsor.base.files import replacing
 from torsor.reproduce.errata import ERRATA
-from torsor.reproduce.item import Kind, Row, Verdict
-from torsor.reproduce.misprints import deciding_test, percent
-from torsor.reproduce.registry import DOCUMENTS
-from torsor.reproduce.running import Result
+from torsor.reproduce.item import Kind, Result, Row, Verdict
+from torsor.reproduce.registry import DOCUMENTS, deciding_test, percent
 
 HEAD = ("what", "document", "ours", "difference", "verdict")
 STYLE = (

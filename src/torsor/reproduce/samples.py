@@ -13,7 +13,9 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.formats import DHLink, MDHLink
 from torsor.mechanism import Frame, Joint, Link
-from torsor.reproduce.equations import denavit_hartenberg, hua, khalil, lie, luh_walker_paul
+from torsor.reproduce.equations import barman as denavit_hartenberg
+from torsor.reproduce.equations import guarino as luh_walker_paul
+from torsor.reproduce.equations import hua, khalil, lie
 from torsor.robot.load import build, from_dh, from_mdh, from_screws
 from torsor.robot.robot import Robot
 from torsor.spatial import composite, from_rpy, make_pose

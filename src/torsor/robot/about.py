@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 
-from torsor.compiler.source.about import About
+from torsor.compiler.source import About
 from torsor.mechanism import Mechanism
-from torsor.mechanism.units import FORCES, units
+from torsor.mechanism.mechanism import FORCES, units
 
 AXES = (
     "Spatial vectors have the angular part first. Twists, wrenches, accelerations and Jacobians of a link or frame are"

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import casadi as ca
 
 from torsor.base.errors import ModelError, describe
-from torsor.compiler.c import cpp as cpp_source
-from torsor.compiler.c import source as c_source
-from torsor.compiler.js import source as js_source
-from torsor.compiler.source.about import About
+from torsor.compiler import c as c_source
+from torsor.compiler import c as cpp_source
+from torsor.compiler import js as js_source
+from torsor.compiler.source import About
 from torsor.dynamics import ALGORITHMS
-from torsor.dynamics.requests.algorithms import algorithm_names
+from torsor.dynamics.algorithms import algorithm_names
 from torsor.mechanism import Mechanism
 from torsor.mechanism.loops import Closure
 from torsor.robot.about import about_robot

@@ -30,9 +30,9 @@ from torsor.compiler import (
 )
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
+from torsor.dynamics.algorithms import NO_METHOD, algorithm_names
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.requests.algorithms import NO_METHOD, algorithm_names
-from torsor.dynamics.requests.request import LOADS
+from torsor.dynamics.requests import LOADS
 from torsor.mechanism import Mechanism, Wheel
 from torsor.robot.request_checks import check_axes, coordinate_indices
 from torsor.robot.single_precision import warn_of_condition

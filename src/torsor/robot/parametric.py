@@ -16,7 +16,7 @@ from torsor.base.checks import frozen_array
 from torsor.base.errors import ModelError, describe, listing
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import ALGORITHMS, Request
-from torsor.dynamics.requests.algorithms import WITH_MARGIN
+from torsor.dynamics.algorithms import WITH_MARGIN
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, Number, Numbers, paths_of, read_number, with_numbers
 from torsor.mechanism.loops import Closure

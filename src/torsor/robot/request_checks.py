@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from torsor.base.checks import flag, one_of
 from torsor.base.errors import ModelError, describe, listing
 from torsor.dynamics import Algorithm, Request
-from torsor.dynamics.recursions.axes import AXES
-from torsor.dynamics.requests.request import ROWS
+from torsor.dynamics.recursions.places import AXES
+from torsor.dynamics.requests import ROWS
 from torsor.mechanism import Mechanism
 
 

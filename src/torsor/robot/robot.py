@@ -20,7 +20,11 @@ from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.formats import write
-from torsor.mechanism import Mechanism, Shape, edit, edit_bodies, edit_drives, edit_joints, edit_loops, edit_postures
+from torsor.mechanism import Mechanism, Shape, edit, edit_loops
+from torsor.mechanism import edit as edit_bodies
+from torsor.mechanism import edit as edit_drives
+from torsor.mechanism import edit as edit_joints
+from torsor.mechanism import edit as edit_postures
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -189,7 +193,7 @@ class Robot(Mechanism, Viewable):
             planar_chain: 1 pairs of 2 parts may touch
             link1 - link2: adjacent
         """
-        from torsor.geometry.sampling import default_matrix
+        from torsor.geometry.allowed import default_matrix
 
         return default_matrix(self, samples, seed)
 

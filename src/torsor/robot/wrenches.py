@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import common_shape, one_of, vectors
 from torsor.base.errors import ModelError, describe
-from torsor.dynamics.recursions.axes import AXES
+from torsor.dynamics.recursions.places import AXES
 from torsor.mechanism import Mechanism
 from torsor.robot.kernels import RobotKernels
 

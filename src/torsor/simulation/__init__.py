@@ -2,12 +2,10 @@
 
 from torsor.base.errors import SimulationError
 from torsor.simulation.contact import Contact
-from torsor.simulation.files import SUFFIXES
+from torsor.simulation.files import SUFFIXES, Crossings
 from torsor.simulation.limits import Limits
 from torsor.simulation.methods import METHODS
-from torsor.simulation.rollout import rollout
-from torsor.simulation.rollouts import Rollout
-from torsor.simulation.samples import Crossings
+from torsor.simulation.rollout import Rollout, rollout
 from torsor.simulation.sensitivities import Sensitivity, sensitivity, step_derivatives
 from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Trajectory

@@ -1,19 +1,25 @@
 """Contact in simulations: which shapes touch, and the constants of the law. See docs/contact.md."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
+from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, number, one_of, positive, several, whole_number
-from torsor.base.errors import ModelError, describe
-from torsor.geometry import default_matrix, has_contact_points, placed_shapes
+from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.dynamics import Tree
+from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
+from torsor.geometry import contact_points, default_matrix, has_contact_points, placed_shapes
+from torsor.geometry.allowed import shape_pairs
 from torsor.geometry.pairs import named_shapes
 from torsor.geometry.placed import Placed
-from torsor.geometry.sampling import shape_pairs
 from torsor.mechanism import Shape
 from torsor.robot.robot import Robot
+from torsor.spatial import cross
 
 KINDS = ("compliant", "hard")
 # The constants that only one kind has.
@@ -167,3 +173,206 @@ class Contact:
         """
         exponent = 1.0 if self.kind == "hard" else self.exponent
         return float((np.abs(force) / self.stiffness) ** (1 / exponent))
+
+
+# The points of contact of a moving robot over CasADi symbols: depth, normal, relative velocity, wrenches on links.
+
+
+class ContactPoint(NamedTuple):
+    """A point of contact in base axes: signed ``distance`` (m), unit ``normal`` (3) from the first shape to the second.
+
+    ``point`` (3) is where forces act on both, ``velocity`` (3) that of the second shape relative to the first there;
+    ``touch`` has the shapes. The rate of the distance is normal . velocity.
+    """
+
+    distance: ca.SX
+    normal: ca.SX
+    point: ca.SX
+    velocity: ca.SX
+    touch: Touch
+
+
+class ContactState:
+    """The points of contact of a robot at (q, v), and what their forces are on its links."""
+
+    def __init__(self, tree: Tree, touches: Sequence[Touch], q: ca.SX, v: ca.SX):
+        moved = moves(tree, q)
+        self._count = len(tree.bodies)
+        self._bodies, self._twists = world_poses(tree, moved), twists(tree, moved, v)
+        self._links = list[ca.SX]()
+        for body, (R, p) in zip(tree.bodies, self._bodies, strict=True):
+            own = sx(body.link)
+            self._links.append(ca.horzcat(R @ own[:3, :3], p + R @ own[:3, 3]))
+        self.points = [point for touch in touches for point in self._points(touch)]
+
+    def _points(self, touch: Touch) -> list[ContactPoint]:
+        poses = [self._links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
+        found = []
+        for each in contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1]):
+            middle = (each.first + each.second) / 2
+            relative = self._velocity(touch.second.link, middle) - self._velocity(touch.first.link, middle)
+            found.append(ContactPoint(each.distance, each.normal, middle, relative, touch))
+        return found
+
+    def _velocity(self, link: int, point: ca.SX) -> ca.SX:
+        """Return the velocity (3 x 1) of a point of a link, in base axes."""
+        if link < 0:
+            return ca.SX.zeros(3, 1)
+        (R, p), twist = self._bodies[link], self._twists[link]
+        velocity: ca.SX = R @ twist[3:] + cross(R @ twist[:3], point - p)
+        return velocity
+
+    def wrenches(self, forces: Sequence[ca.SX]) -> ca.SX:
+        """Return the wrenches (L x 6) on the links, at their origins in their axes, of forces (3) on the second shapes.
+
+        The first shapes feel the opposite forces at the same points.
+        """
+        on = dict[int, tuple[ca.SX, ca.SX]]()
+        for each, force in zip(self.points, forces, strict=True):
+            for side, sign in ((each.touch.second, 1), (each.touch.first, -1)):
+                if side.link < 0:
+                    continue
+                n, f = on.get(side.link, (ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)))
+                arm = each.point - self._links[side.link][:, 3]
+                on[side.link] = n + sign * cross(arm, force), f + sign * force
+        found = ca.SX.zeros(self._count, 6)
+        for link, (n, f) in on.items():
+            R = self._links[link][:, :3]
+            found[link, :] = ca.vertcat(R.T @ n, R.T @ f).T
+        return found
+
+
+# Compliant contact: the law of Hunt and Crossley with regularised Coulomb friction, as wrenches on the links.
+#
+# With the depth x of a point, its rate x' and the slip u (tangential velocity),
+#
+#     f_n = k x^n max(0, 1 + d x')            f_t = -mu f_n u / sqrt(|u|^2 + s^2)
+#
+# (Hunt and Crossley 1975). The elastic part k x^n is the gradient of an energy; the rest takes power at every state,
+# since f_n - k x^n has the sign of x' and f_t opposes u: energy never grows. A body that hits with the speed v rebounds
+# with e v,
+#
+#     d v (1 + e) = log((1 + d v) / (1 - d e v))
+#
+# for every stiffness, exponent and mass. At rest under a tangential force of r mu f_n, r < 1, it creeps with the speed
+# s r / sqrt(1 - r^2).
+
+# m: keeps the derivative of x^n finite where shapes do not touch; the elastic force stays a function of depth alone.
+_TINY = 1e-12
+
+
+def _force(contact: Contact, point: ContactPoint) -> ca.SX:
+    """Return the force (3 x 1) on the second shape, in base axes."""
+    depth, apart = ca.fmax(-point.distance, 0), ca.dot(point.normal, point.velocity)
+    elastic = contact.stiffness * depth
+    if contact.exponent == 1.5:
+        elastic = elastic * ca.sqrt(depth + _TINY)
+    elif contact.exponent > 1:
+        elastic = elastic * (depth + _TINY) ** (contact.exponent - 1)
+    normal = elastic * ca.fmax(1 - contact.dissipation * apart, 0)
+    if not contact.friction:
+        return normal * point.normal
+    slip = point.velocity - apart * point.normal
+    return normal * (point.normal - contact.friction / ca.sqrt(ca.sumsqr(slip) + contact.slip**2) * slip)
+
+
+def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
+    """Return ``contact_wrenches`` of the contact given to a simulation, made once for each robot; None without any."""
+    if contact is None:
+        return None
+    instance_of(contact, Contact, robot.name, "contact", allowed="a torsor.simulation.Contact")
+    if contact.kind == "hard":
+        return None  # its forces depend on the step: they are part of it
+    made: ca.Function = robot.kernels.once(("contact", contact.key(robot)), lambda: contact_wrenches(robot, contact))
+    return made
+
+
+def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
+    """Return the wrenches of contact as a function of (t, q, v), (L x 6): on each link at its origin in its axes.
+
+    Example:
+        >>> ball = torsor.library.quadruped().with_shapes("fl_foot", [torsor.Shape("sphere", (0.02,))])
+        >>> contact_wrenches(ball, Contact())
+        Function(contact:(t,q[19],v[18])->(contact[13x6]) SXFunction)
+    """
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+    state = ContactState(Tree.of(robot), contact.touches(robot), q, v)
+    wrenches = state.wrenches([_force(contact, each) for each in state.points])
+    return ca.Function("contact", [t, q, v], [ca.densify(wrenches)], ["t", "q", "v"], ["contact"])
+
+
+# Checks before a simulation with contact: shapes that overlap, and steps that are too long for the stiffness.
+
+# Shapes may start this many times as deep as at rest under the whole weight: a motion may go on from an impact.
+DEEPER = 10.0
+SHALLOW = 1e-3  # m: always allowed
+# Classical Runge-Kutta is stable for h times a decay rate, or an angular frequency, of up to 2.78.
+STABLE = 2.78
+FEW = 64  # rollouts whose step is checked
+
+
+class Start(NamedTuple):
+    """Points of contact at q: distances (..., K), and the Jacobians (..., K, 3, nv) of their relative velocities."""
+
+    names: list[tuple[str, str]]
+    distance: Array
+    normal: Array
+    jacobian: Array
+
+
+def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
+    """Return the points of contact at postures q (B, nq); traced once, not compiled."""
+    key = ("contact at the start", contact.key(robot))
+    names, function = robot.kernels.once(key, lambda: _traced(robot, contact))
+    table = function.map(len(q))(q.T).full().T.reshape(len(q), -1, len(names)).swapaxes(-1, -2)
+    jacobian = table[..., 4:].reshape(*table.shape[:-1], 3, robot.nv)
+    return Start(names, table[..., 0], table[..., 1:4], jacobian)
+
+
+def _traced(robot: Robot, contact: Contact) -> tuple[list[tuple[str, str]], ca.Function]:
+    """Return the names of the shapes of each point, and the function from q to all numbers of ``Start``."""
+    q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+    points = ContactState(Tree.of(robot), contact.touches(robot), q, v).points
+    rows = [ca.vertcat(each.distance, each.normal, ca.vec(ca.jacobian(each.velocity, v).T)) for each in points]
+    names = [(each.touch.first.name, each.touch.second.name) for each in points]
+    return names, ca.Function("start", [q], [ca.vec(ca.densify(ca.horzcat(*rows).T))])
+
+
+def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) -> None:
+    """Raise ModelError if shapes overlap at q (..., nq); warn if the ``step`` (s) is too long, unless it is None."""
+    postures = q.reshape(math.prod(q.shape[:-1]), robot.nq)
+    start = points_at(robot, contact, postures)
+    weight = robot.mass * max(float(np.linalg.norm(robot.gravity)), 1.0)
+    allowed = max(SHALLOW, DEEPER * contact.depth(weight))
+    least = start.distance.min(axis=0)
+    deepest = dict[tuple[str, str], float]()
+    for name, distance in zip(start.names, least, strict=True):
+        deepest[name] = min(distance, deepest.get(name, np.inf))
+    deep = sorted((distance, name) for name, distance in deepest.items() if distance < -allowed)
+    if deep:
+        found = listing((f"{a!r} and {b!r} by {-1e3 * distance:.3g} mm" for distance, (a, b) in deep), most=4)
+        limit = f"{1e3 * allowed:.3g} mm: {DEEPER:g} times the depth at rest, at least 1 mm"
+        fix = "start higher or apart, or leave the pair out by shapes= or pairs="
+        raise ModelError(describe(f"shapes overlap at the start: {found}", where=robot.name, allowed=limit, fix=fix))
+    if step is not None:
+        longest = stable_step(robot, contact, postures[:FEW], start, weight)
+        if step > longest:
+            text = (
+                f"the step of {step:.3g} s is too long for the contact: about {longest:.2g} s is the largest stable one"
+            )
+            fix = 'a shorter step, method="adaptive", a smaller stiffness, or a larger slip'
+            warn(describe(text, where=robot.name, fix=fix))
+
+
+def stable_step(robot: Robot, contact: Contact, q: Array, start: Start, weight: float) -> float:
+    """Return the largest stable step (s) of classical Runge-Kutta: an estimate, with all weight on any one point."""
+    M = robot.mass_matrix(q, loops="open").reshape(-1, 1, robot.nv, robot.nv)
+    J = start.jacobian[: len(q)]
+    compliance = J @ np.linalg.solve(np.broadcast_to(M, (*J.shape[:2], *M.shape[2:])), J.swapaxes(-1, -2))
+    depth = contact.depth(weight)
+    slope = contact.exponent * weight / depth
+    n = start.normal[: len(q)]
+    frequency = np.sqrt(slope * np.einsum("bki,bkij,bkj->bk", n, compliance, n).max())
+    decay = contact.friction * weight / contact.slip * np.linalg.eigvalsh(compliance).max()
+    damping = contact.dissipation * weight * frequency**2 / slope
+    return float(STABLE / max(frequency, decay, damping, 1e-300))

@@ -9,12 +9,10 @@ from torsor.compiler import AnyKernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.compiler.llvm.native import vector_width
 from torsor.dynamics import Tree, lean
-from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.loops.index_one import closed_forward_dynamics, projected_end
+from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics, projected_end
 from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
-from torsor.simulation.prescribed import Prescribed
-from torsor.simulation.sources import Source
+from torsor.simulation.inputs import Prescribed, Source
 
 NARROW = 2  # states at a time of a kernel for single ones: the least that the compiler takes
 

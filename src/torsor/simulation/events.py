@@ -12,8 +12,8 @@ from torsor.base.checks import several
 from torsor.base.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
-from torsor.simulation.samples import Crossings
-from torsor.simulation.sources import casadi_function, traced
+from torsor.simulation.files import Crossings
+from torsor.simulation.inputs import casadi_function, traced
 
 Index = tuple[int, ...]
 State = tuple[Array, Array]

@@ -1,21 +1,59 @@
 """Trajectories on disk: what their files hold, and how .npz and .csv files are read back and checked."""
 
 import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.base.archive import Archive, as_bytes, reading_archive, robot_text
+from torsor.base.arrays import Array
 from torsor.base.documents import plain, robot_facts, state_units
 from torsor.base.errors import ModelError, describe
 from torsor.base.files import check_array
 from torsor.base.result import Result
 from torsor.base.tables import Column, columns_of
-from torsor.mechanism.units import FORCES, units
+from torsor.mechanism.mechanism import FORCES, units
 from torsor.robot.robot import Robot
-from torsor.simulation.samples import Crossings, Samples
+
+# The samples of a motion: plain data that trajectories, files and figures share.
+
+
+class Crossings(NamedTuple):
+    """The sign changes of an event: ``times`` (K,) in s, states ``q`` (K, nq) and ``v`` (K, nv), and their rollouts.
+
+    ``rollouts`` (K, B) has the index of the rollout in the B leading axes of the simulation; B is 0 for a single one.
+    """
+
+    times: Array
+    q: Array
+    v: Array
+    rollouts: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The fields of a ``Trajectory``, which describes them."""
+
+    robot: Robot
+    times: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    status: str = "done"
+    events: tuple[Crossings, ...] = ()
+    external: Array | None = None
+    held: tuple[bool, bool] = (False, False)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
 
 SUFFIXES = Result.suffixes
 STATUSES = ("done", "event", "interrupted", "failed")

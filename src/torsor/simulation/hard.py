@@ -31,16 +31,218 @@ from typing import NamedTuple
 import casadi as ca
 
 from torsor.base.errors import ModelError, describe
-from torsor.dynamics import Tree, lean
+from torsor.dynamics import Body, Tree, lean
+from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
+from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact
-from torsor.simulation.contact_points import ContactState
-from torsor.simulation.dynamics import step_function
-from torsor.simulation.free_motion import FreeMotion, free_motion, turned
-from torsor.simulation.impulses import impulses
+from torsor.simulation.contact import Contact, ContactState
+from torsor.simulation.dynamics import acceleration, step_function, symbols
 from torsor.simulation.methods import STEPS
-from torsor.simulation.mobility import Mobility
+from torsor.spatial import cross
+
+# The mobility of points of contact: G = J M^-1 J^T, in the form that takes fewer operations.
+
+
+class Mobility:
+    """How impulses at points change their velocities u = J v, as G = J M^-1 J^T = ``read`` ``write``.
+
+    With fewer rows of J than coordinates, ``write`` is G and ``read`` is 1: a state of the points is u. With more rows,
+    ``write`` is M^-1 J^T and ``read`` is J: a state is v, which is shorter, and so are factorisations.
+    """
+
+    def __init__(self, M: ca.SX, J: ca.SX):
+        self.M, self.J = M, J
+        self.is_wide = J.size1() > M.size1()
+        self._mass = Squares(M, list(reversed(range(M.size1()))))
+        if self.is_wide:
+            self.read, self.write = J, self._mass.solve(ca.densify(J.T))
+            return
+        self._Z = ca.vertcat(*self._mass.forth(J[:, self._mass.order].T))
+        self._D = ca.diag(1 / self._mass.D)
+        self.read, self.write = ca.SX.eye(J.size1()), symmetric(self._Z.T @ (self._D @ self._Z))
+
+    def kicks(self, p: ca.SX) -> ca.SX:
+        """Return the velocities M^-1 J^T p (nv x k) of impulses p (3 K x k)."""
+        if self.is_wide:
+            return self.write @ p
+        return self._mass.placed(self._mass.back(ca.vertsplit(self._D @ (self._Z @ p)), p.size2()))
+
+    def block(self, n: int) -> ca.SX:
+        """Return the block (3 x 3) of G of the point whose rows begin with n."""
+        return self.read[n : n + 3, :] @ self.write[:, n : n + 3]
+
+
+class Sticking:
+    """The factors of G + D, with D diagonal: by themselves, or those of M + J^T D^-1 J (Woodbury)."""
+
+    def __init__(self, mobility: Mobility, added: ca.SX):
+        self._of, self._inverse, J = mobility, 1 / added, mobility.J
+        if mobility.is_wide:
+            matrix = mobility.M + J.T @ (ca.diag(self._inverse) @ J)
+        else:
+            matrix = mobility.write + ca.diag(added)
+        self._factors = Squares(ca.densify(symmetric(matrix)))
+
+    def solve(self, right: ca.SX) -> ca.SX:
+        """Return (G + D)^-1 times a column."""
+        if not self._of.is_wide:
+            return self._factors.solve(right)
+        J = self._of.J
+        return self._inverse * (right - J @ self._factors.solve(J.T @ (self._inverse * right)))
+
+
+# The impulses of hard contact: Coulomb's cone, by one factorisation and sweeps of projected Gauss-Seidel.
+
+# Relative to its diagonal, what makes G regular in the first guess: points may be more than the motion can tell apart.
+_REGULAR = 1e-6
+# Relative to the diagonal of G, the compliance in the first guess of a point that does not touch.
+_AWAY = 1e9
+# 1/kg: that of a point that cannot move in some direction. Also keeps derivatives of square roots finite at zero.
+_IMMOBILE = 1e-12
+
+
+class Impulses(NamedTuple):
+    """Impulses (3 K x 1) at K points: of the step, and ``held``, which cancel given velocities where shapes touch."""
+
+    found: ca.SX
+    held: ca.SX
+
+
+def impulses(contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX, given: ca.SX, h: ca.SX) -> Impulses:
+    """Return the impulses of a step of length h, and those that cancel the velocities ``given`` of points that touch.
+
+    ``free`` (3 K x 1) are the velocities of the points without impulses, normal and two tangents each, ``distance``
+    (K x 1) what h times the normal velocity at the end is added to.
+    """
+    count, mu, spring = distance.numel(), contact.friction, contact.stiffness * h * (h + contact.relaxation)
+    blocks = [mobility.block(3 * k) for k in range(count)]
+    wanted, added = ca.SX(free), ca.SX.zeros(3 * count, 1)
+    wanted[::3] += distance / ca.if_else(distance > 0, h, h + contact.relaxation)
+    touching = distance + h * free[::3] < 0
+    stuck = ca.DM([_REGULAR] + 2 * [_REGULAR if mu else _AWAY])
+    for k in range(count):
+        added[3 * k : 3 * k + 3] = ca.if_else(touching[k], stuck, _AWAY) * (ca.diag(blocks[k]) + _IMMOBILE)
+    sticking = Sticking(mobility, added)
+    held = -sticking.solve(given)
+    left = mobility.read @ (mobility.write @ held) + given
+    held -= sticking.solve(left)  # what rests shall not move by what makes G regular
+    added[::3] += 1 / spring
+    guess = -Sticking(mobility, added).solve(wanted)
+    return Impulses(_swept(contact, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring), held)
+
+
+def _swept(
+    contact: Contact, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX
+) -> ca.SX:
+    """Return the impulses after sweeps of projected Gauss-Seidel that begin with p.
+
+    The state of the points is kept up to date with every impulse, so that one waits only for the one before it.
+    """
+    mu, points = contact.friction, range(0, len(p), 3)
+    for n in points:
+        p[n] = ca.fmax(p[n], 0)
+        p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], mu * p[n])
+    read, write = mobility.read, mobility.write
+    state = write @ ca.vertcat(*p)
+    rates = [1 / (G[0, 0] + soft) for G in blocks]
+    slower = [_inverse_of_largest(G[1, 1], G[1, 2], G[2, 2]) for G in blocks]
+    for _ in range(contact.sweeps):
+        for n, rate, slow in zip(points, rates, slower, strict=True):
+            a, b = n + 1, n + 2
+            pushed = ca.fmax(p[n] - rate * (read[n, :] @ state + wanted[n] + soft * p[n]), 0)
+            state, p[n] = state + write[:, n] * (pushed - p[n]), pushed
+            if mu:
+                x, y = (p[i] - slow * (read[i, :] @ state + wanted[i]) for i in (a, b))
+                x, y = _on_disc(x, y, mu * p[n])
+                state, p[a], p[b] = state + write[:, a] * (x - p[a]) + write[:, b] * (y - p[b]), x, y
+    return ca.vertcat(*p)
+
+
+def _inverse_of_largest(a: ca.SX, b: ca.SX, c: ca.SX) -> ca.SX:
+    """Return 1 over the larger eigenvalue of the matrix [[a, b], [b, c]]."""
+    return 1 / ((a + c) / 2 + ca.sqrt(((a - c) / 2) ** 2 + b**2 + _IMMOBILE**2))
+
+
+def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the point of a disc about 0 that is nearest to (x, y)."""
+    length = ca.sqrt(x**2 + y**2 + _IMMOBILE**2)
+    outside = length > radius
+    scale = ca.if_else(outside, radius / ca.if_else(outside, length, 1), 1)
+    return scale * x, scale * y
+
+
+# The motion in a step without contact: order 2, symplectic where forces do not depend on velocities.
+#
+# With the acceleration a(t, q, v) and local coordinates about q (``chart``),
+#
+# q_m = q + h/2 v v_m = v + h/2 a(t, q, v) w = h a(t + h/2, q_m, v_m) v* = v + w q* = q + h (v + w/2)
+#
+# which is the method of Stormer and Verlet with velocity products at a predicted velocity. The linear velocity of a
+# free body is in its own axes; it is added in the axes of the start and turned afterwards, so that a body that spins
+# keeps its momentum to rounding.
+
+
+class FreeMotion(NamedTuple):
+    """A step without contact: its ``inputs`` by name, its end (q, v), and the change of velocity in it.
+
+    ``change`` (nv x 1) is in the axes of the end, as v is.
+    """
+
+    inputs: dict[str, ca.SX]
+    q: ca.SX
+    v: ca.SX
+    change: ca.SX
+
+
+def free_motion(robot: Robot, acting: ca.Function) -> FreeMotion:
+    """Return the step of length h from (t, q, v, [tau], [external], h) without contact."""
+    t, q, v, *held = symbols(acting)
+    h = ca.SX.sym("h")
+    inputs = dict(zip([*acting.name_in(), "h"], [t, q, v, *held, h], strict=True))
+    tree, accelerated = Tree.of(robot), acceleration(robot, acting)
+    half = h / 2 * v
+    middle = robot.function("chart")(q, half)
+    v_middle = turned(tree, q, middle, v + h / 2 * _in_space(tree, v, accelerated(t, q, v, *held)))
+    change = h * _in_space(tree, v_middle, accelerated(t + h / 2, middle, v_middle, *held))
+    change = turned(tree, middle, q, change)
+    mean = v + change / 2
+    end = robot.function("chart")(q, h * robot.function("chart_rate")(half, mean))
+    for body in free_bodies(tree):
+        origin = slice(body.q.start, body.q.start + 3)
+        end[origin] = q[origin] + h * (_axes(body, q) @ mean[_linear(body)])
+    return FreeMotion(inputs, end, turned(tree, q, end, v + change), turned(tree, q, end, change))
+
+
+def free_bodies(tree: Tree) -> list[Body]:
+    """Return the bodies that are free to move."""
+    return [body for body in tree.bodies if body.joint.type == "free"]
+
+
+def turned(tree: Tree, start: ca.SX, end: ca.SX, v: ca.SX) -> ca.SX:
+    """Return velocities v at the positions ``start`` with linear velocities of free bodies in their axes at ``end``."""
+    v = ca.SX(v)
+    for body in free_bodies(tree):
+        v[_linear(body)] = _axes(body, end).T @ (_axes(body, start) @ v[_linear(body)])
+    return v
+
+
+def _in_space(tree: Tree, v: ca.SX, a: ca.SX) -> ca.SX:
+    """Return accelerations whose linear part, of free bodies, is that of the origin and not that of its components."""
+    a = ca.SX(a)
+    for body in free_bodies(tree):
+        a[_linear(body)] += cross(v[body.v.start : body.v.start + 3], v[_linear(body)])
+    return a
+
+
+def _linear(body: Body) -> slice:
+    return slice(body.v.start + 3, body.v.start + 6)
+
+
+def _axes(body: Body, q: ca.SX) -> ca.SX:
+    """Return the rotation matrix of a free body."""
+    R: ca.SX = body.joint.kind.transform(body.position(q), body.joint.pitch)[0]
+    return R
 
 
 class _Solved(NamedTuple):

@@ -12,7 +12,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import flag, instance_of, number, positive
 from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.robot.robot import Robot
-from torsor.simulation.contact_start import STABLE
+from torsor.simulation.contact import STABLE
 
 _WHERE = "limits"
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torsor.base.arrays import Array
 from torsor.base.checks import is_whole, number, table
 from torsor.base.errors import ModelError, describe, listing
-from torsor.mechanism.units import FORCES
-from torsor.mechanism.units import units as units_of
+from torsor.mechanism.mechanism import FORCES
+from torsor.mechanism.mechanism import units as units_of
 from torsor.robot.robot import Robot
 from torsor.simulation.log_tables import Head, read_columns
 

@@ -29,15 +29,13 @@ from torsor.base.errors import ModelError, describe
 from torsor.compiler import AnyKernel
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import chart_carry, chart_rate, chart_velocity, steps
-from torsor.dynamics.requests.forms import jacobians
+from torsor.dynamics.requests import jacobians
 from torsor.robot.robot import Robot
-from torsor.simulation.compliant import added_contact
-from torsor.simulation.contact import Contact
+from torsor.simulation.contact import Contact, added_contact
 from torsor.simulation.dynamics import compiled, forces, symbols
 from torsor.simulation.hard import contact_step
-from torsor.simulation.methods import STEPS
-from torsor.simulation.runge_kutta import STAGES
-from torsor.simulation.sources import Source
+from torsor.simulation.inputs import Source
+from torsor.simulation.methods import STAGES, STEPS
 
 STEP = "derivatives of a step"
 

@@ -16,15 +16,12 @@ from torsor.base.checks import arrays, common_shape, number, one_of, positive, s
 from torsor.base.errors import ModelError, SimulationError, describe
 from torsor.mechanism import Wheel
 from torsor.robot.robot import Robot
-from torsor.simulation.compliant import added_contact
-from torsor.simulation.contact import Contact
-from torsor.simulation.contact_start import check_start
+from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled
+from torsor.simulation.inputs import Law, Prescribed, Source, words
 from torsor.simulation.limits import Limits, check_limits
 from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.methods import METHODS
-from torsor.simulation.prescribed import Prescribed
-from torsor.simulation.sources import Law, Source, words
 from torsor.simulation.trajectory import forward_dynamics
 
 # Tolerance within which a quotient of two times is a whole number: in floating point, 0.3 / 0.1 is not 3.

@@ -11,16 +11,13 @@ from numpy.typing import ArrayLike
 
 from torsor.base.errors import ModelError, SimulationError, describe, missing
 from torsor.robot.robot import Robot
-from torsor.simulation.adaptive import run_adaptive, sample_times
 from torsor.simulation.contact import Contact
 from torsor.simulation.events import EventDetector, read_events
-from torsor.simulation.fixed import run_fixed, samples_of
+from torsor.simulation.integration import Recorder, run_adaptive, run_fixed, sample_times, samples_of
 from torsor.simulation.limits import Limits
-from torsor.simulation.overload import warn_of_overloads
 from torsor.simulation.progress import Bar
-from torsor.simulation.recorder import Recorder
 from torsor.simulation.setup import Settings, Setup, check_mass_matrix
-from torsor.simulation.trajectory import Trajectory
+from torsor.simulation.trajectory import Trajectory, warn_of_overloads
 
 
 def simulate(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,19 +15,146 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.base.archive import Archive
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, describe, shortened, warn
+from torsor.base.figures import Bound, Quantity, checked_what, plot_quantities
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
 from torsor.base.viewable import Playable
+from torsor.mechanism.mechanism import FORCES, force_units, units
 from torsor.robot.robot import Robot
-from torsor.simulation.files import archive, columns, content, read
+from torsor.simulation.files import Crossings, Samples, archive, columns, content, read
+from torsor.simulation.inputs import Prescribed
 from torsor.simulation.limits import limits_of
 from torsor.simulation.logs import motion_of, read_log
 from torsor.simulation.loop_projection import project
-from torsor.simulation.overload import Overload, overloads
-from torsor.simulation.plot import plot, summary
-from torsor.simulation.samples import Crossings, Samples
+
+# The figure of a trajectory, and its short table.
+
+# Title of each quantity, and how its unit follows from that of the coordinate.
+QUANTITIES = {
+    "q": ("Positions", "{}"),
+    "v": ("Velocities", "{}/s"),
+    "a": ("Accelerations", "{}/s²"),
+    "tau": ("Forces of the controller", ""),
+    "energy": ("Energy", "J"),
+    "reactions": ("Joint reactions: norm of the force", "N"),
+    "closure": ("Residual of loop closure", "m, 1"),
+}
+UNNAMED = {"energy": ["kinetic", "potential", "total"], "closure": ["largest error"]}
+
+
+def how(samples: Samples) -> str:
+    """Return in words how a trajectory was made, as far as its settings say it.
+
+    Example:
+        >>> how(torsor.simulate(torsor.library.two_link(), duration=0.01))
+        'simulated with rk4, steps of 0.001 s, no controller'
+    """
+    settings = samples.settings
+    if "method" not in settings:
+        return str(settings.get("made", "motion"))
+    how_long = (
+        f"rtol {settings.get('rtol')}" if settings["method"] == "adaptive" else f"steps of {settings.get('step')} s"
+    )
+    return f"simulated with {settings['method']}, {how_long}, {settings.get('controller')}"
+
+
+def plot(samples: Samples, curves: Callable[[str], Array], what: str | Sequence[str], path: str | Path | None) -> Any:
+    """Return a figure with panels for each quantity over time; ``curves(name)`` are the values (..., T, K) of one."""
+    drawn = [_quantity(samples, name, curves(name)) for name in checked_what(what, QUANTITIES)]
+    batch = samples.q.shape[:-2]
+    count = f", {int(np.prod(batch))} rollouts" if batch else ""
+    status = "" if samples.status == "done" else f", {samples.status}"
+    return plot_quantities(drawn, samples.times, f"{samples.robot.name}: {how(samples)}{count}{status}", path)
+
+
+def _quantity(samples: Samples, name: str, values: Array) -> Quantity:
+    robot, (positions, rates) = samples.robot, units(samples.robot)
+    title, form = QUANTITIES[name]
+    if name in UNNAMED:
+        return Quantity(title, UNNAMED[name], [form] * len(UNNAMED[name]), values)
+    if name == "reactions":
+        return Quantity(title, robot.joint_names, [form] * len(robot.joint_names), values)
+    names = robot.position_names if name == "q" else robot.coordinate_names
+    own = [FORCES[each] if name == "tau" else form.format(each) for each in (positions if name == "q" else rates)]
+    return Quantity(title, names, own, values, _limits(samples, name), fits=False)
+
+
+def _limits(samples: Samples, name: str) -> tuple[Bound, ...]:
+    """Return the limits of joints and drives."""
+    robot = samples.robot
+    pairs = {
+        "q": (robot.lower, robot.upper),
+        "v": (-robot.velocity_limit, robot.velocity_limit),
+        "tau": (-robot.effort_limit, robot.effort_limit),
+    }
+    if name not in pairs or not len(samples):
+        return ()
+    return (Bound(float(samples.times[0]), float(samples.times[-1]), *pairs[name]),)
+
+
+def summary(samples: Samples) -> Summary:
+    """Return the short table of a trajectory."""
+    robot, batch = samples.robot, samples.q.shape[:-2]
+    facts = {
+        "status": samples.status,
+        "made by": how(samples),
+        "rollouts": str(int(np.prod(batch))),
+        "samples": str(len(samples)),
+        "duration": f"{samples.times[-1] - samples.times[0]:.6g} s" if len(samples) else "0 s",
+    }
+    if not samples.q.size or not samples.v.size:
+        return Summary(f"Trajectory of {robot.name}", facts)
+    rates = units(robot)[1]
+    ends = [np.abs(each).reshape(-1, robot.nv).max(axis=0) for each in (samples.v, samples.tau)]
+    rows = [
+        (name, f"{speed:.4g} {unit}/s", f"{force:.4g} {FORCES[unit]}")
+        for name, unit, speed, force in zip(robot.coordinate_names, rates, *ends, strict=True)
+    ]
+    return Summary(f"Trajectory of {robot.name}", facts, ("coordinate", "largest speed", "largest force"), rows)
+
+
+# Forces that a simulation asks of drives beyond their limits: simulations do not enforce limits, so they are told.
+
+BEYOND = 2e-2  # fraction of its limit by which a force may exceed it: less is rounding, or a bound held at nodes only
+
+
+class Overload(NamedTuple):
+    """The largest force (N m, N) of a ``coordinate`` that its drive cannot give, when it acts (s), and the limit."""
+
+    coordinate: str
+    time: float
+    force: float
+    limit: float
+
+
+def overloads(samples: Samples) -> tuple[Overload, ...]:
+    """Return the coordinates whose forces exceed their ``effort_limit`` by more than 2 %, the worst first.
+
+    Of all rollouts and samples, the largest force of each coordinate. A limit of 0 marks a coordinate without a drive.
+    """
+    limits, found = samples.robot.effort_limit, list[Overload]()
+    for k, name in enumerate(samples.robot.coordinate_names):
+        force = np.abs(np.nan_to_num(samples.tau[..., k]))
+        if not 0 < limits[k] < np.inf or not force.max(initial=0.0) > (1 + BEYOND) * limits[k]:
+            continue
+        place = np.unravel_index(int(np.argmax(force)), force.shape)
+        value = float(samples.tau[(*place, k)])
+        found.append(Overload(name, float(samples.times[place[-1]]), value, float(limits[k])))
+    return tuple(sorted(found, key=lambda each: -abs(each.force) / each.limit))
+
+
+def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
+    """Give one warning for all coordinates; the worst one is named with its force."""
+    if not found:
+        return
+    worst, unit = found[0], force_units(samples.robot)[found[0].coordinate]
+    others = f" ({len(found)} drives in all: {', '.join(each.coordinate for each in found)})" if len(found) > 1 else ""
+    text = f"{worst.coordinate} is asked for {worst.force:.4g} {unit} at t = {worst.time:.4g} s"
+    text += f", beyond the limit of {worst.limit:.4g} {unit} of its drive{others}"
+    fix = "limits are not enforced: use smaller gains or a slower reference, or correct the effort limit"
+    warn(describe(text, where=samples.robot.name, fix=fix))
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,3 +410,30 @@ def _of_rollouts(event: Crossings, numbers: NDArray[np.intp], picked: NDArray[np
         np.stack(np.unravel_index(places, picked.shape), -1) if picked.ndim else np.zeros((len(kept), 0), np.intp)
     )
     return Crossings(event.times[kept], event.q[kept], event.v[kept], rollouts)
+
+
+# Accelerations and forces along a motion whose coordinates are prescribed in part.
+
+
+def needed(
+    prescribed: Prescribed, times: Array, q: Array, v: Array, tau: Array, external: Array | None
+) -> tuple[Array, Array]:
+    """Return the accelerations (..., T, nv), and the forces (..., T, nv) of all coordinates, at samples of a motion.
+
+    The forces of prescribed coordinates are those that their motion needs. With loops these follow from the response of
+    the closed mechanism, which is linear: unit forces of each prescribed coordinate, and then those that give it its
+    acceleration.
+    """
+    robot, given = prescribed.robot, prescribed.v
+    wanted = np.array([prescribed.at(float(t))[2] for t in times])
+    if not robot.loops:
+        a, tau = robot.hybrid_dynamics(q, v, wanted, tau, prescribed.forced, external)
+        return a, tau
+    dynamics, tau = forward_dynamics(robot), np.array(np.broadcast_to(tau, v.shape))
+    tau[..., given] = 0.0
+    start = dynamics(q, v, tau, external)
+    response = np.stack([dynamics(q, v, tau + np.eye(robot.nv)[k], external) - start for k in given], axis=-1)
+    missing = wanted[..., given] - start[..., given]
+    forces = np.linalg.solve(response[..., given, :], missing[..., None])[..., 0]
+    tau[..., given] = forces
+    return start + (response @ forces[..., None])[..., 0], tau

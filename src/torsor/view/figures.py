@@ -18,7 +18,7 @@ from torsor.base.figures import (
     saved,
     styled,
 )
-from torsor.mechanism.units import force_units
+from torsor.mechanism.mechanism import force_units
 from torsor.robot.robot import Robot
 
 

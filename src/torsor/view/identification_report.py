@@ -11,10 +11,9 @@ from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError, describe
 from torsor.identification import Identified
 from torsor.identification.closed_robot import whole
+from torsor.identification.contents import HALF_INTERVAL, KINDS, percent_text, short, unit_of
 from torsor.identification.result import UNDETERMINED, UNEXPLAINED
-from torsor.identification.tables import percent_text, short
-from torsor.identification.unidentified import HALF_INTERVAL, KINDS, unit_of
-from torsor.mechanism.units import force_units
+from torsor.mechanism.mechanism import force_units
 from torsor.view.html_tables import html_table, html_text
 from torsor.view.page import page
 from torsor.view.report import image, write

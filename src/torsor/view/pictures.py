@@ -13,7 +13,7 @@ from torsor.base.checks import number, positive, whole_number
 from torsor.base.errors import ModelError, describe
 from torsor.base.figures import label, new_figure
 from torsor.base.files import replacing
-from torsor.human.gait import animation
+from torsor.human.gait import figures as animation
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.forces import Grounded
 from torsor.motion import MotionResult

@@ -15,7 +15,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import instance_of
 from torsor.base.files import replacing
 from torsor.identification import FirstLook, Identified
-from torsor.identification.logs.look_tables import HEADS, identifiable, length_of, signal_rows
+from torsor.identification.logs.first_look import HEADS, identifiable, length_of, signal_rows
 from torsor.motion import MotionResult
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot

@@ -20,9 +20,9 @@ from torsor.human.recordings import (
     likely_axes,
     load,
     save,
-    standing,
 )
-from torsor.human.recordings.marker_inspection import swapped
+from torsor.human.recordings import processing as standing
+from torsor.human.recordings.inspection import swapped
 
 MARKERS, FORCES = walkers.markers(), walkers.forces()
 

@@ -5,7 +5,7 @@ import pytest
 from flexible_links.tracing import GROUND, Traced
 
 import torsor
-from torsor.compiler.count import count_operations
+from torsor.compiler.program import count_operations
 from torsor.dynamics.recursions import elimination
 from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Tree

@@ -9,7 +9,7 @@ from flexible_links.tracing import GROUND, HUB, Traced, frequencies
 
 import torsor
 from torsor import ModelError
-from torsor.dynamics.requests.request import fingerprint
+from torsor.dynamics.requests import fingerprint
 from torsor.mechanism import flexible_links
 from torsor.mechanism.flexible import Modes
 

@@ -7,8 +7,7 @@ import numpy as np
 
 import torsor
 from torsor.base.arrays import Array
-from torsor.dynamics.requests.request import Request, fingerprint
-from torsor.dynamics.requests.tracing import trace
+from torsor.dynamics.requests import Request, fingerprint, trace
 
 GROUND = torsor.build("ground", [torsor.Link("ground")], [], gravity=(0.0, 0.0, 0.0))
 HUB = torsor.build(

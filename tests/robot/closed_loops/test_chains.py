@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.dynamics.loops.closure import Closures, closure_error
-from torsor.dynamics.loops.relative import Chain
+from torsor.dynamics.loops.closure import Chain, Closures, closure_error
 from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.trees.tree import Tree

@@ -8,7 +8,7 @@ import pytest
 import torsor
 from torsor import ModelError
 from torsor.dynamics import ALGORITHMS
-from torsor.robot.autodiff.node import node_of
+from torsor.robot.autodiff.functions import node_of
 
 TREE = {name: each for name, each in ALGORITHMS.items() if each.instead}
 LINKAGE = torsor.library.four_bar().to(device="casadi")

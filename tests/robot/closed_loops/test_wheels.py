@@ -7,7 +7,7 @@ import pytest
 import torsor
 from torsor.dynamics.loops.closure import Closures
 from torsor.dynamics.trees.tree import Tree
-from torsor.mechanism.wheels import WHEELS
+from torsor.mechanism.loops import WHEELS
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.spatial import from_quaternion, from_rpy, inverse_pose, make_pose
 

@@ -6,7 +6,7 @@ from typing import Any
 from torsor.base.checks import number
 from torsor.cli.predictions.prediction import Option, Prediction
 from torsor.motion import PROBLEMS, MotionProblem
-from torsor.motion.problems.papers import VARIANTS
+from torsor.motion.problems import VARIANTS
 
 POINTS = Option("--points", type=int, metavar="N", help="control points of each profile")
 _NODES = Option("--nodes", type=int, metavar="N", help="moments at which bounds hold (default: ten a control point)")

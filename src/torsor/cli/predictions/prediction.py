@@ -11,8 +11,8 @@ from rich.console import RenderableType
 
 from torsor.base.errors import ModelError, describe
 from torsor.human import animate
-from torsor.human.body.description import described_person
 from torsor.human.body.percentiles import POPULATIONS
+from torsor.human.body.person import described_person
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot

@@ -28,15 +28,14 @@ from torsor.cli.predictions.prediction import (
     plain_report,
 )
 from torsor.human import Backpack, Box, Step, Stride, near_optimal_walks, recorded_walk, walking, write_opensim
-from torsor.human.comparison.files import SUFFIXES
 from torsor.human.comparison.given import given_references
+from torsor.human.comparison.recorded import SUFFIXES
 from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.gait.near_optimal import MOST_STARTS
-from torsor.human.gait.objectives import FREE_OBJECTIVES, OBJECTIVES
-from torsor.human.gait.settings import VERSIONS
+from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES, VERSIONS
 from torsor.human.gait.stride import peaks_table
 from torsor.human.terms.habits import METRES
-from torsor.human.terms.samples import walk_of
+from torsor.human.terms.problem import walk_of
 from torsor.motion import MotionError, MotionProblem, MotionResult
 from torsor.robot.robot import Robot
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torsor.base.arrays import real_numbers
 from torsor.compiler.cuda.card import Card
 from torsor.compiler.cuda.code import NAME
-from torsor.compiler.cuda.form import CARD, Form
+from torsor.compiler.cuda.layout import CARD, Form
 
 Launch = Callable[[int, int, int, Sequence[int]], None]
 """Starts a kernel: (blocks, threads of a block, bytes of shared memory of a block, arguments)."""

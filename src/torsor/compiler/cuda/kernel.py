@@ -15,8 +15,8 @@ from torsor.compiler.cache import Signature, StoredKernel
 from torsor.compiler.cuda.card import WARP
 from torsor.compiler.cuda.code import Plan, threads_of_block, write_kernel
 from torsor.compiler.cuda.device import Device, Launch, current
+from torsor.compiler.cuda.large_functions import split, whole
 from torsor.compiler.cuda.layout import Placed, choose_staged, collapsed
-from torsor.compiler.cuda.split import split, whole
 from torsor.compiler.llvm.fusion import with_reciprocals
 from torsor.compiler.machine_code import compiler_fingerprint, program_key
 from torsor.compiler.order import ordered

@@ -14,7 +14,7 @@ import numpy as np
 from torsor.base.arrays import real_numbers
 from torsor.compiler.cuda.card import H200, WARP, Card
 from torsor.compiler.cuda.device import Launch
-from torsor.compiler.cuda.form import PHASES, PROCESSOR
+from torsor.compiler.cuda.layout import PHASES, PROCESSOR
 from torsor.compiler.llvm import native
 from torsor.compiler.llvm.target import host
 

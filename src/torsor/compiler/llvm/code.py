@@ -17,8 +17,7 @@ import casadi as ca
 from torsor.compiler.llvm.angles import TRIGONOMETRIC, Stage, call_angles, loops_called, passes, stages, write_places
 from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
-from torsor.compiler.llvm.neon import BLOCK, REACH, NeonPiece, can_encode, write_encoded
-from torsor.compiler.llvm.piece import Piece, write_piece
+from torsor.compiler.llvm.piece import BLOCK, REACH, NeonPiece, Piece, can_encode, write_encoded, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.target import ENCODED, Target, host
 from torsor.compiler.program import Program, uncollected

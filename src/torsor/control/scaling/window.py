@@ -1,14 +1,346 @@
 """The look-ahead: the fastest timing over a window of path samples, found in small pieces of work."""
 
-from collections.abc import Generator, Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, Protocol
 
+import casadi as ca
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from torsor.base.arrays import Array
-from torsor.control.scaling.banded import SYSTEM
-from torsor.control.scaling.newton import COMMON, ENDING, FROM_REST, OWN, Kernels, free_points
+from torsor.compiler import AnyKernel, compile
+from torsor.compiler.repeat import SHORT, Call, Workspace
+from torsor.control.scaling.path_dynamics import CHECKED, loads
+
+# The Newton system of a window: five diagonals, made of the systems of its intervals, solved row by row.
+#
+# Control point i is part of the systems of intervals i - 2, i - 1 and i. With A = L D L^T, where L has ones on its
+# diagonal and L1, L2 below, one sweep gives D, L1, L2 and z = L^-1 b for each row, and one back the solution
+# x_i = z_i / D_i - L1_i x_i+1 - L2_i x_i+2.
+
+SYSTEM = 10  # numbers of an interval: the upper triangle of its matrix (6), its right side (3), and one more
+REMEMBERED = 64  # numbers of intervals
+STATE = 4  # numbers of a row after the first sweep: D, L1, L2, z
+
+
+@cache
+def row() -> ca.Function:
+    """Return D, L1, L2 and z of a row from the systems (3, 10) of its intervals and the rows (2, 4) before it."""
+    systems, known = ca.SX.sym("systems", 3, SYSTEM), ca.SX.sym("known", 2, STATE)
+    (D2, _, L22, z2), (D1, L11, L21, z1) = (ca.horzsplit(each) for each in ca.vertsplit(known))
+    own = systems[2, 0] + systems[1, 3] + systems[0, 5]
+    # Control points that are no variables have empty rows.
+    D = ca.if_else(own == 0, 1, own) - L11**2 * D1 - L22**2 * D2
+    below, inverse = systems[2, 1] + systems[1, 4] - L11 * D1 * L21, 1 / D
+    z = systems[2, 6] + systems[1, 7] + systems[0, 8] - L11 * z1 - L22 * z2
+    return ca.Function("row", [systems, known], [ca.vertcat(D, below * inverse, systems[2, 2] * inverse, z)])
+
+
+@cache
+def back() -> ca.Function:
+    """Return the solution in a row from its D, L1, L2 and z, and the solutions (2) in the rows after it."""
+    known, after = ca.SX.sym("known", STATE), ca.SX.sym("after", 2)
+    D, L1, L2, z = ca.vertsplit(known)
+    return ca.Function("back", [known, after], [z / D - L1 * after[0] - L2 * after[1]])
+
+
+def solution(count: int) -> ca.Function:
+    """Return the solution (count + 2) of the system of a window from those of its intervals (count, 10).
+
+    Example:
+        >>> systems = np.zeros((2, 10))
+        >>> systems[:, [0, 3, 5]], systems[:, 6:9] = 2.0, 4.0  # two times 2 I, and 4
+        >>> solution(2)(systems).full().ravel().tolist()
+        [2.0, 2.0, 2.0, 2.0]
+    """
+    systems = ca.SX.sym("systems", count, SYSTEM)
+    none = ca.SX.zeros(2, SYSTEM)
+    padded, states = ca.vertcat(none, systems, none), [ca.SX([[1, 0, 0, 0]])] * 2
+    for i in range(count + 2):
+        states.append(row()(padded[i : i + 3, :], ca.vertcat(*states[-2:])).T)
+    found = [ca.SX(0), ca.SX(0)]
+    for state in reversed(states[2:]):
+        found.insert(0, back()(state, ca.vertcat(*found[:2])))
+    return ca.Function("solve", [systems], [ca.vertcat(*found[:-2])])
+
+
+def solve(systems: Array) -> Array:
+    """Return the same for long windows, by functions that are compiled once for all numbers of intervals.
+
+    Example:
+        >>> systems = np.random.default_rng(0).uniform(1.0, 2.0, (30, 10)) + [9, 0, 0, 9, 0, 9, 0, 0, 0, 0]
+        >>> bool(np.allclose(solve(systems), solution(30)(systems).full().ravel(), rtol=1e-12))
+        True
+    """
+    work = _sweeps(len(systems))
+    room = work.take()
+    padded, states, found = room.arrays.values()
+    padded[:2], padded[2:-2], padded[-2:] = 0.0, systems, 0.0
+    states[:2], found[-2:] = [1.0, 0.0, 0.0, 0.0], 0.0
+    room.run()
+    result: Array = found[:-2].copy()
+    work.give_back(room)
+    return result
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _sweeps(count: int) -> Workspace:
+    """Return both sweeps for so many intervals."""
+
+    def calls(arrays: dict[str, Array]) -> list[Call]:
+        systems, states, found = (each[:, None] for each in arrays.values())
+        near, before = (
+            np.moveaxis(sliding_window_view(each, size, axis=0), -1, 2) for each, size in ((systems, 3), (states, 2))
+        )
+        after = sliding_window_view(found, 2, axis=0)
+        first, second = _kernels()
+        return [
+            Call(first, [near, before[:-1]], [states[2:]]),
+            Call(second, [states[:1:-1], after[:0:-1]], [found[-3::-1]]),
+        ]
+
+    return Workspace({"systems": (count + 4, SYSTEM), "states": (count + 4, STATE), "found": (count + 4,)}, calls)
+
+
+@cache
+def _kernels() -> tuple[Any, Any]:
+    return (
+        compile(row(), inputs=[(3, SYSTEM), (2, STATE)], outputs=[(STATE,)], width=SHORT),
+        compile(back(), inputs=[(STATE,), (2,)], outputs=[()], width=SHORT),
+    )
+
+
+# Kernels of the look-ahead: a primal-dual interior-point method for the least time over a window of the path.
+#
+# In a window of intervals of length h, x(s) is a quadratic spline with control points P: for interval k, with the
+# triple t = (P_k, P_k+1, P_k+2),
+#
+#     x_k = (t0 + t1) / 2      u_k = (t1 - t0) / (2 h)      w = (t2 - 2 t1 + t0) / (2 h^2), constant in the interval
+#
+# so all bounds of an interval are functions of its triple. The program is to minimise the time, sum of h / sqrt(x_k),
+# subject to rows g <= 0: (torque / bound)^2 - 1 at the end of each interval, (rate / bound)^2 - 1 at both ends and in
+# the middle, t1 / (largest x) - 1 and -t1. With slacks y and multipliers l, a Newton step solves a system with five
+# diagonals.
+#
+# At rest x is no spline: with constant jerk J, s = J t^3 / 6, and x = (6 s)^(4/3) J^(2/3) / 4. At the end of one
+# interval from rest that is u = 2 x / (3 h), and the slope of u is J / sqrt(x) = 2 x / (9 h^2). Both are linear in x,
+# and equal to those of a spline with P_1 = P_2 / 5 and P_0 = -P_2 / 3. So an interval from or to rest has the triple of
+# these points. The derivatives of the triple by the free control points are a matrix S for each interval.
+
+FROM_REST = (-1 / 3, 1 / 5, 1.0)  # the triple of an interval from rest, relative to its last point
+FIRST_SLACK = 0.2  # of rows that are violated, or nearly, by the first guess
+FIRST_DISTANCE = 1e-3  # the same for the bounds of x itself
+COMMON = 5  # numbers of a search before the ratios of bounds: h, aim, scale of the time, primal and dual step
+OWN = 17  # numbers of an interval: the largest x, a factor, the places of x (6) and S (9)
+ENDING = 6  # numbers at the end of an interval's step
+_PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The compiled functions of the look-ahead for one number of joints.
+
+    ``start`` makes the first slacks and multipliers, ``system`` takes the last step and makes the Newton system of each
+    interval, ``solve`` solves that of the window, ``step`` returns the steps of slacks and multipliers, and ``use`` the
+    largest use of a bound in each interval: at its ends and between them, 1 at the bound. What ``system`` knows
+    of an interval goes to ``step`` and to the next ``system`` in one row of ``size`` numbers.
+    """
+
+    rows_count: int
+    size: int
+    start: AnyKernel
+    system: AnyKernel
+    solve: Callable[[Array], Array]
+    step: AnyKernel
+    use: AnyKernel
+
+
+class _Interval:
+    """The symbols of one interval, its rows, and their derivatives."""
+
+    def __init__(self, n: int, parts: int):
+        self.n, self.m, self.size = n, 4 * n + 2, parts * n
+        # Few arrays, since each costs time in every call: numbers of the search, of the samples and of the interval.
+        # The loads are multiplied by ``tight``, so that they keep a margin.
+        self.common, self.own, self.t = ca.SX.sym("common", COMMON + n), ca.SX.sym("own", OWN), ca.SX.sym("t", 3)
+        self.near = ca.SX.sym("near", 3 * self.size)
+        self.h, self.aim, self.scale, self.primal, self.dual, self.ratio = ca.vertsplit(
+            self.common, [0, 1, 2, 3, 4, COMMON, COMMON + n]
+        )
+        self.fastest, self.tight, places, S = ca.vertsplit(self.own, [0, 1, 2, 8, OWN])
+        self.places, self.S = ca.reshape(places, 3, 2).T, ca.reshape(S, 3, 3).T
+        before, middle, after = (ca.vertsplit(each, n) for each in ca.vertsplit(self.near, self.size))
+        h, t = self.h, self.t
+        # 0 at an end at rest, where only the inertia matters, else 1.
+        self.moves = 2 * self.places[0, 0], 2 * self.places[1, 2]
+        self.is_spline = self.moves[0] * self.moves[1]
+        self.by_w = ca.horzcat(1, -2, 1) / (2 * h**2)
+        self.by_u = ca.horzcat(-1, 1, 0) / (2 * h), ca.horzcat(0, -1, 1) / (2 * h)
+        self.w, self.u = self.by_w @ t, [each @ t for each in self.by_u]
+        self.x = [self.places[k, :] @ t for k in (0, 1)]
+        at_ends = [
+            [each[0], *(moves * part for part in each[1:])]
+            for moves, each in zip(self.moves, (before, after), strict=True)
+        ]
+        self.ends = [loads(at_ends[k], self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
+        # Each group: values relative to bounds, their derivatives by (w, u, x), and of these by the triple.
+        maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]
+        between = self._map(0.5)
+        _, rate, _, by_rate = loads(middle, self.ratio, *ca.vertsplit(between @ t))
+        first, last = self.ends
+        self.groups = [
+            (last[0], last[2], maps[1]),
+            (first[1], first[3], maps[0]),
+            (last[1], last[3], maps[1]),
+            (self.is_spline * rate, [self.is_spline * slope for slope in by_rate], between),
+        ]
+        # x is between the control points, so that bounds of these hold everywhere.
+        self.by_plain = ca.vertcat(ca.horzcat(0, 1, 0), ca.horzcat(0, -1, 0)) / self.fastest
+        plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
+        self.g = ca.vertcat(*((self.tight * value) ** 2 - 1 for value, _, _ in self.groups), plain)
+        # Between ``system`` and ``step``: the Newton system, g, its derivatives by (w, u, x), slacks and multipliers.
+        sizes = SYSTEM, self.m, 12 * n, self.m, self.m
+        self.kept = ca.SX.sym("kept", sum(sizes))
+        self.split = [0, *np.cumsum(sizes).tolist()]
+        self.changes = ca.SX.sym("changes", 2 * self.m + ENDING)
+
+    def _map(self, part: float) -> ca.SX:
+        """Return the derivatives (3 x 3) of w, u and x at a part of the interval by its triple."""
+        by_x = ca.horzcat((1 - part) ** 2, 1 + 2 * part * (1 - part), part**2) / 2
+        return ca.vertcat(self.by_w, (1 - part) * self.by_u[0] + part * self.by_u[1], by_x)
+
+    def _state(self, part: float) -> list[ca.SX]:
+        """Return w, u and x at a part of the interval, which may be one from or to rest, with constant jerk."""
+        rest, x = 1 - part, self.x[0]  # x at the end that moves; at rest it is the same number
+        from_rest = 2 / 9 * part ** (-2 / 3) * x / self.h**2, 2 / 3 * part ** (1 / 3) * x / self.h, part ** (4 / 3) * x
+        to_rest = 2 / 9 * rest ** (-2 / 3) * x / self.h**2, -2 / 3 * rest ** (1 / 3) * x / self.h, rest ** (4 / 3) * x
+        jerks = [ca.if_else(self.moves[0] == 0, *each) for each in zip(from_rest, to_rest, strict=True)]
+        spline = ca.vertsplit(self._map(part) @ self.t)
+        return [ca.if_else(self.is_spline > 0, *each) for each in zip(spline, jerks, strict=True)]
+
+    def start(self) -> ca.Function:
+        """Return the first row of an interval, in which only slacks and multipliers are not zero."""
+        least = ca.vertcat(ca.repmat(ca.SX(FIRST_SLACK), self.m - 2, 1), ca.repmat(ca.SX(FIRST_DISTANCE), 2, 1))
+        y = ca.fmax(-self.g, least)
+        return self._function("start", [self.near], ca.vertcat(ca.SX.zeros(self.split[3]), y, self.aim / y))
+
+    def system(self) -> ca.Function:
+        """Return the row of an interval after a step, with the Newton system of the next one.
+
+        The system is the upper triangle of its matrix (6), the right-hand side (3) and the largest row of g.
+        """
+        *_, y, multipliers = ca.vertsplit(self.kept, self.split)
+        dy, dl, _ = ca.vertsplit(self.changes, [0, self.m, 2 * self.m, 2 * self.m + ENDING])
+        y, multipliers = y + self.primal * dy, multipliers + self.dual * dl
+        stiff = multipliers / y
+        push = multipliers + stiff * self.g + self.aim / y
+        H, r, rows = ca.SX.zeros(3, 3), ca.SX.zeros(3, 1), []
+        square = self.tight**2
+        for k, (value, slopes, map_) in enumerate(self.groups):
+            part = slice(k * self.n, (k + 1) * self.n)
+            weight = square * (4 * square * stiff[part] * value**2 + 2 * multipliers[part])
+            force, local = 2 * square * value * push[part], ca.SX.zeros(3, 3)
+            for i, j in _PAIRS:
+                local[i, j] = local[j, i] = ca.dot(weight * slopes[i], slopes[j])
+            if k == 0:  # the time, which depends on x at the end of the interval
+                local[2, 2] += 0.75 * self.scale * self.h * self.x[1] ** -2.5
+            H += map_.T @ local @ map_
+            pull = ca.vertcat(*(ca.dot(force, slope) for slope in slopes))
+            if k == 0:
+                pull[2] -= 0.5 * self.scale * self.h * self.x[1] ** -1.5
+            r -= map_.T @ pull
+            rows.append(2 * square * ca.repmat(value, 1, 3) * ca.horzcat(*slopes))
+        last = slice(4 * self.n, self.m)
+        H += self.by_plain.T @ ca.diag(stiff[last]) @ self.by_plain
+        r -= self.by_plain.T @ push[last]
+        H, r = self.S.T @ H @ self.S, self.S.T @ r
+        system = ca.vertcat(*(H[i, j] for i, j in _PAIRS), r, ca.mmax(self.g))
+        found = ca.vertcat(system, self.g, ca.vec(ca.vertcat(*rows)), y, multipliers)
+        return self._function("system", [self.near, self.kept, self.changes], found)
+
+    def step(self) -> ca.Function:
+        """Return the steps of y and l, the largest of -dy / y and of -dl / l, and sums of products, in one.
+
+        The sums are of y l, l dy, y dl and dy dl, so that the gap after any step is known before it is taken.
+        """
+        z = ca.SX.sym("z", 3)
+        _, g, rows, y, multipliers = ca.vertsplit(self.kept, self.split)
+        d = self.S @ z
+        by_state = ca.vertsplit(ca.reshape(rows, 4 * self.n, 3), self.n)
+        changes = [each @ (map_ @ d) for each, (_, _, map_) in zip(by_state, self.groups, strict=True)]
+        dy = -(g + y) - ca.vertcat(*changes, self.by_plain @ d)
+        inverse = 1 / y
+        dl = (self.aim - multipliers * dy) * inverse - multipliers
+        ending = [ca.mmax(-dy * inverse), ca.mmax(-dl / multipliers)]
+        ending += [ca.dot(*each) for each in ((y, multipliers), (multipliers, dy), (y, dl), (dy, dl))]
+        found = ca.densify(ca.cse(ca.vertcat(dy, dl, *ending)))
+        return ca.Function("step", [self.common, self.own, self.kept, z], [found])
+
+    def use(self) -> ca.Function:
+        """Return the largest relative torque, rate and speed in the interval; infinite where x < 0.
+
+        Between two checked points a load is at most larger by an eighth of its second difference.
+        """
+        each = self.size + 2  # coefficients, the x of the largest velocity, and a number that is not needed
+        inner = ca.SX.sym("inner", (len(CHECKED) + 1) * each)  # the last ones are those of the next sample
+        found, least = [self._end(0)], ca.fmin(*self.x)
+        faster = ca.SX(0)
+        for part, at in zip(CHECKED, ca.vertsplit(inner, each), strict=False):
+            state = self._state(part)
+            found.append(ca.vertcat(*loads(ca.vertsplit(at[:-2], self.n), self.ratio, *state)[:2]))
+            least, faster = ca.fmin(least, state[2]), ca.fmax(faster, state[2] / at[-2])
+        found.append(self._end(1))
+        worst = [ca.fabs(found[0]), ca.fabs(found[-1])]
+        for before, at, after in zip(found, found[1:], found[2:], strict=False):
+            bulge = (2 * at - before - after) / 8
+            worst += [at + ca.fmax(bulge, 0), ca.fmax(-bulge, 0) - at]
+        # The largest x has a margin for velocities, but none for the wished speed, which may be reached.
+        speed = ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0))
+        most = ca.fmax(self.tight * ca.mmax(ca.vertcat(*worst, ca.sqrt(faster))), speed)
+        return self._function("use", [self.near, inner], ca.if_else(least > 0, most, np.inf))
+
+    def _end(self, k: int) -> ca.SX:
+        """Return torques and rates at an end of the interval; at rest the torque is that of gravity and springs."""
+        torque, rate, *_ = self.ends[k]
+        hold = ca.vertsplit(self.near, self.n)[2 if k == 0 else 2 * self.size // self.n + 2]
+        return ca.vertcat(self.moves[k] * torque + (1 - self.moves[k]) * hold, rate)
+
+    def _function(self, name: str, more: list[ca.SX], result: ca.SX) -> ca.Function:
+        return ca.Function(name, [self.common, self.own, self.t, *more], [ca.densify(ca.cse(result))])
+
+
+def kernels(n: int, parts: int, solve: Callable[[Array], Array]) -> Kernels:
+    """Return the kernels for n joints and so many parts of their coefficients; ``solve`` as in ``banded``."""
+    interval = _Interval(n, parts)
+    start, system, step, use = map(compile, (interval.start(), interval.system(), interval.step(), interval.use()))
+    return Kernels(interval.m, interval.split[-1], start, system, solve, step, use)
+
+
+def free_points(count: int, start: str, end: str) -> Array:
+    """Return, for each interval, the places of x in its triple (2 x 3) and S (3 x 3), as rows (count, 15).
+
+    ``start`` is "rest", "given" (the first two control points are) or "free" (any x, with u = 0); ``end`` is "rest"
+    or "free".
+    """
+    S, places = np.tile(np.eye(3), (count, 1, 1)), np.tile([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], (count, 1, 1))
+    if start == "given":
+        S[0, :2], S[1, 0] = 0.0, 0.0
+    elif start == "rest":
+        S[0], S[1, 0] = 0.0, 0.0
+        S[0, :, 2], S[1, 0, 1] = FROM_REST, FROM_REST[1]
+        places[0, 0] = places[0, 1]
+    else:
+        S[0, 0] = S[0, 1]
+    if end == "rest":
+        S[-1], S[-2, 2] = 0.0, 0.0
+        S[-1, :, 0], S[-2, 2, 1] = FROM_REST[::-1], FROM_REST[1]
+        places[-1, 1] = places[-1, 0]
+    else:
+        S[-1, 2] = S[-1, 1]
+    return np.hstack([places.reshape(count, 6), S.reshape(count, 9)])
+
 
 LEAST = 4  # intervals of a window
 GAP = 3e-3  # of the time of a window

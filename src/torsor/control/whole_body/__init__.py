@@ -1,6 +1,5 @@
 """Whole-body control: accelerations and contact forces by a quadratic program, torques by inverse dynamics."""
 
-from torsor.control.whole_body.contacts import PointContact, SurfaceContact
 from torsor.control.whole_body.controller import WholeBody, WholeBodyResult
 from torsor.control.whole_body.tasks import (
     AngularMomentum,
@@ -9,7 +8,9 @@ from torsor.control.whole_body.tasks import (
     FrameOrientation,
     FramePose,
     FramePosition,
+    PointContact,
     Posture,
+    SurfaceContact,
 )
 
 __all__ = [

@@ -13,10 +13,19 @@ from torsor.base.checks import flag, indices_of, instance_of, number, positive, 
 from torsor.base.errors import ModelError, describe
 from torsor.compiler import AnyKernel, compile
 from torsor.control.drives import check_no_flexible_links, check_quaternions, check_rigid, check_tree
-from torsor.control.whole_body import contacts as kinds_of_contact
-from torsor.control.whole_body.priorities import solve_levels
-from torsor.control.whole_body.program import Contact, Program, Settings, program
-from torsor.control.whole_body.solver import INFEASIBLE, SOLVED, Problem, conflict, solve
+from torsor.control.whole_body import tasks as kinds_of_contact
+from torsor.control.whole_body.program import (
+    INFEASIBLE,
+    SOLVED,
+    Contact,
+    Problem,
+    Program,
+    Settings,
+    conflict,
+    program,
+    solve,
+    solve_levels,
+)
 from torsor.control.whole_body.tasks import Task
 from torsor.robot.robot import Robot
 

@@ -26,8 +26,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from torsor.dynamics.derivatives.inverse_dynamics import Loads, Setting, carry
-from torsor.dynamics.derivatives.traced import traced_hessian
+from torsor.dynamics.derivatives.dynamics import Loads, Setting, carry, traced_hessian
 from torsor.dynamics.recursions.composite import Entries, body_momenta, climb, momentum_composites, rotors, times_B_T
 from torsor.dynamics.recursions.kinematics import sx, twists
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics

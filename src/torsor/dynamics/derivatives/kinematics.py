@@ -19,11 +19,17 @@ from collections.abc import Callable
 import casadi as ca
 
 from torsor.dynamics.recursions import rates
-from torsor.dynamics.recursions.axes import body_in_base, place_in_body, spatial_rate
 from torsor.dynamics.recursions.composite import Coordinates, coordinates, onto_coordinates
 from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import moves
-from torsor.dynamics.recursions.places import acceleration, joints_above, velocity
+from torsor.dynamics.recursions.places import (
+    acceleration,
+    body_in_base,
+    joints_above,
+    place_in_body,
+    spatial_rate,
+    velocity,
+)
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Place
 from torsor.spatial import ad, skew

@@ -11,7 +11,7 @@ from itertools import product
 import casadi as ca
 
 from torsor.dynamics.trees.tree import Passive, Tree
-from torsor.mechanism.laws import energy_at, stiffness_at
+from torsor.mechanism.drives import energy_at, stiffness_at
 
 
 def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:

@@ -7,18 +7,91 @@ their velocities, it is minus the sum of those after k for the place, and the su
 frame that follows the point turns as the base does and translates as the place does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
+from math import comb
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from torsor.dynamics.recursions.axes import bodies_above, body_in_base, in_axes, place_in_body
+from torsor.dynamics.loops.factors import Squares
+from torsor.dynamics.recursions.composite import mass_matrix
+from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx, twists, world_poses
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Place
 from torsor.spatial import ad, cross, skew
+
+# In which axes, and of which point, the motion of a place is given.
+#
+#     local     the place's own axes; rates of its origin, or of a point that is fixed to it
+#     aligned   base axes; rates of the same point
+#     world     base axes; the twist at the origin of the base, (omega, x' - omega x x) for any point x of the place
+#
+# The linear part of the twist at the base's origin is not the velocity of the place. Its rates in time are those of its
+# components: with the rates of x in base axes, Leibniz' rule gives
+#
+#     (x' - omega x x)^(m) = x^(m+1) - sum over k of binomial(m, k) omega^(k) x x^(m-k)
+
+AXES = ("local", "aligned", "world")
+
+
+def place_in_body(tree: Tree, place: Place, point: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
+    """Return (R, p) of a place in the frame of its body (in base axes for a place on the base).
+
+    p is the origin of the place, or a point (3 x 1) given in its axes.
+    """
+    T = tree.bodies[place.link].link @ place.pose if place.link >= 0 else place.pose
+    R, p = sx(T[:3, :3]), sx(T[:3, 3])
+    return R, p if point is None else p + R @ point
+
+
+def bodies_above(tree: Tree, link: int) -> list[int]:
+    """Return the indices of a body and of those that carry it, from the body to the root."""
+    found = list[int]()
+    while link >= 0:
+        found.append(link)
+        link = tree.bodies[link].parent
+    return found
+
+
+def body_in_base(tree: Tree, moved: list[Move], link: int) -> tuple[ca.SX, ca.SX]:
+    """Return (R, p) of a body's frame in base axes."""
+    R, p = sx(ca.DM.eye(3)), ca.SX.zeros(3, 1)
+    for k in reversed(bodies_above(tree, link)):
+        R, p = moved[k].down(R.T).T, p + R @ moved[k].p
+    return R, p
+
+
+def spatial_rate(w: Sequence[ca.SX], x: Sequence[ca.SX]) -> ca.SX:
+    """Return a rate (6 x 1) of the twist at the base's origin, from omega and its rates, and x with one rate more."""
+    m = len(w) - 1
+    turned = sum((comb(m, k) * cross(w[k], x[m - k]) for k in range(m + 1)), start=ca.SX.zeros(3, 1))
+    return ca.vertcat(w[m], x[m + 1] - turned)
+
+
+def in_axes(
+    tree: Tree,
+    moved: list[Move],
+    place: Place,
+    point: ca.SX | None,
+    axes: str,
+    angular: Sequence[ca.SX],
+    linear: Sequence[ca.SX],
+) -> ca.SX:
+    """Return the last of the rates of a place (6 x 1) in the axes asked for.
+
+    ``angular`` are omega and its rates, ``linear`` the velocity of the point and its rates, all in the body's axes;
+    only the twist at the base's origin needs more than the last ones.
+    """
+    R, p = place_in_body(tree, place, point)
+    if axes == "local":
+        return ca.vertcat(R.T @ angular[-1], R.T @ linear[-1])
+    R, origin = body_in_base(tree, moved, place.link)
+    if axes == "aligned":
+        return ca.vertcat(R @ angular[-1], R @ linear[-1])
+    return spatial_rate([R @ each for each in angular], [origin + R @ p, *(R @ each for each in linear)])
 
 
 def links(tree: Tree) -> list[Place]:
@@ -178,3 +251,85 @@ def jacobian_rate(
 ) -> ca.SX:
     """Return J' (6 x nv), the rate of the Jacobian's components."""
     return _jacobians(tree, q, v, place, axes, point)[1]
+
+
+# The robot as its link or frame feels it: manipulability, Cartesian mass matrix and motions that leave it at rest.
+#
+# With the rows J of the Jacobian that count, and a weight W of the coordinates (the mass matrix M, or 1),
+#
+#     manipulability       sqrt(det(J J^T)), the product of the singular values of J      (Yoshikawa 1985)
+#     Cartesian mass       (J M^-1 J^T)^-1                                                (Khatib 1987)
+#     null space           N = 1 - W^-1 J^T (J W^-1 J^T)^-1 J,   J N = 0
+#
+# All of them come from orthonormal columns Q of L^-1 J^T, W = L L^T: the products J W^-1 J^T, which square the
+# condition number, are not inverted for the null space. Rows that depend on the ones before are left out there.
+
+# A row whose part that is orthogonal to the others is shorter than this fraction of it counts as dependent on them.
+DEPENDENT = 1e-9
+PARTS = {"all": slice(0, 6), "angular": slice(0, 3), "linear": slice(3, 6)}
+
+
+def _orthonormal(A: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Return orthonormal columns of the space of A's columns, zero for dependent ones, and their lengths before."""
+    units, lengths = list[ca.SX](), list[ca.SX]()
+    for column in ca.horzsplit(ca.densify(A)):
+        rest = column
+        for _ in range(2):  # once loses orthogonality where columns are nearly dependent
+            for unit in units:
+                rest = rest - unit * ca.dot(unit, rest)
+        length, before = ca.norm_2(rest), ca.norm_2(column)
+        dependent = length <= DEPENDENT * before  # false for NaN, which must not become zero
+        units.append(ca.if_else(dependent, 0, rest / ca.if_else(dependent, 1, length)))
+        lengths.append(length)
+    return units, lengths
+
+
+def _rows(tree: Tree, q: ca.SX, place: Place, axes: str, rows: str, point: ca.SX | None) -> ca.SX:
+    return jacobian(tree, q, place, axes, point)[PARTS[rows], :]
+
+
+def manipulability(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
+    """Return the product of the singular values of the Jacobian's rows; of its columns, if there are fewer."""
+    J = _rows(tree, q, place, "local", rows, point)
+    product = ca.SX(1)
+    for length in _orthonormal(J.T if J.size1() <= J.size2() else J)[1]:
+        product = product * length
+    return product
+
+
+def manipulability_gradient(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
+    """Return the derivative of ``manipulability`` by q (nv x 1), along ``integrate``."""
+    return steps(tree, q).T @ ca.gradient(manipulability(tree, q, place, rows, point), q)
+
+
+def _scaled(tree: Tree, q: ca.SX, J: ca.SX) -> tuple[ca.SX, Squares, ca.SX]:
+    """Return M, its factors L D L^T, and D^-1/2 L^-1 J^T in the order of elimination."""
+    M = mass_matrix(tree, q)
+    factors = Squares(M, list(reversed(range(tree.nv))))
+    right = ca.densify(J.T)[factors.order, :]
+    rows = [row / ca.sqrt(factors.D[k]) for k, row in enumerate(factors.forth(right))]
+    return M, factors, ca.vertcat(ca.SX(0, J.size1()), *rows)
+
+
+def cartesian_mass_matrix(
+    tree: Tree, q: ca.SX, place: Place, axes: str = "local", rows: str = "all", point: ca.SX | None = None
+) -> ca.SX:
+    """Return (J M^-1 J^T)^-1 (rows x rows)."""
+    Y = _scaled(tree, q, _rows(tree, q, place, axes, rows, point))[2]
+    return Squares(ca.densify(Y.T @ Y)).inverse()
+
+
+def null_space(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
+    """Return N (nv x nv) of the mass matrix: the dynamically consistent one, with J M^-1 N^T = 0."""
+    M, factors, Y = _scaled(tree, q, _rows(tree, q, place, "local", rows, point))
+    Q = ca.horzcat(ca.SX(tree.nv, 0), *_orthonormal(Y)[0])
+    scaled = [row / ca.sqrt(factors.D[k]) for k, row in enumerate(ca.vertsplit(Q))]
+    Z = factors.placed(factors.back(scaled, Q.size2()))
+    return ca.densify(ca.SX.eye(tree.nv) - Z @ (Z.T @ M))
+
+
+def kinematic_null_space(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
+    """Return N (nv x nv) without weights: the orthogonal projector onto the null space of J."""
+    J = _rows(tree, q, place, "local", rows, point)
+    Q = ca.horzcat(ca.SX(tree.nv, 0), *_orthonormal(J.T)[0])
+    return ca.densify(ca.SX.eye(tree.nv) - Q @ Q.T)

@@ -18,11 +18,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.dynamics.recursions.axes import in_axes, place_in_body
 from torsor.dynamics.recursions.kinematics import Move, moves, sx, symmetric, twists
 from torsor.dynamics.recursions.newton_euler import Load, to_body, to_link
 from torsor.dynamics.recursions.passive import gather, passive_force
-from torsor.dynamics.recursions.places import links, seen, twist_at
+from torsor.dynamics.recursions.places import in_axes, links, place_in_body, seen, twist_at
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Place
 from torsor.spatial import cross, moment, skew

@@ -8,7 +8,8 @@ regressor (Gautier and Khalil 1988), and force times velocity that of the power 
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -16,14 +17,21 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
 from torsor.dynamics.recursions.composite import climb
-from torsor.dynamics.recursions.energy import body_gravity_energy, twice_kinetic_energy
 from torsor.dynamics.recursions.kinematics import Motion, motions, moves, sx, twists, world_poses
+from torsor.dynamics.recursions.momentum import body_gravity_energy, twice_kinetic_energy
 from torsor.dynamics.recursions.newton_euler import body_wrench
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Mechanism
 from torsor.mechanism.flexible import Modes
 from torsor.mechanism.free import PAIRS
-from torsor.spatial import move_pseudo_inertia, pseudo_inertia, rotational_inertia, second_moment
+from torsor.spatial import (
+    axis_frame,
+    inverse_pose,
+    move_pseudo_inertia,
+    pseudo_inertia,
+    rotational_inertia,
+    second_moment,
+)
 
 INERTIAL = ("m", "mx", "my", "mz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 """The inertial parameters of a link: mass, first moments, moments of inertia about its origin."""
@@ -135,3 +143,212 @@ def parameter_names(mechanism: Mechanism) -> tuple[str, ...]:
     links = [f"{link.name}.{each}" for link in mechanism.links for each in INERTIAL]
     drives = ("rotor_inertia", "coulomb", "viscous")
     return (*links, *(f"{v}.{each}" for joint in mechanism.joints for v in joint.velocity_names for each in drives))
+
+
+# Changes of the parameters that do not change any force: Khalil's rules for regrouping inertial parameters.
+#
+# Inertia of a link that is equivalent to inertia of its parent (``invisible`` of the kind of joint) can be moved to the
+# parent. Near the base there are more rules, since links there have restricted motions. With u the only direction about
+# which a link rotates, and the pseudo-inertia [[Sigma, ms], [ms, m]] of a link in its joint frame:
+#
+# - if a link never rotates, only its mass is identifiable; - if it rotates about u only, J_uu = tr(Sigma) - Sigma_uu is
+# identifiable, and the part of ms normal to u; - if it slides along u, after rotations about u only, its ms can be
+# moved to its parent; - if it rotates about one fixed line, parallel to gravity, its ms is not identifiable; - a rotor
+# inertia is equivalent to inertia of its own link about the joint's axis if all rotations before are about one
+# direction orthogonal to that axis; and to mass of the link if no joint is before it and gravity has no component along
+# the joint; - if no joint before rotates, three equal rotors of a ball joint are equivalent to the inertia of a ball; -
+# rotor inertia and friction of joints of one coordinate can be added.
+#
+# Khalil and Bennis 1995; Gautier and Khalil 1990 (Khalil 2010, section 2, refers to them). The rules hold for every
+# robot. They are complete for usual ones: ``base_parameters`` checks them by a numerical rank.
+
+PARALLEL = 1e-9  # sine of an angle that counts as zero
+
+
+@dataclass(frozen=True, eq=False)
+class _PossibleMotion:
+    """The possible motions of a body: axes of rotation and translation of the joints from the base to it, at rest.
+
+    ``turns`` and ``slides`` (3 x any) are those of its own joint in base axes, ``..._before`` those of the joints
+    before it; ``points`` (3 x any) are the origins of the rotating joints on the path, ``pose`` (4 x 4) is that of the
+    body.
+    """
+
+    pose: Array
+    turns_before: Array
+    slides_before: Array
+    turns: Array
+    slides: Array
+    points: Array
+
+    @cached_property
+    def u(self) -> Array | None:
+        """The only direction of rotation of the body, in base axes, or None if there is none or more than one."""
+        return _common(np.column_stack([self.turns_before, self.turns]))
+
+
+def _common(directions: Array) -> Array | None:
+    """Return the unit vector to which all directions (3 x any) are parallel, or None if there is none."""
+    lengths = np.linalg.norm(directions, axis=0)
+    if not lengths.size:
+        return None
+    u = np.asarray(directions[:, 0] / lengths[0])
+    return u if np.linalg.norm(np.cross(u, (directions / lengths).T)) <= PARALLEL else None
+
+
+def _along(u: Array, vectors: Array) -> bool:
+    """Return whether all vectors (3 x any) are parallel to u, or zero."""
+    across = np.linalg.norm(np.cross(u, vectors.T), axis=-1)
+    return bool((across <= PARALLEL * np.maximum(np.linalg.norm(vectors, axis=0), 1e-3)).all())
+
+
+class _Row:
+    """Vectors of parameter changes (p,): of the inertia of a link, or of rotor inertia and friction of a joint."""
+
+    def __init__(self, tree: Tree):
+        self.tree = tree
+        sizes = [3 * body.joint.nv for body in tree.bodies]
+        self.starts = np.cumsum([10 * len(tree.bodies), *sizes])
+
+    def link(self, i: int, P: Array) -> Array:
+        """Return the change of a body's pseudo-inertia by P (4 x 4), in its own axes."""
+        row = np.zeros(self.starts[-1])
+        row[10 * i : 10 * i + 10] = inertial(move_pseudo_inertia(inverse_pose(self.tree.bodies[i].link), P))
+        return row
+
+    def drive(self, i: int, k: int, what: int = 0) -> Array:
+        """Return a unit change of rotor inertia (0), Coulomb (1) or viscous friction (2) of a joint's velocity."""
+        row = np.zeros(self.starts[-1])
+        row[self.starts[i] + 3 * k + what] = 1.0
+        return row
+
+
+def regroupings(tree: Tree) -> Array:
+    """Return changes of the parameters (r x p), ordered as in ``regressor.parameters``, that change no force."""
+    bent = next((body.joint.name for body in tree.bodies if body.joint.flexible is not None), None)
+    if bent is not None:
+        text = f"the rules of regrouping are those of rigid links, and joint {bent!r} is flexible"
+        raise ModelError(describe(text, fix=f"fix it first: robot.fix({bent!r}, 0)"))
+    row, motions = _Row(tree), _possible_motions(tree)
+    found = [row.link(i, P) for i, motion in enumerate(motions) for P in _without_effect(motion, tree.gravity)]
+    found += _moves_to_parents(tree, row, motions)
+    found += _rotors(tree, row, motions)
+    found += _of_one_coordinate(tree, row)
+    return np.array(found).reshape(len(found), row.starts[-1])
+
+
+def _possible_motions(tree: Tree) -> list[_PossibleMotion]:
+    """Return the possible motions of each body, root to tips."""
+    motions: list[_PossibleMotion] = []
+    none = np.zeros((3, 0))
+    for body in tree.bodies:
+        kind, pitch = body.joint.kind, body.joint.pitch
+        S = np.array(kind.subspace(kind.neutral, pitch), dtype=float)
+        before = motions[body.parent] if body.parent >= 0 else _PossibleMotion(np.eye(4), none, none, none, none, none)
+        pose = before.pose @ body.T
+        turns, slides = (pose[:3, :3] @ part[:, part.any(axis=0)] for part in (S[:3], S[3:]))
+        motions.append(
+            _PossibleMotion(
+                pose,
+                np.column_stack([before.turns_before, before.turns]),
+                np.column_stack([before.slides_before, before.slides]),
+                turns,
+                slides,
+                np.column_stack([before.points, *([pose[:3, 3]] if turns.size else [])]),
+            )
+        )
+    return motions
+
+
+def _second(R: Array, Sigma: Array) -> Array:
+    """Return the pseudo-inertia of the second moments Sigma (3 x 3) in the axes that are the columns of R."""
+    P = np.zeros((4, 4))
+    P[:3, :3] = R @ Sigma @ R.T
+    return P
+
+
+def _first(ms: Array) -> Array:
+    P = np.zeros((4, 4))
+    P[:3, 3] = P[3, :3] = ms
+    return P
+
+
+def _axes(motion: _PossibleMotion, u: Array) -> Array:
+    """Return axes (3 x 3), in those of the body, whose third is u."""
+    return axis_frame(motion.pose[:3, :3].T @ u)
+
+
+def _without_effect(motion: _PossibleMotion, gravity: Array) -> Iterator[Array]:
+    """Yield the changes of a body's pseudo-inertia, in its own axes, that have no effect on any force."""
+    if not motion.turns_before.size and not motion.turns.size:
+        yield from (P for P in parameter_basis() if P[3, 3] == 0)  # all but the mass
+        return
+    u = motion.u
+    if u is None:
+        return
+    R = _axes(motion, u)
+    for i, j in ((2, 2), (0, 2), (1, 2), (0, 1)):
+        Sigma = np.zeros((3, 3))
+        Sigma[i, j] = Sigma[j, i] = 1.0
+        yield _second(R, Sigma)
+    yield _second(R, np.diag([1.0, -1.0, 0.0]))
+    yield _first(R[:, 2])
+    places = motion.points - motion.pose[:3, 3:]
+    still = _along(u, np.column_stack([motion.slides_before, motion.slides, places]))
+    if motion.turns.size and still and _along(u, gravity[:, None]):
+        yield _first(R[:, 0])
+        yield _first(R[:, 1])
+
+
+def _moves_to_parents(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array]:
+    """Return the changes that move inertia between a link and its parent."""
+    found = []
+    for i, (body, motion) in enumerate(zip(tree.bodies, motions, strict=True)):
+        parts = [body.joint.kind.invisible(P) for P in parameter_basis()]
+        if motion.u is not None and not motion.turns.size and _along(motion.u, motion.slides):
+            R = _axes(motion, motion.u)
+            parts += [_first(R[:, 0]), _first(R[:, 1])]
+        for P in parts:
+            if P.any():
+                on_parent = row.link(body.parent, move_pseudo_inertia(body.T, P)) if body.parent >= 0 else 0.0
+                found.append(row.link(i, P) - on_parent)
+    return found
+
+
+def _rotors(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array]:
+    """Return the changes that move inertia between a rotor and the joint's own link."""
+    found = []
+    for i, (body, motion) in enumerate(zip(tree.bodies, motions, strict=True)):
+        S = np.array(body.joint.kind.subspace(body.joint.kind.neutral, body.joint.pitch), dtype=float)
+        if motion.turns.shape[1] > 1:  # of several rotors, only three equal ones are equivalent to a link, a ball
+            if not motion.turns_before.size:
+                rotors = sum(row.drive(i, int(k)) for k in np.flatnonzero(S[:3].any(axis=0)))
+                found.append(row.link(i, _second(np.eye(3), np.eye(3) / 2)) - rotors)
+            continue
+        before = _common(motion.turns_before)
+        orthogonal = before is not None and np.abs(before @ motion.turns).max(initial=0) < 1e-9
+        apart = not motion.turns_before.size or orthogonal
+        for k in np.flatnonzero(S[:3].any(axis=0)) if apart else ():
+            J = np.outer(S[:3, k], S[:3, k])
+            found.append(row.link(i, _second(np.eye(3), second_moment(J))) - row.drive(i, int(k)))
+        pulled = np.abs(tree.gravity @ motion.slides).max(initial=0.0) > PARALLEL * np.linalg.norm(tree.gravity)
+        if body.parent < 0 and not pulled:
+            mass = parameter_basis()[0]
+            found.append(row.link(i, mass) - sum(S[3:, k] @ S[3:, k] * row.drive(i, k) for k in range(S.shape[1])))
+    return found
+
+
+def _of_one_coordinate(tree: Tree, row: _Row) -> list[Array]:
+    """Return the changes that move rotor inertia and friction from following joints to their leaders."""
+    leaders = {body.v.start: i for i, body in reversed(list(enumerate(tree.bodies)))}
+    found = []
+    for i, body in enumerate(tree.bodies):
+        first = leaders[body.v.start]
+        leader = tree.bodies[first].joint
+        if first == i:
+            continue
+        ratio = abs(body.joint.ratio / leader.ratio)
+        same = abs(leader.smooth * ratio - body.joint.smooth) <= 1e-12 * body.joint.smooth
+        for what, value in ((0, ratio**2), (2, ratio**2), *([(1, ratio)] if same else [])):
+            found.append(row.drive(i, 0, what) - value * row.drive(first, 0, what))
+    return found

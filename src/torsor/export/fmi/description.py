@@ -4,7 +4,7 @@ import html
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 
-from torsor.compiler.source.about import About
+from torsor.compiler.source import About
 from torsor.export.fmi.interface import CLOSING, STEP
 from torsor.export.fmi.model import Model
 from torsor.export.fmi.units import used

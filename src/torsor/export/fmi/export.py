@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from torsor.base.checks import flag, instance_of
 from torsor.base.errors import ModelError, describe
 from torsor.base.files import replacing
-from torsor.compiler.source.names import words
+from torsor.compiler.source import words
 from torsor.export.fmi.building import build_library, compiler, library_path
 from torsor.export.fmi.description import TOOL, build_description, model_description, page
 from torsor.export.fmi.model import Model

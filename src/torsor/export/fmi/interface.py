@@ -7,9 +7,9 @@ from torsor.base.errors import ModelError, describe
 from torsor.export.fmi.settings import SHORTEST, Settings
 from torsor.export.fmi.units import FORCES, least_of, unit_of
 from torsor.export.fmi.variables import Variable, levels, structured
-from torsor.mechanism.units import units
+from torsor.mechanism.mechanism import units
 from torsor.robot.robot import Robot
-from torsor.simulation.adaptive import STABILISATION
+from torsor.simulation.integration import STABILISATION
 
 STEP = "step"
 """The name of the parameter that is the longest step of co-simulation."""

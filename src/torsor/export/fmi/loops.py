@@ -1,7 +1,7 @@
 """Robots with closed loops in an FMU: their accelerations, reactions, and the way back to closed loops after a step.
 
 The equations are those of ``simulate``: Lagrange multipliers of independent equations of closure, and the projection of
-the state at the end of each step of co-simulation (``dynamics/loops/index_one.py``). The equations are chosen once, at
+the state at the end of each step of co-simulation (``dynamics/loops/constrained.py``). The equations are chosen once, at
 the state in the file. In model exchange, where the importer integrates, the rate ``closing`` reduces errors of closure
 (Baumgarte).
 """
@@ -14,9 +14,13 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics import Tree, lean
-from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.loops.index_one import closed_forward_dynamics, closed_loop_forces, projected_end
-from torsor.dynamics.loops.wrenches import loop_loads
+from torsor.dynamics.loops.constrained import (
+    ClosureChoice,
+    closed_forward_dynamics,
+    closed_loop_forces,
+    loop_loads,
+    projected_end,
+)
 from torsor.dynamics.recursions.newton_euler import joint_wrenches
 from torsor.dynamics.trees.imposed import impose, touched
 from torsor.export.fmi.settings import Settings

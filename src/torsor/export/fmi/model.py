@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics import ALGORITHMS
-from torsor.dynamics.requests.forms import pulled, pushed
+from torsor.dynamics.requests import pulled, pushed
 from torsor.export.fmi.interface import STEP, variables_of
 from torsor.export.fmi.loops import Loops
 from torsor.export.fmi.settings import Settings

@@ -3,9 +3,8 @@
 import tempfile
 from importlib.resources import files
 
-from torsor.compiler.c.rules import CScalar
-from torsor.compiler.c.source import export_c
-from torsor.compiler.source.about import MARK, About, comment
+from torsor.compiler.c import CScalar, export_c
+from torsor.compiler.source import MARK, About, comment
 from torsor.export.fmi.interface import CLOSING, STEP
 from torsor.export.fmi.model import Model
 

@@ -12,10 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from torsor.base.errors import ModelError, describe
-from torsor.compiler.c.cpp import cpp_texts
-from torsor.compiler.c.rules import c_names
-from torsor.compiler.source.about import plain
-from torsor.compiler.source.files import is_own, write_all
+from torsor.compiler.c import c_names, cpp_texts
+from torsor.compiler.source import is_own, plain, write_all
 from torsor.mechanism import Joint
 from torsor.robot import Robot
 from torsor.robot.about import about_robot, version

@@ -1,19 +1,416 @@
 """Mesh files as triangles (trimesh, of the extra ``view``). Files may be hostile: none that they name is opened."""
 
+import json
+import os
+import re
+import xml.etree.ElementTree as ET
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import ParseError
 
 import numpy as np
+from numpy.typing import NDArray
 
+from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe, missing
-from torsor.formats.meshes.mesh_colors import Materials, painted, without_textures
-from torsor.formats.meshes.mesh_folders import ALLOWED, is_inside
-from torsor.formats.meshes.triangles import Triangles, joined
-from torsor.formats.meshes.usd_files import read_surface, split_prim
-from torsor.formats.meshes.vtp_files import read_vtp
+from torsor.base.files import read_limited
+from torsor.formats.meshes.triangles import Triangles, fans, joined
+
+# Files of VTK with polygons (.vtp), which OpenSim's bones are: points and faces as ASCII numbers in XML.
+
+
+def read_vtp(path: Path) -> Triangles:
+    """Return the polygons of a .vtp file as triangles, in the units of the file (m in OpenSim).
+
+    A polygon of more corners is cut from its first one. Strips, lines and arrays that are not ASCII raise ValueError,
+    as does what is no such file.
+
+    Example:
+        >>> import tempfile
+        >>> text = '''<VTKFile type="PolyData"><PolyData><Piece><Points>
+        ... <DataArray format="ascii">0 0 0 1 0 0 1 1 0 0 1 0</DataArray></Points><Polys>
+        ... <DataArray Name="connectivity" format="ascii">0 1 2 3</DataArray>
+        ... <DataArray Name="offsets" format="ascii">4</DataArray></Polys></Piece></PolyData></VTKFile>'''
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "square.vtp").write_text(text)
+        ...     read_vtp(Path(folder, "square.vtp")).faces.tolist()
+        [[0, 1, 2], [0, 2, 3]]
+    """
+    root = ET.fromstring(path.read_bytes())
+    pieces = root.findall("PolyData/Piece")
+    if root.tag != "VTKFile" or not pieces:
+        raise ValueError("no polygons of VTK (PolyData)")
+    return joined([_piece(piece) for piece in pieces])
+
+
+def _piece(piece: ET.Element) -> Triangles:
+    if _numbers(piece, "Strips", "connectivity").size:
+        raise ValueError("strips of triangles; save it with polygons")
+    points = _numbers(piece, "Points").reshape(-1, 3)
+    corners, ends = (_numbers(piece, "Polys", name).astype(np.int64) for name in ("connectivity", "offsets"))
+    return Triangles(points, fans(corners, np.diff(ends, prepend=0), len(points)))
+
+
+def _numbers(piece: ET.Element, group: str, name: str | None = None) -> NDArray[np.float64]:
+    """Return the numbers of an array of a group, of the first one without a name; none if it is not there."""
+    arrays = piece.findall(f"{group}/DataArray")
+    found = next((each for each in arrays if name in (None, each.get("Name"))), None)
+    if found is None:
+        return np.zeros(0)
+    if found.get("format") != "ascii":
+        raise ValueError(f"{group} as {found.get('format')}; save it as ASCII")
+    return np.array((found.text or "").split(), dtype=float)
+
+
+# Surfaces as .obj files: text that MuJoCo, ROS and mesh editors read.
+
+_LEAST = 4  # vertices: MuJoCo refuses fewer
+
+
+def obj_content(surface: Triangles) -> bytes:
+    r"""Return the bytes of an .obj file: vertices with nine digits, which give every number of single precision again.
+
+    A surface of one triangle gets a fourth vertex, its first once more.
+
+    Example:
+        >>> import numpy as np
+        >>> obj_content(Triangles(np.vstack([np.zeros(3), 0.1 * np.eye(3)[:2]]), np.array([[0, 1, 2]]))).splitlines()
+        [b'v 0 0 0', b'v 0.1 0 0', b'v 0 0.1 0', b'v 0 0 0', b'f 1 2 3']
+    """
+    corners = surface.vertices.tolist()
+    corners += corners[:1] * (_LEAST - len(corners))
+    vertices = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
+    faces = "".join(f"f {a} {b} {c}\n" for a, b, c in (surface.faces + 1).tolist())
+    return (vertices + faces).encode("ascii")
+
+
+# Colours in mesh files: of materials, and of vertices and faces. No texture is read.
+
+Color = tuple[float, float, float, float]
+MAX_MATERIAL_BYTES = 2**20  # bytes of a file of materials
+LEVELS = (32, 8, 4, 2)  # shades of each of red, green and blue, until there are few enough colours
+FEW = 24  # colours of a surface: each is drawn by itself
+
+
+class Materials:
+    """The files that a mesh in a folder may name: its own materials (.mtl), without their textures."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+
+    def __getitem__(self, name: str) -> bytes:
+        """Return names and colours of a file of materials; any other file raises FileNotFoundError."""
+        path = (self.folder / name.strip()).resolve()
+        if path.suffix.lower() != ".mtl" or path.parent != self.folder or not path.is_file():
+            raise FileNotFoundError(name)
+        with path.open("rb") as file:
+            return plain_materials(file.read(MAX_MATERIAL_BYTES).decode(errors="replace")).encode()
+
+    get = __getitem__
+
+
+def plain_materials(text: str) -> str:
+    r"""Return the names and diffuse colours of materials (the text of an .mtl file), with opacities as fourth numbers.
+
+    Example:
+        >>> plain_materials("newmtl glass\nKd 0 0 1\nmap_Kd wood.png\nd 0.5").splitlines()
+        ['newmtl glass', 'Kd 0 0 1 0.5']
+    """
+    found = dict[str, dict[str, list[str]]]()
+    own = dict[str, list[str]]()
+    for line in text.splitlines():
+        key, *rest = line.split() or [""]
+        if key == "newmtl":
+            own = found.setdefault(" ".join(rest), {})
+        elif key in ("Kd", "d"):
+            own[key] = rest
+    return "\n".join(
+        f"newmtl {name}\nKd {' '.join(own['Kd'][:3] + own.get('d', ['1'])[:1])}"
+        for name, own in found.items()
+        if "Kd" in own
+    )
+
+
+def without_textures(data: bytes) -> bytes:
+    """Return a .glb file whose materials have colours only: no image in it is looked at."""
+    length = int.from_bytes(data[12:16], "little")
+    header = json.loads(data[20 : 20 + length])
+    for name in ("images", "textures", "samplers"):
+        header.pop(name, None)
+    header["materials"] = [
+        {
+            "pbrMetallicRoughness": {
+                "baseColorFactor": each.get("pbrMetallicRoughness", {}).get("baseColorFactor", [1, 1, 1, 1])
+            }
+        }
+        for each in header.get("materials", [])
+    ]
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 4)
+    chunks = len(text).to_bytes(4, "little") + data[16:20] + text + data[20 + length :]
+    return data[:8] + (12 + len(chunks)).to_bytes(4, "little") + chunks
+
+
+def painted(mesh: Any, vertices: Array, faces: NDArray[np.int64]) -> list[tuple[Triangles, Color | None]]:
+    """Return the surface of a mesh of trimesh in parts of one colour each; None where it has none."""
+    colors = _face_colors(mesh, len(faces))
+    if colors is None:
+        return [(Triangles(vertices, faces), _material_color(mesh))]
+    return by_color(Triangles(vertices, faces), colors)
+
+
+def by_color(surface: Triangles, colors: Array) -> list[tuple[Triangles, Color | None]]:
+    """Return a surface, whose faces have ``colors`` (m, 4), in parts of one colour each."""
+    shades, own = _few(colors)
+    found = list[tuple[Triangles, Color | None]]()
+    for number, shade in enumerate(shades):
+        used, indices = np.unique(surface.faces[own == number], return_inverse=True)
+        red, green, blue, opacity = shade.tolist()
+        found.append((Triangles(surface.vertices[used], indices.reshape(-1, 3)), (red, green, blue, opacity)))
+    return found
+
+
+def _face_colors(mesh: Any, count: int) -> Array | None:
+    """Return the colours (m, 4) of faces, 0 to 1, if vertices or faces have some."""
+    kind = getattr(mesh.visual, "kind", None)
+    if kind not in ("vertex", "face"):
+        return None
+    colors = np.asarray(mesh.visual.face_colors, dtype=float) / 255
+    return colors if colors.shape == (count, 4) else None
+
+
+def _material_color(mesh: Any) -> Color | None:
+    """Return the colour of the material, if the file says one."""
+    material = getattr(mesh.visual, "material", None)
+    if material is None or getattr(material, "name", None) == "default":
+        return None
+    given = getattr(material, "baseColorFactor", None)
+    given = getattr(material, "diffuse", None) if given is None else given
+    if given is None or np.size(given) not in (3, 4):
+        return None
+    red, green, blue, opacity = (*(np.asarray(given, dtype=float).ravel() / 255).tolist(), 1.0)[:4]
+    return red, green, blue, opacity if opacity > 0 else 1.0
+
+
+def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Return at most some colours (k, 4) and which of them each of many (m, 4) has; alike ones become their mean.
+
+    Example:
+        >>> shades, own = _few(np.array([[1.0, 0, 0, 1], [0, 0, 1, 1], [1.0, 0, 0, 1]]))
+        >>> shades.tolist(), own.tolist()
+        ([[0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0]], [1, 0, 1])
+    """
+    for levels in LEVELS:
+        _, own = np.unique(np.minimum((colors * levels).astype(int), levels - 1), axis=0, return_inverse=True)
+        own = own.reshape(-1)
+        if own.max() < FEW:
+            break
+    sizes = np.bincount(own)
+    return np.stack([np.bincount(own, column) for column in colors.T], axis=-1) / sizes[:, None], own
+
+
+# The folders where meshes of a robot file may lie: a file from a stranger must not name any file of the machine.
+
+GROUPED = ("urdf", "robots", "robot", "xacro", "mjcf", "xml", "model", "models", "description")
+"""Usual names of the folder of a description inside of its package: meshes are beside it, ``../meshes``."""
+MARKS = "package.xml", "model.config"  # of a ROS package and of a model of Gazebo
+ALLOWED = "TORSOR_MESHES"  # in the environment: folders that the user allows
+SEARCHED = "TORSOR_PATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH"
+"""Variables of the environment that list folders of packages and models; all of them are allowed."""
+
+
+def own_folders(path: Path) -> tuple[str, ...]:
+    """Return the folders whose meshes a description may name: its own or, if it is in one, its package.
+
+    If the description is a link to another file, as in the install folder of a ROS workspace, those of that file too.
+
+    Example:
+        >>> [Path(each).name for each in own_folders(Path("arm_description/urdf/arm.urdf"))]
+        ['arm_description']
+    """
+    folders = []
+    for file in dict.fromkeys((path.absolute(), path.resolve())):
+        package = next((folder for folder in file.parents if is_package(folder)), None)
+        around = file.parent.parent if file.parent.name.lower() in GROUPED else file.parent
+        folders.append(str(around if package is None else package))
+    return tuple(dict.fromkeys(folders))
+
+
+def is_package(folder: Path) -> bool:
+    """Return whether a folder is a ROS package or a model of Gazebo."""
+    try:
+        return any((folder / mark).is_file() for mark in MARKS)
+    except (OSError, ValueError):
+        return False
+
+
+def allowed_folders() -> list[Path]:
+    """Return the folders that the user allows for all robots: those of ``SEARCHED`` and of TORSOR_MESHES."""
+    listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCHED, ALLOWED))
+    return [Path(each) for names in listed for each in names if each]
+
+
+def is_inside(path: Path, folders: tuple[str, ...]) -> bool:
+    """Return whether a file is in one of the folders, or in one that the user allows; links are followed first.
+
+    Example:
+        >>> is_inside(Path("arm/../../secret.stl"), ("arm",)), is_inside(Path("arm/meshes/hand.stl"), ("arm",))
+        (False, True)
+    """
+    real = path.resolve()
+    return any(real.is_relative_to(folder.resolve()) for folder in (*map(Path, folders), *allowed_folders()))
+
+
+# Files of USD: stages, opened from files beside them alone, and the surfaces in them.
+#
+# A surface in a stage is named like a file: ``robot.usda#/arm/upper/visuals/shell``.
+
+USD_SUFFIXES = (".usda", ".usd", ".usdc", ".usdz")
+MAX_USD_BYTES = 256_000_000  # bytes of a file: stages may have meshes inside
+_BINARY = (b"PXR-USDC", b"PK")  # how binary stages and archives begin
+
+
+def import_usd(where: str) -> Any:
+    """Return the package ``pxr`` with the modules in use; raise ImportError with the extra if it is missing."""
+    try:
+        import pxr
+        from pxr import Ar, Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt  # noqa: F401  # pxr.Usd and so on
+    except ImportError:
+        raise missing(
+            "USD is read and written by the package usd-core, which is not installed", "usd", where=where
+        ) from None
+    return pxr
+
+
+def split_prim(path: Path) -> tuple[Path, str]:
+    """Return the file and the path of the prim in it of a name like ``scene.usda#/World/arm``.
+
+    Example:
+        >>> file, prim = split_prim(Path("scene.usda#/World/arm"))
+        >>> file.name, prim
+        ('scene.usda', '/World/arm')
+    """
+    file, _, prim = path.as_posix().partition("#")
+    is_usd = file.lower().endswith(USD_SUFFIXES)
+    return (Path(file), f"/{prim.strip('/')}" if prim else "") if is_usd else (path, "")
+
+
+def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
+    """Return the stage of a file; references, payloads and sublayers may only be files of the folder of the robot.
+
+    Names that do not begin with ``./`` or ``../`` are looked for in the folders ``search`` too.
+    """
+    content = read_limited(path, MAX_USD_BYTES)
+    if not content:
+        raise ModelError(describe("the file is empty", where=path.name, allowed="a stage of USD"))
+    if not content.startswith(_BINARY):
+        try:
+            content.decode()
+        except UnicodeDecodeError as error:
+            raise ModelError(describe(f"it is no text of UTF-8 ({error})", where=path.name)) from None
+    context = pxr.Ar.DefaultResolverContext(list(search))
+    with pxr.Ar.ResolverContextBinder(context):
+        layer = _layer(pxr, str(path), path)
+        layer.Reload(True)  # USD keeps layers: the file may have changed since
+        _check_files(pxr, layer, (*own_folders(path), *search), {layer.identifier}, path)
+    try:
+        stage = pxr.Usd.Stage.Open(layer, context)
+        errors = stage.GetCompositionErrors()
+    except (RuntimeError, UnicodeDecodeError) as error:
+        raise ModelError(describe(f"USD refuses it: {_line(error)}", where=path.name)) from None
+    if errors:
+        raise ModelError(describe(f"its parts do not fit together: {_line(errors[0])}", where=path.name))
+    return stage
+
+
+def _layer(pxr: Any, identifier: str, path: Path) -> Any:
+    try:
+        layer = pxr.Sdf.Layer.FindOrOpen(identifier)
+    except (RuntimeError, UnicodeDecodeError) as error:
+        raise ModelError(describe(f"USD refuses it: {_line(error)}", where=path.name)) from None
+    if layer is None:
+        raise ModelError(describe(f"{Path(identifier).name!r} is no file of USD", where=path.name))
+    return layer
+
+
+def _line(error: object) -> str:
+    """Return an error of USD on one line, without the place in its source."""
+    text = " ".join(str(error).split())
+    return re.sub(r"^.*? in file \S+ : ", "", text)[:300]
+
+
+def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str], path: Path) -> None:
+    """Raise ModelError if a layer is composed with anything but files in these folders; ``seen`` ends cycles."""
+    for asset in filter(None, layer.GetCompositionAssetDependencies()):  # an empty one is the layer itself
+        found = layer.ComputeAbsolutePath(asset)
+        found = str(pxr.Ar.GetResolver().Resolve(found)) or found
+        file = Path(found.split("[")[0])  # of a file in an archive: robot.usdz[arm.usdc]
+        fix = "give its folder: load(..., search=[...]), or make one file: pxr.Usd.Stage.Open(FILE).Export(NEW_FILE)"
+        if "://" in asset or not is_inside(file, folders):
+            allowed = "files in its own folder, in folders to search or of TORSOR_MESHES"
+            raise ModelError(describe(f"it refers to {asset!r}", where=path.name, allowed=allowed, fix=fix))
+        if not file.is_file():
+            raise ModelError(describe(f"it refers to {asset!r}, which is missing", where=path.name, fix=fix))
+        if found not in seen:
+            seen.add(found)
+            _check_files(pxr, _layer(pxr, found, path), folders, seen, path)
+
+
+def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[tuple[Triangles, Color | None]]:
+    """Return the surface of a prim of the type Mesh by colour, in the units and the axes of the prim.
+
+    The colours are those of its faces; a mesh of one colour has None here, as its visual knows it. ``folders`` are
+    searched for files that the stage refers to.
+    """
+    where = f"mesh {path.name}#{prim}"
+    if not path.is_file():
+        raise ModelError(describe("no such file", where=where, fix="check the path in the description of the robot"))
+    found = _stage(path, path.stat().st_mtime_ns, folders).GetPrimAtPath(prim)
+    if not found or found.GetTypeName() != "Mesh":
+        raise ModelError(describe(f"no mesh at {prim}", where=where, allowed="the path of a prim of the type Mesh"))
+    surface, counts = triangles_of(found, where)
+    shades = face_colors(import_usd(where), found, len(counts))
+    if shades is None or not len(surface.faces):
+        return [(surface, None)]
+    return by_color(surface, np.repeat(shades, np.maximum(counts - 2, 0), axis=0))
+
+
+@lru_cache(maxsize=4)
+def _stage(path: Path, _changed: int, folders: tuple[str, ...]) -> Any:
+    return open_stage(import_usd(path.name), path, folders)
+
+
+def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
+    """Return the surface of a prim of the type Mesh, and how many corners each of its faces has."""
+    names = ("points", "faceVertexCounts", "faceVertexIndices")
+    given = [prim.GetAttribute(name).Get() for name in names]
+    points, counts, corners = (np.array([] if each is None else each) for each in given)
+    points, counts, corners = points.reshape(-1, 3).astype(float), counts.astype(np.int64), corners.astype(np.int64)
+    try:
+        if not np.isfinite(points).all():
+            raise ValueError("points that are not finite")
+        faces = fans(corners, counts, len(points))
+    except ValueError as error:
+        raise ModelError(describe(str(error), where=where)) from None
+    left_handed = prim.GetAttribute("orientation").Get() == "leftHanded"
+    return Triangles(points, faces[:, ::-1] if left_handed else faces), counts
+
+
+def face_colors(pxr: Any, prim: Any, count: int) -> Array | None:
+    """Return the colours (count, 4) of the faces of a prim, None without own ones that are finite."""
+    surface = pxr.UsdGeom.Gprim(prim)
+    given = surface.GetDisplayColorPrimvar()
+    if given.GetInterpolation() != "uniform":
+        return None
+    colors, opacities = given.ComputeFlattened(), surface.GetDisplayOpacityPrimvar().ComputeFlattened()
+    if colors is None or len(colors) != count:
+        return None
+    opacity = np.array(opacities) if opacities is not None and len(opacities) == count else np.ones(count)
+    found = np.column_stack([np.array(colors), opacity]).astype(float)
+    return found if np.isfinite(found).all() else None
+
 
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".vtp")
 MAX_MESH_BYTES = 256 * 2**20  # bytes of a mesh file

@@ -3,25 +3,232 @@
 The compiled model is converted. Its numbers are final: SI units, radians, body frames relative to their parents.
 """
 
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, describe, listing, missing, warn
 from torsor.base.faults import refuse_or_warn
-from torsor.formats.mjcf.compiling import compile_mjcf
+from torsor.formats.meshes.mesh_files import own_folders
 from torsor.formats.mjcf.equality import Equalities, Names, read_equalities
 from torsor.formats.mjcf.notes import NAME as NOTE
 from torsor.formats.mjcf.notes import Note, read_note
-from torsor.formats.mjcf.reading_geoms import GeomReader, pose_of
 from torsor.formats.xml import Element, parse_xml
-from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, build
+from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
 from torsor.mechanism.names import claim_name
-from torsor.spatial import from_quaternion, inverse_pose
+from torsor.mechanism.parts import VISUAL_SIZES
+from torsor.spatial import from_quaternion, inverse_pose, make_pose
+
+# Geoms of a model that MuJoCo compiled: visuals where they are seen, collision shapes where they touch something.
+
+# Numbers of mjtGeom. Height fields and signed distance functions are neither drawn nor collide.
+_SHAPES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}
+# MuJoCo's viewer shows these groups of geoms by default; by convention the others are for collisions.
+_VISIBLE_GROUPS = (0, 1, 2)
+_NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of geoms that have neither rgba nor a material
+
+
+def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
+    """Return the pose of a position and a quaternion (w, x, y, z), MuJoCo's order.
+
+    Example:
+        >>> pose_of([0.1, 0.2, 0.3], [1, 0, 0, 0])[:3, 3].tolist()
+        [0.1, 0.2, 0.3]
+    """
+    return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
+
+
+class GeomReader:
+    """The geoms of one compiled model; ``unread`` are the files of meshes that MuJoCo did not read, by mesh."""
+
+    def __init__(self, model: Any, path: Path, unread: Mapping[str, str], note: Note):
+        self.model, self.path, self.unread, self.note = model, path, unread, note
+
+    def of_body(self, body: int, name: str) -> tuple[tuple[Visual, ...], tuple[Shape, ...]]:
+        """Return the visuals and the collision shapes of a body, with the meshes that are noted for it."""
+        visuals, shapes = list[Visual](), list[Shape]()
+        for g in np.flatnonzero(self.model.geom_bodyid == body).tolist():
+            self._geom(g, visuals, shapes)
+        visuals += [visual for owner, visual in self.note.visuals if owner == name]
+        shapes += [shape for owner, shape in self.note.shapes if owner == name]
+        return tuple(visuals), tuple(shapes)
+
+    def _geom(self, g: int, visuals: list[Visual], shapes: list[Shape]) -> None:
+        """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
+        m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
+        material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
+        rgba = tuple(float(str(each)) for each in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
+        collides = any(masks) or g in self._paired
+        # What is transparent and touches nothing is a visual all the same: otherwise it would be lost.
+        visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and (rgba[3] != 0 or not collides)
+        if shape is None or not (visible or collides):
+            return
+        pose, (a, b, c) = pose_of(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist()
+        sizes = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c), "ellipsoid": (a, b, c), "plane": ()}
+        found: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
+        if shape == "mesh":
+            found["pose"], found["size"], mesh = self._mesh(int(m.geom_dataid[g]), pose)
+            path = self.path.parent / mesh
+            found |= {"mesh": mesh or None, "path": str(path) if mesh and path.is_file() else None}
+            found["folders"] = own_folders(self.path) if mesh else None
+        found["name"] = m.geom(g).name
+        if visible:
+            uncolored = material < 0 and rgba == _NO_COLOR
+            visuals.append(Visual(**found, color=None if uncolored else rgba))
+        if collides:
+            shapes.append(Shape(**found, contype=masks[0], conaffinity=masks[1]))
+
+    @cached_property
+    def _paired(self) -> set[int]:
+        """The geoms of <pair>, which collide whatever their masks are."""
+        return {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
+
+    def _mesh(self, mesh: int, pose: Array) -> tuple[Array, tuple[float, ...], str]:
+        """Return the pose, scale and file of a mesh; MuJoCo moved it to its principal axes."""
+        m, start = self.model, int(self.model.mesh_pathadr[mesh])
+        file = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
+        file = self.unread.get(m.mesh(mesh).name, file)
+        moved = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh])
+        return pose @ inverse_pose(moved), tuple(m.mesh_scale[mesh].tolist()), file
+
+
+# MuJoCo's compiler without what a mechanism does not need: only meshes that a number follows from are read.
+#
+# Reading meshes takes most of the time and memory of compiling. A mesh is needed where it decides an inertia or the
+# size of a fitted shape; every other mesh becomes an octahedron, so that files with missing meshes are read as well.
+# Textures are not read.
+
+_PARSED = (".xml", ".urdf")
+_MESH = 7  # of mjtGeom
+# An octahedron about the axes, with the largest moment about x: MuJoCo neither moves nor turns it, so that the poses of
+# geoms stay exact.
+_CORNERS = np.vstack([np.diag([1.0, 2.0, 3.0]), -np.diag([1.0, 2.0, 3.0])])
+_FACES = np.array([[0, 1, 2], [5, 1, 0], [2, 4, 0], [0, 4, 5], [2, 1, 3], [3, 1, 5], [3, 4, 2], [5, 4, 3]])
+
+
+class Compiled(NamedTuple):
+    """The module ``mujoco``, its model of a file, and the files of the meshes that were not read, by mesh."""
+
+    mujoco: Any
+    model: Any
+    files: Mapping[str, str]
+
+
+def compile_mjcf(path: Path) -> Compiled:
+    """Return MuJoCo's model of a file, with an octahedron in place of every mesh that decides no number."""
+    try:
+        import mujoco
+    except ImportError:
+        found = "MJCF is read by the package mujoco, which is not installed"
+        raise missing(found, "mjcf", where=path.name) from None
+    file = str(path.absolute())  # MuJoCo's paths of meshes begin with the folder as it is given
+    with _warnings_of(mujoco, path):
+        try:
+            if not hasattr(mujoco.MjSpec, "from_file") or path.suffix.lower() not in _PARSED:
+                # Old versions have no parser apart from the compiler; that of new ones reads these suffixes alone.
+                return Compiled(mujoco, mujoco.MjModel.from_xml_path(file), {})
+            spec = mujoco.MjSpec.from_file(file)
+            files = _without_meshes(mujoco, spec)
+            _without_textures(mujoco, spec)
+            return Compiled(mujoco, spec.compile(), files)
+        except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+            found = f"MuJoCo refuses it: {' '.join(str(error).split())}"
+            raise ModelError(describe(found, where=path.name, fix=_fix(str(error)))) from None
+
+
+def _fix(error: str) -> str:
+    """Return the fix of an error of MuJoCo, where it is known."""
+    if "XML Error: Error opening" in error:
+        return "add the file that is included"
+    if "opening file" in error or "opening resource" in error:
+        return "add the file, or give the body an <inertial>: a mesh is read only where an inertia follows from it"
+    return ""
+
+
+@contextmanager
+def _warnings_of(mujoco: Any, path: Path) -> Iterator[None]:
+    """Give MuJoCo's warnings as ModelWarnings; otherwise it writes them to MUJOCO_LOG.TXT in the working folder.
+
+    Those that end with a time are of its simulation, such as a mass matrix that it finds nearly singular, and flexible
+    bodies are omitted: these do not matter here.
+    """
+    said: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(said.append)
+    try:
+        with warnings.catch_warnings(record=True) as caught:  # the compiler repeats them as warnings of Python
+            warnings.simplefilter("always")
+            yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+    said += [str(each.message) for each in caught]
+    for message in dict.fromkeys(each for each in said if "Time =" not in each and not each.startswith("flex ")):
+        warn(describe(f"MuJoCo warns: {' '.join(message.split())}", where=path.name))
+
+
+def _without_meshes(mujoco: Any, spec: Any) -> dict[str, str]:
+    """Replace the meshes that decide no number, and return their files by name."""
+    needed = {geom.meshname for geom in spec.geoms if geom.meshname and _needs_mesh(mujoco, spec, geom)}
+    needed |= {mesh for skin in spec.skins for mesh in [getattr(skin, "meshname", "")] if mesh}
+    files = {}
+    for mesh in spec.meshes:
+        name = mesh.name or _stem(mesh.file)
+        if not mesh.file or name in needed or mesh.plugin.active:
+            continue
+        files[name] = _file(spec, mesh)
+        scale = np.abs(np.where(np.asarray(mesh.scale) == 0, 1.0, mesh.scale))
+        mesh.name, mesh.file, mesh.content_type = name, "", ""
+        mesh.uservert, mesh.userface = (_CORNERS / scale).ravel().tolist(), _FACES.ravel().tolist()
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # a surface: also where the scale mirrors it
+    return files
+
+
+def _needs_mesh(mujoco: Any, spec: Any, geom: Any) -> bool:
+    """Whether an inertia, or the size of a shape that is fitted to the mesh, follows from the mesh of a geom."""
+    if int(geom.type) != _MESH:
+        return True
+    rules, body = getattr(geom, "compiler", None) or spec.compiler, geom.parent
+    always = int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE) == int(rules.inertiafromgeom)
+    never = int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE) == int(rules.inertiafromgeom)
+    if never or (body.explicitinertial and not always) or body.name == "world":
+        return False
+    least, most = rules.inertiagrouprange
+    light = geom.mass == 0 or (np.isnan(geom.mass) and geom.density == 0)
+    return bool(least <= geom.group <= most and not light)
+
+
+def _stem(file: str) -> str:
+    """Return the name that MuJoCo gives to an asset without a name."""
+    return PurePosixPath(file.replace("\\", "/")).stem
+
+
+def _file(spec: Any, mesh: Any) -> str:
+    """Return the file of a mesh as MuJoCo resolves it."""
+    file, folder = mesh.file.replace("\\", "/"), getattr(getattr(mesh, "compiler", None), "meshdir", spec.meshdir)
+    file = PurePosixPath(file).name if spec.strippath else file
+    return os.path.normpath(PurePosixPath(spec.modelfiledir or "") / (folder or "") / file)
+
+
+def _without_textures(mujoco: Any, spec: Any) -> None:
+    """Replace textures by one pixel: a mechanism has the colours of materials alone."""
+    taken = {texture.name for texture in spec.textures}
+    for texture in spec.textures:
+        # Only a skybox may have no name; a texture of a file has the name of the file.
+        texture.name = texture.name or _stem(texture.file) or claim_name("texture", taken)
+        texture.file, texture.content_type, texture.width, texture.height = "", "", 1, 1
+        texture.cubefiles = [""] * len(texture.cubefiles)
+        texture.type = mujoco.mjtTexture.mjTEXTURE_2D
+        texture.builtin = mujoco.mjtBuiltin.mjBUILTIN_FLAT
+
 
 # Numbers of mjtJoint and mjtTrn.
 _FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge

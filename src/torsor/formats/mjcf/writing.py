@@ -15,14 +15,186 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
+from torsor.formats.meshes.mesh_files import read_painted, split_prim
+from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.formats.mjcf.equality import write_equalities
-from torsor.formats.mjcf.notes import link_entry, write_note
-from torsor.formats.mjcf.writing_geoms import Geoms, placed
-from torsor.formats.writing import Omissions, write_file
+from torsor.formats.mjcf.notes import link_entry, mesh_entry, write_note
+from torsor.formats.writing import MeshNames, Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
-from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, ends_of
+from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, Shape, Visual, ends_of
 from torsor.mechanism.names import unused_name
 from torsor.spatial import inverse_pose, to_quaternion
+
+# Mesh files of an MJCF file that is written: those that MuJoCo reads, and copies (.obj) of those that it does not.
+
+Color = tuple[float, float, float, float]
+_MOST_TRIANGLES = 200_000  # of an .stl file in MuJoCo
+_LEAST_AREA = 1e-12  # m^2: MuJoCo refuses meshes without a surface
+_FLAT = 1e-6  # thickness over length below which MuJoCo finds no convex hull
+
+
+class MeshAssets:
+    """The <mesh> elements of one file, and the copies that it needs."""
+
+    def __init__(self, asset: ET.Element, names: MeshNames):
+        self.asset, self.mesh_names = asset, names
+        self.names: dict[tuple[str, tuple[float, ...]], str] = {}
+        self._parts: dict[tuple[object, ...], list[tuple[Path, Color | None]]] = {}
+
+    def parts(self, given: Visual | Shape) -> list[tuple[str, Color | None]]:
+        """Return the names of the meshes that show a visual or shape, with the colours of the file where it has some.
+
+        A file that MuJoCo reads is one mesh. Of another kind, and of .obj files with materials, a visual without a
+        colour is a mesh for each colour of its file. Files that are missing or cannot be converted raise ModelError or,
+        without trimesh, ImportError.
+        """
+        path = Path(given.path or "")
+        if not given.path or not split_prim(path)[0].is_file():
+            raise ModelError(describe("no such file", where=f"mesh {given.mesh!r}"))
+        if _is_for_mujoco(path) and not _has_materials(given):
+            return [(self._name(self.mesh_names.reachable(given), given), None)]
+        key = given.path, given.size, type(given), getattr(given, "color", None) is None
+        if key not in self._parts:
+            copies = self.mesh_names.copies
+            self._parts[key] = [(copies.add(path.stem, surface), color) for surface, color in _surfaces(given)]
+        return [(self._name(copy, given), color) for copy, color in self._parts[key]]
+
+    def _name(self, path: Path, given: Visual | Shape) -> str:
+        """Return the name of the mesh of a file at the scale that is given; its element is added if it is new."""
+        file = relative_file(self.mesh_names.path, str(path))
+        name = self.names.get((file, given.size))
+        if name is None:
+            name = self.names[file, given.size] = unused_name(path.stem, self.names.values())
+            # Inertias are given: a shell has no volume that could be too small for MuJoCo.
+            add_element(self.asset, "mesh", name=name, file=file, scale=given.size, inertia="shell")
+        return name
+
+
+def _is_for_mujoco(path: Path) -> bool:
+    """Return whether MuJoCo reads a mesh file: .obj, .msh, and .stl that is binary and not too large."""
+    if path.suffix.lower() != ".stl":
+        return path.suffix.lower() in (".obj", ".msh")
+    try:
+        with path.open("rb") as file:
+            count = int.from_bytes(file.read(84)[80:], "little")
+        return 0 < count <= _MOST_TRIANGLES and path.stat().st_size >= 84 + 50 * count
+    except OSError:
+        return False
+
+
+def _has_materials(given: Visual | Shape) -> bool:
+    """Return whether a visual has the colours of materials of its .obj file, which MuJoCo does not read."""
+    path = Path(given.path or "")
+    if not isinstance(given, Visual) or given.color is not None or path.suffix.lower() != ".obj":
+        return False
+    try:
+        return any(part.color is not None for part in read_painted(path, given.folders))
+    except (ModelError, ImportError):  # MuJoCo may read it all the same
+        return False
+
+
+def _surfaces(given: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
+    """Return the surface of a mesh file: for each colour of its own, or as one where colours do not matter."""
+    where = f"mesh {given.mesh!r}"
+    painted = read_painted(given.path or "", given.folders)
+    by_color: dict[Color | None, list[Triangles]] = {}
+    for surface, color in painted:
+        by_color.setdefault(color if isinstance(given, Visual) and given.color is None else None, []).append(surface)
+    found = [(joined(surfaces), color) for color, surfaces in by_color.items()]
+    found = [each for each in found if each[0].scaled(given.size).area > _LEAST_AREA]
+    if not found:
+        raise ModelError(describe("its surface has no area", where=where))
+    if isinstance(given, Shape):
+        points = found[0][0].scaled(given.size).vertices
+        spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+        if spread.size < 3 or not spread[-1] > _FLAT * spread[0]:
+            raise ModelError(describe("its convex hull is flat", where=where, fix="use a thin box"))
+    return found
+
+
+# Geoms of an MJCF file that is written: visuals, which touch nothing, and collision shapes, which MuJoCo hides.
+
+_VISUAL = {"contype": "0", "conaffinity": "0", "group": "2"}
+_COLLISION_GROUP = "3"  # MuJoCo's viewer hides it by default
+_UNSEEN = "which MuJoCo does not see: a note for Torsor keeps them"
+
+
+class Geoms:
+    """The geoms of one file; ``unseen`` are the meshes that are noted, because MuJoCo cannot read them.
+
+    ``kept`` are the names of all collision shapes: a visual of the same name gets another.
+    """
+
+    def __init__(self, asset: ET.Element, path: Path, omissions: Omissions, kept: set[str]):
+        self.mesh_names, self.omissions = MeshNames(path, omissions), omissions
+        self.meshes = MeshAssets(asset, self.mesh_names)
+        self.names, self.kept = set[str](), kept
+        self.unseen: list[dict[str, Any]] = []
+
+    def save_copies(self) -> None:
+        """Write the copies of meshes beside the file."""
+        self.mesh_names.copies.save()
+
+    def add_visual(self, body: ET.Element, visual: Visual) -> None:
+        """Add a visual to a body; a mesh without a colour has those of its file."""
+        color = None if visual.color is None else (*visual.color, 1.0)[:4]
+        self._add(body, visual, color, _VISUAL)
+
+    def add_shape(self, body: ET.Element, shape: Shape) -> None:
+        """Add a collision shape to a body."""
+        masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
+        self._add(body, shape, None, masks | {"group": _COLLISION_GROUP})
+
+    def _add(
+        self, body: ET.Element, given: Visual | Shape, color: tuple[float, ...] | None, settings: dict[str, str]
+    ) -> None:
+        if given.shape == "mesh":
+            for mesh, own in self._meshes(body, given):
+                self._geom(body, given, {"type": "mesh", "mesh": mesh, "rgba": color or own, **settings})
+            return
+        kind, size = given.shape, np.array(given.size)
+        if kind == "box":
+            size = size / 2
+        elif kind in ("capsule", "cylinder"):
+            size = size / [1, 2]
+            if kind == "capsule" and not size[1]:  # MuJoCo needs a length
+                kind, size = "sphere", size[:1]
+        elif kind == "plane":
+            size = np.array([0, 0, 1])  # without end
+        self._geom(body, given, {"type": kind, "size": size, "rgba": color, **settings})
+
+    def _geom(self, body: ET.Element, given: Visual | Shape, look: dict[str, Any]) -> None:
+        own = self.names if isinstance(given, Shape) else self.names | self.kept
+        name = unused_name(given.name, own) if given.name else None
+        self.names |= {name} if name else set()
+        add_element(body, "geom", name=name, **placed(given.pose), **look)
+
+    def _meshes(self, body: ET.Element, given: Visual | Shape) -> list[tuple[str, tuple[float, ...] | None]]:
+        """Return names and colours of the meshes of a visual or shape; none and a note, if MuJoCo cannot have it."""
+        try:
+            return list(self.meshes.parts(given))
+        except (ModelError, ImportError) as error:
+            if given.path:
+                self.omissions.note(f"meshes that cannot be converted to .obj, {_UNSEEN}", str(error))
+            else:
+                self.omissions.note(f"meshes that are not found, {_UNSEEN}", given.mesh or given.name)
+            self.unseen.append(mesh_entry(body.get("name", "world"), given, self.mesh_names))
+            return []
+
+
+def placed(T: Array) -> dict[str, Any]:
+    """Return the attributes of a pose; zero positions and identity rotations are not written.
+
+    Example:
+        >>> placed(np.eye(4))
+        {'pos': None, 'quat': None}
+    """
+    turned = not np.array_equal(T[:3, :3], np.eye(3))
+    return {
+        "pos": T[:3, 3] if T[:3, 3].any() else None,
+        "quat": np.roll(to_quaternion(T[:3, :3]), 1) if turned else None,
+    }
+
 
 _TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
 _WORLD = "world"  # MuJoCo's name of the base

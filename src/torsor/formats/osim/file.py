@@ -4,8 +4,9 @@ In version 4 joints are in a set of their own, with frames on their two bodies; 
 moves it.
 """
 
+import posixpath
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
@@ -13,10 +14,10 @@ from typing import TypeVar
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, warn
-from torsor.formats.meshes.mesh_folders import own_folders
-from torsor.formats.osim.frames import OFFSET, Frames
-from torsor.formats.osim.geometry import shapes_of
+from torsor.base.checks import LARGEST, frozen_array
+from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.formats.decimals import number_in
+from torsor.formats.meshes.mesh_files import own_folders
 from torsor.formats.osim.model import (
     GROUND,
     OsimAxis,
@@ -27,11 +28,226 @@ from torsor.formats.osim.model import (
     OsimLoop,
     OsimMarker,
     OsimModel,
+    OsimShape,
+    pose_of,
 )
-from torsor.formats.osim.steps import pose_of
-from torsor.formats.osim.values import flag_in, name_of, numbers_in, place_in, text_in, where_is
 from torsor.formats.search_path import given_folders
-from torsor.formats.xml import Element, parse_xml
+from torsor.formats.xml import FLAGS, Element, parse_xml
+from torsor.spatial import to_rpy
+
+# Values in the elements of .osim files: names, texts, numbers, places.
+
+
+def name_of(path: Path, element: ET.Element) -> str:
+    """Return the name of an element, which it must have."""
+    name = element.get("name", "")
+    if not name:
+        raise ModelError(describe("it has no name", where=where_is(path, element)))
+    return name
+
+
+def text_in(element: ET.Element, key: str) -> str:
+    """Return the text of a child element, empty without it."""
+    return (element.findtext(key) or "").strip()
+
+
+def flag_in(path: Path, element: ET.Element, key: str, default: bool = False) -> bool:
+    """Return whether a child element is true, in the words that OpenSim reads; ``default`` without it.
+
+    Example:
+        >>> flag_in(Path("a.osim"), ET.fromstring("<Coordinate><locked>TRUE</locked></Coordinate>"), "locked")
+        True
+    """
+    text = text_in(element, key).lower()
+    if text and text not in FLAGS:
+        found = f"<{key}> is {text[:40]!r}"
+        raise ModelError(describe(found, where=where_is(path, element), allowed="true, false, 1, 0"))
+    return FLAGS.get(text, default)
+
+
+def numbers_in(
+    path: Path, element: ET.Element, key: str, count: int | None, missing: tuple[float, ...] | None = None
+) -> Array:
+    """Return the numbers in a child element: ``count`` of them, or any number; ``missing`` without that element."""
+    text = text_in(element, key)
+    if not text and missing is not None:
+        return np.array(missing)
+    where = where_is(path, element)
+    try:
+        values = [number_in(each) for each in text.replace(",", " ").split()]
+    except ValueError as error:
+        raise ModelError(describe(f"<{key}>: {error}", where=where, allowed="numbers")) from None
+    if not values or (count is not None and len(values) != count):
+        allowed = f"{'some' if count is None else count} numbers"
+        raise ModelError(describe(f"<{key}> has {len(values)} numbers", where=where, allowed=allowed))
+    return frozen_array(values, (len(values),), where, f"<{key}>", most=LARGEST)
+
+
+def where_is(path: Path, element: ET.Element) -> str:
+    """Return file, line and name of an element, for messages."""
+    line = f"line {element.line}: " if isinstance(element, Element) else ""
+    return f"{path.name}: {line}{element.tag} {element.get('name', '')!r}"
+
+
+def place_in(path: Path, element: ET.Element, *keys: str, count: int = 3) -> Array:
+    """Return translation and orientation (6,) of a frame, each of ``count`` numbers, zeros where they are missing."""
+    return np.concatenate([numbers_in(path, element, key, count, (0.0,) * count) for key in keys])
+
+
+# Frames of an .osim file: on which body each lies, and where. Sockets name them by paths.
+#
+# A path is absolute ("/bodyset/femur/offset"), or relative to the element that has the socket ("offset", "..").
+
+OFFSET = "PhysicalOffsetFrame"
+_SETS = ("BodySet", "JointSet", "ConstraintSet", "ComponentSet", "MarkerSet")
+_PLACE = ("translation", "orientation")
+_DEEPEST = 20  # frames on frames (more of them are a cycle), and in frames
+
+
+class Frames:
+    """The frames of a model: bodies, the ground, and frames at a place on others."""
+
+    def __init__(self, path: Path, model: ET.Element, bodies: Collection[str]):
+        self.path, self.bodies = path, bodies
+        self.paths: dict[ET.Element, str] = {}
+        self.offsets: dict[str, ET.Element] = {}
+        self._add(model, "")
+        for name in _SETS:
+            for each in model.iterfind(f"{name}/objects/*"):
+                self._add(each, f"/{name.lower()}/{each.get('name', '')}")
+        for each in model.iterfind("Ground"):
+            self._add(each, f"/{GROUND}")
+
+    def _add(self, element: ET.Element, path: str, depth: int = 0) -> None:
+        if depth > _DEEPEST:
+            found = "frames in frames, too deep"
+            raise ModelError(describe(found, where=where_is(self.path, element), allowed=f"{_DEEPEST} or fewer"))
+        self.paths[element] = path
+        if element.tag == OFFSET:
+            self.offsets[path] = element
+        for each in (*element.iterfind("components/*"), *element.iterfind("frames/*")):
+            self._add(each, f"{path}/{each.get('name', '')}", depth + 1)
+
+    def of(self, owner: ET.Element) -> tuple[str, Array]:
+        """Return the body of a frame, and where (6,) on it the frame lies: of a body, the ground or a frame on them."""
+        if owner.tag != OFFSET:
+            return self.paths[owner].rpartition("/")[2], np.zeros(6)
+        return self._followed(owner, owner, "socket_parent", [place_in(self.path, owner, *_PLACE)])
+
+    def at(self, element: ET.Element, socket: str) -> tuple[str, Array]:
+        """Return the body that a socket of an element leads to, and where (6,) on it the frame of the socket lies."""
+        return self._followed(element, element, f"socket_{socket}", [])
+
+    def _followed(self, element: ET.Element, owner: ET.Element, key: str, places: list[Array]) -> tuple[str, Array]:
+        """Follow sockets from frame to frame until they lead to a body."""
+        while len(places) < _DEEPEST:
+            named = text_in(owner, key)
+            found = self._offset(owner, named)
+            if found is None:
+                return self._body(element, named if named != ".." else self.paths[owner].rpartition("/")[0], places)
+            places.append(place_in(self.path, found, *_PLACE))
+            owner, key = found, "socket_parent"
+        raise ModelError(describe("its frames lie on each other", where=where_is(self.path, element)))
+
+    def _offset(self, owner: ET.Element, named: str) -> ET.Element | None:
+        """Return the frame that a path leads to, None if it leads to a body."""
+        path = posixpath.normpath(posixpath.join(self.paths[owner] or "/", named))
+        last = named.rpartition("/")[2]
+        if path in self.offsets or last in self.bodies or last in ("..", GROUND):
+            return self.offsets.get(path)
+        alike = [each for key, each in self.offsets.items() if key.rpartition("/")[2] == last]
+        return alike[0] if len(alike) == 1 else None
+
+    def _body(self, element: ET.Element, named: str, places: list[Array]) -> tuple[str, Array]:
+        body = named.rpartition("/")[2]
+        self.check(element, body)
+        if len(places) < 2:
+            return body, places[0] if places else np.zeros(6)
+        pose = np.eye(4)
+        for place in reversed(places):
+            pose = pose @ pose_of(place)
+        return body, np.concatenate([pose[:3, 3], -to_rpy(pose[:3, :3].T)])
+
+    def check(self, element: ET.Element, body: str) -> None:
+        """Raise ModelError if there is no such body."""
+        if body not in self.bodies and body != GROUND:
+            allowed = f"ground, {listing(self.bodies, like=body)}"
+            raise ModelError(
+                describe(f"the body is {body[:60]!r}", where=where_is(self.path, element), allowed=allowed)
+            )
+
+
+# Surfaces of bodies in .osim files: of version 4 attached to frames, of version 3 in the body.
+#
+# OpenSim looks for the files of meshes beside the model and in the folder Geometry there.
+
+_GEOMETRY = "Geometry"  # the folder of meshes beside a model
+# The numbers that give the size of each kind, and how many they are.
+_SIZES = {
+    "Brick": (("half_lengths", 3),),
+    "Sphere": (("radius", 1),),
+    "Cylinder": (("radius", 1), ("half_height", 1)),
+    "Ellipsoid": (("radii", 3),),
+}
+
+
+def shapes_of(path: Path, model: ET.Element, frames: Frames) -> Iterator[OsimShape]:
+    """Yield the surfaces of all bodies and of the ground, without those that are hidden."""
+    for owner in frames.paths:
+        if owner.find("attached_geometry") is not None:
+            body, place = frames.of(owner)
+            for each in owner.iterfind("attached_geometry/*"):
+                if flag_in(path, each, "Appearance/visible", default=True):
+                    yield _attached(path, each, body, place)
+    for owner in model.iterfind("BodySet/objects/Body"):
+        for visible in owner.iterfind("VisibleObject"):
+            yield from _displayed(path, visible, owner.get("name", GROUND))
+
+
+def _attached(path: Path, element: ET.Element, body: str, place: Array) -> OsimShape:
+    """Return a surface of version 4."""
+    numbers = [numbers_in(path, element, key, count) for key, count in _SIZES.get(element.tag, ())]
+    size = np.concatenate(numbers) if numbers else np.ones(3)
+    name, file = element.get("name", ""), text_in(element, "mesh_file")
+    scale = numbers_in(path, element, "scale_factors", 3, (1.0,) * 3)
+    looks = element.find("Appearance")
+    color = None if looks is None else _color(path, looks)
+    return OsimShape(name, body, element.tag, size, scale, place, color, file, _found(path, file))
+
+
+def _displayed(path: Path, visible: ET.Element, body: str) -> Iterator[OsimShape]:
+    """Yield the meshes of a body of version 3: its own scale counts besides theirs."""
+    outer = numbers_in(path, visible, "scale_factors", 3, (1.0,) * 3)
+    for file in text_in(visible, "geometry_files").split():
+        yield OsimShape(Path(file).stem, body, "Mesh", np.ones(3), outer, np.zeros(6), None, file, _found(path, file))
+    for each in visible.iterfind("GeometrySet/objects/DisplayGeometry"):
+        if text_in(each, "display_preference") == "0":
+            continue
+        place = place_in(path, each, "transform", count=6)
+        place = np.concatenate([place[3:], place[:3]])  # angles come first there
+        scale, file = outer * numbers_in(path, each, "scale_factors", 3, (1.0,) * 3), text_in(each, "geometry_file")
+        name = each.get("name", "") or Path(file).stem
+        found = _found(path, file)
+        yield OsimShape(name, body, "Mesh", np.ones(3), scale, place, _color(path, each), file, found)
+
+
+def _color(path: Path, element: ET.Element) -> tuple[float, ...]:
+    """Return red, green, blue and opacity, white without them."""
+    color = numbers_in(path, element, "color", 3, (1.0,) * 3)
+    return (*color.tolist(), float(numbers_in(path, element, "opacity", 1, (1.0,))[0]))
+
+
+def _found(path: Path, file: str) -> str | None:
+    """Return the path of a mesh file: beside the model, in folders to search, or in the folder Geometry of these."""
+    for folder in (path.parent, *given_folders()):
+        for candidate in (folder / file, folder / _GEOMETRY / file):
+            try:
+                if candidate.is_file():
+                    return str(candidate)
+            except (OSError, ValueError):  # no file can have such a name
+                return None
+    return None
+
 
 KIND = "an .osim file of OpenSim 3 or 4"
 OLDEST = 20300  # the version of the document that OpenSim 3 began with

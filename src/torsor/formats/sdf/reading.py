@@ -3,20 +3,519 @@
 A model is a graph of links at poses, with joints between them; its positions are zero where the file puts the links.
 """
 
+import math
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
-from torsor.formats.sdf.frames import THE_WORLD, WORLD, relative_pose
-from torsor.formats.sdf.joints import Joints, read_joints
-from torsor.formats.sdf.links import read_link
-from torsor.formats.sdf.models import Model, Part, read_model
-from torsor.formats.sdf.unread import Unread
-from torsor.formats.xml import Element, parse_xml
-from torsor.mechanism import Frame, Joint, Link, Mechanism, build
+from torsor.base.checks import direction
+from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.faults import refuse_or_warn
+from torsor.formats.sdf.models import (
+    THE_WORLD,
+    WORLD,
+    Model,
+    Part,
+    SdfFrame,
+    flag_of,
+    number_of,
+    numbers_of,
+    pose_of,
+    read_model,
+    relative_pose,
+    text_of,
+    where_of,
+)
+from torsor.formats.xml import FLAGS, Element, parse_xml
+from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Mechanism, Shape, Spring, Visual, build
+from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name
+from torsor.mechanism.parts import SHAPE_SIZES, VISUAL_SIZES
+from torsor.spatial import axis_frame, make_pose
+
+# What an SDF file has and a mechanism does not: noted while the file is read, and named in one warning.
+
+# By element: the children that are read, and those that have no influence on the motion of the model alone.
+_READ = {
+    "sdf": "model include world",
+    "world": "model include frame gravity",
+    "model": "link joint frame model include pose static self_collide allow_auto_disable enable_wind",
+    "include": "uri name pose placement_frame static",
+    "link": "pose inertial visual collision self_collide must_be_base_link enable_wind gravity kinematic",
+    "inertial": "pose mass inertia density auto_inertia_params",
+    "visual": "pose geometry material cast_shadows laser_retro transparency visibility_flags meta",
+    "collision": "pose geometry surface laser_retro max_contacts density auto_inertia_params",
+    "joint": """parent child pose axis axis2 gearbox_ratio gearbox_reference_body thread_pitch screw_thread_pitch
+        physics drake:rotor_inertia drake:gear_ratio""",
+    "axis": "xyz limit dynamics mimic use_parent_model_frame",
+    "axis2": "xyz limit dynamics mimic use_parent_model_frame",
+}
+# What is left out and moves nothing by itself: named, but never refused.
+_HARMLESS = """sensor plugin light gripper audio audio_sink audio_source projector battery particle_emitter scene
+    physics gui atmosphere magnetic_field spherical_coordinates state population road actor"""
+
+
+class Unread:
+    """What is left out, with the lines where it occurs; one warning names all of it.
+
+    Its kinds are "acting", what may act on the motion, "harmless", what does not, and "assumed", numbers that the file
+    leaves to the defaults of SDF.
+
+    Example:
+        >>> unread = Unread("robot.sdf", strict=False)
+        >>> unread.note("<cable>", None)
+        >>> list(unread.found["acting"])
+        ['<cable>']
+    """
+
+    def __init__(self, source: str, strict: bool):
+        self.source, self.strict = source, strict
+        self.found: dict[str, dict[str, list[int]]] = {"acting": {}, "harmless": {}, "assumed": {}}
+
+    def note(self, what: str, element: Any, kind: str = "acting") -> None:
+        """Record something that is left out, and its line."""
+        self.found[kind].setdefault(what, []).append(getattr(element, "line", 0))
+
+    def children(self, elements: Iterable[Any]) -> None:
+        """Record all children of these elements, and of those in them, that are not read."""
+        waiting = list(elements)
+        while waiting:
+            element = waiting.pop()
+            known = _READ[element.tag].split()
+            for child in element:
+                if child.tag not in known:
+                    self.note(f"<{child.tag}>", child, "harmless" if child.tag in _HARMLESS.split() else "acting")
+                elif child.tag in _READ and child.tag not in ("model", "world"):  # these are listed by themselves
+                    waiting.append(child)
+            for what in _switches(element):
+                self.note(what, element)
+
+    def report(self) -> None:
+        """Give the warning, or raise ModelError where reading is strict and something may act on the motion."""
+        acting, harmless, assumed = (self.found[kind] for kind in ("acting", "harmless", "assumed"))
+        parts = [f"defaults of SDF for {_lines(assumed)}"] if assumed else []
+        if self.strict:
+            parts += [f"not read: {_lines(acting)}"] if acting else []
+            if parts:
+                refuse_or_warn(describe("; ".join(parts), where=self.source), strict=True)
+            parts, acting = [], {}
+        parts += [f"not read: {_lines(acting | harmless)}"] if acting or harmless else []
+        if parts:
+            fix = "if they act on the motion, the robot here is not the one that the file describes"
+            warn(describe("; ".join(parts), where=self.source, fix=fix if acting else ""))
+
+
+def _switches(element: Any) -> Iterator[str]:
+    """Yield switches of Gazebo that change the motion of a link: without gravity, or moved without forces."""
+    if element.tag == "link":
+        if not FLAGS.get(text_of(element, "gravity").lower(), True):
+            yield "<gravity> that is off for a link"
+        if FLAGS.get(text_of(element, "kinematic").lower(), False):
+            yield "<kinematic>"
+
+
+def _lines(found: dict[str, list[int]]) -> str:
+    return listing([f"{what} ({len(lines)}, line {lines[0]})" for what, lines in found.items()], most=12)
+
+
+# Links of SDF: inertia, visuals and collision shapes in the axes of the link.
+
+ALL_MASKS = 0xFFFF  # SDF's default of <collide_bitmask>
+# By shape: the elements that give its size, and the count of their numbers.
+_SIZES: dict[str, tuple[tuple[str, int], ...]] = {
+    "box": (("size", 3),),
+    "sphere": (("radius", 1),),
+    "cylinder": (("radius", 1), ("length", 1)),
+    "capsule": (("radius", 1), ("length", 1)),
+    "ellipsoid": (("radii", 3),),
+    "plane": (),
+    "mesh": (),
+}
+
+
+def read_link(part: Part, strict: bool, masked: bool, unread: Unread) -> Link:
+    """Return a link. ``masked`` says whether any shape of the file has a mask, ``unread`` notes what is left out."""
+    reader = _LinkReader(part, strict, unread)
+    mass, com, inertia = reader.inertia()
+    visuals, shapes = tuple(reader.visuals()), tuple(reader.shapes(masked))
+    source = where_of(part.element, part.scope.source)
+    link = Link(part.frame.name, mass, com, inertia, visuals, strict, source, shapes)
+    if link.defect and not strict:
+        warn(link.defect)
+    return link
+
+
+class _LinkReader:
+    """The state of reading one link."""
+
+    def __init__(self, part: Part, strict: bool, unread: Unread):
+        self.part, self.strict, self.unread = part, strict, unread
+        self.source, self.owner = part.scope.source, f"link {part.frame.name!r}"
+
+    def pose(self, element: Any) -> Array:
+        """Return the pose of an element of the link in the axes of the link."""
+        pose = element.find("pose")
+        T = pose_of(pose, self.source, self.owner)
+        # Version 1.6 has the attribute ``frame``, which 1.7 renamed.
+        name = "" if pose is None else (pose.get("relative_to") or pose.get("frame") or "").strip()
+        if not name:
+            return T
+        base = self.part.scope.find(name, where_of(pose, self.source, self.owner))
+        return relative_pose(self.part.frame, base) @ T
+
+    def _frame_of(self, element: Any) -> str:
+        """Return the <frame> of this link that a shape is placed in, or an empty string."""
+        pose = element.find("pose")
+        at = None if pose is None else self.part.scope.names.get((pose.get("relative_to") or "").strip())
+        return at.name if at is not None and at.kind == "frame" and at.carrier() is self.part.frame else ""
+
+    def inertia(self) -> tuple[float, Array, Array]:
+        """Return mass, centre of mass and inertia about it, in the axes of the link; defaults are those of SDF."""
+        inertial = self.part.element.find("inertial")
+        if inertial is None:
+            self.unread.note("links without <inertial>, 1 kg and 1 kg m^2", self.part.element, "assumed")
+            return 1.0, np.zeros(3), np.eye(3)
+        if inertial.get("auto", "false").strip().lower() in ("true", "1"):
+            found, fix = "an inertia that is computed from shapes", "expand it: gz sdf --print --expand-auto-inertials"
+            raise ModelError(describe(found, where=where_of(inertial, self.source, self.owner), fix=fix))
+        matrix = inertial.find("inertia")
+        if matrix is None or inertial.find("mass") is None:
+            self.unread.note("<inertial> without <mass> or <inertia>, 1 kg or 1 kg m^2", inertial, "assumed")
+        keys, defaults = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"), (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+        xx, yy, zz, xy, xz, yz = (
+            number_of(matrix, key, default, self.source, self.owner)
+            for key, default in zip(keys, defaults, strict=True)
+        )
+        T = self.pose(inertial)
+        R = T[:3, :3]
+        inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+        mass = number_of(inertial, "mass", 1.0, self.source, self.owner)
+        return mass, T[:3, 3], 0.5 * (inertia + inertia.T)
+
+    def visuals(self) -> Iterator[Visual]:
+        """Yield what is drawn; one that cannot be used is left out, with a warning."""
+        for element in self.part.element.findall("visual"):
+            try:
+                found = self._geometry(element, VISUAL_SIZES)
+                if found is not None:
+                    yield Visual(**found, color=self._color(element))
+            except ModelError as error:
+                refuse_or_warn(str(error) if self.strict else f"{error}; this visual is left out", self.strict)
+
+    def shapes(self, masked: bool) -> Iterator[Shape]:
+        """Yield the collision shapes; one that cannot be used is left out, with a warning."""
+        for element in self.part.element.findall("collision"):
+            try:
+                found = self._geometry(element, SHAPE_SIZES)
+                if found is not None:
+                    mask = self._mask(element) if masked else 1
+                    yield Shape(**found, link=self._frame_of(element), contype=mask, conaffinity=mask)
+            except ModelError as error:
+                refuse_or_warn(str(error) if self.strict else f"{error}; this shape is left out", self.strict)
+
+    def _mask(self, element: Any) -> int:
+        """Return the mask of a shape: 32 bits, the last of which is a sign here."""
+        text = text_of(element, "surface/contact/collide_bitmask")
+        try:
+            mask = int(text[:40], 0) if text else ALL_MASKS
+        except ValueError:
+            mask = -1
+        if not 0 <= mask < 2**32:
+            found, where = f"collide_bitmask is {text[:40]!r}", where_of(element, self.source, self.owner)
+            raise ModelError(describe(found, where=where, allowed="a whole number of 32 bits"))
+        return mask - 2**32 if mask >= 2**31 else mask
+
+    def _geometry(self, element: Any, kinds: dict[str, int]) -> dict[str, Any] | None:
+        """Return what visuals and collision shapes have in common, or None for kinds that a mechanism does not have."""
+        geometry = element.find("geometry")
+        shape = None if geometry is None else next(iter(geometry), None)
+        if shape is None or shape.tag == "empty":
+            return None
+        if shape.tag not in kinds:
+            self.unread.note(f"<{element.tag}> of a <{shape.tag}>", element)
+            return None
+        size: list[float] = []
+        for tag, count in _SIZES[shape.tag]:
+            given = shape.find(tag)
+            if given is None:
+                found = f"<{shape.tag}> has no <{tag}>"
+                raise ModelError(describe(found, where=where_of(shape, self.source, self.owner)))
+            size += numbers_of(given, count, self.source, self.owner).tolist()
+        found_shape: dict[str, Any] = {"shape": shape.tag, "pose": self.pose(element), "name": element.get("name", "")}
+        if shape.tag == "plane":
+            normal = shape.find("normal")
+            axis = [0, 0, 1] if normal is None else numbers_of(normal, 3, self.source, self.owner)
+            if not np.any(axis):
+                raise ModelError(describe("a normal of length 0", where=where_of(shape, self.source, self.owner)))
+            found_shape["pose"] = found_shape["pose"] @ make_pose(axis_frame(axis))
+        elif shape.tag == "mesh":
+            size = self._mesh(shape, found_shape)
+        return found_shape | {"size": tuple(size)}
+
+    def _mesh(self, shape: Any, found: dict[str, Any]) -> list[float]:
+        """Add the file of a mesh to what is found, and return its scale."""
+        scale, uri = shape.find("scale"), text_of(shape, "uri")
+        if not uri:
+            raise ModelError(describe("<mesh> has no <uri>", where=where_of(shape, self.source, self.owner)))
+        if shape.find("submesh") is not None:
+            self.unread.note("<submesh>, for which the whole mesh is taken", shape)
+        file = self.part.finder.file(uri)  # before its folders, which it may add one to
+        found |= {"mesh": uri, "path": file, "folders": self.part.finder.folders}
+        return [1.0] * 3 if scale is None else numbers_of(scale, 3, self.source, self.owner).tolist()
+
+    def _color(self, element: Any) -> tuple[float, ...] | None:
+        """Return red, green, blue and opacity of a visual; None where its material has no colour."""
+        kinds = (element.find(f"material/{kind}") for kind in ("diffuse", "ambient"))
+        color = next((each for each in kinds if each is not None), None)
+        if color is None:
+            return None
+        count = 3 if len((color.text or "").split()) == 3 else 4  # the opacity may be left out
+        rgba = numbers_of(color, count, self.source, self.owner).tolist()
+        opacity = 1.0 - number_of(element, "transparency", 0.0, self.source, self.owner)
+        return (*rgba[:3], (rgba[3] if count == 4 else 1.0) * opacity)
+
+
+# Joints of SDF: trees of them, cut joints where a link has a second parent, and gearboxes as couplings.
+
+_KINDS = {
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "screw": "helical",
+    "ball": "spherical",
+    "fixed": "fixed",
+}
+_TWO_AXES = ("universal", "revolute2")
+_TYPES = (*_KINDS, *_TWO_AXES, "gearbox")
+# The cut joints that a joint with a link that has a parent already becomes.
+_CUTS = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "ball": "spherical",
+    "universal": "universal",
+    "fixed": "weld",
+}
+ROTOR, GEAR = "drake:rotor_inertia", "drake:gear_ratio"  # Drake's elements of a joint, as text
+_NO_LIMIT = 1e16  # SDF's default of limits
+_PARALLEL = 1e-6  # largest sine of the angle between an axis of a gearbox and its joint
+
+
+class Joints(NamedTuple):
+    """The joints of a model, the links between axes of universal joints, frames and equations of closed loops."""
+
+    joints: list[Joint]
+    links: list[Link]
+    frames: list[Frame]
+    loops: list[Closure]
+
+
+def read_joints(parts: list[Part], strict: bool, unread: Unread, taken: set[str]) -> Joints:
+    """Return the joints of a model; a link that has a parent already is closed to another one by a cut joint.
+
+    ``taken`` are the names of links and frames, to which those that are made here are added.
+    """
+    reader = _JointReader(strict, unread, taken, parts)
+    for part in parts:
+        reader.read(part)
+    for part in parts:
+        if part.element.get("type") == "gearbox":
+            reader.gearbox(part)
+    return reader.found
+
+
+class _JointReader:
+    """The state of reading the joints of a model."""
+
+    def __init__(self, strict: bool, unread: Unread, taken: set[str], parts: list[Part]):
+        self.strict, self.unread, self.taken = strict, unread, taken
+        self.names = {part.frame.name for part in parts}
+        self.two_axes = {part.frame.name for part in parts if part.element.get("type") in _TWO_AXES}
+        self.found = Joints([], [], [], [])
+        self.children: set[str] = set()
+        self.hinges: dict[frozenset[str], tuple[Joint, Array]] = {}  # by its two links, with the axis in the world
+
+    def read(self, part: Part) -> None:
+        """Add a joint, or the two joints of one with two axes, or a loop."""
+        kind, where = part.element.get("type", ""), part.frame.where
+        if kind not in _TYPES:
+            raise ModelError(describe(f"unknown joint type {kind!r}", where=where, allowed=", ".join(_TYPES)))
+        if kind == "gearbox":
+            return
+        parent, child = (self._end(part, role).carrier() for role in ("parent", "child"))
+        if child.kind == WORLD:
+            raise ModelError(describe("the child is the world", where=where, fix="make the world the parent"))
+        if parent is child:
+            raise ModelError(describe(f"both ends are parts of {child.name!r}", where=where, allowed="two links"))
+        closing = child.name in self.children
+        if self._rotor(part) and (closing or kind in (*_TWO_AXES, "fixed", "ball")):
+            self.unread.note(f"<{ROTOR}> of a joint that closes a loop or has not one axis", part.element)
+        if closing:
+            self._loop(part, kind, parent, child)
+            return
+        self.children.add(child.name)
+        placement, at = relative_pose(parent, child), relative_pose(child, part.frame)
+        if kind in _TWO_AXES:
+            middle, name = claim_name(f"{part.frame.name}/axis", self.taken), part.frame.name
+            self.found.links.append(Link(middle))
+            axes = [self._axis(part, tag, child) for tag in ("axis", "axis2")]
+            first, second = (claim_name(f"{name}/{tag}", self.names) for tag in ("axis", "axis2"))
+            settings = [self._settings(part, tag) for tag in ("axis", "axis2")]
+            self._add(Joint(first, "revolute", parent.name, middle, placement, axes[0], at[:3, 3], **settings[0]))
+            self._add(Joint(second, "revolute", middle, child.name, np.eye(4), axes[1], at[:3, 3], **settings[1]))
+            return
+        more: dict[str, Any] = {"source": part.scope.source}
+        if kind not in ("fixed", "ball"):
+            more |= self._settings(part, "axis") | {"axis": self._axis(part, "axis", child)}
+            more["rotor_inertia"] = self._rotor(part)
+        if kind not in ("fixed", "prismatic"):
+            more["point"] = at[:3, 3]
+        if kind == "screw":
+            more["pitch"] = self._pitch(part)
+        if kind == "continuous":
+            more |= {"lower": -math.inf, "upper": math.inf}
+        joint = Joint(part.frame.name, _KINDS[kind], parent.name, child.name, placement, **more)
+        self._add(joint)
+        if kind in ("revolute", "continuous"):
+            axis = child.in_world()[:3, :3] @ joint.axis
+            self.hinges[frozenset((parent.name, child.name))] = joint, axis
+
+    def _add(self, joint: Joint) -> None:
+        self.found.joints.append(joint)
+
+    def _end(self, part: Part, role: str) -> SdfFrame:
+        name = text_of(part.element, role)
+        if not name:
+            fix = f"add <{role}>...</{role}>"
+            raise ModelError(describe(f"no <{role}>", where=part.frame.where, fix=fix))
+        return part.scope.find(name, part.frame.where)
+
+    def _axis(self, part: Part, tag: str, child: SdfFrame) -> Array:
+        """Return a unit vector along an axis, in the axes of the child."""
+        axis, source, owner = part.element.find(tag), part.scope.source, f"joint {part.frame.name!r}"
+        if axis is None:
+            raise ModelError(describe(f"no <{tag}>", where=part.frame.where, fix=f"add <{tag}><xyz>...</xyz></{tag}>"))
+        given = axis.find("xyz")
+        xyz = np.array([0.0, 0.0, 1.0]) if given is None else numbers_of(given, 3, source, owner, sys.float_info.max)
+        frame, where = part.frame, where_of(axis, source, owner)
+        expressed_in = "" if given is None else (given.get("expressed_in") or "").strip()
+        if expressed_in:
+            frame = part.scope.find(expressed_in, where)
+        elif flag_of(axis, "use_parent_model_frame", source, owner, default=part.scope.version < (1, 5)):
+            frame = part.scope.frame
+        return relative_pose(child, frame)[:3, :3] @ direction(xyz, where, "axis")
+
+    def _pitch(self, part: Part) -> float:
+        """Return the advance of a screw in m/rad; <thread_pitch> is rad/m of a left-handed thread."""
+        source, owner = part.scope.source, f"joint {part.frame.name!r}"
+        if part.element.find("screw_thread_pitch") is None and part.element.find("thread_pitch") is not None:
+            turns = number_of(part.element, "thread_pitch", None, source, owner)
+            if not turns:
+                where = part.frame.where
+                raise ModelError(describe("thread_pitch is 0", where=where, allowed="any other number (rad/m)"))
+            return -1.0 / turns
+        return number_of(part.element, "screw_thread_pitch", 1.0, source, owner) / (2 * math.pi)
+
+    def _rotor(self, part: Part) -> float:
+        """Return the rotor inertia after the gear, as Drake takes it: without the gyroscopic moments of the rotor."""
+        owner = f"joint {part.frame.name!r}"
+        inertia, ratio = (
+            float(
+                next((numbers_of(each, 1, part.scope.source, owner)[0] for each in part.element if each.tag == tag), x)
+            )
+            for tag, x in ((ROTOR, 0.0), (GEAR, 1.0))
+        )
+        return inertia * ratio * ratio  # ** raises an error of its own where it overflows
+
+    def _settings(self, part: Part, tag: str) -> dict[str, Any]:
+        """Return limits, friction, spring and leader of an axis."""
+        axis, source, owner = part.element.find(tag), part.scope.source, f"joint {part.frame.name!r}"
+        found: dict[str, Any] = {"source": source}
+        limit, dynamics = (None if axis is None else axis.find(key) for key in ("limit", "dynamics"))
+        for key in ("effort", "velocity"):
+            most = number_of(limit, key, -1.0, source, owner, most=math.inf)
+            found[f"{key}_limit"] = most if 0 <= most < sys.float_info.max else math.inf  # below 0: no limit
+        ends = [
+            number_of(limit, key, sign * _NO_LIMIT, source, owner, most=math.inf)
+            for key, sign in (("lower", -1), ("upper", 1))
+        ]
+        if ends[0] > ends[1]:
+            text = f"lower limit {ends[0]:g} is above upper limit {ends[1]:g}"
+            message = describe(text if self.strict else f"{text}: read as no limit", where=part.frame.where)
+            refuse_or_warn(message, self.strict)
+            ends = [-math.inf, math.inf]
+        found["lower"], found["upper"] = (x if abs(x) < _NO_LIMIT else math.copysign(math.inf, x) for x in ends)
+        for key, name in (("viscous", "damping"), ("coulomb", "friction")):
+            found[key] = number_of(dynamics, name, 0.0, source, owner)
+        stiffness = number_of(dynamics, "spring_stiffness", 0.0, source, owner)
+        if stiffness:
+            rest = number_of(dynamics, "spring_reference", 0.0, source, owner)
+            found["spring"] = Spring(stiffness, rest=rest, source=part.frame.where)
+        return found | self._mimic(part, axis)
+
+    def _mimic(self, part: Part, axis: Any) -> dict[str, Any]:
+        """Return the leader of an axis: position = multiplier (position of the leader - reference) + offset."""
+        mimic = None if axis is None else axis.find("mimic")
+        if mimic is None:
+            return {}
+        source, owner, where = part.scope.source, f"joint {part.frame.name!r}", part.frame.where
+        leader = part.scope.find((mimic.get("joint") or "").strip(), where)
+        if leader.kind != "joint" or leader is part.frame:
+            raise ModelError(describe(f"<mimic> of {mimic.get('joint')!r}", where=where, allowed="another joint"))
+        ratio, offset, reference = (
+            number_of(mimic, key, default, source, owner)
+            for key, default in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
+        )
+        name, which = leader.name, (mimic.get("axis") or "axis").strip()
+        name = f"{name}/{which}" if name in self.two_axes else name
+        return {"coordinate": name, "ratio": ratio, "offset": offset - ratio * reference}
+
+    def _loop(self, part: Part, kind: str, parent: SdfFrame, child: SdfFrame) -> None:
+        """Add a cut joint between a link and one that has a parent already; its frames have the axes along z."""
+        name, where = part.frame.name, part.frame.where
+        if kind not in _CUTS:
+            found = f"a {kind} joint closes a loop at {child.name!r}, which has a parent joint already"
+            raise ModelError(describe(found, where=where, allowed=", ".join(_CUTS)))
+        turns = [np.eye(3)] * 2
+        if kind not in ("ball", "fixed"):
+            turns = [axis_frame(self._axis(part, "axis", part.frame))] * 2
+            settings = self._settings(part, "axis")
+            ignored = any(settings.pop(key, 0.0) for key in ("viscous", "coulomb", "spring", "coordinate"))
+            ignored = ignored or bool(np.isfinite([v for v in settings.values() if isinstance(v, float)]).any())
+            if ignored:
+                self.unread.note("limits, friction, springs and <mimic> of joints that close loops", part.element)
+        if kind == "universal":
+            turns[1] = axis_frame(self._axis(part, "axis2", part.frame))
+        ends = []
+        for side, link, turn in (("a", parent, turns[0]), ("b", child, turns[1])):
+            ends.append(claim_name(f"{name}/{side}", self.taken))
+            pose = relative_pose(link, part.frame) @ make_pose(turn)
+            self.found.frames.append(Frame(ends[-1], link.name, pose))
+        self.found.loops.append(Loop(name, ends[0], ends[1], _CUTS[kind], source=part.scope.source))
+
+    def gearbox(self, part: Part) -> None:
+        """Add theta_2 = -ratio theta_1: the angles of child and parent about the axes, from the reference body."""
+        source, owner, where = part.scope.source, f"joint {part.frame.name!r}", part.frame.where
+        reference = part.scope.find(text_of(part.element, "gearbox_reference_body"), where).carrier()
+        ratio = number_of(part.element, "gearbox_ratio", 1.0, source, owner)
+        factors: dict[str, float] = {}
+        for role, tag, factor in (("parent", "axis", ratio), ("child", "axis2", 1.0)):
+            link = self._end(part, role).carrier()
+            hinge = self.hinges.get(frozenset((reference.name, link.name)))
+            if hinge is None:
+                found = f"no hinge between the gearbox_reference_body {reference.name!r} and {link.name!r}"
+                raise ModelError(describe(found, where=where, fix="add a revolute joint of these links"))
+            joint, axis = hinge
+            own = link.in_world()[:3, :3] @ self._axis(part, tag, link)
+            if np.linalg.norm(np.cross(own, axis)) > _PARALLEL:
+                raise ModelError(describe(f"<{tag}> is not along the axis of joint {joint.name!r}", where=where))
+            sign = math.copysign(1.0, float(own @ axis)) * (1.0 if joint.child == link.name else -1.0)
+            factors[joint.name] = factors.get(joint.name, 0.0) + sign * factor
+        self.found.loops.append(Coupling(part.frame.name, factors, source=source))
 
 
 def read_sdf(

@@ -1,21 +1,22 @@
 """Reading TOML, the native format: short when written by hand, exact when written by Torsor. See docs/toml.md."""
 
+import difflib
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from reprlib import repr as short
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import ROTATION_TOLERANCE, whole_number
-from torsor.base.errors import ModelError, shortened, warn
+from torsor.base.errors import ModelError, describe, shortened, warn
 from torsor.base.files import read_limited
-from torsor.formats.meshes.mesh_folders import own_folders
-from torsor.formats.toml.flexible import read_flexible
-from torsor.formats.toml.schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
+from torsor.formats.meshes.mesh_files import own_folders
 from torsor.mechanism import (
     KINDS,
     Coupling,
@@ -32,10 +33,184 @@ from torsor.mechanism import (
     Wheel,
     build,
 )
+from torsor.mechanism.curves import Cam
+from torsor.mechanism.flexible import Flexible, Modes, RodSection, TipTurn
 from torsor.mechanism.loops import Closure
-from torsor.mechanism.parts import VISUAL_SIZES
-from torsor.mechanism.shapes import ALL_BITS, SHAPE_SIZES
+from torsor.mechanism.parts import ALL_BITS, SHAPE_SIZES, VISUAL_SIZES
 from torsor.spatial import from_rpy, make_pose
+
+# The schema of TOML files: the keys of each table and the type of each value. See docs/toml.md.
+
+Table = dict[str, Any]
+
+# Defaults of the keys of a joint with one value, and of those with one value for each position or velocity.
+ONCE = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
+EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
+EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
+# The keys of each table; a star marks required keys.
+KEYS = {
+    "file": "torsor name gravity active units* links joints frames loops wheels couplings postures allowed_collisions",
+    "units": "angle* length mass",
+    "link": "name* mass com inertia unphysical visuals shapes",
+    "visual": "shape* name size position rpy rotation color mesh path",
+    "shape": "shape* name size position rpy rotation mesh path link contype conaffinity",
+    "joint": " ".join(
+        ["name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible", *ONCE, *EACH]
+    ),
+    "spring": "stiffness* damping rest",
+    "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
+    "frame": "name* link* position rpy rotation",
+    "loop": "name* a* b* kind length",
+    "wheel": "name* frame* kind radius roller ground",
+    "coupling": "name* coefficients shares offset",
+    "posture": "name* positions*",
+    "allowed_collision": "a* b* reason",
+}
+UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
+# The values of the keys: in words, and as a type or as the allowed shapes of numbers; (-1,) is a row of any length.
+_TYPES: dict[str, tuple[Any, str]] = {
+    "a string in quotes": (
+        str,
+        "name angle link type parent child follows shape mesh path carrier a b kind frame ground reason",
+    ),
+    "a table": (dict, "spring motor flexible"),
+    "a table of coordinates and their coefficients": (dict, "coefficients shares"),
+    "a table of positions and their values": (dict, "positions"),
+    "names of coordinates": (tuple, "active"),
+    'a table with angle = "rad" or angle = "deg"': (dict, "units"),
+    "tables": (list, "links joints frames visuals shapes loops wheels couplings postures allowed_collisions"),
+    "true or false": (bool, "multi_turn unphysical"),
+    "a finite number": ([()], "mass pitch ratio offset smooth damping rest length radius roller contype conaffinity"),
+    "a finite number, or a law in quotes such as '100 + 500 * x**2'": ([(), str], "stiffness"),
+    "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
+    "3 or 4 finite numbers": ([(3,), (4,)], "color"),
+    "a row of finite numbers": ([(-1,)], "size"),
+    "3 rows of 3 finite numbers": ([(3, 3)], "rotation"),
+    "3 rows of 3 finite numbers, or 6: ixx, iyy, izz, ixy, ixz, iyz": ([(3, 3), (6,)], "inertia"),
+    "a number or a row of numbers, infinite only in limits": ([(), (-1,)], " ".join(EACH)),
+}
+_EXPECTED = {key: (expected, words) for words, (expected, keys) in _TYPES.items() for key in keys.split()}
+# These keys have one number in a motor, but a matrix in a link or a row in a joint.
+_EXPECTED |= {f"motor.{key}": ([()], "a finite number") for key in ("inertia", "coulomb", "viscous")}
+
+
+def error(where: str, what: str, allowed: str = "", fix: str = "") -> ModelError:
+    """Return the error of a file: where it is, what was found, what is allowed, and the fix."""
+    return ModelError(describe(what, where=where, allowed=allowed, fix=fix))
+
+
+def some(table: Table, *keys: str) -> Table:
+    """Return the entries of a table with these keys, as far as it has them."""
+    return {key: table[key] for key in keys if key in table}
+
+
+def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
+    """Yield (place for messages, checked table) of each table in a list; the place has its name, or else its number."""
+    for number, entry in enumerate(data.get(f"{kind}s", ()), start=1):
+        name = entry.get("name")
+        place = f"{where}: {kind} {name!r}" if name and isinstance(name, str) else f"{where}: {kind} {number}"
+        yield place, checked(kind, entry, place)
+
+
+def checked(kind: str, data: Table, where: str) -> Table:
+    """Return a table after checking its keys and values; numbers are floats or arrays."""
+    known = {key.strip("*"): key.endswith("*") for key in KEYS[kind].split()}
+    for key in data:
+        one_of(known, key, "key", where)
+    for key, required in known.items():
+        if required and key not in data:
+            raise error(where, f"no {key}", fix=f"add {key}, {(_EXPECTED.get(f'{kind}.{key}') or _EXPECTED[key])[1]}")
+    return data if kind == "units" else {key: _value(kind, key, value, where) for key, value in data.items()}
+
+
+def one_of(known: Iterable[str], found: Any, what: str, where: str) -> str:
+    """Return a word if it is known, or raise an error that names the nearest known one."""
+    if found not in tuple(known):
+        near = difflib.get_close_matches(str(found).lower(), known, n=1)
+        fix = f"did you mean {near[0]!r}?" if near else "use one of these"
+        raise error(where, f"unknown {what} {short(found)}", ", ".join(known), fix)
+    return str(found)
+
+
+def _value(kind: str, key: str, value: Any, where: str) -> Any:
+    """Return a value of the type of its key, numbers as a float or an array; otherwise raise an error."""
+    expected, allowed = _EXPECTED.get(f"{kind}.{key}") or _EXPECTED.get(key, (type(value), ""))
+    if isinstance(expected, list) and type(value) in expected:
+        return value
+    if expected is tuple and type(value) is list and all(type(each) is str for each in value):
+        return tuple(value)
+    if expected is type(value) and (expected is not list or all(type(each) is dict for each in value)):
+        return value
+    cells = np.array(value, dtype=object)  # rows of different lengths stay lists, which are not numbers
+    fits = isinstance(expected, list) and (cells.shape in expected or (cells.ndim == 1 and (-1,) in expected))
+    largest = np.inf if np.isinf(EACH.get(key, 0.0)) else np.finfo(float).max  # NaN fails this comparison too
+    sound = [abs(x) <= largest if type(x) is float else type(x) is int and abs(x) < 2**63 for x in cells.flat]
+    if not fits or not all(sound):
+        raise error(where, f"{key} is {short(value)}", allowed, "remove the quotes" if isinstance(value, str) else "")
+    array = cells.astype(float)
+    return array if array.ndim else float(array)
+
+
+# Flexible joints in TOML files: the table ``[joints.flexible]`` has the fields of their modes (docs/flexible.md).
+
+_KINDS: dict[str, type[Any]] = {"modes": Modes, "turn": TipTurn, "section": RodSection, "cam": Cam}
+_OPTIONAL: dict[type[Any], set[str]] = {
+    Modes: {"damping", "second", "tip_second", "inertias", "turns"},
+    Cam: {"powers", "inner_polynomial", "inner_powers"},
+}
+
+
+def flexible_table(flexible: Flexible) -> Table:
+    """Return the table of a flexible joint: the kind and the fields of its data.
+
+    Example:
+        >>> import torsor
+        >>> modes = torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=1.0, modes=(1, 0))
+        >>> list(flexible_table(modes))[:4]
+        ['kind', 'positions', 'masses', 'shapes']
+    """
+    kind = next(name for name, each in _KINDS.items() if type(flexible) is each)
+    return {"kind": kind} | {each.name: getattr(flexible, each.name) for each in _fields(type(flexible))}
+
+
+def read_flexible(table: Table, where: str) -> Flexible:
+    """Return the data of a flexible joint; what is wrong in it raises ModelError.
+
+    Example:
+        >>> table = {"kind": "turn", "first": [[0], [0], [1]], "second": [[[0]]] * 3, "turns": [False]}
+        >>> read_flexible(table, "arm").kind.nv
+        1
+    """
+    kind = one_of(_KINDS, table.get("kind"), "kind", where)
+    known = [each.name for each in _fields(_KINDS[kind])]
+    for key in table:
+        one_of(["kind", *known], key, "key", where)
+    values: Table = {key: value for key, value in table.items() if key != "kind"}
+    for key, value in values.items():
+        if key in ("turns", "counts"):
+            allowed, kinds = ("true or false", bool) if key == "turns" else ("whole numbers", int)
+            if not isinstance(value, (list, tuple)) or not all(type(each) is kinds for each in value):
+                raise error(where, f"{key} is {value!r}"[:100], f"a list: {allowed}")
+            values[key] = tuple(value)
+        elif not _numbers(value):
+            raise error(where, f"{key} is {value!r}"[:100], "numbers, all rows equally long")
+    required = [name for name in known if name not in values and name not in _OPTIONAL.get(_KINDS[kind], {"damping"})]
+    if required:
+        raise error(where, f"no {required[0]}", fix=f"add {required[0]}")
+    if "source" in {each.name for each in fields(_KINDS[kind])}:
+        values["source"] = where
+    made: Flexible = _KINDS[kind](**values)
+    return made
+
+
+def _numbers(value: Any) -> bool:
+    cells = np.array(value, dtype=object)
+    return all(type(each) in (int, float) for each in cells.flat)
+
+
+def _fields(kind: type[Any]) -> list[Any]:
+    return [each for each in fields(kind) if each.compare]
+
 
 VERSION = 1
 LARGEST_FILE = 64_000_000  # bytes; published robots need less than one percent of it

@@ -11,12 +11,18 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import describe, listing, warn
-from torsor.formats.mesh_copies import MeshCopies
-from torsor.formats.meshes.usd_files import split_prim
-from torsor.formats.toml.flexible import flexible_table
-from torsor.formats.toml.reading import VERSION, looks_like_degrees, parse_toml
-from torsor.formats.toml.schema import EACH, ONCE, Table, error
-from torsor.formats.writing import write_file
+from torsor.formats.meshes.mesh_files import split_prim
+from torsor.formats.toml.reading import (
+    EACH,
+    ONCE,
+    VERSION,
+    Table,
+    error,
+    flexible_table,
+    looks_like_degrees,
+    parse_toml,
+)
+from torsor.formats.writing import MeshCopies, write_file
 from torsor.mechanism import Coupling, Mechanism, Motor, Spring, Wheel
 from torsor.spatial import from_rpy, to_rpy
 

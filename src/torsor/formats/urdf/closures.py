@@ -24,8 +24,7 @@ from torsor.formats.urdf.reading import read_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Joint, Link, Loop, Mechanism
 from torsor.mechanism.build import build
-from torsor.mechanism.edit import fix
-from torsor.mechanism.edit_joints import with_joint_type
+from torsor.mechanism.edit import fix, with_joint_type
 from torsor.mechanism.edit_loops import with_active, with_joint_ends
 from torsor.mechanism.names import claim_name
 

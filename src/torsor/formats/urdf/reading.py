@@ -1,27 +1,316 @@
 """Reading URDF, with the deviations from the specification that published files have."""
 
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
-from torsor.base.checks import LARGEST
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.checks import LARGEST, direction
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.base.faults import refuse_or_warn, stop_reading
 from torsor.formats.decimals import number_in, up_to
 from torsor.formats.search_path import Finder
-from torsor.formats.urdf.capsules import joined_capsules
-from torsor.formats.urdf.extras import read_extras
-from torsor.formats.urdf.motors import with_motors
 from torsor.formats.xml import Element, parse_xml
-from torsor.mechanism import Joint, Link, Mechanism, Shape, Spring, Visual, build
-from torsor.spatial import from_rpy, make_pose
+from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Shape, Spring, Visual, build
+from torsor.mechanism.names import claim_name
+from torsor.spatial import axis_frame, from_rpy, make_pose
+
+# Elements of URDF beyond links and joints: Drake's frames and loop joints are read, and what is not read is named.
+#
+# An element that this file does not know may act on the motion (a spring, a cable, an included file), so it is never
+# dropped without a word. Elements without influence (collision, sensors, settings of Gazebo and controllers) are.
+
+# By element: the children that are read, or that have no influence on the motion.
+_KNOWN = {
+    "robot": """link joint material transmission frame loop_joint gazebo sensor ros2_control mujoco camera plugin
+        controller actuator drake:collision_filter_group collision_filter_group disable_collisions enable_collisions
+        disable_default_collisions group group_state end_effector virtual_joint passive_joint author version
+        description metadata""",
+    "link": """inertial visual collision contact material sensor gazebo gravity kinematic surface self_filter
+        self_collision_checking collision_checking drake:proximity_properties""",
+    "inertial": "origin mass inertia",
+    "joint": "parent child origin axis limit dynamics mimic safety_controller calibration gazebo hardwareInterface",
+}
+_DYNAMICS = ("damping", "friction", "spring_stiffness", "spring_reference")
+_REVOLUTE = ("revolute", "continuous", None)  # the types of a loop joint whose meaning is clear
+
+
+class Extras(NamedTuple):
+    """What a file has besides its tree."""
+
+    frames: list[Frame]
+    loops: list[Loop]
+    active: list[str]
+
+
+def read_extras(root: Element, links: list[Link], joints: list[Joint], source: str, strict: bool) -> Extras:
+    """Return Drake's <frame> and <loop_joint> elements; warn of all that is not read, or raise if ``strict``.
+
+    A loop joint is a hinge about ``axis`` between a frame on ``link1`` and one on ``link2``. While loops are closed,
+    the joints of transmissions are the active ones.
+    """
+    taken, loops = {link.name for link in links}, list[Loop]()
+    on, frames = set(taken), list[Frame]()
+    for element in root:
+        where = f"{source}: line {element.line}: <{element.tag} name={element.get('name', '')!r}>"  # type: ignore[attr-defined]
+        try:
+            if element.tag == "frame":
+                name = element.get("name") or ""
+                if name in taken:
+                    raise ModelError(describe("it has the name of another link or frame", where=where))
+                frames.append(Frame(name, _link(element, on, where), _pose(element, where)))
+                taken.add(name)
+            elif element.tag == "loop_joint":
+                ends = _loop_frames(element, on, where)
+                made = [
+                    Frame(claim_name(f"{element.get('name')}/{end}", taken), *at)
+                    for end, at in zip("ab", ends, strict=True)
+                ]
+                loops.append(Loop(element.get("name") or "", made[0].name, made[1].name, source=where))
+                frames += made
+        except ModelError as error:
+            refuse_or_warn(str(error) if strict else f"{error}; it is ignored", strict)
+    unread = _unread(root)
+    if unread:
+        names = [f"<{tag}> ({len(lines)}, line {lines[0]})" for tag, lines in unread.items()]
+        found = f"elements that are not read: {listing(names, most=8)}"
+        fix = "if they act on the motion, the robot here is not the one that the file describes"
+        refuse_or_warn(describe(found, where=source, fix=fix), strict)
+    moving = [joint.name for joint in joints if not joint.is_fixed and not joint.follows]
+    driven = {each.get("name") for transmission in root.findall("transmission") for each in transmission.iter("joint")}
+    return Extras(frames, loops, [name for name in moving if name in driven] if loops else [])
+
+
+def _loop_frames(element: Any, links: set[str], where: str) -> list[tuple[str, Array]]:
+    """Return (link, pose) of both frames of a loop joint, whose z axes are its axis."""
+    if element.get("type") not in _REVOLUTE:
+        allowed = ", ".join(kind for kind in _REVOLUTE if kind)
+        raise ModelError(describe(f"type is {element.get('type')!r}", where=where, allowed=allowed))
+    turned = make_pose(axis_frame(_direction(element.find("axis"), where)))
+    ends = []
+    for role in ("link1", "link2"):
+        end = element.find(role)
+        if end is None:
+            raise ModelError(describe(f"no <{role}>", where=where, fix=f'add <{role} link="..." xyz="..."/>'))
+        ends.append((_link(end, links, where), _pose(end, where) @ turned))
+    return ends
+
+
+def _link(element: Any, links: set[str], where: str) -> str:
+    link = element.get("link")
+    if link not in links:
+        raise ModelError(describe(f"its link is {link!r}", where=where, allowed="a link of this file"))
+    return str(link)
+
+
+def _direction(element: Any, where: str) -> Array:
+    return direction(_numbers(element, "xyz", "1 0 0", where), where, "axis")
+
+
+def _pose(element: Any, where: str) -> Array:
+    """Return the pose of the attributes ``xyz`` and ``rpy``; Drake has no <origin> there."""
+    return make_pose(from_rpy(_numbers(element, "rpy", "0 0 0", where)), _numbers(element, "xyz", "0 0 0", where))
+
+
+def _numbers(element: Any, attribute: str, default: str, where: str) -> Array:
+    text = default if element is None else element.get(attribute, default)
+    try:
+        values = np.array([number_in(word) for word in text.split()])
+    except ValueError:
+        values = np.zeros(0)
+    if values.shape != (3,) or not np.isfinite(values).all():
+        raise ModelError(describe(f"{attribute} is {text!r}", where=where, allowed="3 finite numbers"))
+    return values
+
+
+def _unread(root: Element) -> dict[str, list[int]]:
+    """Return the lines of the elements that are not read, by tag."""
+    found: dict[str, list[int]] = {}
+    for tag, element in _strangers(root):
+        found.setdefault(tag, []).append(element.line)
+    return found
+
+
+def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
+    places = {tag: frozenset(names.split()) for tag, names in _KNOWN.items()}
+    parents = [root, *root.findall("link"), *root.findall("link/inertial"), *root.findall("joint")]
+    for parent in parents:
+        for element in parent:
+            if "xacro" in element.tag:
+                continue  # the reader has its own words for it
+            if element.tag not in places[parent.tag]:
+                yield element.tag, element
+            elif parent.tag == "link" and element.tag in ("gravity", "kinematic"):
+                # Gazebo's switches: without gravity, or moved without forces.
+                if (element.text or "").strip().lower() in (
+                    ("0", "false") if element.tag == "gravity" else ("1", "true")
+                ):
+                    yield element.tag, element
+            elif parent.tag == "joint" and element.tag == "dynamics":
+                yield from ((f"dynamics {key}=", element) for key in element.attrib if key not in _DYNAMICS)
+            elif parent.tag == "robot" and element.tag == "frame":
+                yield from ((f"frame><{child.tag}", child) for child in element)
+
+
+# Motors in URDF: gear ratio, rotor inertia and elasticity from <transmission> elements.
+
+# Drake's and our own elements of the rotor, each with the elements of its gear ratio, the first that is there.
+# Drake does not read <mechanicalReduction>, which its files give as 1.
+_ROTORS = {
+    "drake:rotor_inertia": ("drake:gear_ratio", "mechanicalReduction"),
+    "rotorInertia": ("mechanicalReduction", "drake:gear_ratio"),
+}
+# The other elements of a motor, our own, and the property that each gives.
+_TAGS = {"stiffness": "stiffness", "damping": "damping", "friction": "coulomb", "axis": "axis", "carrier": "carrier"}
+
+
+def with_motors(root: Element, joints: list[Joint], source: str, strict: bool = False) -> list[Joint]:
+    """Return the joints with the motors of those simple transmissions that have a rotor inertia.
+
+    The carrier of the motor is the parent link of the joint, and its spin axis the joint axis, unless ``carrier`` and
+    ``axis`` give others. A transmission without rotor inertia has no influence on the motion and is ignored. One with a
+    rotor inertia that drives no joint, or several, is a warning, or an error if ``strict``.
+    """
+    found = {joint.name: joint for joint in joints}
+    for transmission in root.findall("transmission"):
+        where = f"{source}: line {transmission.line}: transmission {transmission.get('name', '')!r}"  # type: ignore[attr-defined]
+        if not any(_has(transmission, tag) for tag in _ROTORS):
+            if _has(transmission, "stiffness"):
+                warn(describe("a stiffness without a rotor inertia is ignored", where=where, fix="add rotorInertia"))
+            continue
+        driven = [each.get("name", "") for each in transmission.iter("joint")]
+        unused = ""
+        if len(driven) != 1 or len(list(transmission.iter("actuator"))) > 1:
+            unused = describe(f"it drives {len(driven)} joints; its motor is ignored", where=where, allowed="one joint")
+        elif driven[0] not in found or found[driven[0]].is_fixed:
+            what = "does not exist" if driven[0] not in found else "is fixed"
+            unused = describe(f"its joint {driven[0]!r} {what}; its motor is ignored", where=where)
+        if unused:
+            refuse_or_warn(unused, strict)
+            continue
+        joint = found[driven[0]]
+        if joint.motor is not None:
+            raise ModelError(describe(f"its joint {joint.name!r} has a motor already", where=where))
+        found[joint.name] = replace(joint, motor=_motor(transmission, joint, where))
+    return [found[joint.name] if found[joint.name].motor is not None else joint for joint in joints]
+
+
+def _motor(transmission: Any, joint: Joint, where: str) -> Motor:
+    rotor = next(tag for tag in _ROTORS if _has(transmission, tag))
+    values: dict[str, Any] = {"inertia": _value(transmission, rotor, where)}
+    gears = {tag: _value(transmission, tag, where) for tag in _ROTORS[rotor] if _has(transmission, tag)}
+    if gears:
+        used, values["ratio"] = next(iter(gears.items()))
+        other = next((tag for tag, ratio in gears.items() if ratio not in (1.0, values["ratio"])), None)
+        if other is not None:
+            warn(
+                describe(
+                    f"<{used}> is {values['ratio']:g} and <{other}> {gears[other]:g}; the first is used", where=where
+                )
+            )
+        elif used == "mechanicalReduction" and rotor == "drake:rotor_inertia" and values["ratio"] != 1:
+            found = f"no <drake:gear_ratio>: <mechanicalReduction> {values['ratio']:g} is used, where Drake takes 1"
+            warn(describe(found, where=where, fix='add <drake:gear_ratio value="..."/>'))
+    values |= {name: _value(transmission, tag, where) for tag, name in _TAGS.items() if _has(transmission, tag)}
+    if values.get("carrier", joint.parent) != joint.parent and "axis" not in values:
+        fix = 'add <axis xyz="..."/> in the axes of that link'
+        raise ModelError(describe(f"the motor on {values['carrier']!r} has no axis", where=where, fix=fix))
+    along = joint.placement[:3, :3] @ joint.axis
+    return Motor(**({"carrier": joint.parent, "axis": along} | values), source=where)
+
+
+def _has(transmission: Any, tag: str) -> bool:
+    return next(transmission.iter(tag), None) is not None
+
+
+def _value(transmission: Any, tag: str, where: str) -> Any:
+    """Return the value of an element, which has it as text or as an attribute: a number, an axis or a name."""
+    element = next(transmission.iter(tag))
+    text = element.get("value") or element.get("xyz") or element.get("link") or element.text or ""
+    if tag == "carrier":
+        return text.strip()
+    count = 3 if tag == "axis" else 1
+    try:
+        numbers = [number_in(word) for word in text.split()]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count:
+        allowed = "a number" if count == 1 else f"{count} numbers"
+        raise ModelError(describe(f"<{tag}> is {text!r}", where=where, allowed=allowed))
+    return np.array(numbers) if count > 1 else numbers[0]
+
+
+# Capsules in URDF: a cylinder and two spheres, whose names tell that they are one capsule.
+#
+# URDF has no capsules, and few readers know the element <capsule>. The three parts are the same body for all of them.
+
+Surface = TypeVar("Surface", bound=Visual | Shape)
+_NAME = re.compile(r"(?:(.*)/)?capsule\d+", re.DOTALL)
+_ENDS = {"low": -0.5, "high": 0.5}
+_TOLERANCE = 1e-9  # of positions, over the size of the capsule
+
+
+def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
+    """Return a capsule as a cylinder and the spheres at its ends; one of length 0 is a sphere.
+
+    ``number`` makes the names of the parts unique among those of the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
+
+    Example:
+        >>> parts = capsule_parts(Shape("capsule", (0.1, 0.5), name="arm"), 0)
+        >>> [(part.shape, part.name) for part in parts]
+        [('cylinder', 'arm/capsule0'), ('sphere', 'arm/capsule0/low'), ('sphere', 'arm/capsule0/high')]
+        >>> joined_capsules(parts)[0].name
+        'arm'
+    """
+    radius, length = capsule.size
+    if not length:
+        return [replace(capsule, shape="sphere", size=(radius,))]
+    name = f"{capsule.name}/capsule{number}" if capsule.name else f"capsule{number}"
+    spheres = [
+        replace(capsule, shape="sphere", size=(radius,), name=f"{name}/{end}", pose=_end(capsule, side))
+        for end, side in _ENDS.items()
+    ]
+    return [replace(capsule, shape="cylinder", name=name), *spheres]
+
+
+def joined_capsules(parts: list[Surface]) -> list[Surface]:
+    """Return visuals or shapes with capsules in place of the parts that ``capsule_parts`` makes of them.
+
+    Parts that somebody has changed since, so that they are no capsule any more, stay what they are.
+    """
+    found, k = list[Surface](), 0
+    while k < len(parts):
+        whole = _capsule(parts[k : k + 3])
+        found.append(parts[k] if whole is None else whole)
+        k += 1 if whole is None else 3
+    return found
+
+
+def _capsule(parts: list[Surface]) -> Surface | None:
+    name = _NAME.fullmatch(parts[0].name)
+    if name is None or [part.shape for part in parts] != ["cylinder", "sphere", "sphere"]:
+        return None
+    cylinder, *spheres = parts
+    capsule = replace(cylinder, shape="capsule", name=name[1] or "")
+    for sphere, (end, side) in zip(spheres, _ENDS.items(), strict=True):
+        away = np.abs(sphere.pose[:3, 3] - _end(capsule, side)[:3, 3]).max()
+        same = getattr(sphere, "color", None) == getattr(cylinder, "color", None)
+        fits = sphere.size[0] == cylinder.size[0] and away <= _TOLERANCE * sum(cylinder.size)
+        if not (fits and same and sphere.name == f"{cylinder.name}/{end}"):
+            return None
+    return capsule
+
+
+def _end(capsule: Visual | Shape, side: float) -> np.ndarray:
+    return capsule.pose @ make_pose(p=[0, 0, side * capsule.size[1]])
+
 
 T = TypeVar("T")
 _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")

@@ -16,9 +16,8 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
-from torsor.formats.coupled_followers import without_couplings
-from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
-from torsor.formats.urdf.capsules import capsule_parts
+from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits, without_couplings
+from torsor.formats.urdf.reading import capsule_parts
 from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
 from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Motor, Shape, Visual

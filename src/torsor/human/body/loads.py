@@ -3,10 +3,97 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from torsor.base.checks import interval, number, positive
+from torsor.base.arrays import Array
+from torsor.base.checks import arrays, frozen_array, instance_of, interval, number, positive
+from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
+
+# Forces on the hands as data: of what they push, pull or hold, by time.
+
+STRONGEST = 3000.0  # N: more than two hands of anybody exert
+
+
+@dataclass(frozen=True, eq=False)
+class HandForces:
+    """Forces (N) on the knuckles of both hands at ``times`` (K,) (s), linear between them and constant outside.
+
+    ``right`` and ``left`` (K, 3) are in base axes: x to the left, y up, z forward. They are what the load exerts on the
+    hand: who pushes a cart forward with 100 N has (0, 0, -50) on each hand, who holds 10 kg (0, -49, 0).
+
+    Example:
+        >>> push = HandForces.ramp((0.0, 0.0, -120.0), 0.5)
+        >>> push.at([0.0, 0.25, 2.0])[:, 0].tolist()
+        [[0.0, 0.0, 0.0], [0.0, 0.0, -30.0], [0.0, 0.0, -60.0]]
+    """
+
+    times: Array
+    right: Array
+    left: Array
+
+    def __post_init__(self) -> None:
+        times = np.atleast_1d(arrays(self.times, (), "hand forces", "times"))
+        if times.ndim != 1 or not (np.diff(times) > 0).all():
+            found, allowed = f"times are {times.tolist()[:6]}", "increasing times (s)"
+            raise ModelError(describe(found, where="hand forces", allowed=allowed))
+        object.__setattr__(self, "times", times)
+        for side in SIDES:
+            force = frozen_array(getattr(self, side), (len(times), 3), "hand forces", side)
+            largest = float(np.linalg.norm(force, axis=1).max())
+            if largest > STRONGEST:
+                found = f"the force on the {side} hand is {largest:.4g} N"
+                allowed = f"at most {STRONGEST:g} N: more than anybody exerts"
+                raise ModelError(describe(found, where="hand forces", allowed=allowed, fix="give forces in newtons"))
+            object.__setattr__(self, side, force)
+
+    @classmethod
+    def constant(cls, force: ArrayLike) -> "HandForces":
+        """Return a constant force (3,) (N), half of it on each hand.
+
+        Example:
+            >>> HandForces.constant((0.0, -98.1, 0.0)).at([1.0]).tolist()
+            [[[0.0, -49.05, 0.0], [0.0, -49.05, 0.0]]]
+        """
+        half = frozen_array(force, (3,), "hand forces", "force")[None] / 2
+        return cls(np.zeros(1), half, half)
+
+    @classmethod
+    def ramp(cls, force: ArrayLike, rise: float) -> "HandForces":
+        """Return a force (3,) (N) that rises linearly from 0 in a time (s), half of it on each hand."""
+        half = np.outer([0.0, 1.0], frozen_array(force, (3,), "hand forces", "force") / 2)
+        return cls(np.array([0.0, number(rise, "hand forces", "rise", above=0.0)]), half, half)
+
+    def at(self, times: ArrayLike) -> Array:
+        """Return the forces (K, 2, 3) (N) on the right and the left hand at times (K,) (s)."""
+        t = arrays(times, (), "hand forces", "times")
+        ways = [np.stack([np.interp(t, self.times, getattr(self, side)[:, k]) for k in range(3)], -1) for side in SIDES]
+        return np.stack(ways, axis=-2)
+
+
+def hand_wrenches(body: Robot, q: ArrayLike, forces: ArrayLike) -> Array:
+    """Return the external wrenches (..., L, 6) of forces (..., 2, 3) (N, base axes) on the right and left knuckles.
+
+    They are moment and force at the links' origins in the links' axes, as inverse dynamics takes them.
+
+    Example:
+        >>> body, q = torsor.library.human(), np.zeros(55)
+        >>> wrenches = hand_wrenches(body, q, [[0.0, -50.0, 0.0], [0.0, 0.0, 0.0]])
+        >>> wrenches[body.link_names.index("right_hand")].round(9).tolist()
+        [0.0, 0.0, 0.0, 0.0, -50.0, 0.0]
+    """
+    instance_of(body, Robot, "hand forces", "body", allowed="a torsor.library.human()")
+    q, force = arrays(q, (body.nq,), "hand forces", "q"), arrays(forces, (2, 3), "hand forces", "forces")
+    lead = np.broadcast_shapes(q.shape[:-1], force.shape[:-2])
+    found = np.zeros((*lead, len(body.links), 6))
+    for k, side in enumerate(SIDES):
+        link = body.place(f"{side}_knuckles").link
+        R, at = body.pose(q, link)[..., :3, :3], body.place(f"{side}_knuckles").pose[:3, 3]
+        own = np.einsum("...ji,...j->...i", R, force[..., k, :])
+        found[..., link, :3], found[..., link, 3:] = np.cross(at, own), own
+    return found
+
 
 HEAVIEST = 600.0  # kg: more than anybody has ever lifted
 

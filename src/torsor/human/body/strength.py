@@ -20,8 +20,9 @@ muscles: knee extensors of the young are weaker in eccentric than in isometric c
 the angle of the hip (between thigh and pelvis) are choices of this library.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -31,11 +32,180 @@ from numpy.typing import ArrayLike
 
 from torsor import library
 from torsor.base.arrays import Array
-from torsor.base.checks import common_shape, indices_of, instance_of, number, one_of, real_array
-from torsor.base.errors import ModelError, describe
-from torsor.human.body.coordinates import SIDES
+from torsor.base.checks import (
+    arrays,
+    common_shape,
+    indices_of,
+    instance_of,
+    number,
+    one_of,
+    positive,
+    real_array,
+    table,
+)
+from torsor.base.errors import ModelError, describe, listing
+from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic
+
+# Strengths of a person as inputs: factors or torques of single joints, of a side, or of the whole body.
+
+ALL = "all"
+MOST = 5.0  # largest factor: more is a mistake in the units
+
+
+def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
+    """Return the coordinates that a word stands for: "all", a side, a coordinate, or one of both sides.
+
+    Example:
+        >>> names = torsor.library.human().coordinate_names
+        >>> coordinates_of("knee_flexion", names, "person"), len(coordinates_of("left", names, "person"))
+        (['right_knee_flexion', 'left_knee_flexion'], 16)
+    """
+    joints = names[len(GLOBAL) :]
+    if names[: len(GLOBAL)] != GLOBAL:
+        allowed = "a body with the coordinates of torsor.library.human()"
+        raise ModelError(describe(f"coordinates {listing(names)}", where=where, allowed=allowed))
+    sides = tuple(f"{side}_{name}" for side in SIDES)
+    found = [each for each in joints if name in (ALL, each) or each.startswith(f"{name}_") * (name in SIDES)]
+    found = found or [each for each in joints if each in sides]
+    if not found:
+        known = [*dict.fromkeys(each.removeprefix("right_").removeprefix("left_") for each in joints)]
+        allowed = f"{ALL}, {', '.join(SIDES)}, or {listing(known, like=name)}, for one side with right_ or left_ before"
+        raise ModelError(describe(f"no joint {name!r}", where=where, allowed=allowed))
+    return found
+
+
+def strength_factors(given: Mapping[str, float], names: tuple[str, ...], where: str) -> dict[str, float]:
+    """Return the factor of each coordinate; where several words name one, their factors are multiplied.
+
+    Example:
+        >>> names = torsor.library.human().coordinate_names
+        >>> found = strength_factors({"left": 0.5, "knee_flexion": 0.8}, names, "person")
+        >>> found["left_knee_flexion"], found["right_knee_flexion"], found["left_elbow_flexion"]
+        (0.4, 0.8, 0.5)
+    """
+    found: dict[str, float] = {}
+    for word, value in table(given, where, "strength").items():
+        factor = number(value, where, f"strength of {word}", above=0.0, most=MOST)
+        for name in coordinates_of(word, names, where):
+            found[name] = found.get(name, 1.0) * factor
+    return found
+
+
+def largest_torques(given: Mapping[str, float] | None, names: tuple[str, ...], where: str) -> dict[str, float]:
+    """Return the torque (N m) of each coordinate that is given one.
+
+    Example:
+        >>> largest_torques({"neck_axial": 15}, torsor.library.human().coordinate_names, "person")
+        {'neck_axial': 15.0}
+    """
+    found: dict[str, float] = {}
+    for word, value in table(given, where, "largest_torque").items():
+        torque = positive(value, where, f"largest torque of {word} (N m)")
+        for name in coordinates_of(word, names, where):
+            if name in found:
+                raise ModelError(describe(f"two largest torques of {name}", where=where, allowed="one"))
+            found[name] = torque
+    return found
+
+
+def with_strength(
+    body: Robot,
+    factors: Mapping[str, float] | None = None,
+    torques: Mapping[str, float] | None = None,
+    where: str = "strength",
+) -> Robot:
+    """Return a body (``library.human``) with other strengths, its ``effort_limit``.
+
+    ``factors`` are {joint: factor of the own strength}, ``torques`` {joint: N m}, which replace it. A joint is a
+    coordinate ("left_knee_flexion"), one of both sides ("knee_flexion"), or, for factors, "left", "right" or "all".
+
+    Example:
+        >>> body = with_strength(torsor.library.human(), {"left": 0.5}, {"elbow_flexion": 60.0})
+        >>> names = ("right_knee_flexion", "left_knee_flexion", "left_elbow_flexion")
+        >>> [float(body.effort_limit[body.coordinate_names.index(name)]) for name in names]
+        [200.0, 100.0, 60.0]
+    """
+    instance_of(body, Robot, where, "body", allowed="a torsor.library.human()")
+    own = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
+    limits = dict(own)
+    for name, factor in strength_factors(factors or {}, body.coordinate_names, where).items():
+        limits[name] *= factor
+    limits |= largest_torques(torques, body.coordinate_names, where)
+    joints = [
+        joint if limits[joint.name] == own[joint.name] else replace(joint, effort_limit=limits[joint.name])
+        for joint in body.joints
+    ]
+    return replace(body, joints=tuple(joints))
+
+
+# Passive torques: what ligaments, tendons and resting muscles exert without any activity.
+#
+# Hips, knees and ankles follow Riener and Edrich, "Identification of passive elastic joint moments in the lower
+# extremities", J. Biomechanics 32 (1999) 539-544: with hip flexion h, knee flexion k and dorsiflexion a in degrees,
+#
+#     hip     exp(1.4655 - 0.0034 k - 0.0750 h) - exp(1.3403 - 0.0226 k + 0.0305 h) + 8.072
+#     knee    exp(1.800 + 0.0460 a - 0.0352 k + 0.0217 h) - exp(-3.971 + 0.0004 a + 0.0495 k - 0.0128 h)
+#             - 4.820 + exp(2.220 - 0.150 k)
+#     ankle   exp(-7.9763 - 0.1949 a + 0.0008 k) - exp(2.1016 + 0.0843 a - 0.0176 k) + 1.792
+#
+# in N m, in the direction of flexion. They are fits to men of ordinary size and are not scaled here. Toes have a linear
+# spring of 25 N m/rad and a damper of 1.9 N m s/rad, and all other joints a damper of 0.1 N m s/rad, as in the
+# simulations of Falisse et al., J. R. Soc. Interface 16 (2019) 20190402.
+
+DAMPING, TOE_STIFFNESS, TOE_DAMPING = 0.1, 25.0, 1.9  # N m s/rad, N m/rad, N m s/rad
+LEG = ("hip_flexion", "knee_flexion", "ankle_flexion")
+
+
+def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
+    """Return the elastic torques (N m) of hip, knee and ankle at angles (rad): numbers, arrays or symbols.
+
+    Example:
+        >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, 0.0)]
+        [8.6, 10.4, -6.4]
+        >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, math.radians(20))]  # calves bend the knee
+        [8.6, 19.5, -42.4]
+    """
+    h, k, a = (each * (180 / math.pi) for each in (hip, knee, ankle))
+    e = ca.exp if is_symbolic(h) or is_symbolic(k) or is_symbolic(a) else np.exp
+    at_hip = e(1.4655 - 0.0034 * k - 0.0750 * h) - e(1.3403 - 0.0226 * k + 0.0305 * h) + 8.072
+    at_knee = e(1.800 + 0.0460 * a - 0.0352 * k + 0.0217 * h) - e(-3.971 + 0.0004 * a + 0.0495 * k - 0.0128 * h)
+    at_ankle = e(-7.9763 - 0.1949 * a + 0.0008 * k) - e(2.1016 + 0.0843 * a - 0.0176 * k) + 1.792
+    return at_hip, at_knee - 4.820 + e(2.220 - 0.150 * k), at_ankle
+
+
+def torques_by_coordinate(names: tuple[str, ...], q: Any, v: Any) -> list[Any]:
+    """Return the passive torque of each coordinate after the six global ones; q and v are indexed by coordinate."""
+    found = {name: -DAMPING * v[k] for k, name in enumerate(names) if k >= len(GLOBAL)}
+    for side in SIDES:
+        angles = (q[names.index(f"{side}_{joint}")] for joint in LEG)
+        for joint, torque in zip(LEG, leg_torques(*angles), strict=True):
+            found[f"{side}_{joint}"] = found[f"{side}_{joint}"] + torque
+        toe = names.index(f"{side}_toe_extension")
+        found[names[toe]] = -TOE_STIFFNESS * q[toe] - TOE_DAMPING * v[toe]
+    return [found[name] for name in names[len(GLOBAL) :]]
+
+
+def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
+    """Return the passive torques (..., 55) (N m) of a body (``library.human``) at q and v (..., 55); 0 for the pelvis.
+
+    The torque of the muscles is that of inverse dynamics minus the passive one.
+
+    Example:
+        >>> body, still = torsor.library.human(), np.zeros(55)
+        >>> torque = passive_torques(body, still, still)
+        >>> round(float(torque[body.coordinate_names.index("right_ankle_flexion")]), 2)
+        -6.39
+    """
+    instance_of(body, Robot, "passive torques", "body", allowed="a torsor.library.human()")
+    q, v = (arrays(each, (body.nv,), "passive torques", name) for each, name in ((q, "q"), (v, "v")))
+    common_shape("passive torques", q=q.shape, v=v.shape)
+    q, v = np.broadcast_arrays(q, v)
+    found = torques_by_coordinate(body.coordinate_names, np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0))
+    zero = np.zeros(q.shape[:-1])
+    return np.stack([*[zero] * len(GLOBAL), *found], axis=-1)
+
 
 CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")
 SEXES, AGES = ("male", "female"), ("young", "middle", "old")

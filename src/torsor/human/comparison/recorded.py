@@ -5,7 +5,9 @@ named after their positive direction. Powers are of all axes of a joint, in W/kg
 forward and medial.
 """
 
-from collections.abc import Sequence
+import csv
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,15 +17,213 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import name_of, number, one_of
 from torsor.base.errors import ModelError, describe, listing, warn
-from torsor.human.comparison.files import of_file, of_recording
-from torsor.human.comparison.measured import of_measured
-from torsor.human.comparison.powers import powers_of
-from torsor.human.comparison.signals import SHORT, Signals, of_forces, of_table
-from torsor.human.comparison.strides import Signal, Span, given_spans, of_strides, spans_of
-from torsor.human.comparison.units import G, Scale
+from torsor.human.comparison.signals import (
+    COORDINATES,
+    DIRECT,
+    SHORT,
+    G,
+    Scale,
+    Signal,
+    Signals,
+    Span,
+    given_spans,
+    of_forces,
+    of_strides,
+    of_table,
+    places,
+    spans_of,
+)
 from torsor.human.gait.references import REFERENCES, Reference
-from torsor.human.recordings import GroundForces, MotionTable
+from torsor.human.recordings import GroundForces, MotionTable, load
 from torsor.human.recordings.recording import Recording
+from torsor.human.recordings.text import lines_of
+from torsor.human.recordings.text_files import CSV_KIND, read_csv
+
+# Measured motions as signals: what inverse kinematics and inverse dynamics return.
+
+
+def of_measured(measured: Any, side: str) -> Signals | None:
+    """Return the signals of a ``MeasuredDynamics`` or a ``MeasuredMotion``; None if it is neither."""
+    from torsor.human.measured import MeasuredDynamics, MeasuredMotion
+
+    if isinstance(measured, MeasuredMotion):
+        at, times = places(measured.body.coordinate_names, side), measured.times
+        return Signals(angles={name: Signal(times, np.degrees(measured.q[:, k])) for name, k in at.items()})
+    if not isinstance(measured, MeasuredDynamics):
+        return None
+    at, times = places(measured.names, side), measured.times
+    found = Signals(mass=measured.weight / G)
+    for name, k in at.items():
+        found.angles[name] = Signal(times, np.degrees(measured.q[:, k]))
+        found.rates[name] = Signal(times, measured.v[:, k])
+        found.moments[name] = Signal(times, measured.forces[:, k])
+    found.scales["moment"] = Scale("moment", 1.0, absolute=True)
+    if measured.ground is not None:
+        found = found.with_more(of_forces(measured.ground, side), measured.ground.source)
+    return found
+
+
+# Powers of joints from recorded angles and moments: the sum over the axes of a joint of moment times angular rate.
+
+AXES = {
+    "hip_power": ("hip_flexion", "hip_adduction", "hip_rotation"),
+    "knee_power": ("knee_flexion",),
+    "ankle_power": ("ankle_flexion", "ankle_inversion"),
+}
+CUTOFF, ORDER = 6.0, 3  # Hz, and the order of one pass, as in inverse dynamics of walking (Winter 2009)
+FEWEST = 8  # samples that a rate is taken from
+
+
+def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal, Scale]]:
+    """Return the powers of hip, knee and ankle, of those axes whose angle and moment are both known.
+
+    A joint without its first axis has none.
+    """
+    found: dict[str, tuple[Signal, Scale]] = {}
+    scale = signals.scales.get("moment")
+    for name, axes in AXES.items():
+        if scale is None or axes[0] not in signals.moments or axes[0] not in signals.angles:
+            continue
+        times = signals.moments[axes[0]].times
+        total = np.zeros(len(times))
+        for axis in axes:
+            if axis in signals.moments and axis in signals.angles:
+                rate = _rate(axis, signals.angles, signals.rates, spans)
+                moment = np.interp(times, *signals.moments[axis])
+                total += moment * np.interp(times, *rate, left=np.nan, right=np.nan)
+        found[name] = Signal(times, total), Scale("power", scale.factor, scale.absolute)
+    return found
+
+
+def _rate(axis: str, angles: Mapping[str, Signal], rates: Mapping[str, Signal], spans: Sequence[Span]) -> Signal:
+    """Return the rate (rad/s) of an angle, NaN where the angle is missing.
+
+    One whole stride that ends as it began is periodic; other recordings pass a filter of 6 Hz.
+    """
+    from torsor.identification.differentiation import differentiate  # not needed by most who import the human
+
+    if axis in rates:
+        return rates[axis]
+    times, angle = angles[axis]
+    known = np.isfinite(angle)
+    if known.sum() < FEWEST:
+        return Signal(times, np.full(len(times), np.nan))
+    t = np.linspace(times[0], times[-1], len(times))
+    x = np.radians(np.interp(t, times[known], angle[known]))
+    nyquist = 0.5 * (len(t) - 1) / float(t[-1] - t[0])
+    if len(spans) == 1 and np.isclose(np.diff(spans[0])[0], t[-1] - t[0]) and angles[axis].is_closed:
+        found = differentiate(t[:-1], x[:-1, None], nyquist, periodic=True, order=12)[1][:, 0]
+        rate = np.append(found, found[0])
+    else:
+        rate = differentiate(t, x[:, None], min(CUTOFF, nyquist), order=ORDER, ends="straight")[1][:, 0]
+    return Signal(times, np.where(known, np.interp(times, t, rate), np.nan))
+
+
+# Files of recordings as signals: .mot, .sto, and .csv with units in its heads, over time or over the stride.
+
+SUFFIXES = (".mot", ".sto", ".csv")
+_HEAD = re.compile(r"(.*?)\s*[\[(]([^\[\]()]*)[\])]\s*")
+# Columns of a table over the stride, in place of time.
+SHARES = ("share of the stride", "share", "percent", "%", "% of stride", "gait cycle", "gait_cycle", "% gait cycle")
+# Columns of ``Stride.save("walk.csv")`` for the own foot, by the names of comparisons.
+_OWN = {
+    f"force own foot {way}": name for way, name in (("medial", "medial"), ("up", "vertical"), ("forward", "forward"))
+}
+_KINDS = re.compile(r"(angle|moment|power) (\w+)")
+
+
+def of_file(path: Path, side: str) -> Signals:
+    """Return what a file holds of one side."""
+    suffix = path.suffix.lower()
+    if suffix in (".trc", ".c3d"):
+        fix = "torsor.human.measured finds angles and moments from markers: compare with what inverse_dynamics returns"
+        raise ModelError(describe("markers, not curves", where=path.name, fix=fix))
+    if suffix not in SUFFIXES:
+        allowed = f"a recording: {', '.join(SUFFIXES)}, or a .npz file on its own"
+        found = "one of several files" if suffix == ".npz" else f"unknown kind of file {path.suffix!r}"
+        raise ModelError(describe(found, where=path.name, allowed=allowed))
+    if suffix == ".csv" and path.is_file():
+        return _of_csv(path, side)
+    return of_recording(load(path, check=False), side)
+
+
+def of_recording(recording: Recording, side: str, units: dict[str, str] | None = None) -> Signals:
+    """Return what a loaded recording holds of one side."""
+    found = Signals()
+    if recording.has("table"):
+        found = of_table(recording.table, side, units)
+    if recording.has("forces"):
+        found = found.with_more(of_forces(recording.forces, side), recording.source)
+    if found.is_empty:
+        names = recording.table.names if recording.has("table") else ()
+        text = f"no curve of the {side} side is known by its name" + (f": {', '.join(names[:6])}, ..." if names else "")
+        allowed = f"names of OpenSim, such as hip_flexion_r, or {', '.join([*list(COORDINATES)[:2], *DIRECT['force']])}"
+        raise ModelError(describe(text, where=recording.source, allowed=allowed))
+    return found
+
+
+def _of_csv(path: Path, side: str) -> Signals:
+    """Return what a .csv file holds; a unit in brackets at the end of a head is that of the column."""
+    names, units = _heads(path)
+    bare = {head: name for head, name in names.items() if name.lower() == "time"}
+    shares = [head for head, name in names.items() if name.lower() in SHARES]
+    if not bare and not shares:
+        allowed = f"a column named time, or of the share of the stride: {', '.join(SHARES[:3])}"
+        raise ModelError(describe("no column is named time", where=path.name, allowed=allowed))
+    # Columns that end with x, y and z would be markers.
+    wanted = {head: name for head, name in names.items() if not re.fullmatch(r"(pressure|reaction) .*", name)}
+    wanted |= dict.fromkeys(bare or shares[:1], "time")
+    if bare:
+        wanted = {head: name for head, name in wanted.items() if head not in shares}
+    recording = read_csv(path, wanted)
+    table = recording.table
+    ends = (float(table.times[0]), float(table.times[-1]))
+    own = MotionTable(tuple(_own(each) for each in table.names), table.times, table.values, None, "", path.name)
+    known = {_own(names[head]): unit for head, unit in units.items()}
+    found = of_recording(Recording(path.name, None, recording.found_forces, own), side, known)
+    _check_bands(found, own)
+    if shares:
+        found.span = ends
+        if not bare:
+            found.rates = {name: Signal(s.times, np.full(len(s.times), np.nan)) for name, s in found.angles.items()}
+    return found
+
+
+def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the name of each head without its unit, and the units."""
+    lines = lines_of(path, CSV_KIND)
+    separator = max(",;\t", key=lines[0].count)
+    names, units = dict[str, str](), dict[str, str]()
+    for head in (each.strip() for each in next(csv.reader([lines[0]], delimiter=separator))):
+        matched = _HEAD.fullmatch(head)
+        names[head] = matched[1] if matched and matched[1] else head
+        if matched and matched[1] and matched[2] not in ("s", "1", ""):
+            units[head] = matched[2]
+    return names, units
+
+
+def _own(name: str) -> str:
+    """Return the name in comparisons of a column that ``Stride.save`` wrote; other names stay.
+
+    Example:
+        >>> _own("moment hip_extension"), _own("power hip"), _own("force own foot up"), _own("knee_angle_r")
+        ('hip_extension', 'hip_power', 'vertical', 'knee_angle_r')
+    """
+    if name in _OWN:
+        return _OWN[name]
+    matched = _KINDS.fullmatch(name)
+    if not matched:
+        return name
+    return f"{matched[2]}_power" if matched[1] == "power" else matched[2]
+
+
+def _check_bands(found: Signals, table: MotionTable) -> None:
+    """Take columns that end with _sd as the bands of curves over a stride."""
+    for name in table.names:
+        curve = name.removesuffix("_sd")
+        if curve != name and (curve in found.curves or curve in found.angles):
+            found.bands[curve] = table.column(name)
+
 
 # Moments in the directions of comparisons, with the coordinates that they are against.
 MOMENTS = {

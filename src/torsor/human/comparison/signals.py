@@ -4,17 +4,253 @@ Names are those of OpenSim (knee_angle_r, knee_angle_r_moment), of Torsor's body
 that are compared (knee_flexion, knee_extension, knee_power, vertical).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.base.checks import real_array
 from torsor.base.errors import ModelError, describe, listing, warn
-from torsor.human.comparison.strides import Signal, check_length
-from torsor.human.comparison.units import DEGREES, RADIANS, Scale, checked_angles, guessed, range_of, said
 from torsor.human.recordings import GroundForces, MotionTable
 from torsor.human.recordings.axes import HUMAN
+from torsor.human.recordings.recording import runs
+
+# Units of recorded curves: as the head of a column says them, or as only one of them fits a walking person.
+
+G = 9.81  # m/s2
+
+
+class Scale(NamedTuple):
+    """A factor to the unit of comparisons: degrees, N m/kg, W/kg, % of weight; ``absolute``: divide by the mass too."""
+
+    kind: str
+    factor: float
+    absolute: bool = False
+
+
+DEGREES, RADIANS = Scale("angle", 1.0), Scale("angle", 180 / math.pi)
+# Words of heads, without blanks and in lower case.
+WORDS = {
+    **dict.fromkeys(("degrees", "degree", "deg", "°"), DEGREES),
+    **dict.fromkeys(("radians", "rad"), RADIANS),
+    **dict.fromkeys(("nm", "n*m", "n.m"), Scale("moment", 1.0, absolute=True)),
+    **dict.fromkeys(("nm/kg", "n*m/kg", "n.m/kg"), Scale("moment", 1.0)),
+    **dict.fromkeys(("nmm/kg", "n.mm/kg"), Scale("moment", 0.001)),
+    "w": Scale("power", 1.0, absolute=True),
+    "w/kg": Scale("power", 1.0),
+    "n": Scale("force", 100 / G, absolute=True),
+    "n/kg": Scale("force", 100 / G),
+    **dict.fromkeys(("bodyweights", "bw"), Scale("force", 100.0)),
+    **dict.fromkeys(("%ofweight", "%bw", "%"), Scale("force", 1.0)),
+}
+# Largest values of walking people in each unit, from a child of 17 kg to a man of 200 kg who hurries.
+PEAKS: Mapping[str, tuple[tuple[float, float, Scale], ...]] = {
+    "moment": ((0.3, 5.0, WORDS["nm/kg"]), (8.0, 600.0, WORDS["nm"])),
+    "power": ((0.3, 15.0, WORDS["w/kg"]), (20.0, 1500.0, WORDS["w"])),
+    "force": (
+        (0.7, 2.5, WORDS["bw"]),
+        (7.0, 25.0, WORDS["n/kg"]),
+        (70.0, 200.0, WORDS["%bw"]),
+        (200.0, 5000.0, WORDS["n"]),
+    ),
+}
+UNIT_NAMES = {"moment": "N m/kg or N m", "power": "W/kg or W", "force": "body weights, N/kg, % of weight or N"}
+SPAN = (15.0, 150.0)  # degrees that a knee or a hip moves through in a stride
+
+
+def said(word: str, kind: str, where: str) -> Scale:
+    """Return the scale of a unit in words.
+
+    Example:
+        >>> said("body weights", "force", "walk.csv").factor
+        100.0
+    """
+    found = WORDS.get(word.lower().replace(" ", ""))
+    if found is None or found.kind != kind:
+        allowed = listing([each for each, scale in WORDS.items() if scale.kind == kind])
+        raise ModelError(describe(f"{word!r} as the unit of {kind}s", where=where, allowed=allowed))
+    return found
+
+
+def guessed(values: Array, kind: str, where: str) -> Scale:
+    """Return the scale of moments, powers or forces by their largest value: only one unit fits a person.
+
+    Example:
+        >>> guessed(np.array([0.0, 800.0]), "force", "walk.mot").absolute
+        True
+    """
+    peak = float(np.nanmax(np.abs(values), initial=0.0))
+    for low, high, scale in PEAKS[kind]:
+        if low <= peak < high:
+            return scale
+    found = f"the largest {kind} is {peak:.4g}, which no walking person has in any unit"
+    fix = "check the unit, or say it in brackets in the head of a .csv column"
+    raise ModelError(describe(found, where=where, allowed=UNIT_NAMES[kind], fix=fix))
+
+
+def range_of(values: Array) -> float:
+    """Return the difference of the largest and the least value, 0 if there are none but NaN."""
+    known = values[np.isfinite(values)]
+    return float(np.ptp(known)) if len(known) else 0.0
+
+
+def checked_angles(values: Array, scale: Scale | None, name: str, where: str) -> Scale:
+    """Return the scale of angles; a range of knee or hip that fits the other unit than the stated one is an error.
+
+    Example:
+        >>> checked_angles(np.array([0.0, 1.0]), DEGREES, "knee_angle_r", "walk.mot")
+        Traceback (most recent call last):
+        torsor.ModelError: walk.mot: knee_angle_r moves through 1 degrees; allowed: 15 to 150 degrees; fix: \
+these are radians: say inDegrees=no
+    """
+    span = range_of(values)
+    fits = [each for each in (DEGREES, RADIANS) if SPAN[0] <= span * each.factor <= SPAN[1]]
+    if scale is not None and (scale in fits or not fits):  # stiff knees stay within a few degrees
+        return scale
+    if scale is None and fits:
+        return fits[0]
+    unit = {None: "of an unknown unit", DEGREES: "degrees", RADIANS: "radians"}[scale]
+    fix = "say inDegrees=yes or no in the file, and check that the person walks"
+    if scale is not None:
+        fix = "these are " + ("radians: say inDegrees=no" if scale == DEGREES else "degrees: say inDegrees=yes")
+    allowed = f"{SPAN[0]:g} to {SPAN[1]:g} degrees"
+    raise ModelError(describe(f"{name} moves through {span:.4g} {unit}", where=where, allowed=allowed, fix=fix))
+
+
+# Strides of a recording: heel strikes by the ground's force on a foot, and curves from heel strike to heel strike.
+
+COUNT = 401  # instants of a stride, as of ``Stride``
+LOADED = 0.025  # of the largest vertical force: 20 N, the usual threshold of gait events, for a person of 70 kg
+SHORTEST_CONTACT = 0.1  # s; shorter ones are vibrations of a plate
+STRIDE = (0.4, 2.5)  # s: from a fast run to a very slow walk
+CLOSED = 0.02  # of the range of a curve: one stride ends as it began
+AT_END = 0.015  # of the stride: a heel strike this near to the ends of a closed recording is at the ends
+
+Span = tuple[float, float]
+
+
+class Signal(NamedTuple):
+    """A quantity over time: ``values`` (K,) at ``times`` (K,), NaN where it is missing."""
+
+    times: Array
+    values: Array
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the last value is the first one, as of one whole stride."""
+        if not np.isfinite(self.values).all():
+            return False
+        return bool(abs(self.values[-1] - self.values[0]) <= CLOSED * np.ptp(self.values))
+
+    def covers(self, span: Span) -> bool:
+        """Whether it is known from start to end of a span, but for half a sample."""
+        return bool(self.times[0] <= span[0] + self._slack and span[1] - self._slack <= self.times[-1])
+
+    @property
+    def _slack(self) -> float:
+        return 0.5 * float(np.median(np.diff(self.times))) if len(self.times) > 1 else 0.0
+
+    def over(self, span: Span) -> Array:
+        """Return the values (401,) at equal steps of a stride; NaN next to missing values.
+
+        Where it begins within the stride, or ends there, the rest is of the stride after or before.
+        """
+        at, length = np.linspace(*span, COUNT), span[1] - span[0]
+        if not self.covers(span):
+            at = np.where(at < self.times[0], at + length, at)
+            at = np.where(at > self.times[-1], at - length, at)
+        known = np.isfinite(self.values)
+        found = np.interp(at, self.times, np.where(known, self.values, 0.0))
+        missing = np.interp(at, self.times, np.where(known, 0.0, 1.0)) > 0
+        missing |= (at < self.times[0] - self._slack) | (at > self.times[-1] + self._slack)
+        return np.where(missing, np.nan, found)
+
+
+def check_length(times: Array, where: str) -> None:
+    """Raise ModelError if times (K,) are shorter than any stride.
+
+    Example:
+        >>> check_length(np.array([0.0, 0.1]), "walk.mot")
+        Traceback (most recent call last):
+        torsor.ModelError: walk.mot: too short for one stride: 0 to 0.1 s; allowed: 0.4 s or more
+    """
+    if times[-1] - times[0] < STRIDE[0]:
+        found = f"too short for one stride: {times[0]:g} to {times[-1]:g} s"
+        raise ModelError(describe(found, where=where, allowed=f"{STRIDE[0]:g} s or more"))
+
+
+def heel_strikes(vertical: Signal, where: str) -> list[float]:
+    """Return the times (s) at which a foot begins to carry load, by its vertical force in any unit.
+
+    Example:
+        >>> t = np.arange(300) / 100
+        >>> [round(each, 2) for each in heel_strikes(Signal(t, np.maximum(np.sin(2 * np.pi * t), 0.0)), "walk")]
+        [0.0, 1.0, 2.0]
+    """
+    t, force = vertical
+    check_length(t, where)
+    if not np.isfinite(force).all():
+        k = int(np.argmin(np.isfinite(force)))
+        raise ModelError(describe(f"the vertical force is missing at {t[k]:g} s (row {k + 1})", where=where))
+    peak = float(force.max())
+    if peak <= 0:
+        found = f"the vertical force is never positive (largest {peak:g})"
+        fix = "the ground pushes people up: check axes and signs of the plates"
+        raise ModelError(describe(found, where=where, fix=fix))
+    level = LOADED * peak
+    found_at = []
+    for first, last in runs(np.asarray(force > level)):
+        if first and t[last] - t[first] >= SHORTEST_CONTACT:
+            low, high = force[first - 1], force[first]
+            found_at.append(float(t[first - 1] + (t[first] - t[first - 1]) * (level - low) / (high - low)))
+    return found_at
+
+
+def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) -> list[Span]:
+    """Return start and end (s) of the strides between heel strikes of a foot.
+
+    A recording that ends as it began, in the vertical force and in the ``others``, and has no two heel strikes within,
+    is one stride, and goes on with its beginning.
+    """
+    strikes = heel_strikes(vertical, where)
+    spans = [(a, b) for a, b in pairwise(strikes) if STRIDE[0] <= b - a <= STRIDE[1]]
+    if spans:
+        return spans
+    first, last = float(vertical.times[0]), float(vertical.times[-1])
+    length = last - first
+    if STRIDE[0] <= length <= STRIDE[1] and all(each.is_closed for each in (vertical, *others)):
+        off = [at for at in strikes if min(at - first, last - at) > AT_END * length]
+        return [(off[0], off[0] + length)] if off else [(first, last)]
+    at = ", ".join(f"{each:.3g}" for each in strikes) or "none"
+    found = f"too short for one stride of the {side} foot: {first:g} to {last:g} s, heel strikes at {at}"
+    allowed = f"two heel strikes of a foot, {STRIDE[0]:g} to {STRIDE[1]:g} s apart"
+    raise ModelError(
+        describe(found, where=where, allowed=allowed, fix="a longer recording, the other side, or strikes=")
+    )
+
+
+def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
+    """Return start and end (s) of the strides between given heel strikes."""
+    times = real_array(strikes, where, "strikes")
+    if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+        allowed = "two or more increasing times (s)"
+        raise ModelError(describe(f"strikes is {times.tolist()}", where=where, allowed=allowed))
+    return [(float(a), float(b)) for a, b in pairwise(times)]
+
+
+def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
+    """Return a curve (N, 401) over those of the strides in which it is known throughout.
+
+    If there are none, a recording that is as long as a stride is one, joined where it ends.
+    """
+    rows = [each for span in spans if signal.covers(span) and np.isfinite(each := signal.over(span)).all()]
+    rows = rows or [each for each in map(signal.over, spans) if np.isfinite(each).all()]
+    return np.array(rows).reshape(-1, COUNT)
+
 
 SHORT = {"right": "r", "left": "l"}
 OTHER = {"right": "left", "left": "right"}

@@ -4,19 +4,198 @@ How the feet carry the body is data of each node (``support.Carried``): one kern
 joint torques are those of inverse dynamics without the ground, minus the effect of the feet's wrenches on the legs.
 """
 
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
+from torsor.compiler import AnyKernel
+from torsor.compiler.cache import source_hash
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.contact.balance import Wrench, moment_about, required
-from torsor.human.contact.hand_node import has_rails, rail_power
+from torsor.human.body.loads import Backpack, Box
 from torsor.human.contact.support import Foot, Support
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
 from torsor.robot.robot import Robot
+
+# The ground reaction: the wrench that keeps the body in equilibrium, and its distribution to two feet.
+#
+# Inverse dynamics without the ground gives forces of the six global coordinates; the ground must exert them. With f
+# their force and n their moment about the origin,
+#
+#     x_zmp = n_z / f_y      z_zmp = -n_x / f_y
+#
+# is the zero-moment point, about which the ground exerts no horizontal moment (Barman 2020, section 5.2, y up). In
+# double support the leading foot takes the fraction s of the force, and of the moment
+#
+#     n_F = s (n + (p_F - p) x f)      p = s p_F + (1 - s) p_R
+#
+# with p_F and p_R the points of application at the leading and the trailing foot, which takes the rest: the sum is
+# exact. The joint torques are those without the ground minus the effect of the feet's wrenches on the joints.
+
+
+class Wrench(NamedTuple):
+    """A force and its moment about the origin, in base axes (3 x 1 each)."""
+
+    f: ca.SX
+    n: ca.SX
+
+
+def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
+    """Return the wrench of the ground from the forces of the six global coordinates (three slides, yaw, tilt, list).
+
+    ``origin`` (3 x 1) is the position of the pelvis.
+    """
+    yaw, tilt = q[3], q[4]
+    aside = ca.vertcat(ca.cos(yaw), 0, -ca.sin(yaw))  # the axis of tilt
+    ahead = ca.vertcat(ca.sin(yaw), 0, ca.cos(yaw))
+    about = (tau[5] + ca.sin(tilt) * tau[3]) / ca.cos(tilt)
+    own = tau[3] * ca.SX([0, 1, 0]) + tau[4] * aside + about * ahead
+    return Wrench(tau[:3], own + ca.cross(origin, tau[:3]))
+
+
+def moment_about(wrench: Wrench, axis: ca.SX, at: ca.SX) -> ca.SX:
+    """Return the moment of a wrench about a hinge axis through a point, all in base axes: axis . (n - at x f)."""
+    return ca.dot(axis, wrench.n - ca.cross(at, wrench.f))
+
+
+class GroundReaction(NamedTuple):
+    """The ground reaction: ``force`` (..., 3) (N) and ``moment`` (..., 3) (N m) about the origin.
+
+    ``zmp`` (..., 2) is the zero-moment point (x, z) (m); ``twist`` (...) is the moment about the vertical through it.
+    """
+
+    force: Array
+    moment: Array
+    zmp: Array
+    twist: Array
+
+
+def ground_reaction(
+    body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, load: Backpack | Box | None = None
+) -> GroundReaction:
+    """Return the wrench that the ground must exert on a body (``library.human``) for a motion q, v, a (..., 55).
+
+    What the body carries weighs too: give the ``load``, or ``result.robot`` of a predicted motion as the body, which
+    already has it (then without ``load``). Without a vertical force, as in free fall, the zero-moment point does not
+    exist, and ``zmp`` is NaN or infinite.
+
+    Example:
+        >>> body, still = torsor.library.human(), np.zeros(55)
+        >>> ground = ground_reaction(body, still, still, still)
+        >>> ground.force.round(6).tolist(), bool(abs(ground.zmp - body.center_of_mass(still)[[0, 2]]).max() < 1e-9)
+        ([0.0, 716.13, 0.0], True)
+        >>> ground_reaction(body, still, still, still, load=torsor.human.Box(10.0)).force.round(6).tolist()
+        [0.0, 814.23, 0.0]
+    """
+    if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
+        allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "torsor.library.human()"
+        raise ModelError(describe(f"body is {body!r}", where="ground reaction", allowed=allowed, fix=fix))
+    if load is not None:
+        if not isinstance(load, Backpack | Box):
+            allowed = "a Backpack or a Box"
+            raise ModelError(describe(f"load is {load!r}", where="ground reaction", allowed=allowed))
+        body = load.on(body)
+    force, moment = _kernel(body)(q, v, a)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        zmp = np.stack([moment[..., 2], -moment[..., 0]], axis=-1) / force[..., 1, None]
+    twist = moment[..., 1] - (zmp[..., 1] * force[..., 0] - zmp[..., 0] * force[..., 2])
+    return GroundReaction(force, moment, zmp, twist)
+
+
+def _kernel(body: Robot) -> AnyKernel:
+    def trace() -> ca.Function:
+        q, v, a = (ca.SX.sym(name, body.nv) for name in "qva")
+        origin = body.function("pose", place="pelvis")(q)[:3, 3]
+        wrench = required(body.function("inverse_dynamics")(q, v, a), q, origin)
+        outputs = ca.cse([ca.densify(each) for each in wrench])
+        return ca.Function("ground", [q, v, a], outputs, list("qva"), ["f", "n"])
+
+    pelvis = body.place("pelvis")  # names and frames are not in the identity of the body's kernels
+    place = pelvis.link, pelvis.pose.tobytes()
+    return body.kernels.kernel(("ground_reaction", place, source_hash("human/contact/contact_forces.py")), trace)
+
+
+# Nodes with forces on the hands: given ones, and those of rails that the hands hold.
+
+FORCES, KNUCKLES = "hand forces", "knuckles"  # data of a node: of both hands, and where they act on the hand
+WEIGHT = "weight on rails"  # data of a node: the unit of the forces of rails
+RAILS = tuple(f"rail on {side} hand, {axis}" for side in SIDES for axis in "xyz")  # profiles, in weights
+
+
+class _HandNode(Node):
+    """A node whose joint forces include what balances the forces on the hands; all else is that of the node itself."""
+
+    def __init__(self, node: Node):
+        self.__dict__ = node.__dict__  # the same symbols, so that quantities are computed once for both
+
+    def hand_forces(self) -> ca.SX:
+        """Return the forces (6 x 1) (N) on the right and the left hand, in base axes."""
+        return rail_forces(self)
+
+    @property
+    def tau(self) -> ca.SX:
+        """Forces (nv x 1) of all coordinates without the ground, with the forces on the hands."""
+        names, found = self.robot.coordinate_names, ca.SX(super().tau)
+        forces, at = self.hand_forces(), self.data(KNUCKLES, 3)
+        for k, side in enumerate(SIDES):
+            link = self.robot.link_names.index(f"{side}_hand")
+            pose, force = self.pose(f"{side}_hand"), forces[3 * k : 3 * k + 3]
+            wrench = Wrench(force, ca.cross(pose[:3, :3] @ at + pose[:3, 3], force))
+            while link >= 0:
+                joint = self.robot.joints[link]
+                own = self.pose(joint.child)
+                axis = own[:3, :3] @ ca.SX(joint.axis)
+                slides = joint.type == "prismatic"
+                taken = ca.dot(axis, wrench.f) if slides else moment_about(wrench, axis, own[:3, 3])
+                found[names.index(joint.name)] -= taken
+                link = self.robot.parents[link]
+        return found
+
+
+class _LoadedNode(_HandNode):
+    """A node with given forces on the hands, and those of rails."""
+
+    def hand_forces(self) -> ca.SX:
+        """Return the sum of both."""
+        given: ca.SX = self.data(FORCES, 3 * len(SIDES))
+        return given + rail_forces(self) if has_rails(self) else given
+
+
+def has_rails(node: Node) -> bool:
+    """Whether the hands of a node hold rails."""
+    return RAILS[0] in node.model.names
+
+
+def rail_forces(node: Node) -> ca.SX:
+    """Return the forces (6 x 1) (N) of rails on the right and the left hand."""
+    found: ca.SX = node.data(WEIGHT, 1) * ca.vertcat(*(node.profile(name) for name in RAILS))
+    return found
+
+
+def rail_power(node: Node, side: str) -> ca.SX:
+    """Return the power of a rail at the hand of a side."""
+    k, pose, V = SIDES.index(side), node.pose(f"{side}_hand"), node.velocity(f"{side}_hand")
+    velocity = pose[:3, :3] @ (V[3:] + ca.cross(V[:3], node.data(KNUCKLES, 3)))
+    found: ca.SX = ca.dot(rail_forces(node)[3 * k : 3 * k + 3], velocity)
+    return found
+
+
+@lru_cache(maxsize=8)
+def loaded(node: Node) -> Node:
+    """Return a node with given forces on the hands, the same object for all terms of the node."""
+    return _LoadedNode(node)
+
+
+@lru_cache(maxsize=8)
+def railed(node: Node) -> Node:
+    """Return a node with the forces of its rails, the same object for all terms of the node."""
+    return node if isinstance(node, _HandNode) or not has_rails(node) else _HandNode(node)
+
 
 LEGS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "ankle_inversion")
 TOES = "toe_extension"
@@ -133,3 +312,141 @@ def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
 def _horizontal(place: ca.SX) -> ca.SX:
     """Return (x, z) as a vector (3 x 1)."""
     return ca.vertcat(place[0], 0, place[1])
+
+
+# Two feet that share the ground's wrench as the optimisation finds best.
+#
+# With f and n the force of the ground and its moment about the origin, and Z its centre of pressure, the left foot
+# carries in double support
+#
+#     F_L = l f + l (1 - l) k f_y d      at      Z + (1 - l) d
+#     F_R = f - F_L                      at      Z - l d
+#
+# where l is the fraction of the vertical force, d the way from the right to the left centre of pressure, and k (1/m)
+# the inclination of both forces against each other along d: every sum is exact, and no equation divides by a force. l,
+# d and k are profiles of the motion problem, as deviations from nominal values, by which the feet carry when these are
+# zero. Places are relative to the heels, so that length and width of the step may be variables. On stairs the left foot
+# stands higher or lower by h: d has this height, and Z is at l h, so that both centres of pressure are on their treads.
+
+FRACTION, APART, AHEAD, PUSH = "left fraction", "left of right foot", "left behind right foot", "inclination"
+PROFILES = (FRACTION, APART, AHEAD, PUSH)
+SPEED, WIDTH = "speed", "step width"  # shared numbers of the problem
+
+# Data of a node: nominal values, and for each foot the sides of its sole, from the heel (m).
+SHARED = VectorLayout(
+    left_fraction=1, right=2, left=2, height=1, push=1, toes=2, right_box=4, left_box=4, mass=1, weight=1, friction=1
+)
+
+
+class SharedContact(ContactForces):
+    """The contact of two feet whose shares of the ground's wrench are profiles of the problem."""
+
+    def __init__(self, node: Node):
+        self.node, self.names = node, node.robot.coordinate_names
+        given = SHARED.unpack(node.data("shared ground", SHARED.size))
+        self.mass: ca.SX = given["mass"]
+        self.weight: ca.SX = given["weight"]
+        self.friction: ca.SX = given["friction"]
+        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
+        self.soles = {side: given[f"{side}_box"] for side in SIDES}
+        f, n = required(node.tau, node.q, node.position("pelvis"))
+        heels = {side: _heel(node, side) for side in SIDES}
+        part = given["left_fraction"] + node.profile(FRACTION)
+        apart = heels["left"] - heels["right"] + given["left"] - given["right"]
+        apart = apart + ca.vertcat(node.profile(APART), node.profile(AHEAD))
+        push = given["push"] + node.profile(PUSH)
+        d = ca.vertcat(apart[0], given["height"], apart[1])
+        level = part * given["height"]
+        pushed = part * (1 - part) * push * f[1] * d
+        # f_y Z, without a division
+        pressed = ca.vertcat(n[2] + level * f[0], level * f[1], -n[0] + level * f[2])
+        left = Wrench(
+            part * f + pushed,
+            part * (n + (1 - part) * ca.cross(d, f)) + part * (1 - part) * push * ca.cross(pressed, d),
+        )
+        self.feet = {"right": Wrench(f - left.f, n - left.n), "left": left}
+        self.force, self.fraction = f, part
+        self.directions = {"right": f - part * push * f[1] * d, "left": f + (1 - part) * push * f[1] * d}
+        aside = {"right": -part * apart, "left": (1 - part) * apart}
+        centre = ca.vertcat(pressed[0], pressed[2])
+        self.pressures = {side: centre + f[1] * (aside[side] - heels[side]) for side in SIDES}
+
+    @cached_property
+    def rows(self) -> dict[str, ca.SX]:
+        """The distances of each centre of pressure from the sides of its sole, times the vertical force (N m)."""
+        found, up = dict[str, ca.SX](), self.force[1]
+        for side in SIDES:
+            x, z = ca.vertsplit(self.pressures[side])
+            right, left, back, front = ca.vertsplit(self.soles[side])
+            found |= {f"{side} heel": z - back * up, f"{side} toes": front * up - z}
+            found |= {f"{side} sole, right": x - right * up, f"{side} sole, left": left * up - x}
+        return found
+
+
+def _heel(node: Node, side: str) -> ca.SX:
+    """Return the place (x, z) of a heel: the right one at z = 0, the left one a step behind."""
+    half = node.shared[WIDTH] / 2
+    return ca.vertcat(-half, 0) if side == "right" else ca.vertcat(half, -node.shared[SPEED] * node.T)
+
+
+def heel_shift(node: Node, side: str) -> ca.SX:
+    """Return the place of a heel as a vector (3 x 1)."""
+    at = _heel(node, side)
+    return ca.vertcat(at[0], 0, at[1])
+
+
+def shared_data(**parts: Array) -> Array:
+    """Return the data (K, ``SHARED.size``) of nodes."""
+    return SHARED.pack(len(parts["left_fraction"]), **{name: np.asarray(each) for name, each in parts.items()})
+
+
+# The contact of a run: the right foot carries all of the ground's force, the left foot swings; or nothing touches.
+#
+# A running step begins with the touch-down of the right foot, and ends with that of the left foot after a flight.
+# Places are relative to the right heel. In flight nothing acts on the feet, and the six global coordinates need no
+# force, which constraints of the problem demand at nodes (``terms.flight``); what is left over between the nodes acts
+# on no joint.
+
+# Data of a node: whether only the toes of a foot are in contact, the sole of the right foot from its heel (m: its right
+# and left side, its back and front), and whether it presses on the ground (1) or may not (0).
+ONE_FOOT = VectorLayout(toes=2, sole=4, presses=1, mass=1, weight=1, friction=1)
+
+
+class OneFootContact(SharedContact):
+    """The contact of the right foot alone; ``force`` and ``moment`` are what the six global coordinates need."""
+
+    def __init__(self, node: Node):
+        self.node, self.names = node, node.robot.coordinate_names
+        given = ONE_FOOT.unpack(node.data("shared ground", ONE_FOOT.size))
+        self.mass: ca.SX = given["mass"]
+        self.weight: ca.SX = given["weight"]
+        self.friction: ca.SX = given["friction"]
+        self.presses: ca.SX = given["presses"]
+        self.sole: ca.SX = given["sole"]
+        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
+        f, n = required(node.tau, node.q, node.position("pelvis"))
+        nothing = ca.SX.zeros(3, 1)
+        self.force, self.moment = f, n
+        self.feet = {"right": Wrench(self.presses * f, self.presses * n), "left": Wrench(nothing, nothing)}
+        self.directions = {"right": f}
+
+    @cached_property
+    def rows(self) -> dict[str, ca.SX]:
+        """The distances of the centre of pressure from the sides of the sole, times the vertical force (N m)."""
+        heel, up = heel_shift(self.node, "right"), self.force[1]
+        x, z = self.moment[2] - heel[0] * up, -self.moment[0] - heel[2] * up
+        right, left, back, front = ca.vertsplit(self.sole)
+        along = {"right heel": z - back * up, "right toes": front * up - z}
+        return along | {"right sole, right": x - right * up, "right sole, left": left * up - x}
+
+
+# The contact of a node: feet that share the force by given fractions, or as is best, or one foot at a time.
+
+
+@lru_cache(maxsize=8)
+def contact_forces(node: Node) -> ContactForces:
+    """Return the contact forces of a node, the same object for all terms of the node."""
+    held = railed(node)
+    if FRACTION in node.model.names:
+        return SharedContact(held)
+    return OneFootContact(node) if WIDTH in node.shared else ContactForces(held)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.human.contact.contact_forces import PROFILES, SPEED, WIDTH, shared_data
 from torsor.human.contact.schedule import BARMAN, MEET, Step, Walk
-from torsor.human.contact.sharing import PROFILES, SPEED, WIDTH, shared_data
 from torsor.human.contact.stairs import tread
 from torsor.human.contact.support import FLAT_ENDS, FORE_ENDS, Foot, SharedSupport, Stance
 from torsor.motion.terms.term import TOUCHING

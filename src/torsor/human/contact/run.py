@@ -11,8 +11,8 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import number
 from torsor.base.errors import ModelError, describe
+from torsor.human.contact.contact_forces import ONE_FOOT
 from torsor.human.contact.free_walk import HEEL, TOES, FreeWalk
-from torsor.human.contact.one_foot import ONE_FOOT
 from torsor.human.contact.schedule import BARMAN, PressurePath, Step
 from torsor.human.contact.support import FLAT_ENDS, FORE, FORE_ENDS, WHOLE, Carried, Foot, Stance
 from torsor.motion.terms.term import TOUCHING

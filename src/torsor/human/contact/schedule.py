@@ -4,8 +4,9 @@ A step begins with the heel strike of the right foot and ends with that of the l
 z = 0, and the left foot one step length behind it. A second step is the mirror image of the first.
 """
 
+import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +14,13 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, interval, number, one_of, positive, whole_number
 from torsor.base.deprecation import renamed_attribute
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError, describe, warn
 from torsor.human.body.coordinates import other_side
+from torsor.human.body.postures import landmark
 from torsor.human.contact.support import FLAT_ENDS, FORE, FORE_ENDS, WHOLE, Carried, Foot, Stance, Support, smoothstep
+from torsor.library.human import human
 from torsor.motion.terms.term import TOUCHING
+from torsor.robot.robot import Robot
 
 WIDE = 0.667  # half the width of the box in double support, as a fraction of half the width of a foot
 FREE = {"length": (0.2, 1.4), "width": (0.03, 0.3), "speed": (0.3, 3.0)}  # bounds of what is free (m, m, m/s)
@@ -285,3 +289,126 @@ class Walk(Support):
         names = ("right_fraction", "right", "left", "toes", "box")
         parts: Any = {name: joined(getattr(first, name), getattr(second, name)) for name in names}
         return first._replace(**parts)
+
+
+# Speeds at which people run: the Froude number of walking.
+#
+# A leg is an inverted pendulum of length l on which the body vaults over the foot; the Froude number v^2/(g l) is the
+# centripetal acceleration divided by that of gravity. At equal Froude numbers, people of all sizes walk alike; they
+# change to running at about 0.5, adults at 2.0 m/s (Alexander 1989), and above 1 a stiff leg would leave the ground.
+
+GRAVITY = 9.81  # m/s^2, of the default body
+TRANSITION = 0.5  # Froude number at which people begin to run
+
+
+def leg_length(body: Robot) -> float:
+    """Return the height of the hips above the soles of a standing body (m).
+
+    Example:
+        >>> round(leg_length(torsor.library.human()), 4)
+        0.9425
+    """
+    return float(landmark(body, "right_thigh")[1] - landmark(body, "right_heel")[1])
+
+
+def froude_number(body: Robot, speed: float) -> float:
+    """Return the Froude number of a speed (m/s), in the gravity of the body.
+
+    Example:
+        >>> body = torsor.library.human()
+        >>> round(froude_number(body, 1.3), 3), round(froude_number(body.with_gravity([0, -1.62, 0]), 1.3), 2)
+        (0.183, 1.11)
+    """
+    speed = number(speed, "Froude number", "speed (m/s)", least=0.0)
+    return speed**2 / (leg_length(body) * math.hypot(*body.gravity))
+
+
+def walking_limit(body: Robot) -> float:
+    """Return the speed (m/s) at which people of this size begin to run.
+
+    Example:
+        >>> child = torsor.human.Person.of_percentile(age=6, sex="female").body()
+        >>> round(walking_limit(torsor.library.human()), 2), round(walking_limit(child), 2)
+        (2.15, 1.7)
+    """
+    return math.sqrt(TRANSITION * leg_length(body) * math.hypot(*body.gravity))
+
+
+def similar_step(body: Robot, step: Step | None = None) -> Step:
+    """Return the step with which a body walks as the default one does with ``step``, of a given length and speed.
+
+    The Froude number is the same: lengths are proportional to the legs, speeds to the square root of their length.
+
+    Example:
+        >>> child = torsor.human.Person.of_percentile(age=6).body()
+        >>> step = similar_step(child)
+        >>> round(step.length, 3), round(step.speed, 3), round(froude_number(child, step.speed), 3)
+        (0.398, 0.977, 0.156)
+    """
+    step = instance_of(Step() if step is None else step, Step, "similar step", "step")
+    if step.is_free:
+        raise ModelError(describe("a free step", where="similar step", allowed="a step of given length and speed"))
+    scale = leg_length(body) / _default_leg()
+    weight = math.hypot(*body.gravity) / GRAVITY
+    return replace(
+        step, length=scale * step.length, width=scale * step.width, speed=math.sqrt(scale * weight) * step.speed
+    )
+
+
+@cache
+def _default_leg() -> float:
+    return leg_length(human())
+
+
+def warn_of_running(body: Robot, speed: float) -> None:
+    """Warn of a speed (m/s) at which people of this size run.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True, action="always") as found:
+        ...     warn_of_running(torsor.library.human(), 3.0)
+        >>> str(found[0].message).split(";")[0]
+        'walk: the speed is 3 m/s, a Froude number of 0.97: people of this size run from 2.15 m/s on'
+    """
+    froude = froude_number(body, speed)
+    if froude > TRANSITION:
+        found = (
+            f"the speed is {speed:.3g} m/s, a Froude number of {froude:.2f}: people of this size run from "
+            f"{walking_limit(body):.3g} m/s on"
+        )
+        fix = "a lower speed, or torsor.human.running; people do not choose a walk at this speed, if there is one"
+        warn(describe(found, where="walk", fix=fix))
+
+
+# Steps that no body can take: too long or too wide for its legs, or too fast for its weight.
+
+SPLIT = 2.0  # leg lengths: both legs would lie on the ground
+LEAP = 3.5  # leg lengths: sprinters take steps of less than 3
+FASTEST = 3.0  # Froude number: race walkers stay below 2.1, and a stiff leg leaves the ground at 1
+
+
+def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> None:
+    """Raise ModelError for a step that the body cannot take, before any search; with ``leaps``, of running.
+
+    Example:
+        >>> check_step(Step(length=60.0), torsor.library.human(), "walk")
+        Traceback (most recent call last):
+        torsor.ModelError: walk: length of the step is 60 m; allowed: up to 1.88 m, for legs of 0.942 m; fix: \
+give it in metres
+    """
+    leg = leg_length(body)
+    for name, most in (("length", LEAP if leaps else SPLIT), ("width", SPLIT)):
+        least = step.bounds(name)[0]
+        if least > most * leg:
+            found, allowed = (
+                f"{name} of the step is {least:.4g} m",
+                f"up to {most * leg:.3g} m, for legs of {leg:.3g} m",
+            )
+            raise ModelError(describe(found, where=where, allowed=allowed, fix="give it in metres"))
+    speed = step.bounds("speed")[0]
+    if not leaps and froude_number(body, speed) > FASTEST:
+        most = math.sqrt(FASTEST * math.hypot(*body.gravity) * leg)
+        fix = "a lower speed, in m/s, or torsor.human.running"
+        raise ModelError(
+            describe(f"the speed is {speed:.4g} m/s", where=where, allowed=f"up to {most:.3g} m/s on foot", fix=fix)
+        )

@@ -2,9 +2,15 @@
 
 from torsor.human.ergonomics.assessment import Assessment, assess
 from torsor.human.ergonomics.capability import Capability, capabilities, capable
-from torsor.human.ergonomics.dose import Dose, cumulative_dose
 from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, joint_contact, muscle_forces
-from torsor.human.ergonomics.lumbar import LumbarLoads, LumbarModel, compression_tolerance, lumbar_loads
+from torsor.human.ergonomics.lumbar import (
+    Dose,
+    LumbarLoads,
+    LumbarModel,
+    compression_tolerance,
+    cumulative_dose,
+    lumbar_loads,
+)
 from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, frequency_multiplier, lifting_index
 
 __all__ = [

@@ -15,18 +15,23 @@ from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.human.body.coordinates import SIDES
-from torsor.human.body.hand_forces import hand_wrenches
-from torsor.human.body.loads import Box
+from torsor.human.body.loads import Box, hand_wrenches
 from torsor.human.body.person import Person, person_of
 from torsor.human.body.strength import age_group
 from torsor.human.ergonomics.capability import Capability, capabilities
-from torsor.human.ergonomics.dose import Dose, cumulative_dose
 from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact_of
-from torsor.human.ergonomics.lumbar import COMPRESSION, SHEAR, LumbarLoads, LumbarModel, lumbar_loads
+from torsor.human.ergonomics.lumbar import (
+    COMPRESSION,
+    SHEAR,
+    Dose,
+    LumbarLoads,
+    LumbarModel,
+    cumulative_dose,
+    lumbar_loads,
+)
 from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, check_work, lifting_index
 from torsor.human.tasks.figures import draw_postures
-from torsor.human.terms.problem import hand_forces, load_of, who
-from torsor.human.terms.samples import REACTION_JOINTS, grounded_term, sampled
+from torsor.human.terms.problem import REACTION_JOINTS, grounded_term, hand_forces, load_of, sampled, who
 from torsor.motion import MotionResult
 from torsor.motion.results.report import titled_table
 from torsor.robot.robot import Robot

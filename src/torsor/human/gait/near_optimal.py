@@ -33,9 +33,9 @@ from torsor.human.gait.spread import (
 )
 from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start
-from torsor.human.terms.samples import walk_of
+from torsor.human.terms.problem import walk_of
 from torsor.motion import MotionError, MotionMultistart, MotionProblem, MotionResult, load_problem
-from torsor.motion.results import several
+from torsor.motion.results import files as several
 from torsor.motion.results.report import titled_table
 
 MOST_STARTS = 1000

@@ -19,7 +19,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.recordings import GroundForces, MotionTable, OsimModel, save
 from torsor.human.recordings.axes import HUMAN, OPENSIM, rotation
-from torsor.human.terms.samples import Samples
+from torsor.human.terms.problem import Samples
 from torsor.robot.robot import Robot
 
 LETTERS = {"right": "r", "left": "l"}

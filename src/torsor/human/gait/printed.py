@@ -5,10 +5,12 @@ coordinate cannot do that together with eqs. 5.8 and 5.10: with 19 nodes there a
 """
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from rich.console import Group
 from rich.table import Table
 
@@ -16,19 +18,63 @@ from torsor.base.archive import Archive, reading_archive
 from torsor.base.documents import plain, robot_facts
 from torsor.base.errors import ModelError, describe
 from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.files import check_array
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column
 from torsor.human.contact.schedule import Step
-from torsor.human.gait.printed_files import FIGURES, stage_arrays, stages_of
-from torsor.human.gait.printed_set import TOLERANCE, PrintedWalk, Stage
+from torsor.human.gait.printed_constraints import SLIPS, TOLERANCE, PrintedWalk, Stage
 from torsor.human.gait.settings import VERSIONS
 from torsor.human.gait.walking import walking
 from torsor.human.terms.problem import who
 from torsor.motion import MotionProblem, MotionResult, load_problem
-from torsor.motion.results.files import archive, of_archive
+from torsor.motion.results.files import LONGEST, MOST, archive, of_archive, outcome_arrays
 from torsor.motion.results.report import titled_table
+from torsor.optimisation.program import Iteration, Outcome
 from torsor.robot.robot import Robot
+
+# Searches for the printed gait on disk: the outcomes of their stages as arrays, read back with checks.
+
+FIGURES = ("slack", "slip", "objective", "iterations", "is_solved", "violation")
+
+
+def stage_arrays(stages: Sequence[Stage]) -> dict[str, Any]:
+    """Return the stages as arrays whose names begin with their number."""
+    found: dict[str, Any] = {"stages": len(stages)}
+    for k, (slack, slip, outcome) in enumerate(stages):
+        figures = [slack, slip, outcome.objective, outcome.iterations, outcome.is_solved, outcome.violation]
+        own = outcome_arrays(outcome) | {"figures": figures}
+        found |= {f"stage{k}/{name}": value for name, value in own.items()}
+    return found
+
+
+def stages_of(found: Mapping[str, Any]) -> tuple[Stage, ...]:
+    """Return the stages; raise ValueError or KeyError where the arrays are none."""
+    count = int(found["stages"])
+    if not 0 <= count <= len(SLIPS):
+        raise ValueError(f"{count} stages; allowed: 0 to {len(SLIPS)}")
+    return tuple(_stage(found, f"stage{k}/") for k in range(count))
+
+
+def _stage(found: Mapping[str, Any], prefix: str) -> Stage:
+    x, multipliers, bounds, log = (found[prefix + name] for name in ("x", "multipliers", "bound_multipliers", "log"))
+    figures, status = found[f"{prefix}figures"], str(found[f"{prefix}status"])
+    check_array(figures, (len(FIGURES),), "figures")
+    for name, array, shape in (
+        ("x", x, (x.size,)),
+        ("multipliers", multipliers, (multipliers.size,)),
+        ("bound_multipliers", bounds, (x.size,)),
+        ("log", log, (len(log), len(Iteration._fields))),
+    ):
+        check_array(array, shape, prefix + name)
+    if not np.isfinite(figures[[0, 1, 3]]).all() or not 0 <= figures[3] <= MOST or (np.abs(log[:, 0]) > MOST).any():
+        raise ValueError(f"{prefix}figures are not those of a search")
+    if len(status) > LONGEST or not status.isprintable():
+        raise ValueError("a status that is too long or not printable")
+    slack, slip, objective, iterations, is_solved, violation = figures.tolist()
+    rows = [Iteration(int(number), *rest) for number, *rest in log.tolist()]
+    outcome = Outcome(x, multipliers, bounds, objective, int(iterations), status, bool(is_solved), rows, violation)
+    return Stage(slack, slip, outcome)
 
 
 class Difference(NamedTuple):

@@ -14,15 +14,26 @@ from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_sid
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
+from torsor.human.contact.contact_forces import LEGS, SPEED
 from torsor.human.contact.free_walk import FreeWalk
-from torsor.human.contact.froude import warn_of_running
-from torsor.human.contact.rails import Rails
-from torsor.human.contact.schedule import Walk
-from torsor.human.contact.sizes import check_step
+from torsor.human.contact.schedule import Walk, check_step, warn_of_running
 from torsor.human.contact.stairs import check_stairs
-from torsor.human.terms.habits import Habits
-from torsor.human.terms.rails import check_reach
+from torsor.human.contact.support import Rails
+from torsor.human.terms.forces import Driven, Effort, JointReactions, Slipping, Unbalance
+from torsor.human.terms.habits import Habits, Posture
+from torsor.human.terms.objectives import (
+    ACTIVATION,
+    Accelerations,
+    Heat,
+    Instability,
+    MetabolicEnergy,
+    MuscleEffort,
+    RelativeStrength,
+)
+from torsor.human.terms.places import check_reach
 from torsor.motion import Phase
+from torsor.motion.terms.objectives import Rates
+from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.phase import POINTS
 from torsor.robot.robot import Robot
 
@@ -332,3 +343,64 @@ class WalkSettings:
 def _span(body: Robot, k: int) -> str:
     """Return the range of a coordinate in words."""
     return f"{body.lower[k]:.3g} to {body.upper[k]:.3g}"
+
+
+# The objectives of walking by name, and the terms of a weighted sum of them.
+#
+# One rule makes them comparable before any weight is chosen: each is made dimensionless by quantities of the body alone
+# (torques by strengths, forces by the weight, energies by the mass, lengths by the width of a sole), and with free
+# steps it is that for each metre of the way. A weight of 1 for each is the rule without a preference.
+
+OBJECTIVES: Mapping[str, Any] = {
+    "effort": Effort,
+    "balance": Unbalance,
+    "reaction": JointReactions,  # the older name of "joint loads"
+    "joint loads": JointReactions,
+    "heat": Heat,
+    "strength": RelativeStrength,
+}
+FREE_OBJECTIVES: Mapping[str, Any] = {
+    "energy": MetabolicEnergy,
+    "effort": MuscleEffort,
+    "accelerations": Accelerations,
+    "heat": Heat,
+    "strength": RelativeStrength,
+    "balance": Instability,
+    "joint loads": JointReactions,
+}
+ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints whose excitation counts
+
+
+def objectives_of(settings: WalkSettings) -> Mapping[str, Any]:
+    """Return the objectives that a version of the walk has, by name."""
+    return FREE_OBJECTIVES if settings.version.is_free else OBJECTIVES
+
+
+def weighted_terms(settings: WalkSettings) -> list[Cost]:
+    """Return the terms of the objective, in the order of the table; what the effort needs besides comes last."""
+    costs, weights = list[Cost](), settings.weights
+    for name, kind in objectives_of(settings).items():
+        if weights.get(name):
+            more: dict[str, Any] = {"moving": settings.moving} if issubclass(kind, Driven) else {}
+            if kind is RelativeStrength:
+                more["curves"] = settings.curves or StrengthCurves()
+            costs.append(kind(weight=weights[name], **settings.ground, **more, name=name))
+    if settings.version.is_clean:
+        costs.append(Slipping(**settings.ground, name="slipping"))
+    effort = weights.get("effort", 0.0)
+    return [*costs, *(_with_effort(settings, effort) if effort else ())]
+
+
+def _with_effort(settings: WalkSettings, weight: float) -> list[Cost]:
+    """Return the terms that belong to the effort: the posture of habits, or with free steps the excitation.
+
+    With a = torque / strength and activation dynamics of first order, the excitation is u = a + t_a da/dt. Over a
+    periodic motion the mean of u^2 is that of a^2 plus t_a^2 times that of (da/dt)^2: effort has these two parts.
+    """
+    if settings.version.is_free:
+        own = weight * ACTIVATION**2
+        return [Rates(of="torques", only=ACTIVE, per=SPEED, weight=own, name="effort of activation")]
+    scale = settings.habits.posture
+    if not scale:
+        return []
+    return [Posture(weight=weight, body=settings.loaded, moving=settings.moving, scale=scale, name="posture")]

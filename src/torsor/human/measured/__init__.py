@@ -1,19 +1,15 @@
 """Measured people: markers on the body, scaling, inverse kinematics, inverse dynamics with measured ground forces."""
 
-from torsor.human.body.resizing import resized
-from torsor.human.measured.following import TrackForces, followed
+from torsor.human.body.person import resized
 from torsor.human.measured.gait import MeasuredGait, measured_gait
 from torsor.human.measured.inverse_dynamics import MeasuredDynamics, inverse_dynamics
-from torsor.human.measured.inverse_kinematics import inverse_kinematics
-from torsor.human.measured.landmarks import marker_set
-from torsor.human.measured.marker_set import MarkerSet
+from torsor.human.measured.inverse_kinematics import MeasuredMotion, inverse_kinematics, marker_paths
+from torsor.human.measured.marker_set import MarkerSet, marker_set
 from torsor.human.measured.osim_scaling import Measurement, scale_factors, scaled_model, scaled_skeleton
-from torsor.human.measured.paths import marker_paths
 from torsor.human.measured.person import Person, scaled_person
-from torsor.human.measured.result import MeasuredMotion
 from torsor.human.measured.segments import Segments, identify_segments
 from torsor.human.measured.skeleton import Skeleton, skeleton
-from torsor.human.measured.tracking import TrackMarkers, measured_start
+from torsor.human.measured.tracking import TrackForces, TrackMarkers, followed, measured_start
 
 __all__ = [
     "MarkerSet",

@@ -2,31 +2,181 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
 
-from torsor.base.arrays import Array
-from torsor.base.checks import instance_of, number
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import instance_of, number, one_of
+from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.tables import Column, write_table
 from torsor.human.body.coordinates import SIDES
-from torsor.human.measured.gait_curves import JOINTS, WHERE, GaitCurves
-from torsor.human.measured.gait_figure import plot
-from torsor.human.measured.inverse_dynamics import CUTOFF, inverse_dynamics
-from torsor.human.measured.inverse_kinematics import inverse_kinematics
+from torsor.human.measured.inverse_dynamics import CUTOFF, LARGE, MeasuredDynamics, inverse_dynamics
+from torsor.human.measured.inverse_kinematics import MeasuredMotion, inverse_kinematics
 from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.skeleton import Skeleton, skeleton
-from torsor.human.recordings import GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
+from torsor.human.recordings import Finding, GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
 from torsor.human.recordings import smooth as smoothed
 from torsor.human.recordings.axes import HUMAN, OPENSIM
-from torsor.human.recordings.forces import LOADED
-from torsor.human.recordings.markers import runs
+from torsor.human.recordings.recording import LOADED, runs
 from torsor.motion.results.report import titled_table
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+
+# Curves of a measured gait: angles, moments, powers and ground forces over time.
+
+WHERE = "measured gait"
+# Joints of a leg: the coordinate of ``library.human`` without its side, and that of OpenSim's gait models.
+JOINTS = {
+    "hip_flexion": "hip_flexion",
+    "hip_adduction": "hip_adduction",
+    "hip_rotation": "hip_rotation",
+    "knee_flexion": "knee_angle",
+    "ankle_flexion": "ankle_angle",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GaitCurves:
+    """The curves of ``MeasuredGait``, which adds tables, figures and files.
+
+    ``motion`` is the result of inverse kinematics, ``dynamics`` that of inverse dynamics and ``ground`` the forces on
+    the feet (both None without ground forces), ``person`` the scaled body (None with a skeleton of OpenSim),
+    ``findings`` are likely mistakes of the recording. Angles are in degrees, moments and powers are divided by the mass
+    (kg). Moments are those of the muscles, positive as the angles are: hip and knee flexion, ankle dorsiflexion.
+    """
+
+    motion: MeasuredMotion
+    mass: float
+    dynamics: MeasuredDynamics | None = None
+    ground: GroundForces | None = None
+    person: Person | None = None
+    findings: tuple[Finding, ...] = ()
+    source: str = "recording"
+
+    @property
+    def times(self) -> Array:
+        """Times (K,) in s: those of the dynamics, or of the motion without them."""
+        return self.motion.times if self.dynamics is None else self.dynamics.times
+
+    def coordinate(self, side: str, joint: str) -> str:
+        """Return the name of the coordinate of a joint of the "right" or "left" leg, such as "knee_flexion"."""
+        one_of(side, SIDES, WHERE, "side")
+        one_of(joint, tuple(JOINTS), WHERE, "joint")
+        own, other = f"{side}_{joint}", f"{JOINTS[joint]}_{side[0]}"
+        names = self.motion.body.coordinate_names
+        if own not in names and other not in names:
+            allowed = listing(names, like=other)
+            raise ModelError(describe(f"no coordinate {own!r} or {other!r}", where=self.source, allowed=allowed))
+        return own if own in names else other
+
+    def angle(self, side: str, joint: str) -> Array:
+        """Return an angle (K,) in degrees."""
+        at = self.motion.body.coordinate_names.index(self.coordinate(side, joint))
+        q = self.motion.q if self.dynamics is None else self.dynamics.q
+        return np.degrees(q[:, at])
+
+    def moment(self, side: str, joint: str) -> Array:
+        """Return a joint moment (K,) in N m/kg."""
+        return self._dynamics.moment(self.coordinate(side, joint)) / self.mass
+
+    def power(self, side: str, joint: str) -> Array:
+        """Return the power (K,) of a joint moment in W/kg."""
+        at = self.motion.body.coordinate_names.index(self.coordinate(side, joint))
+        return self.moment(side, joint) * self._dynamics.v[:, at]
+
+    def force(self, side: str) -> Array:
+        """Return the ground's force (K, 3) on a foot in body weights: to the right, up, forward."""
+        ground = self._ground.in_axes(HUMAN).without_unloaded()
+        own = ground.forces[:, ground.index(side)] * [-1.0, 1.0, 1.0]
+        found = np.stack([np.interp(self.times, ground.times, column) for column in own.T], axis=1)
+        return np.asarray(found / self._dynamics.weight)
+
+    @cached_property
+    def valid(self) -> Flags:
+        """Whether (K,) motion and ground forces agree: the residual force is below a quarter of the weight."""
+        if self.dynamics is None:
+            return np.ones(len(self.times), dtype=bool)
+        return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE * self.dynamics.weight)
+
+    @property
+    def _dynamics(self) -> MeasuredDynamics:
+        if self.dynamics is None:
+            fix = "give the ground forces too"
+            raise ModelError(describe("it has no moments", where=self.source, fix=fix))
+        return self.dynamics
+
+    @property
+    def _ground(self) -> GroundForces:
+        if self.ground is None:
+            raise ModelError(describe("it has no ground forces", where=self.source, fix="give the ground forces too"))
+        return self.ground
+
+
+# The figure of a measured gait: angles, moments, powers and ground forces over time (matplotlib, extra ``plot``).
+
+COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
+# Titles by joint, of the angle and of the moment, which is drawn in the direction that carries the body.
+SHOWN = {
+    "hip_flexion": ("hip flexion", "hip extension"),
+    "knee_flexion": ("knee flexion", "knee extension"),
+    "ankle_flexion": ("ankle dorsiflexion", "ankle plantarflexion"),
+}
+
+
+def plot(gait: GaitCurves, path: str | Path | None) -> Any:
+    """Return the figure: three joints, right and left, and below them the forces on the feet and the residual."""
+    rows = 1 if gait.dynamics is None else 4
+    figure = new_figure(11.0, 2.3 * rows + 0.9)
+    grid = figure.add_gridspec(rows, 3)
+    for column, (joint, (angle, moment)) in enumerate(SHOWN.items()):
+        axes = figure.add_subplot(grid[0, column])
+        _sides(axes, gait, lambda side, joint=joint: gait.angle(side, joint), angle, "deg")
+        if gait.dynamics is not None:
+            axes = figure.add_subplot(grid[1, column])
+            _sides(axes, gait, lambda side, joint=joint: -gait.moment(side, joint), f"{moment} moment", "N m/kg")
+            name = joint.partition("_")[0]
+            axes = figure.add_subplot(grid[2, column])
+            _sides(axes, gait, lambda side, joint=joint: gait.power(side, joint), f"{name} power", "W/kg")
+    if gait.dynamics is not None:
+        for column, (k, title) in enumerate(((1, "vertical force"), (2, "forward force"))):
+            axes = figure.add_subplot(grid[3, column])
+            _sides(axes, gait, lambda side, k=k: gait.force(side)[:, k], title, "body weights")
+        axes = figure.add_subplot(grid[3, 2])
+        size = np.linalg.norm(gait.dynamics.residual_force, axis=1) / gait.dynamics.weight
+        axes.plot(gait.times, 100 * size, color="0.3", linewidth=1.6)
+        _style(axes, gait, "residual force", "% of the weight")
+    for axes in figure.axes[-3:]:
+        axes.set_xlabel("time, s")
+    figure.axes[0].legend(fontsize=8, frameon=False)
+    whole = 1000 * float(np.sqrt(np.nanmean(gait.motion.errors**2)))
+    how = f"{len(gait.motion.markers.names)} markers, {whole:.1f} mm RMS"
+    grey = "" if gait.valid.all() else "; grey: motion and ground forces do not agree, a foot may be on no plate"
+    figure.suptitle(label_of_title(f"{gait.source}: {gait.mass:.4g} kg, {how}{grey}"))
+    return saved(figure, path, dpi=100)
+
+
+def _sides(axes: Any, gait: GaitCurves, curve: Any, title: str, unit: str) -> None:
+    for side in SIDES:
+        axes.plot(gait.times, _shown(gait, curve(side)), color=COLOURS[side], linewidth=1.8, label=side)
+    _style(axes, gait, title, unit)
+
+
+def _shown(gait: GaitCurves, values: Array) -> Array:
+    return np.where(gait.valid, values, np.nan) if gait.valid.any() else values
+
+
+def _style(axes: Any, gait: GaitCurves, title: str, unit: str) -> None:
+    for first, last in runs(~gait.valid):
+        axes.axvspan(gait.times[first], gait.times[last], color="0.93", linewidth=0, zorder=0)
+    styled(axes, title, unit)
+    axes.set_xlim(gait.times[0], gait.times[-1])
+
 
 SLIDES = ("tx", "ty", "tz")  # ends of the names of coordinates in m
 

@@ -18,7 +18,7 @@ from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.human.measured.inverse_kinematics import check_upright
 from torsor.human.measured.skeleton import Skeleton
 from torsor.human.recordings import GroundForces
-from torsor.human.recordings.markers import runs
+from torsor.human.recordings.recording import runs
 from torsor.identification.differentiation import differentiate
 from torsor.robot.robot import Robot
 

@@ -1,6 +1,8 @@
 """Inverse kinematics: the motion of a body from the places of markers, all frames at once."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,17 +10,237 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, instance_of, number
 from torsor.base.errors import ModelError, describe, listing, warn
-from torsor.human.measured.fitting import LEAST_DAMPING, Fit, Fitted, Mask, fit_frames
+from torsor.human.measured.fitting import (
+    LEAST_DAMPING,
+    Fit,
+    Fitted,
+    Mask,
+    coordinates_of,
+    fit_frames,
+    fit_smoothly,
+    prepared,
+)
 from torsor.human.measured.marker_set import MarkerSet
-from torsor.human.measured.posing import standing_start
-from torsor.human.measured.preparing import coordinates_of, prepared
-from torsor.human.measured.result import MeasuredMotion, swapped_pairs
 from torsor.human.measured.skeleton import Skeleton
-from torsor.human.measured.smoothing import fit_smoothly
 from torsor.human.recordings import Markers
-from torsor.human.recordings.axes import up_axis
+from torsor.human.recordings.axes import HUMAN, OPENSIM, up_axis
+from torsor.human.recordings.recording import runs
 from torsor.mechanism import Mechanism
 from torsor.robot.robot import Robot
+
+# Where a body stands at first: its standing posture, turned and moved onto the markers.
+
+
+def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
+    """Return the rotations (K, 3, 3) and translations (K, 3) that bring points (M, 3) closest to (K, M, 3).
+
+    ``weights`` (K, M). By singular value decomposition (Kabsch 1976).
+
+    Example:
+        >>> points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+        >>> R, t = rigid_fit(points, points[None] + [0, 0, 2.0], np.ones((1, 4)))
+        >>> bool(np.allclose(R, np.eye(3))), t.round(9).tolist()
+        (True, [[0.0, 0.0, 2.0]])
+    """
+    total = np.maximum(weights.sum(axis=1), 1e-30)[:, None]
+    middle = weights @ model / total
+    centre = np.einsum("km,kmi->ki", weights, measured) / total
+    spread = np.einsum("km,kmi,kmj->kij", weights, measured - centre[:, None], model[None] - middle[:, None])
+    U, _, Vt = np.linalg.svd(spread)
+    U[:, :, 2] *= np.sign(np.linalg.det(U @ Vt))[:, None]
+    R = U @ Vt
+    return R, centre - np.einsum("kij,kj->ki", R, middle)
+
+
+def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
+    """Return variables (K, n) of the standing posture, with the whole body moved onto the markers of each frame.
+
+    A body whose first six joints are not three slides and three hinges at right angles stays in the posture.
+    """
+    body, layout = fit.robot, fit.layout
+    y = np.tile(fit.standing, (len(measured), 1))
+    ways = _free_root(body)
+    if ways is None or min(layout.variables[:6]) < 0:
+        return y
+    upright = layout.positions(fit.standing)
+    upright[:6] = 0.0
+    poses = body.poses(upright)
+    own = poses[list(layout.links)]
+    model = np.einsum("mij,mj->mi", own[:, :3, :3], fit.local) + own[:, :3, 3]
+    R, t = rigid_fit(model, measured, weights)
+    x = np.tile(upright, (len(measured), 1))
+    x[:, 3:6] = _angles(R, ways[3:])
+    root = poses[5, :3, 3]
+    x[:, :3] = (R @ root + t - body.poses(x)[:, 5, :3, 3]) @ np.linalg.inv(ways[:3])
+    for k in range(6):
+        slope, constant = _line(fit, k)
+        y[:, layout.variables[k]] = (x[:, k] - constant) / slope
+    return y
+
+
+def _free_root(body: Robot) -> Array | None:
+    """Return the axes (6, 3) of three slides and three hinges that carry the whole body, at zero; None without them."""
+    kinds = [joint.type for joint in body.joints[:6]]
+    if kinds != ["prismatic"] * 3 + ["revolute"] * 3 or list(body.parents[:6]) != [-1, 0, 1, 2, 3, 4]:
+        return None
+    turns = body.poses(np.zeros(body.nq))[:6, :3, :3]
+    ways = np.einsum("kij,kj->ki", turns, np.array([joint.axis for joint in body.joints[:6]]))
+    square = all(np.allclose(each @ each.T, np.eye(3), atol=1e-9) for each in (ways[:3], ways[3:]))
+    return ways if square else None
+
+
+def _line(fit: Fit, k: int) -> tuple[float, float]:
+    """Return the slope and the constant of a position of the root, which moves by its variable."""
+    slope, constant = 1.0, 0.0
+    for curve in fit.layout.curves[k] if fit.layout.curves else ():
+        by, at = curve.line or (1.0, 0.0)
+        slope, constant = by * slope, by * constant + at
+    return slope, constant
+
+
+def _angles(R: Array, axes: Array) -> Array:
+    """Return the angles (K, 3) about three axes at right angles, each carried by the ones before, of rotations R."""
+    own = axes @ R @ axes.T
+    first = np.arctan2(-own[:, 1, 2], own[:, 2, 2])
+    third = np.arctan2(-own[:, 0, 1], own[:, 0, 0])
+    second = np.arcsin(np.clip(own[:, 0, 2], -1, 1))
+    return float(np.sign(np.linalg.det(axes))) * np.stack([np.unwrap(first), second, np.unwrap(third)], axis=1)
+
+
+# What inverse kinematics found: the motion, how far the markers are from it, and what is wrong with the recording.
+
+FAR = 0.04  # m: a marker that is further away is worth a look (people are fitted to 10 to 20 mm, see the page)
+SWAPPED = 0.25  # two markers are swapped if exchanging them leaves this fraction of their squared distances
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredMotion:
+    """A measured motion of K frames.
+
+    ``q`` (K, nq) of the ``body``, at ``times`` (K,) (s); ``errors`` (K, M), the distances (m) of the ``markers`` from
+    where they were measured, NaN where they were not seen; ``converged`` and ``determined`` (K,): a frame is not
+    determined if its markers leave a coordinate open, which then comes from the frames around it. ``swapped`` are
+    (first frame, last frame, marker, marker) whose names were exchanged.
+    """
+
+    body: Robot | Skeleton
+    markers: MarkerSet
+    times: Array
+    q: Array
+    errors: Array
+    converged: Mask
+    determined: Mask
+    swapped: tuple[tuple[int, int, str, str], ...] = ()
+
+    @cached_property
+    def rms(self) -> Array:
+        """The root mean square distance (K,) of the markers of each frame, in m; NaN for a frame without markers."""
+        seen = np.isfinite(self.errors)
+        total = np.where(seen, self.errors, 0.0) ** 2
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.sqrt(total.sum(axis=1) / seen.sum(axis=1)))
+
+    @property
+    def marker_rms(self) -> dict[str, float]:
+        """The root mean square distance of each marker over all frames, in m."""
+        seen = np.isfinite(self.errors)
+        total = (np.where(seen, self.errors, 0.0) ** 2).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+        return dict(zip(self.markers.names, np.sqrt(total).tolist(), strict=True))
+
+    @property
+    def worst(self) -> tuple[int, str, float]:
+        """The frame, the name and the distance (m) of the marker that is furthest from where it was measured."""
+        frame, marker = np.unravel_index(int(np.nanargmax(self.errors)), self.errors.shape)
+        return int(frame), self.markers.names[marker], float(self.errors[frame, marker])
+
+    def coordinate(self, name: str) -> Array:
+        """Return one coordinate (K,) by name."""
+        return self.q[:, self.body.coordinate_names.index(name)]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know, in sentences: swapped markers, frames that are not determined or converged.
+
+        Frames count from 1 there, as in files.
+        """
+        found = [
+            f"markers {a!r} and {b!r} look swapped in frames {first + 1} to {last + 1}; fix: exchange their names there"
+            for first, last, a, b in self.swapped
+        ]
+        for what, good in (("did not converge", self.converged), ("are not determined by markers", self.determined)):
+            if not good.all():
+                bad = np.flatnonzero(~good)
+                found.append(f"{len(bad)} of {len(good)} frames {what}: {listing(map(str, bad + 1))}")
+        return found
+
+    def __str__(self) -> str:
+        frame, name, distance = self.worst
+        whole = np.sqrt(np.nanmean(self.errors**2))
+        lines = [
+            f"{len(self.q)} frames, {self.errors.shape[1]} markers: {1000 * whole:.1f} mm RMS, "
+            f"worst {1000 * distance:.1f} mm ({name}, frame {frame + 1})"
+        ]
+        return "\n".join(lines + self.warnings)
+
+
+def swapped_pairs(
+    fit: Fit, found: Fitted, measured: Array, seen: Mask, names: tuple[str, ...]
+) -> tuple[tuple[int, int, str, str], ...]:
+    """Return (first frame, last frame, marker, marker) where two markers fit much better with exchanged names.
+
+    The places of the markers in a doubtful frame are taken from the nearest frames that fit well, where there are any.
+    """
+    places = fit.places(found.y)
+    errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
+    doubtful = errors.max(axis=1) > FAR
+    if not doubtful.any():
+        return ()
+    if not doubtful.all():
+        frames, good = np.arange(len(places)), np.flatnonzero(~doubtful)
+        y = np.stack([np.interp(frames, good, column) for column in found.y[good].T], axis=1)
+        places = fit.places(y)
+        errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
+    found_in: dict[tuple[str, str], Mask] = {}
+    for k in np.flatnonzero(doubtful).tolist():
+        far = np.flatnonzero(errors[k] > FAR).tolist()
+        for i, one in enumerate(far):
+            for two in far[i + 1 :]:
+                now = errors[k, one] ** 2 + errors[k, two] ** 2
+                crossed = places[k, [one, two]] - measured[k, [two, one]]
+                if np.sum(crossed**2) < SWAPPED * now:
+                    found_in.setdefault((names[one], names[two]), np.zeros(len(places), dtype=bool))[k] = True
+    listed = [(first, last, a, b) for (a, b), flags in found_in.items() for first, last in runs(flags)]
+    return tuple(sorted(listed))
+
+
+# Where the markers on a body are in a motion, as a recording would have them.
+
+WHERE_PATHS = "marker paths"
+
+
+def marker_paths(
+    body: Robot | Skeleton, markers: MarkerSet, times: ArrayLike, q: ArrayLike, axes: str | None = None
+) -> Markers:
+    """Return the recording (K, M, 3) of the markers on a body in a motion q (K, n) at times (K,) in s.
+
+    ``axes`` are those of the motion: "left up forward", those of ``library.human``, for a Robot, and OpenSim's for a
+    skeleton. It serves to check what becomes of a motion that is known, and to write a predicted motion as .trc.
+
+    Example:
+        >>> body = torsor.library.human()
+        >>> heel = MarkerSet({"R.Heel": ("right_foot", (0.0, -0.05, -0.06))})
+        >>> marker_paths(body, heel, [0.0], np.zeros((1, 55))).positions.round(3).tolist()
+        [[[-0.085, 0.03, -0.06]]]
+    """
+    instance_of(markers, MarkerSet, WHERE_PATHS, "markers", allowed="a MarkerSet")
+    when = frozen_array(times, (np.size(times),), WHERE_PATHS, "times")
+    at = frozen_array(q, (len(when), len(body.coordinate_names)), WHERE_PATHS, "q")
+    tree, x = (body.tree, body.states(at, 0 * at, 0 * at)[0]) if isinstance(body, Skeleton) else (body, at)
+    own = tree.poses(x)[:, list(markers.links(tree))]
+    places = np.einsum("kmij,mj->kmi", own[..., :3, :3], markers.local) + own[..., :3, 3]
+    given = axes if axes is not None else OPENSIM if isinstance(body, Skeleton) else HUMAN
+    return Markers(markers.names, when, places, axes=given, source=tree.name)
+
 
 WHERE = "inverse kinematics"
 STRIDE = 16  # frames between those that are fitted first, from the standing posture; others start between them

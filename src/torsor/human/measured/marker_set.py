@@ -1,14 +1,18 @@
 """Markers on a body: on which link each one is, and where."""
 
+import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import finite_vector, number, table
+from torsor.base.checks import finite_vector, number, one_of, table
 from torsor.base.errors import ModelError, describe, listing
+from torsor.library.human import ANKLE
 from torsor.mechanism import Mechanism
+from torsor.robot.robot import Robot
 
 Place = tuple[str, tuple[float, float, float]]
 
@@ -93,3 +97,201 @@ class MarkerSet:
         """Return the set with other places (M, 3) on the same links."""
         places = {name: (link, tuple(at)) for (name, (link, _)), at in zip(self.places.items(), local, strict=True)}
         return MarkerSet(places, self.weights, self.free)
+
+
+# Anatomical markers by their names in common marker sets, and where they sit on ``library.human``.
+#
+# The hips lie behind, below and beside the middle of the two ASIS by the regression of Harrington et al. (2007), from
+# the width between the ASIS and the depth from them to the PSIS:
+#
+#     back 0.24 depth + 9.9 mm      down 0.30 width + 10.9 mm      aside 0.33 width + 7.3 mm
+#
+# Its errors are 3 to 5 mm. All other places are first guesses from the skeleton, half widths of joints and a radius of
+# markers of 7 mm, for a man of 1.741 m; calibration moves them.
+
+# Between the ASIS, and from their middle to that of the PSIS, of a man of 1.741 m (m). The plane through these four
+# points leans forward when one stands (rad); it only sets the zero of tilt and hip flexion.
+WIDTH, DEPTH, LEAN = 0.24, 0.155, math.radians(11.0)
+NEAR, LOOSE = 0.005, 0.015  # m: how well a place on the skeleton is known
+
+
+@dataclass(frozen=True)
+class Landmark:
+    """A place on a link: ``at`` (m) on the right side, x to the left; ``spread`` (m), how well it is known.
+
+    ``names`` are patterns of names without the side; a place in the middle of the body has no ``side``.
+    """
+
+    names: str
+    link: str
+    at: tuple[float, float, float]
+    spread: float = LOOSE
+    side: bool = True
+    free: bool = False
+
+
+def hips_from_pelvis(width: float, depth: float) -> tuple[float, float, float]:
+    """Return how far the hips are behind, below and beside the middle of the ASIS, in m (Harrington et al. 2007).
+
+    Example:
+        >>> [round(each, 4) for each in hips_from_pelvis(0.24, 0.15)]
+        [0.0459, 0.0829, 0.0865]
+    """
+    return 0.24 * depth + 0.0099, 0.30 * width + 0.0109, 0.33 * width + 0.0073
+
+
+def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, float]]:
+    """Return the right ASIS, the right PSIS and the sacrum in the axes of the pelvis, whose origin is between the hips.
+
+    Example:
+        >>> {name: [round(x, 3) for x in at] for name, at in pelvis_places(0.24, 0.155).items()}
+        {'asis': [-0.12, 0.072, 0.062], 'psis': [-0.045, 0.102, -0.09], 'sacrum': [0.0, 0.082, -0.094]}
+    """
+    back, down, _ = hips_from_pelvis(width, depth)
+    c, s = math.cos(LEAN), math.sin(LEAN)
+    # The PSIS are about 90 mm apart; a marker on the second sacral vertebra is 20 mm below their middle.
+    flat = {
+        "asis": (-width / 2, down, back),
+        "psis": (-0.045, down, back - depth),
+        "sacrum": (0.0, down - 0.02, back - depth),
+    }
+    return {name: (x, c * y - s * z, s * y + c * z) for name, (x, y, z) in flat.items()}
+
+
+_PELVIS = pelvis_places(WIDTH, DEPTH)
+LANDMARKS = {
+    "asis": Landmark("asis|asi", "pelvis", _PELVIS["asis"], NEAR),
+    "psis": Landmark("psis|psi", "pelvis", _PELVIS["psis"], 0.008),
+    "sacrum": Landmark("sacrum|sacr|sac|s1|s2|vsacral|sacral|midpsis", "pelvis", _PELVIS["sacrum"], side=False),
+    "thigh": Landmark(r"(th|thi|thigh|tth)[a-z]?\d*", "thigh", (-0.05, -0.25, 0.06), free=True),
+    "knee": Landmark("knee|kne|lknee|kneelat|latknee|lfe|lfc|kneelateral", "thigh", (-0.057, 0.0, 0.0), 0.01),
+    "knee_medial": Landmark("mknee|kneemed|medknee|mfe|mfc|kneemedial|knm", "thigh", (0.057, 0.0, 0.0), 0.01),
+    "shank": Landmark(r"(sh|sha|shank|tib|tibia|tsh)[a-z]?\d*", "shank", (-0.04, -0.2, 0.05), free=True),
+    "ankle": Landmark(
+        "ankle|ank|anklelat|latankle|lm|lmal|mall|anklelateral|latmal", "shank", (-0.043, 0.0, -0.005), 0.008
+    ),
+    "ankle_medial": Landmark(
+        "mankle|anklemed|medankle|mm|mmal|anklemedial|medmal", "shank", (0.043, 0.01, 0.005), 0.008
+    ),
+    "heel": Landmark("heel|hee|cal|calc|calcn", "foot", (0.0, -0.05, -0.06), 0.03),
+    "toe": Landmark("toe|mt2|2mt|d2mt|toe2", "foot", (0.0, -0.045, 0.16), 0.04),
+    "mt5": Landmark("mt5|5mt|d5mt|vmt|5thmet|met5", "foot", (-0.055, -0.06, 0.10), 0.03),
+    "mt1": Landmark("mt1|1mt|d1mt|dmt|1stmet|met1", "foot", (0.045, -0.06, 0.12), 0.03),
+    "shoulder": Landmark("shoulder|sho|acromion|acr|acromium", "clavicle", (0.0, 0.045, 0.0)),
+    "clavicle": Landmark("clavicle|sc|scj", "spine4", (-0.03, 0.06, 0.07)),
+    "jugular": Landmark("clav|jugular|ij|notch|suprasternale|supr", "spine4", (0.0, 0.05, 0.075), side=False),
+    "sternum": Landmark("strn|sternum|xiphoid|px|xiph|ster", "spine3", (0.0, 0.03, 0.12), 0.03, side=False),
+    "c7": Landmark("c7|cerv|cervicale", "spine4", (0.0, 0.12, -0.06), side=False),
+    "t10": Landmark(r"t8|t10|t12", "spine3", (0.0, 0.03, -0.10), 0.04, side=False),
+    "upper_arm": Landmark(
+        r"(biceps|bicep|upa|upperarm|uparm|ua|arm|deltoid)\d*", "upper_arm", (-0.05, -0.15, 0.0), free=True
+    ),
+    "elbow": Landmark("elbow|elb|lelbow|elbowlat|latelbow|elbowlateral|hle", "upper_arm", (-0.042, 0.0, 0.0), 0.01),
+    "elbow_medial": Landmark("melbow|elbowmed|medelbow|elbowmedial|elm|hme", "upper_arm", (0.042, 0.0, 0.0), 0.01),
+    "forearm": Landmark(r"(forearm|frm|fra|fa|farm)\d*", "forearm", (-0.04, -0.12, 0.0), free=True),
+    "wrist": Landmark("wrist|wra|wri|wristlat|latwrist|rsp|rs|wristradial", "forearm", (-0.02, 0.0, 0.035)),
+    "wrist_medial": Landmark("mwrist|wrb|wristmed|medwrist|usp|us|wristulnar", "forearm", (0.02, 0.0, -0.035)),
+    "hand": Landmark("hand|fin|finger|mc3|hand3|knuckle", "hand", (0.0, -0.085, 0.02)),
+    "head_front": Landmark("fhd|headfront|fronthead|temple", "head", (-0.07, 0.10, 0.08), 0.03),
+    "head_back": Landmark("bhd|headback|backhead", "head", (-0.07, 0.10, -0.08), 0.03),
+    "head": Landmark("head|vertex|tophead|hd|headtop", "head", (0.0, 0.16, 0.0), 0.03, side=False),
+}
+# Joints of the model are at the upper end of their link: landmarks at the lower end hang this far below (de Leva's
+# length, in m for 1.741 m), with the name of the joint that is there.
+_LOWER_END = {"knee": "knee_flexion", "ankle": "ankle_flexion", "elbow": "elbow_flexion", "wrist": "wrist_flexion"}
+
+_SIDES = {"r": "right", "l": "left", "right": "right", "left": "left"}
+
+
+def recognised(name: str) -> tuple[str, str] | None:
+    """Return the landmark and the side ("" in the middle) that a marker's name stands for, None if it is not known.
+
+    Example:
+        >>> recognised("R.ASIS"), recognised("LKNE"), recognised("S2"), recognised("left_heel"), recognised("x9")
+        (('asis', 'right'), ('knee', 'left'), ('sacrum', ''), ('heel', 'left'), None)
+    """
+    plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(":", 1)[-1])
+    by_certainty = sorted(LANDMARKS.items(), key=lambda item: item[1].free)  # a shoulder, RSHO, is no shank
+    for key, landmark in by_certainty:
+        if not landmark.side and re.fullmatch(landmark.names, plain):
+            return key, ""
+    for pattern in (r"(right|left)(.+)", r"(.+)(right|left)", r"(r|l)(.+)", r"(.+)(r|l)"):
+        found = re.fullmatch(pattern, plain)
+        if found is None:
+            continue
+        side, rest = (found[1], found[2]) if found[1] in _SIDES else (found[2], found[1])
+        for key, landmark in by_certainty:
+            if landmark.side and re.fullmatch(landmark.names, rest):
+                return key, _SIDES[side]
+    return None
+
+
+def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> MarkerSet:
+    """Return the places of markers on a body (``library.human``), from their names in common marker sets.
+
+    Known are ASIS, PSIS, sacrum, clusters of thigh, shank, upper arm and forearm, knee, ankle, heel, toe, MT5, MT1,
+    shoulder, clavicle, C7, sternum, elbow, wrist, hand and head, with their common short forms, and "R", "L", "right"
+    or "left" before or after them. Markers of clusters are ``free``: calibration places them. ``unknown`` is "raise" or
+    "drop", for names that are not known; a MarkerSet with their links and places may be made by hand.
+
+    Example:
+        >>> markers = marker_set(torsor.library.human(), ["R.ASIS", "L.ASIS", "R.TH1", "RKNE"])
+        >>> markers.places["RKNE"][0], sorted(markers.free)
+        ('right_thigh', ['R.TH1'])
+    """
+    one_of(unknown, ("raise", "drop"), "marker set", "unknown")
+    places, free, strange = {}, set[str](), list[str]()
+    for name in names:
+        found = recognised(name)
+        if found is None:
+            strange.append(name)
+            continue
+        key, side = found
+        landmark = LANDMARKS[key]
+        links = {link.name for link in body.links}
+        link = landmark.link if landmark.link in links else f"{side}_{landmark.link}"
+        places[name] = link, _place(body, key, side)
+        if landmark.free:
+            free.add(name)
+    if strange and unknown == "raise":
+        allowed = f"names of {', '.join(LANDMARKS)}, with a side"
+        fix = 'unknown="drop", or a MarkerSet with their links'
+        raise ModelError(describe(f"markers {listing(strange)}", where="marker set", allowed=allowed, fix=fix))
+    return MarkerSet(places, free=frozenset(free))
+
+
+def spreads(markers: MarkerSet) -> Array:
+    """Return how well the place of each marker on its link is known (M,), in m; free and unknown ones are infinite."""
+    found = []
+    for name in markers.names:
+        known = recognised(name)
+        loose = name in markers.free or known is None
+        found.append(np.inf if loose or known is None else LANDMARKS[known[0]].spread)
+    return np.array(found)
+
+
+def far_ends(body: Robot, markers: MarkerSet) -> Array:
+    """Return the origin (M, 3), on its link, of the joint that a marker sits at, if it is the lower end of its link.
+
+    Such a marker moves with the length of the link.
+    """
+    found = np.zeros((len(markers.names), 3))
+    for k, name in enumerate(markers.names):
+        key, side = recognised(name) or ("", "")
+        joint = _LOWER_END.get(key.split("_")[0]) or ("shoulder_flexion" if key == "shoulder" else None)
+        if joint is not None and body.joint(f"{side}_{joint}").parent == markers.places[name][0].split("/")[0]:
+            found[k] = body.joint(f"{side}_{joint}").placement[:3, 3]
+    return found
+
+
+def _place(body: Robot, key: str, side: str) -> tuple[float, float, float]:
+    """Return the place of a landmark on a body of any size, in the axes of its link."""
+    landmark = LANDMARKS[key]
+    scale = float(body.place("right_heel").pose[1, 3]) / -ANKLE
+    x, y, z = (scale * each for each in landmark.at)
+    joint = _LOWER_END.get(key.split("_")[0])
+    if joint is not None:
+        y += float(body.joint(f"{side}_{joint}").placement[1, 3])
+    if key == "shoulder":
+        x += float(body.joint(f"{side}_shoulder_flexion").placement[0, 3]) * (-1.0 if side == "left" else 1.0)
+    return (-x if side == "left" else x), y, z

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import finite_vector, instance_of, number, table
 from torsor.base.errors import ModelError, describe, listing
-from torsor.formats.osim.model import OsimBody, OsimJoint, OsimShape
-from torsor.formats.osim.steps import pose_of
+from torsor.formats.osim.model import OsimBody, OsimJoint, OsimShape, pose_of
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton, skeleton

@@ -27,7 +27,7 @@ from torsor.dynamics import parameter_basis
 from torsor.human.measured.gait import MeasuredGait
 from torsor.human.measured.inverse_dynamics import CUTOFF, residual_wrench
 from torsor.human.measured.skeleton import Skeleton
-from torsor.human.recordings.markers import runs
+from torsor.human.recordings.recording import runs
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.physical import EXACT, Estimate, Prior, nearest_physical
 from torsor.robot.robot import Robot

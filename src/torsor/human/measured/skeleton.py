@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.formats.chains import joint_chain
-from torsor.formats.osim.model import GROUND, OsimCoordinate
-from torsor.formats.osim.steps import couplings_of, pose_of, steps_of
+from torsor.formats.joint_decomposition import joint_chain
+from torsor.formats.osim.model import GROUND, OsimCoordinate, couplings_of, pose_of, steps_of
 from torsor.human.measured.marker_set import MarkerSet, Place
 from torsor.human.recordings import OsimModel
 from torsor.mechanism import Joint, Link

@@ -2,18 +2,11 @@
 
 from torsor.formats.osim.file import read_osim
 from torsor.formats.osim.model import OsimModel
-from torsor.human.recordings.feet import by_foot, foot_markers
-from torsor.human.recordings.findings import Finding
-from torsor.human.recordings.forces import GroundForces
-from torsor.human.recordings.inspection import inspect
-from torsor.human.recordings.likely import likely_axes
+from torsor.human.recordings.guesses import by_foot, foot_markers, likely_axes
+from torsor.human.recordings.inspection import Finding, inspect
 from torsor.human.recordings.loading import load, save
-from torsor.human.recordings.markers import Gap, Markers
-from torsor.human.recordings.motion_table import MotionTable
-from torsor.human.recordings.moving_ground import overground
-from torsor.human.recordings.processing import fill_gaps, lowpass, rates, resample, smooth
-from torsor.human.recordings.recording import Event, Recording
-from torsor.human.recordings.standing import standing
+from torsor.human.recordings.processing import fill_gaps, lowpass, overground, rates, resample, smooth, standing
+from torsor.human.recordings.recording import Event, Gap, GroundForces, Markers, MotionTable, Recording
 
 __all__ = [
     "Event",

@@ -2,22 +2,221 @@
 
 import io
 import warnings
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import one_of
 from torsor.base.errors import ModelError, describe, missing, warn
 from torsor.base.files import read_limited, replacing
-from torsor.human.recordings.c3d_parameters import Parameters
-from torsor.human.recordings.forces import GroundForces
-from torsor.human.recordings.likely import likely_axes
-from torsor.human.recordings.markers import UNITS, Markers
-from torsor.human.recordings.plates import CHANNELS, Plate, ground_reaction, plate_axes
-from torsor.human.recordings.recording import Event, Recording
+from torsor.human.recordings.guesses import likely_axes
+from torsor.human.recordings.recording import UNITS, Event, GroundForces, Markers, Recording
 from torsor.human.recordings.text import LARGEST, check_size, unique_names
+
+# The parameters of a C3D file, taken from the reader of the package c3d and checked.
+
+MOST_RATE = 1e6  # Hz
+
+
+class Parameters:
+    """What a C3D file says of its data; ``reader`` has read header and parameters, ``source`` names the file."""
+
+    def __init__(self, reader: Any, source: str) -> None:
+        self.reader, self.source = reader, source
+        self.points, self.channels = int(reader.point_used), int(reader.analog_used)
+        self.scale, self.rate = float(reader.point_scale), float(reader.point_rate)
+        self.is_float = self.scale < 0
+        self.data_block = int(reader.header.data_block)
+        self.first_frame = max(1, int(reader.header.first_frame))
+        self.frames = self._frames()
+        for value, what in ((self.rate, "POINT:RATE"), (abs(self.scale), "POINT:SCALE")):
+            if not 0 < value < MOST_RATE:
+                raise ModelError(
+                    describe(f"{what} is {value:g}", where=source, allowed=f"above 0, below {MOST_RATE:g}")
+                )
+        self.samples_per_frame = self._samples_per_frame() if self.channels else 0
+        self.unsigned = bool(reader.analog_format_unsigned)
+
+    def _frames(self) -> int:
+        header = self.reader.header
+        if int(header.last_frame) < 65535:
+            return max(0, int(header.last_frame) - self.first_frame + 1)
+        # More frames than 16 bits can count are in the parameters.
+        end = self.floats("TRIAL:ACTUAL_END_FIELD").astype(np.int64) & 0xFFFF
+        begin = self.floats("TRIAL:ACTUAL_START_FIELD").astype(np.int64) & 0xFFFF
+        if len(end) == len(begin) == 2:
+            return max(0, int(end[0] - begin[0] + 65536 * (end[1] - begin[1]) + 1))
+        long = self.floats("POINT:LONG_FRAMES")
+        return max(0, int(long[0])) if len(long) else 65535 - self.first_frame + 1
+
+    def _samples_per_frame(self) -> int:
+        ratio = float(self.reader.analog_rate) / self.rate
+        if not 1 <= round(ratio) < 1000 or abs(ratio - round(ratio)) > 0.01:
+            text = f"ANALOG:RATE is {ratio:g} times POINT:RATE"
+            fix = "export the analog data at a multiple of the rate of the markers"
+            raise ModelError(describe(text, where=self.source, allowed="1, 2, 3, ... times it", fix=fix))
+        return round(ratio)
+
+    def floats(self, name: str) -> Array:
+        """Return the numbers of a parameter (n,), none where it is absent or damaged."""
+        found = self.reader.get(name)
+        if found is None or found.bytes_per_element not in (1, 2, 4):
+            return np.zeros(0)
+        data = bytes(found.bytes)[: 4 * (len(found.bytes) // 4)] if found.bytes_per_element == 4 else bytes(found.bytes)
+        if found.bytes_per_element == 4:
+            numbers = self._floats(data)
+        elif found.bytes_per_element == 2:
+            numbers = np.frombuffer(data[: 2 * (len(data) // 2)], dtype=f"{self._order}i2")
+        else:
+            numbers = np.frombuffer(data, dtype=np.int8)
+        return np.array(numbers, dtype=float)
+
+    def words(self, name: str) -> list[str]:
+        """Return the words of a parameter, none where it is absent."""
+        found = self.reader.get(name)
+        if found is None or found.bytes_per_element != -1 or not found.dimensions or not found.dimensions[0]:
+            return []
+        data, length = bytes(found.bytes), int(found.dimensions[0])
+        pieces = [data[k : k + length] for k in range(0, len(data), length)]
+        return [piece.decode("utf-8", errors="replace").strip(" \0") for piece in pieces]
+
+    def dimension(self, name: str) -> int:
+        """Return the first dimension of a parameter, 0 where it has none."""
+        found = self.reader.get(name)
+        return int(found.dimensions[0]) if found is not None and found.dimensions else 0
+
+    def labels(self, group: str, count: int, what: str) -> list[str]:
+        """Return as many names as there are markers or channels; LABELS2 and so on go on after 255."""
+        names = self.words(f"{group}:LABELS")
+        for k in range(2, 2 + count // 255):
+            names += self.words(f"{group}:LABELS{k}")
+        return [name or f"{what} {k + 1}" for k, name in enumerate((names + [""] * count)[:count])]
+
+    @cached_property
+    def offsets(self) -> Array:
+        """The offsets (A,) of the analog channels, before they are scaled."""
+        found = self.floats("ANALOG:OFFSET")
+        return self._for_channels(found % 65536 if self.unsigned else found, 0.0)
+
+    @cached_property
+    def scales(self) -> Array:
+        """The scales (A,) of the analog channels, in their units."""
+        general = self.floats("ANALOG:GEN_SCALE")
+        return self._for_channels(self.floats("ANALOG:SCALE"), 1.0) * (general[0] if len(general) else 1.0)
+
+    def numbers(self, data: bytes) -> NDArray[Any]:
+        """Return the numbers of the data section: float32, or int16."""
+        return self._floats(data) if self.is_float else np.frombuffer(data, dtype=f"{self._order}i2")
+
+    def _floats(self, data: bytes) -> NDArray[Any]:
+        if self.reader.proc_type != "DEC":
+            return np.frombuffer(data, dtype=f"{self._order}f4")
+        # A number of DEC has its two 16-bit words in the other order, and four times the value of IEEE's.
+        words = np.frombuffer(data, dtype="<u2").reshape(-1, 2)[:, ::-1]
+        swapped = np.ascontiguousarray(words).view("<f4").ravel()
+        return np.asarray(swapped / 4)
+
+    @property
+    def _order(self) -> str:
+        return ">" if self.reader.proc_type == "MIPS" else "<"
+
+    def _for_channels(self, values: Array, missing: float) -> Array:
+        found = np.full(self.channels, missing)
+        found[: len(values)] = values[: self.channels]
+        return found
+
+
+# Force plates: forces, centres of pressure and free moments in the axes of the laboratory, from what a plate measures.
+#
+# Types 1 to 4 are those of the C3D format. A plate has axes of its own: x from corner 2 to corner 1, y from corner 4 to
+# corner 1, z = x × y, which points down, into the plate. Forces of type 3, of plates with four piezoelectric sensors,
+# are combined by the equations of their maker (Kistler).
+
+CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}  # by type
+
+
+class Plate(NamedTuple):
+    """A plate: its type, ``corners`` (4, 3) in m in laboratory axes, ``origin`` (3,) in m, and its channels.
+
+    ``channels`` (K, 6 or 8) are in N, N m and m; those of type 4 are already multiplied by the calibration matrix.
+    """
+
+    name: str
+    type: int
+    corners: Array
+    origin: Array
+    channels: Array
+
+
+def plate_axes(plate: Plate, where: str) -> Array:
+    """Return the axes of a plate as columns of R (3, 3): x_laboratory = R x_plate.
+
+    Example:
+        >>> corners = np.array([[0.4, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.6, 0.0], [0.4, 0.6, 0.0]])
+        >>> plate_axes(Plate("plate 1", 2, corners, np.zeros(3), np.zeros((1, 6))), "walk.c3d").tolist()
+        [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]]
+    """
+    first, second, _, fourth = plate.corners
+    x, y = first - second, first - fourth
+    z = np.cross(x, y)
+    if not np.isfinite(z).all() or np.linalg.norm(z) < 1e-4:  # m²: smaller than any plate
+        text, fix = f"{plate.name}: its corners enclose no area", "correct FORCE_PLATFORM:CORNERS in the file"
+        raise ModelError(describe(text, where=where, fix=fix))
+    y = np.cross(z, x)
+    R: Array = np.stack([each / np.linalg.norm(each) for each in (x, y, z)], axis=1) + 0.0
+    return R
+
+
+def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tuple[Array, Array, Array]:
+    """Return the force on the person, its centre of pressure and the free moment about it, each (K, 3), in lab axes.
+
+    ``above`` (3,) is a point on the side of the plate where the person is, such as the mean of the markers; without it,
+    that is against the plate's z axis. Files hold either the force on the plate or that on the person; the ground
+    pushes and never pulls, which decides. Where nothing presses on the plate, the centre of pressure is NaN.
+
+    Example:
+        >>> corners = np.array([[0.4, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.6, 0.0], [0.4, 0.6, 0.0]])
+        >>> plate = Plate("plate 1", 2, corners, np.array([0.0, 0.0, -0.04]), np.array([[0.0, 0, 700, 70, 0, 0]]))
+        >>> [each.round(9).tolist() for each in ground_reaction(plate, "walk.c3d")[:2]]
+        [[[0.0, 0.0, 700.0]], [[0.2, 0.2, 0.0]]]
+    """
+    R, center = plate_axes(plate, where), plate.corners.mean(axis=0)
+    force, pressed, free = _in_plate_axes(plate)
+    up = -R[:, 2] if above is None else R[:, 2] * np.sign((above - center) @ R[:, 2])
+    upward = force @ R.T @ up
+    sign = 1.0 if upward[np.argmax(np.abs(upward))] >= 0 else -1.0
+    return sign * force @ R.T + 0.0, center + pressed @ R.T, sign * free @ R.T + 0.0
+
+
+def _in_plate_axes(plate: Plate) -> tuple[Array, Array, Array]:
+    """Return force, centre of pressure from the middle of the surface, and free moment, each (K, 3), in plate axes."""
+    data, zeros = plate.channels, np.zeros(len(plate.channels))
+    if plate.type == 1:  # the plate has computed the centre of pressure itself
+        pressed = np.stack([data[:, 3], data[:, 4], zeros], axis=1)
+        return data[:, :3], pressed, np.stack([zeros, zeros, data[:, 5]], axis=1)
+    # From the origin of the plate's axes, below the surface, to the middle of the surface: up, against z.
+    a, b, depth = plate.origin
+    if plate.type == 3:
+        fx12, fx34, fy14, fy23, fz1, fz2, fz3, fz4 = data.T
+        force = np.stack([fx12 + fx34, fy14 + fy23, fz1 + fz2 + fz3 + fz4], axis=1)
+        turn = b * (fx34 - fx12) + a * (fy14 - fy23)
+        moment = np.stack([b * (fz1 + fz2 - fz3 - fz4), a * (fz2 + fz3 - fz1 - fz4), turn], axis=1)
+        surface = np.array([0.0, 0.0, -abs(depth)])
+    else:
+        force, moment = data[:, :3], data[:, 3:]
+        surface = plate.origin if depth <= 0 else -plate.origin  # many files give the opposite vector
+    moment = moment - np.cross(surface, force)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        pressed = np.stack([-moment[:, 1] / force[:, 2], moment[:, 0] / force[:, 2], zeros], axis=1)
+    pressed[~np.isfinite(pressed).all(axis=1)] = np.nan
+    about = np.nan_to_num(pressed[:, 0] * force[:, 1] - pressed[:, 1] * force[:, 0])
+    free = np.where(np.isnan(pressed[:, 0]), 0.0, moment[:, 2] - about)
+    return force, pressed, np.stack([zeros, zeros, free], axis=1)
+
 
 KIND = "a .c3d file"
 TO_METRES = {"m": 1.0, "cm": 0.01, "mm": 0.001}

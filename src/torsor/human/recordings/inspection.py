@@ -1,17 +1,702 @@
 """Likely mistakes in recordings, of one file or of several of the same trial."""
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError, describe
-from torsor.human.recordings.findings import Finding, finding
-from torsor.human.recordings.force_inspection import foot_findings, force_findings
-from torsor.human.recordings.forces import GroundForces
-from torsor.human.recordings.marker_inspection import marker_findings
-from torsor.human.recordings.markers import Markers
-from torsor.human.recordings.motion_table import MotionTable, is_no_angle
-from torsor.human.recordings.recording import Recording
+from torsor.human.recordings.axes import up_axis
+from torsor.human.recordings.guesses import (
+    FARTHEST,
+    MIN_CONTACT_TIME,
+    SIDES,
+    Contact,
+    contacts,
+    foot_distances,
+    foot_markers,
+    likely_axes,
+    vertical_axis,
+)
+from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording, is_no_angle, runs
+
+# Likely mistakes in recordings: what was found, where, and the fix.
+
+MOST = 5  # places that one finding names
+
+
+class Finding(NamedTuple):
+    """A likely mistake: its ``kind``, such as "swap", and the ``message`` with file, frame, marker or plate, and fix.
+
+    Example:
+        >>> print(Finding("gap", "walk.trc: marker 'toe' is missing"))
+        walk.trc: marker 'toe' is missing
+    """
+
+    kind: str
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def finding(
+    kind: str, places: Sequence[str], source: str, fix: str, before: str = "", after: str = ""
+) -> list[Finding]:
+    """Return one finding about several places, the first of them named, or none without places.
+
+    Example:
+        >>> finding("gap", ["marker 'toe'", "marker 'heel'"], "walk.trc", "fill them", after=" missing")[0].message
+        "walk.trc: marker 'toe'; marker 'heel' missing; fix: fill them"
+    """
+    if not places:
+        return []
+    more = f"; ... {len(places)} in all" if len(places) > MOST else ""
+    text = f"{before}{'; '.join(places[:MOST])}{more}{after}"
+    return [Finding(kind, describe(text, where=source, fix=fix))]
+
+
+# Likely mistakes that a person who walks shows, in markers and in forces.
+#
+# A foot that stands does not move, a toe is ahead of its heel, a knee above its ankle, and the ground brakes before it
+# pushes on. Nothing is said of a person who does not walk.
+
+WITHIN = 0.05  # s: speeds of markers are taken over this time
+LOW = 0.02  # m: a marker of a foot that stands is this near to its lowest place
+WALKS = 0.3  # m/s: slower ones may be standing, or sway
+ORDER_MARGIN, WRONG_ORDER_SHARE = 0.02, 0.9  # m, and a part of the frames, from which an order is wrong
+AROUND = 0.25  # s: a contact that is nearer to an end of the recording may be a part of one
+CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # of a contact: its beginning and its end; of the vertical force: what counts
+# Landmarks from top to bottom, by names without a side.
+_LEVELS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (r"(sho|acr)", r"(asi|psi|hip)", r"(kne|lfe|mfe|lfc)", r"(ank|lmal|mmal|mal)")
+)
+_SIDE = re.compile(r"(?:.*:)?(?:(right|left|r|l)[ ._-]?(.+)|(.+?)[ ._-](right|left|r|l))", re.IGNORECASE)
+
+
+class Walk(NamedTuple):
+    """How a person goes: the horizontal ``way`` (3,), and the ``belt`` (3,), the velocity of feet that stand."""
+
+    way: Array
+    belt: Array
+
+
+def walk_of(markers: Markers) -> Walk | None:
+    """Return how a person walks, on the floor or on a treadmill; None where nothing tells that the person walks."""
+    up = up_axis(markers.axes)
+    if up is None or len(markers) < 3 or not markers.rate:
+        return None
+    level = np.array([float(k != up[0]) for k in range(3)])
+    standing = [_standing_velocity(markers.only(names), up) for names in foot_markers(markers.names).values() if names]
+    if len(standing) < 2 or any(each is None for each in standing):
+        return None
+    belts = np.array([each for each in standing if each is not None]) * level
+    belt = belts.mean(axis=0)
+    if np.linalg.norm(belts[0] - belts[1]) > WALKS or np.linalg.norm(belt) < WALKS:
+        belt = np.zeros(3)
+    velocity = _mean_velocity(markers) * level - belt
+    speed = float(np.linalg.norm(velocity))
+    return Walk(velocity / speed, belt) if speed > WALKS else None
+
+
+def walking_findings(markers: Markers) -> list[Finding]:
+    """Return what markers alone show: a treadmill, and landmarks in the wrong order."""
+    walk, found = walk_of(markers), _heights(markers)
+    if walk is None:
+        return found
+    names, away = foot_markers(markers.names), []
+    for side in SIDES:
+        heels, toes = (
+            [name for name in names[side] if re.search(part, name, re.IGNORECASE)] for part in (r"hee|cal", r"toe")
+        )
+        for heel in heels:
+            for toe in toes:
+                ahead = (markers.position(toe) - markers.position(heel)) @ walk.way
+                if np.mean(ahead[np.isfinite(ahead)] < -ORDER_MARGIN) > WRONG_ORDER_SHARE:
+                    away.append(f"{heel!r} is ahead of {toe!r}")
+    fix = "exchange their names if they are: markers.renamed({a: b, b: a})"
+    found += finding("swap", away, markers.source, fix, "markers lie in the wrong order: ")
+    speed = float(np.linalg.norm(walk.belt))
+    if speed:
+        text = f"feet that stand move backward at {speed:.2f} m/s: the person walks on a treadmill"
+        fix = "torsor.human.recordings.overground(part, speed), of markers and forces, adds the speed of the belt"
+        found += finding("treadmill", [text], markers.source, fix)
+    return found
+
+
+def contact_findings(forces: GroundForces, markers: Markers, found: list[Contact]) -> list[Finding]:
+    """Return what contacts of known feet show: forces against the way."""
+    walk, up = walk_of(markers), up_axis(forces.axes)
+    if walk is None or up is None:
+        return []
+    edge = AROUND * (forces.rate or 1.0)
+    whole = [
+        each
+        for each in found
+        if each.first > edge and each.last < len(forces) - edge and each.distances[each.side] < FARTHEST
+    ]
+    return _against(forces, whole, walk, up)
+
+
+def _against(forces: GroundForces, found: list[Contact], walk: Walk, up: tuple[int, float]) -> list[Finding]:
+    """Return a finding where the ground pushes on first and brakes later, or pushes both feet apart."""
+    upward = np.zeros(3)
+    upward[up[0]] = up[1]
+    right, wrong, outward = np.cross(walk.way, upward), [], []
+    for contact in found:
+        own = forces.forces[contact.first : contact.last + 1, contact.plate]
+        weight, count = float(np.mean(own @ upward)), max(1, int(CONTACT_SHARE * len(own)))
+        first, last = (float(np.mean(part @ walk.way)) / weight for part in (own[:count], own[-count:]))
+        wrong.append(first > FORCE_SHARE and last < -FORCE_SHARE)
+        aside = float(np.mean(own @ right)) / weight
+        outward.append((aside if contact.side == "right" else -aside) > FORCE_SHARE)
+    fix = "change the sign of these forces, or say the axes of the file: load(path, axes=...)"
+    places = []
+    if wrong and all(wrong):
+        places.append("the ground pushes forward first and brakes later, in all contacts: fore-aft forces are reversed")
+    if outward and all(outward):
+        places.append("the ground pushes the feet apart, in all contacts: lateral forces are reversed")
+    return finding("axes", places, forces.source, fix)
+
+
+def _heights(markers: Markers) -> list[Finding]:
+    """Return a finding where a landmark is below one that is lower on the body, of an upright person."""
+    vertical = vertical_axis(markers)
+    if vertical is None:
+        return []
+    axis, sign = vertical
+    known: dict[str, list[tuple[int, str]]] = {}
+    for name in markers.names:
+        match = _SIDE.fullmatch(name)
+        if match is None:
+            continue
+        side, part = (match[1] or match[4])[0].lower(), match[2] or match[3]
+        level = next((k for k, pattern in enumerate(_LEVELS) if pattern.match(part)), None)
+        if level is not None:
+            known.setdefault(side, []).append((level, name))
+    places = []
+    for group in known.values():
+        for level, name in group:
+            for other_level, other in group:
+                below = sign * (markers.position(name) - markers.position(other))[:, axis] < -ORDER_MARGIN
+                both = markers.seen[:, markers.names.index(name)] & markers.seen[:, markers.names.index(other)]
+                if level < other_level and both.any() and np.mean(below[both]) > WRONG_ORDER_SHARE:
+                    places.append(f"{name!r} is below {other!r}")
+    fix = "exchange their names if they are: markers.renamed({a: b, b: a})"
+    return finding("swap", places, markers.source, fix, "markers lie in the wrong order: ")
+
+
+def _standing_velocity(markers: Markers, up: tuple[int, float]) -> Array | None:
+    """Return the median velocity (3,) of the markers of a foot while they are low; None if they never are."""
+    span, found = max(1, round(WITHIN * markers.rate)), list[Array]()
+    for k in range(len(markers.names)):
+        x = markers.positions[:, k]
+        height = up[1] * x[:, up[0]]
+        if not np.isfinite(height).any():
+            continue
+        low = height < np.nanquantile(height, 0.05) + LOW
+        took = (markers.times[span:] - markers.times[:-span])[:, None]
+        found.append(((x[span:] - x[:-span]) / took)[low[span:] & low[:-span]])
+    rows = np.concatenate(found) if found else np.zeros((0, 3))
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    return np.median(rows, axis=0) if len(rows) else None
+
+
+def _mean_velocity(markers: Markers) -> Array:
+    """Return the mean velocity (3,) of the markers, from where each was seen first to where it was seen last."""
+    found = []
+    for k, seen in enumerate(markers.seen.T):
+        frames = np.flatnonzero(seen)
+        if len(frames) > 1:
+            first, last = frames[0], frames[-1]
+            moved = markers.positions[last, k] - markers.positions[first, k]
+            found.append(moved / (markers.times[last] - markers.times[first]))
+    return np.median(found, axis=0) if found else np.zeros(3)
+
+
+# Whether forces and markers are of the same time: the ground's force accelerates the body.
+#
+#     sum of forces = m a + constant        a: vertical and horizontal accelerations of the markers of the upper body
+#
+# Both are compared at several shifts in time, as far as both feet are on plates. The force is averaged with the same
+# weights as the second differences of the markers average accelerations.
+
+SPAN = 0.04  # s: the step of second differences
+UPPER = 0.5  # of the height of the highest marker: those above it move as the centre of mass does
+FULL = 0.5  # of the largest sum of forces: less is there only while a foot is on no plate
+MIN_COMMON_TIME = 0.4  # s of common time
+SHIFTS = np.linspace(-0.15, 0.15, 61)  # s
+LATE = 0.03  # s: the least shift that is named; the best one of clean recordings is within 10 ms
+AGREE, BETTER = 0.6, 0.1  # part of the variance that is left at the best shift, and how much less that is than now
+
+
+def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
+    """Return a finding where forces and accelerations of markers agree much better at other times.
+
+    Example:
+        >>> t = np.arange(300) / 100
+        >>> y = 1.0 + 0.02 * np.sin(9 * t)
+        >>> body = Markers(["C7"], t, np.stack([0 * t, y, 0 * t], axis=1)[:, None], axes="forward up right")
+        >>> late = 700.0 - 70 * 0.02 * 81 * np.sin(9 * (t - 0.06))
+        >>> force, zero = np.stack([0 * t, late, 0 * t], axis=1)[:, None], np.zeros((300, 1, 3))
+        >>> plate = GroundForces(["plate 1"], t, force, zero, zero, axes="forward up right")
+        >>> [each.kind for each in synchrony_findings(plate, body)]
+        ['times']
+    """
+    left = _disagreement(forces, markers)
+    if not np.isfinite(left).any():
+        return []
+    best, now = int(np.nanargmin(left)), int(np.argmin(np.abs(SHIFTS)))
+    shift = float(SHIFTS[best])
+    if abs(shift) < LATE or left[best] > AGREE or not left[now] - left[best] > BETTER:
+        return []
+    way = "before" if shift > 0 else "after"
+    text = f"forces are about {1000 * abs(shift):.0f} ms {way} the motion that they make"
+    fix = f"add {shift:.3f} s to the times of the forces, or synchronise the two files"
+    return finding("times", [text], forces.source, fix)
+
+
+def _disagreement(forces: GroundForces, markers: Markers) -> Array:
+    """Return the part of the variance of the forces that accelerations at each shift leave, NaN where nothing tells."""
+    found, up = np.full(len(SHIFTS), np.nan), up_axis(forces.axes)
+    if up is None or min(markers.rate, forces.rate) * SPAN < 1:
+        return found
+    a, step = _accelerations(markers, up), round(SPAN * markers.rate) / markers.rate
+    whole = np.where(forces.loaded()[:, :, None], forces.forces, 0.0).sum(axis=1)
+    upward = whole[:, up[0]] * up[1]
+    full = runs(np.asarray(upward > FULL * np.quantile(upward, 0.95)))
+    if not full:
+        return found
+    width = max(1, round(step * forces.rate))
+    weights = np.convolve(np.ones(width), np.ones(width)) / width**2
+    mean = np.stack([np.convolve(column, weights, "same") for column in whole.T], axis=1)
+    first, last = max(full, key=lambda run: run[1] - run[0])
+    times, mean = forces.times[first : last + 1], mean[first : last + 1]
+    for k, shift in enumerate(SHIFTS):
+        there = np.stack([np.interp(times + shift, markers.times, column, np.nan, np.nan) for column in a.T], axis=1)
+        known = np.isfinite(there).all(axis=1)
+        if known.sum() > MIN_COMMON_TIME * forces.rate:
+            x, y = there[known] - there[known].mean(axis=0), mean[known] - mean[known].mean(axis=0)
+            mass = max(0.0, float((x * y).sum() / max((x * x).sum(), 1e-30)))
+            found[k] = ((y - mass * x) ** 2).sum() / max((y**2).sum(), 1e-30)
+    return found
+
+
+def _accelerations(markers: Markers, up: tuple[int, float]) -> Array:
+    """Return the accelerations (K, 3) of the mean of the upper markers; NaN at the ends and in gaps."""
+    heights = np.where(markers.seen, up[1] * markers.positions[:, :, up[0]], -np.inf)
+    middle = np.median(heights, axis=0)
+    x = markers.positions[:, middle > UPPER * middle.max()].mean(axis=1)
+    half, found = max(1, round(SPAN * markers.rate)), np.full((len(markers), 3), np.nan)
+    if len(markers) > 2 * half:
+        found[half:-half] = (x[2 * half :] - 2 * x[half:-half] + x[: -2 * half]) * (markers.rate / half) ** 2
+    return found
+
+
+# Likely mistakes in ground forces: wrong axes, offsets, places, and feet.
+
+STANDS = 100.0  # N: more than any noise or offset of a plate, less than any person
+OFFSET = 5.0  # N: a plate that nobody stands on shows less
+OUTSIDE = 0.1  # m: a centre of pressure is on the plate; this much is the error of its corners
+FAR = 50.0  # m: no laboratory is larger
+# N: people who stand are far above the one, people who jump below the other; in kN or mN they are not.
+TINY, HUGE = 5.0, 20_000.0
+STEADY, EMPTY = 0.8, 0.02  # of forces in kN: how upright they are while loaded, and the largest part while not loaded
+TWIST = 100.0  # N m: the free moment of a foot stays below 30
+BOTH_FEET_SHARE, FOOT_MARGIN = (
+    0.15,
+    0.1,
+)  # part of a contact nearer to each foot, and m between them, from which both feet are on it
+
+_IN_NEWTONS = "give them in N: multiply those in kN by 1000, divide those in mN by 1000"
+
+
+def force_findings(forces: GroundForces) -> list[Finding]:
+    """Return the likely mistakes in ground forces.
+
+    Example:
+        >>> zero = np.zeros((10, 1, 3))
+        >>> t, sideways = np.arange(10) / 10, zero + [0, 0, 700.0]
+        >>> found = force_findings(GroundForces(["right"], t, sideways, zero, zero, axes="forward up right"))
+        >>> [each.kind for each in found]
+        ['axes']
+    """
+    wrong = _units(forces)
+    return wrong or [*_force_axes(forces), *_offsets(forces), *_places(forces)]
+
+
+def foot_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
+    """Return the likely mistakes that forces and markers together show: no common time, swapped feet, shared plates."""
+    overlap = min(forces.times[-1], markers.times[-1]) - max(forces.times[0], markers.times[0])
+    if overlap <= 0:
+        ends = [f"{each.times[0]:g} to {each.times[-1]:g} s" for each in (forces, markers)]
+        place = f"forces from {ends[0]} and markers from {ends[1]} have no time in common"
+        return finding("times", [place], forces.source, "shift the times of one, or load files of the same trial")
+    if forces.axes != markers.axes:
+        place = f"forces are in axes {forces.axes!r}, markers in {markers.axes!r}"
+        return finding("axes", [place], forces.source, "forces.in_axes(markers.axes)")
+    try:
+        found = contacts(forces, markers)
+    except ModelError:  # no marker of a foot is known by its name: nothing can be said
+        return []
+    both = _both_feet(forces, markers, found)
+    wrong = [*_swapped(forces, found), *_shared(forces, found), *_no_foot(forces, found), *both]
+    return wrong or [*synchrony_findings(forces, markers), *contact_findings(forces, markers, found)]
+
+
+def _units(forces: GroundForces) -> list[Finding]:
+    """Return forces in kN or mN, and free moments in N mm."""
+    size = np.linalg.norm(forces.forces, axis=2)
+    largest, up = float(np.nanmax(size, initial=0.0)), up_axis(forces.axes)
+    places = []
+    if largest > HUGE:
+        places.append(f"the largest force is {largest:.4g} N, which no person makes")
+    elif 0 < largest < TINY and up is not None:
+        plate = int(np.argmax(np.nanmax(size, axis=0)))
+        on = size[:, plate] > largest / 2
+        upright = np.abs(forces.forces[on, plate, up[0]]).mean() > STEADY * size[on, plate].mean()
+        if upright and np.quantile(size[:, plate], 0.05) < EMPTY * largest:
+            places.append(f"the largest force is {largest:.3g} N: the forces are likely in kN")
+    found = finding("unit", places, forces.source, _IN_NEWTONS)
+    moments = np.where(forces.loaded()[:, :, None], forces.moments, 0.0)
+    twist = np.abs(np.nan_to_num(moments)).max(axis=(0, 2), initial=0.0)
+    turned = [
+        f"{name}: its free moment reaches {each:.4g} N m"
+        for name, each in zip(forces.names, twist, strict=True)
+        if each > TWIST
+    ]
+    return found + finding(
+        "unit", turned, forces.source, "moments are in N m, about the centre of pressure: divide those in N mm by 1000"
+    )
+
+
+def _force_axes(forces: GroundForces) -> list[Finding]:
+    up = up_axis(forces.axes)
+    if up is None:
+        return []
+    places = []
+    for k, name in enumerate(forces.names):
+        on = np.linalg.norm(forces.forces[:, k], axis=1) > STANDS
+        if not on.any():
+            continue
+        mean = forces.forces[on, k].mean(axis=0)
+        axis = int(np.argmax(np.abs(mean)))
+        if axis != up[0] or mean[axis] * up[1] < 0:
+            way = f"{'-' if mean[axis] < 0 else ''}{'xyz'[axis]}"
+            places.append(
+                f"{name}: the mean force, {np.linalg.norm(mean):.0f} N, is along {way}, up is "
+                f"{'-' if up[1] < 0 else ''}{'xyz'[up[0]]}"
+            )
+    fix = 'say the axes, load(path, axes="forward left up"), or change the sign where forces on the plate are given'
+    return finding("axes", places, forces.source, fix)
+
+
+def _offsets(forces: GroundForces) -> list[Finding]:
+    """Return offsets: of plates that are loaded at times, and else show a small force that stays."""
+    places = []
+    for k, name in enumerate(forces.names):
+        size = np.linalg.norm(forces.forces[:, k], axis=1)
+        low = float(np.quantile(size, 0.05))
+        if OFFSET < low < STANDS < size.max():
+            offset = np.median(forces.forces[size <= low * 1.5, k], axis=0)
+            places.append(
+                f"{name}: {low:.0f} N while nobody is on it (x, y, z: {', '.join(f'{each:.1f}' for each in offset)})"
+            )
+    fix = "forces.without_offset(first, last) with times (s) when nobody is on the plate"
+    return finding("offset", places, forces.source, fix)
+
+
+def _places(forces: GroundForces) -> list[Finding]:
+    places, far = [], []
+    for k, name in enumerate(forces.names):
+        on = np.flatnonzero(forces.vertical[:, k] > STANDS)
+        centers = forces.centers[on, k]
+        known = np.isfinite(centers).all(axis=1)
+        if not known.any():
+            continue
+        middle = np.median(centers[known], axis=0)
+        if np.abs(middle).max() > FAR:
+            far.append(f"{name}: its centre of pressure is at {np.abs(middle).max():.4g} m")
+        elif forces.corners is not None:
+            edges = np.array([forces.corners[k].min(axis=0), forces.corners[k].max(axis=0)])
+            beyond = np.maximum(edges[0] - middle, middle - edges[1])
+            level = np.flatnonzero(np.ptp(edges, axis=0) > OUTSIDE)
+            worst = float(beyond[level].max()) if len(level) else 0.0
+            if worst > OUTSIDE:
+                places.append(f"{name}: its centre of pressure is {worst:.2f} m outside of its corners")
+    found = finding("unit", far, forces.source, "places are in m: divide those in mm by 1000")
+    return found + finding("place", places, forces.source, "check the corners, the origin and the axes of the plate")
+
+
+def _swapped(forces: GroundForces, found: list[Contact]) -> list[Finding]:
+    named = [each for each in found if forces.names[each.plate] in SIDES]
+    wrong = [each for each in named if each.side != forces.names[each.plate] and each.distances[each.side] < FARTHEST]
+    if not wrong:
+        return []
+    places = [
+        f"{forces.names[each.plate]!r} from {forces.times[each.first]:g} to {forces.times[each.last]:g} s is below the "
+        f"{each.side} foot ({each.distances[each.side]:.2f} m, the other {max(each.distances.values()):.2f} m)"
+        for each in wrong
+    ]
+    fix = 'forces.renamed({"right": "left", "left": "right"})'
+    return finding("feet", places, forces.source, fix, "feet are swapped: ")
+
+
+def _shared(forces: GroundForces, found: list[Contact]) -> list[Finding]:
+    """One foot on two plates: two contacts of the same foot at the same time."""
+    places, least = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
+    for k, one in enumerate(found):
+        for other in found[k + 1 :]:
+            first, last = max(one.first, other.first), min(one.last, other.last)
+            near = max(one.distances[one.side], other.distances[one.side]) < FARTHEST
+            if one.plate != other.plate and one.side == other.side and last - first > least and near:
+                names = f"{forces.names[one.plate]} and {forces.names[other.plate]}"
+                places.append(
+                    f"the {one.side} foot is on {names} from {forces.times[first]:g} to {forces.times[last]:g} s"
+                )
+    return finding("shared", places, forces.source, "torsor.human.recordings.by_foot(forces, markers) adds both")
+
+
+def _both_feet(forces: GroundForces, markers: Markers, found: list[Contact]) -> list[Finding]:
+    """Two feet on one plate: its centre of pressure goes from below one foot to below the other."""
+    places = []
+    for each in found:
+        apart = foot_distances(forces, markers, each)
+        nearer = np.where(np.abs(apart[:, 0] - apart[:, 1]) < FOOT_MARGIN, 0, np.sign(apart[:, 1] - apart[:, 0]))
+        near = np.nanmin(apart, axis=1, initial=np.inf) < FARTHEST
+        if min(np.mean(near & (nearer > 0)), np.mean(near & (nearer < 0))) > BOTH_FEET_SHARE:
+            times = f"{forces.times[each.first]:g} to {forces.times[each.last]:g} s"
+            places.append(f"both feet are on {forces.names[each.plate]} from {times}")
+    fix = "leave this contact out: no plate tells the forces of two feet apart"
+    return finding("shared", places, forces.source, fix)
+
+
+def _no_foot(forces: GroundForces, found: list[Contact]) -> list[Finding]:
+    places = [
+        f"{forces.names[each.plate]} is loaded from {forces.times[each.first]:g} to {forces.times[each.last]:g} s, "
+        f"{each.distances[each.side]:.2f} m from the nearer foot"
+        for each in found
+        if FARTHEST < each.distances[each.side] < np.inf
+    ]
+    return finding("place", places, forces.source, "check the corners and the axes of the plate, and the unit")
+
+
+# Likely mistakes in markers: the wrong unit, gaps, jumps, and two markers that exchange their names.
+
+# Extents of the markers of one person, in m, far outside of which the unit is wrong: from a hand to raised arms.
+SMALLEST, LARGEST = 0.03, 5.0
+FEWEST = 4  # markers from which the extent says something
+# A marker does not leave a straight line by more than this between two frames: 30 g, the largest accelerations of
+# heel strikes, and 30 mm, more than any skin moves at once.
+JUMP, ACCELERATION = 0.03, 300.0  # m, m/s²
+NEAREST = 0.01  # m: markers are not nearer to each other; smaller exchanges are noise
+FEWEST_PAIRS = 3  # of right and left markers: then most of them tell which way right is
+EXCHANGE_MARGIN, EXCHANGE_SHARE = (
+    0.02,
+    0.9,
+)  # m, and a part of the frames: a leg that crosses the other one is no exchange
+_WORDS = {"R": "L", "r": "l", "Right": "Left", "right": "left", "RIGHT": "LEFT"}
+_RIGHT = [  # R.Heel, right_heel, RHEE, heel_r, each perhaps after the name of a person and a colon
+    re.compile(pattern)
+    for pattern in (
+        r"(?:.*:)?(RIGHT|Right|right)",
+        r"(?:.*:)?([Rr])[ ._-]",
+        r"(?:.*:)?(R)[A-Z]",
+        r".*[ ._-]([Rr]|Right|right)$",
+    )
+]
+FROZEN, FEWEST_FROZEN = 0.1, 5  # s, and frames, in which a marker is at exactly the same place
+FITS = 0.1  # part of the squared error that is left when two names are exchanged back
+
+
+def marker_findings(markers: Markers) -> list[Finding]:
+    """Return the likely mistakes in markers.
+
+    Example:
+        >>> positions = np.zeros((20, 2, 3)) + [[[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0]]][0]
+        >>> positions[:, 1, 0] = 0.3
+        >>> positions[10:] = positions[10:, ::-1].copy()
+        >>> [each.kind for each in marker_findings(Markers(["toe", "heel"], np.arange(20) / 100, positions))]
+        ['swap']
+    """
+    wrong = _unit(markers)
+    if wrong:  # distances say nothing then
+        return [*wrong, *_missing(markers)]
+    found = _marker_axes(markers)
+    swaps = swapped(markers)
+    own = {(frame, name) for frame, *names in swaps for name in names}
+    exchanged = [f"{a!r} and {b!r} at frame {k + 1} ({markers.times[k]:g} s)" for k, a, b in swaps]
+    fix = "exchange them in these frames, or remove the frames and fill the gap"
+    found += finding("swap", exchanged, markers.source, fix, "markers exchange their places: ")
+    found += _sides(markers)
+    far = [
+        f"{name!r} at frame {k + 1} ({markers.times[k]:g} s) by {1000 * by:.0f} mm"
+        for k, name, by in jumps(markers)
+        if (k, name) not in own
+    ]
+    fix = "remove these frames of the marker (NaN) and call fill_gaps"
+    found += finding("jump", far, markers.source, fix, "markers jump: ")
+    return [*found, *_frozen(markers, {name for _, name in own}), *walking_findings(markers), *_missing(markers)]
+
+
+def jumps(markers: Markers) -> list[tuple[int, str, float]]:
+    """Return frame, marker and distance (m) of each jump: where a marker leaves the line of its last two frames.
+
+    Example:
+        >>> positions = np.zeros((20, 1, 3))
+        >>> positions[10:] = 0.5
+        >>> jumps(Markers(["toe"], np.arange(20) / 100, positions))[0][:2]
+        (10, 'toe')
+    """
+    error, least = _errors(markers)
+    found = []
+    for k, name in enumerate(markers.names):
+        frames = np.flatnonzero(error[:, k] > least)
+        # The two frames after a jump are off the line through it as well.
+        first = [int(frame) for n, frame in enumerate(frames) if not n or frame - frames[n - 1] > 2]
+        found += [(frame + 2, name, float(error[frame, k])) for frame in first if not name.startswith("*")]
+    return sorted(found)
+
+
+def swapped(markers: Markers) -> list[tuple[int, str, str]]:
+    """Return the frame and the two markers of each exchange: with exchanged names both would go on smoothly."""
+    positions, predicted = markers.positions[2:], _predicted(markers)
+    error, _ = _errors(markers)
+    found = list[tuple[int, str, str]]()
+    last: dict[tuple[int, int], int] = {}
+    for k in np.flatnonzero((error > NEAREST).sum(axis=1) >= 2):
+        moved = np.flatnonzero(error[k] > NEAREST)
+        keep = error[k, moved] ** 2
+        other = ((positions[k, moved][None] - predicted[k, moved][:, None]) ** 2).sum(axis=2)  # (predicted, found)
+        better = other + other.T < FITS * (keep[:, None] + keep[None])
+        for i, j in np.argwhere(np.triu(better, 1)):
+            pair = int(moved[i]), int(moved[j])
+            if k - last.get(pair, -9) > 2:  # the two frames after an exchange look like one, too
+                found.append((int(k) + 2, markers.names[pair[0]], markers.names[pair[1]]))
+            last[pair] = int(k)
+    return found
+
+
+def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
+    """Return pairs of right and left markers that lie the other way round than most pairs, in nearly all frames.
+
+    Example:
+        >>> names = ["R.Hip", "L.Hip", "R.Knee", "L.Knee", "R.Heel", "L.Heel"]
+        >>> places = np.array([[0.1, 1, 0], [-0.1, 1, 0], [-0.1, 0.5, 0], [0.1, 0.5, 0], [0.1, 0, 0], [-0.1, 0, 0]])
+        >>> exchanged_sides(Markers(names, [0.0], places[None]))
+        [('R.Knee', 'L.Knee')]
+    """
+    pairs = [(name, other) for name in markers.names if (other := _left_of(name)) in markers.names]
+    if len(pairs) < FEWEST_PAIRS:
+        return []
+    apart = np.stack([markers.position(right) - markers.position(left) for right, left in pairs], axis=1)
+    length = np.linalg.norm(apart, axis=2, keepdims=True)
+    ways = np.divide(apart, length, out=np.full_like(apart, np.nan), where=length > 0)
+    known = ~np.isnan(ways).any(axis=2)
+    enough = known.sum(axis=1) >= FEWEST_PAIRS
+    if not enough.any():
+        return []
+    usual = np.nanmedian(ways[enough], axis=1)
+    usual /= np.linalg.norm(usual, axis=1, keepdims=True) + 1e-12
+    across = np.nan_to_num(np.einsum("kpi,ki->kp", apart[enough], usual))  # feet are farther apart along the way
+    share = (across < -EXCHANGE_MARGIN).sum(axis=0) / np.maximum(known[enough].sum(axis=0), 1)
+    return [pair for pair, part in zip(pairs, share, strict=True) if part > EXCHANGE_SHARE]
+
+
+def _left_of(name: str) -> str:
+    """Return the name of the marker on the left side, or "" for a name that is not of the right side."""
+    for pattern in _RIGHT:
+        matched = pattern.match(name)
+        if matched:
+            return f"{name[: matched.start(1)]}{_WORDS[matched[1]]}{name[matched.end(1) :]}"
+    return ""
+
+
+def _predicted(markers: Markers) -> Array:
+    """Return where each marker would be if it went on straight from its last two frames (K - 2, M, 3)."""
+    t, x = markers.times, markers.positions
+    if len(t) < 3:
+        return np.zeros((0, *x.shape[1:]))
+    ratio = ((t[2:] - t[1:-1]) / (t[1:-1] - t[:-2]))[:, None, None]
+    return x[1:-1] + ratio * (x[1:-1] - x[:-2])
+
+
+def _errors(markers: Markers) -> tuple[Array, float]:
+    """Return the distances (K - 2, M) from there, 0 where a marker was not seen, and the least that is a jump."""
+    error = np.linalg.norm(markers.positions[2:] - _predicted(markers), axis=2)
+    step = 1 / markers.rate if markers.rate else 0.0
+    return np.nan_to_num(error), max(JUMP, ACCELERATION * step**2)
+
+
+def _unit(markers: Markers) -> list[Finding]:
+    enough = markers.seen.sum(axis=1) >= FEWEST
+    if not enough.any():
+        return []
+    seen = markers.positions[enough]
+    extent = float(np.median((np.nanmax(seen, axis=1) - np.nanmin(seen, axis=1)).max(axis=1)))
+    if SMALLEST <= extent <= LARGEST:
+        return []
+    other = "mm" if extent > LARGEST and markers.unit != "mm" else "m"
+    place = f"the markers extend over {extent:.4g} m, which no person does; the unit is said to be {markers.unit}"
+    return finding("unit", [place], markers.source, f'say the unit: torsor.human.recordings.load(path, unit="{other}")')
+
+
+def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
+    """Return markers that stay at exactly one place while the marker that is nearest to them goes on.
+
+    Of markers that are exchanged nothing is said.
+    """
+    places, least = [], max(FEWEST_FROZEN, round(FROZEN * markers.rate))
+    x = markers.positions
+    for k, name in enumerate(markers.names):
+        same = np.concatenate([[False], (x[1:, k] == x[:-1, k]).all(axis=1)])
+        for first, last in runs(same):
+            if last - first + 1 < least or len(markers.names) < 2:
+                continue
+            apart = np.linalg.norm(x[first - 1] - x[first - 1, k], axis=1)
+            apart[k] = np.inf
+            other = int(np.nanargmin(np.nan_to_num(apart, nan=np.inf)))
+            if exchanged & {name, markers.names[other]}:
+                continue
+            if np.linalg.norm(x[last, other] - x[first - 1, other]) > JUMP:
+                places.append(f"{name!r} from frame {first} to {last + 1}, while {markers.names[other]!r} goes on")
+    fix = "remove these frames of the marker (NaN) and call fill_gaps: some programs repeat the last place in a gap"
+    return finding("frozen", places, markers.source, fix, "markers do not move: ")
+
+
+def _sides(markers: Markers) -> list[Finding]:
+    places = [f"{right!r} and {left!r}" for right, left in exchanged_sides(markers)]
+    fix = "exchange their names if they are: markers.renamed({a: b, b: a})"
+    return finding("sides", places, markers.source, fix, "right and left markers lie the other way round than others: ")
+
+
+def _marker_axes(markers: Markers) -> list[Finding]:
+    """Return a finding where the person extends most along another axis than the one that is said to be vertical."""
+    said, likely = up_axis(markers.axes), vertical_axis(markers)
+    if said is None or likely is None or said == likely:
+        return []
+    ways = [f"{'-' if sign < 0 else ''}{'xyz'[axis]}" for axis, sign in (said, likely)]
+    place = f"the person extends along {ways[1]}, but up is said to be {ways[0]}"
+    axes = likely_axes(markers)
+    return finding("axes", [place], markers.source, f'say the axes: torsor.human.recordings.load(path, axes="{axes}")')
+
+
+def _missing(markers: Markers) -> list[Finding]:
+    seen: Flags = markers.seen
+    never = [f"{name!r}" for name, flags in zip(markers.names, seen.T, strict=True) if not flags.any()]
+    fix = "leave them out: markers.only([...]), or export them again"
+    found = finding("missing", never, markers.source, fix, "markers are never seen: ")
+    gaps = [
+        f"{gap.marker!r} frames {gap.first + 1} to {gap.last + 1} ({gap.duration:.3g} s)"
+        for gap in markers.gaps()
+        if gap.last - gap.first + 1 < len(markers)
+    ]
+    fix = "torsor.human.recordings.fill_gaps(markers, longest=0.2)"
+    return found + finding("gap", gaps, markers.source, fix, "markers are not seen: ")
+
 
 _ANGLE = re.compile(r"angle|flex|ext(ension)?_|rotation|adduction|abduction|tilt|_list|bending|_add|_rot|pro_sup", re.I)
 TURNS = 4 * np.pi  # rad: no joint turns twice

@@ -8,15 +8,18 @@ from torsor.base.errors import ModelError, describe, warn
 from torsor.base.files import check_file
 from torsor.human.recordings.axes import OPENSIM
 from torsor.human.recordings.c3d_files import read_c3d, write_c3d
-from torsor.human.recordings.csv_files import read_csv, write_csv
-from torsor.human.recordings.force_columns import forces_of, table_of
-from torsor.human.recordings.forces import GroundForces
 from torsor.human.recordings.inspection import inspect
-from torsor.human.recordings.markers import Markers
-from torsor.human.recordings.mot import read_mot, write_mot
-from torsor.human.recordings.motion_table import MotionTable
-from torsor.human.recordings.recording import Recording
-from torsor.human.recordings.trc import read_trc, write_trc
+from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording
+from torsor.human.recordings.text_files import (
+    forces_of,
+    read_csv,
+    read_mot,
+    read_trc,
+    table_of,
+    write_csv,
+    write_mot,
+    write_trc,
+)
 
 KINDS = ".trc, .mot, .sto, .c3d, .csv"
 

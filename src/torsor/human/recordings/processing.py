@@ -10,10 +10,80 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, number, positive, real_array, whole_number
 from torsor.base.errors import ModelError, describe, missing
-from torsor.human.recordings.forces import GroundForces
-from torsor.human.recordings.markers import Markers, runs
-from torsor.human.recordings.motion_table import MotionTable
-from torsor.human.recordings.sampled import checked_times
+from torsor.human.recordings.axes import OPENSIM, rotation
+from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, checked_times, runs
+
+# Recordings of a treadmill as if the person had walked on the floor.
+
+FASTEST = 15.0  # m/s: nobody runs faster
+Moved = TypeVar("Moved", Markers, GroundForces)
+
+
+def overground(data: Moved, speed: float) -> Moved:
+    """Return markers or ground forces of a treadmill with the ``speed`` (m/s) of its belt added along the way.
+
+    Give markers and forces of a trial the same speed; the belt moves backward for the person. Forces stay, their
+    centres of pressure move forward with the time, and corners of plates are left out. Joint moments are the same with
+    and without it.
+
+    Example:
+        >>> still = Markers(["C7"], [0.0, 0.5], np.zeros((2, 1, 3)), axes="forward up right")
+        >>> overground(still, 1.2).position("C7").tolist()
+        [[0.0, 0.0, 0.0], [0.6, 0.0, 0.0]]
+    """
+    if not isinstance(data, Markers | GroundForces):
+        found = f"data is a {type(data).__name__}"
+        raise ModelError(describe(found, where="overground", allowed="Markers or GroundForces"))
+    speed = number(speed, data.source, "speed (m/s)", least=0.0, most=FASTEST)
+    forward = rotation(OPENSIM, data.axes, data.source) @ np.array([1.0, 0.0, 0.0])
+    way = (speed * data.times)[:, None, None] * forward
+    if isinstance(data, Markers):
+        return data.with_positions(data.positions + way)
+    return replace(data, centers=data.centers + way, corners=None)
+
+
+# The part of a recording in which the person stands still, for scaling.
+
+STILL = 0.05  # m/s: sway of quiet standing is below it, the slowest walk far above
+WITHIN = 0.1  # s: the time over which speeds are taken, so that noise of single frames does not count
+
+
+def standing(markers: Markers, shortest: float = 0.5, *, still: float = STILL) -> Markers:
+    """Return the longest part in which no marker is faster than ``still`` m/s, at least ``shortest`` s long.
+
+    Without such a part, as in most recordings of walking, an error says so: scaling needs a standing trial.
+
+    Example:
+        >>> t = np.arange(300) / 100
+        >>> x = np.where(t < 1.0, 0.0, t - 1.0)
+        >>> len(standing(Markers(["toe"], t, np.stack([x, x, x], axis=1)[:, None])))
+        101
+    """
+    instance_of(markers, Markers, "standing", "markers")
+    if not markers.seen.any():
+        raise ModelError(describe("no marker is ever seen", where=markers.source, fix="export the markers again"))
+    shortest, still = positive(shortest, markers.source, "shortest (s)"), positive(still, markers.source, "still (m/s)")
+    span = max(1, round(WITHIN * markers.rate))
+    if len(markers) <= span:
+        text = f"{len(markers)} frames, {markers.times[-1] - markers.times[0]:g} s"
+        raise ModelError(describe(text, where=markers.source, allowed=f"{shortest:g} s of standing"))
+    moved = np.linalg.norm(markers.positions[span:] - markers.positions[:-span], axis=2)
+    took = markers.times[span:] - markers.times[:-span]
+    speeds = np.nanmax(np.where(np.isnan(moved), -np.inf, moved), axis=1) / took
+    best, start = (0, 0), 0
+    for k, fast in enumerate([*(speeds > still), True]):
+        if fast:
+            best = max(best, (k - start, -start))
+            start = k + 1
+    count, first = best[0], -best[1]
+    last = first + count - 1 + span
+    if not count or markers.times[min(last, len(markers) - 1)] - markers.times[first] < shortest:
+        k = int(np.argmin(speeds))
+        text = f"no standing of {shortest:g} s: the slowest moment, {markers.times[k]:g} s, has {speeds[k]:.2g} m/s"
+        fix = "load the standing trial of this person, or give lengths of limbs"
+        raise ModelError(describe(text, where=markers.source, allowed=f"{still:g} m/s or less", fix=fix))
+    return markers.between(float(markers.times[first]), float(markers.times[last]))
+
 
 Sampled = TypeVar("Sampled", Markers, MotionTable, GroundForces)
 UNIFORM = 0.1  # part of a step by which times may differ from equal steps: they are often written with few digits

@@ -1,12 +1,550 @@
 """All that one file of a recording holds."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import indices_of, name_of, number, one_of, real_array, rows, table
 from torsor.base.errors import ModelError, describe
-from torsor.human.recordings.forces import GroundForces
-from torsor.human.recordings.markers import Markers
-from torsor.human.recordings.motion_table import MotionTable
+from torsor.human.recordings.axes import checked_axes, rotation, up_axis
+
+# What all sampled data share: times that increase, names that differ, a rate.
+
+
+def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:
+    """Return the names of markers, plates or columns; none may be empty or occur twice.
+
+    Example:
+        >>> checked_names(["heel", "heel"], "walk.trc", "marker")
+        Traceback (most recent call last):
+        torsor.ModelError: walk.trc: two markers are named 'heel': numbers 1 and 2; fix: rename one of them
+    """
+    found = tuple(name_of(each, what, where) for each in rows(names, where, f"names of {what}s"))
+    seen: dict[str, int] = {}
+    for k, name in enumerate(found, start=1):
+        if name in seen:
+            text = f"two {what}s are named {name!r}: numbers {seen[name]} and {k}"
+            raise ModelError(describe(text, where=where, fix="rename one of them"))
+        seen[name] = k
+    return found
+
+
+def checked_times(times: ArrayLike, where: str) -> Array:
+    """Return times (K,) in s, finite and increasing.
+
+    Example:
+        >>> checked_times([0.0, 0.02, 0.01], "walk.trc")
+        Traceback (most recent call last):
+        torsor.ModelError: walk.trc: frame 3: time 0.01 s follows 0.02 s; allowed: times that increase; fix: \
+sort the frames, or remove those that are repeated
+    """
+    found = real_array(times, where, "times")
+    if found.ndim != 1 or not len(found):
+        allowed = "one time for each frame, 1 frame or more"
+        raise ModelError(describe(f"times have shape {found.shape}", where=where, allowed=allowed))
+    if not np.isfinite(found).all():
+        frame = int(np.argmin(np.isfinite(found)))
+        text = f"frame {frame + 1}: the time is {found[frame]}"
+        raise ModelError(describe(text, where=where, allowed="finite numbers"))
+    falls = np.diff(found) <= 0
+    if falls.any():
+        k = int(np.argmax(falls)) + 1
+        text = f"frame {k + 1}: time {found[k]:g} s follows {found[k - 1]:g} s"
+        fix = "sort the frames, or remove those that are repeated"
+        raise ModelError(describe(text, where=where, allowed="times that increase", fix=fix))
+    found.setflags(write=False)
+    return found
+
+
+def rate_of(times: Array) -> float:
+    """Return the rate (Hz) of times (K,): of all steps if they are alike, of the median step otherwise; 0 for one time.
+
+    Example:
+        >>> round(rate_of(np.array([0.0, 0.017, 0.033, 0.05])), 9), round(rate_of(np.array([0.0, 0.01, 0.02, 0.5])), 9)
+        (60.0, 100.0)
+    """
+    if len(times) < 2:
+        return 0.0
+    steps = np.diff(times)
+    alike = np.abs(steps - steps.mean()).max() < 0.5 * steps.mean()  # times of few digits differ by some of a step
+    return float(1 / (steps.mean() if alike else np.median(steps)))
+
+
+def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: str) -> Array:
+    """Return a read-only array of a shape; NaN says that a value is missing, infinity is refused.
+
+    Example:
+        >>> checked_values([[1.0, float("nan")]], (1, 2), "walk.mot", "values").shape
+        (1, 2)
+    """
+    array = real_array(values, where, what)
+    if array.shape != shape:
+        raise ModelError(describe(f"{what} have shape {array.shape}", where=where, allowed=str(shape)))
+    if np.isinf(array).any():
+        at = [int(k) for k in np.argwhere(np.isinf(array))[0]]
+        raise ModelError(describe(f"{what}{at} is infinite", where=where, allowed="finite numbers, NaN where missing"))
+    array.setflags(write=False)
+    return array
+
+
+def short_text(data: Any, what: str) -> str:
+    """Return one line about markers, plates or columns, in place of all their numbers.
+
+    Example:
+        >>> from torsor.human.recordings import Markers
+        >>> Markers(["toe"], [0.0, 0.01], np.zeros((2, 1, 3)), source="walk.trc")
+        <Markers: 1 markers, 2 frames at 100 Hz, 0 to 0.01 s, of 'walk.trc'>
+    """
+    times = f"{len(data.times)} frames at {data.rate:g} Hz, {data.times[0]:g} to {data.times[-1]:g} s"
+    return f"<{type(data).__name__}: {len(data.names)} {what}, {times}, of {data.source!r}>"
+
+
+def index_of(name: object, names: Sequence[str], where: str, what: str) -> int:
+    """Return the index of a name; the error lists those that resemble it.
+
+    Example:
+        >>> index_of("R.Toe", ["R.Heel", "R.Toe"], "walk.trc", "marker")
+        1
+    """
+    return indices_of([str(name)], names, where, what)[0]
+
+
+# Markers on a person: their places over time.
+
+UNITS = ("m", "cm", "mm")
+
+
+class Gap(NamedTuple):
+    """Frames ``first`` to ``last`` (from 0, both missing) in which a marker was not seen, and the ``duration`` in s."""
+
+    marker: str
+    first: int
+    last: int
+    duration: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Markers:
+    """Markers over time: ``positions`` (K, M, 3) in m of M ``names`` at K ``times`` (s); NaN where one was not seen.
+
+    ``rate`` is in Hz (0: that of the times). ``axes`` say where x, y and z point for the person, such as "forward up
+    right", or are empty where that is not known. ``unit`` is the unit of the file that it was read from, which
+    ``save`` writes again; positions are in m all the same. ``source`` is the name of the file, for messages.
+
+    Example:
+        >>> markers = Markers(["heel", "toe"], [0.0, 0.01], np.zeros((2, 2, 3)))
+        >>> len(markers), markers.rate, markers.position("toe").shape
+        (2, 100.0, (2, 3))
+    """
+
+    names: tuple[str, ...]
+    times: Array
+    positions: Array
+    rate: float = 0.0
+    axes: str = ""
+    unit: str = "m"
+    source: str = "markers"
+
+    def __post_init__(self) -> None:
+        names = checked_names(self.names, self.source, "marker")
+        times = checked_times(self.times, self.source)
+        positions = checked_values(self.positions, (len(times), len(names), 3), self.source, "positions")
+        rate = number(self.rate, self.source, "rate (Hz)", least=0.0) or rate_of(times)
+        one_of(self.unit, UNITS, self.source, "unit")
+        found = {"names": names, "times": times, "positions": positions, "rate": rate}
+        for name, value in (found | {"axes": checked_axes(self.axes, self.source)}).items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __repr__(self) -> str:
+        return short_text(self, "markers")
+
+    @property
+    def seen(self) -> Flags:
+        """Whether a marker was seen in a frame (K, M)."""
+        return np.asarray(~np.isnan(self.positions).any(axis=2))
+
+    def position(self, name: str) -> Array:
+        """Return the places (K, 3) of a marker, in m."""
+        return self.positions[:, index_of(name, self.names, self.source, "marker")]
+
+    def only(self, names: Sequence[str]) -> "Markers":
+        """Return some of the markers, in the given order.
+
+        Example:
+            >>> Markers(["heel", "toe"], [0.0], np.zeros((1, 2, 3))).only(["toe"]).names
+            ('toe',)
+        """
+        chosen = indices_of(names, self.names, self.source, "marker")
+        return replace(self, names=tuple(self.names[k] for k in chosen), positions=self.positions[:, chosen])
+
+    def renamed(self, names: Mapping[str, str]) -> "Markers":
+        """Return the markers with other names, {old: new}; a pair that was swapped in all frames is {a: b, b: a}.
+
+        Example:
+            >>> Markers(["heel", "toe"], [0.0], np.zeros((1, 2, 3))).renamed({"toe": "R.Toe"}).names
+            ('heel', 'R.Toe')
+        """
+        new = table(names, self.source, "names")
+        indices_of(list(new), self.names, self.source, "marker")
+        return replace(self, names=tuple(new.get(name, name) for name in self.names))
+
+    def between(self, first: float, last: float) -> "Markers":
+        """Return the frames from time ``first`` to time ``last``, in s."""
+        kept = (self.times >= first) & (self.times <= last)
+        return replace(self, times=self.times[kept], positions=self.positions[kept])
+
+    def in_axes(self, axes: str) -> "Markers":
+        """Return the markers in other axes of the same origin, such as "left up forward", those of Torsor's human.
+
+        Example:
+            >>> markers = Markers(["toe"], [0.0], [[[1.0, 2.0, 3.0]]], axes="forward up right")
+            >>> markers.in_axes("left up forward").positions.tolist()
+            [[[-3.0, 2.0, 1.0]]]
+        """
+        R = rotation(self.axes, axes, self.source)
+        return replace(self, positions=self.positions @ R.T, axes=axes)
+
+    def with_positions(self, positions: ArrayLike, times: ArrayLike | None = None) -> "Markers":
+        """Return the same markers at other places (K, M, 3), in m, and other ``times`` (K,), in s."""
+        if times is None:
+            return replace(self, positions=np.asarray(positions))
+        return replace(self, positions=np.asarray(positions), times=np.asarray(times), rate=0.0)
+
+    def gaps(self) -> list[Gap]:
+        """Return where markers were not seen, marker by marker.
+
+        The duration is from the last frame in which the marker was seen to the next one, or to an end of the recording.
+
+        Example:
+            >>> positions = np.zeros((5, 1, 3))
+            >>> positions[1:3] = np.nan
+            >>> Markers(["toe"], np.arange(5) * 0.01, positions).gaps()
+            [Gap(marker='toe', first=1, last=2, duration=0.03)]
+        """
+        found, final = [], len(self) - 1
+        for name, missing in zip(self.names, ~self.seen.T, strict=True):
+            for first, last in runs(missing):
+                ends = self.times[min(last + 1, final)], self.times[max(first - 1, 0)]
+                found.append(Gap(name, first, last, round(float(ends[0] - ends[1]), 9)))
+        return found
+
+
+def runs(flags: Flags) -> list[tuple[int, int]]:
+    """Return the first and last index of each run of True.
+
+    Example:
+        >>> runs(np.array([True, False, True, True]))
+        [(0, 0), (2, 3)]
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
+    return [(int(first), int(end) - 1) for first, end in edges.reshape(-1, 2)]
+
+
+# Forces of the ground on a person, from force plates or feet.
+
+LOADED = 20.0  # N: below it, the centre of pressure is a quotient of small numbers (the usual threshold of gait events)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroundForces:
+    """Forces of the ground on a person at P plates or feet, in the axes of the laboratory.
+
+    ``forces`` (K, P, 3) in N at ``centers`` (K, P, 3), the centres of pressure, in m, and ``moments`` (K, P, 3), free
+    moments about these centres, in N m, at K ``times`` (s). Where a plate is not loaded, its centre of pressure may
+    be anything; ``without_unloaded`` removes it. ``corners`` (P, 4, 3) are those of the plates, in m, where the file
+    has them. ``rate`` (Hz), ``axes`` and ``source`` are as in ``Markers``.
+
+    Example:
+        >>> zero = np.zeros((1, 1, 3))
+        >>> feet = GroundForces(["right"], [0.0], zero + [0.0, 700.0, 0.0], zero, zero, axes="forward up right")
+        >>> feet.loaded()
+        array([[ True]])
+    """
+
+    names: tuple[str, ...]
+    times: Array
+    forces: Array
+    centers: Array
+    moments: Array
+    rate: float = 0.0
+    axes: str = ""
+    corners: Array | None = None
+    source: str = "ground forces"
+
+    def __post_init__(self) -> None:
+        where = self.source
+        names, times = checked_names(self.names, where, "plate"), checked_times(self.times, where)
+        shape = (len(times), len(names), 3)
+        found: dict[str, object] = {"names": names, "times": times, "axes": checked_axes(self.axes, where)}
+        for name in ("forces", "centers", "moments"):
+            found[name] = checked_values(getattr(self, name), shape, where, name)
+        found["rate"] = number(self.rate, where, "rate (Hz)", least=0.0) or rate_of(times)
+        if self.corners is not None:
+            found["corners"] = checked_values(self.corners, (len(names), 4, 3), where, "corners")
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __repr__(self) -> str:
+        return short_text(self, "plates or feet")
+
+    @property
+    def vertical(self) -> Array:
+        """The vertical force (K, P) in N, positive upward; the length of the force where the axes are not known."""
+        up = up_axis(self.axes)
+        return np.linalg.norm(self.forces, axis=2) if up is None else self.forces[:, :, up[0]] * up[1]
+
+    def loaded(self, threshold: float = LOADED) -> Flags:
+        """Return whether plates carry more than ``threshold`` N (K, P)."""
+        return self.vertical > threshold
+
+    def index(self, name: str) -> int:
+        """Return the index of a plate or foot."""
+        return index_of(name, self.names, self.source, "plate")
+
+    def only(self, names: Sequence[str]) -> "GroundForces":
+        """Return some of the plates, in the given order."""
+        k = indices_of(names, self.names, self.source, "plate")
+        corners = None if self.corners is None else self.corners[k]
+        forces, centers, moments = (each[:, k] for each in (self.forces, self.centers, self.moments))
+        chosen = tuple(self.names[each] for each in k)
+        return replace(self, names=chosen, corners=corners, forces=forces, centers=centers, moments=moments)
+
+    def renamed(self, names: Mapping[str, str]) -> "GroundForces":
+        """Return the same forces with other names, {old: new}; swapped feet are {"right": "left", "left": "right"}.
+
+        Example:
+            >>> zero = np.zeros((1, 2, 3))
+            >>> feet = GroundForces(["right", "left"], [0.0], zero, zero, zero)
+            >>> feet.renamed({"right": "left", "left": "right"}).names
+            ('left', 'right')
+        """
+        new = table(names, self.source, "names")
+        indices_of(list(new), self.names, self.source, "plate")
+        return replace(self, names=tuple(new.get(name, name) for name in self.names))
+
+    def between(self, first: float, last: float) -> "GroundForces":
+        """Return the samples from time ``first`` to time ``last``, in s."""
+        kept = (self.times >= first) & (self.times <= last)
+        return replace(self, times=self.times[kept], **{name: getattr(self, name)[kept] for name in ARRAYS})
+
+    def in_axes(self, axes: str) -> "GroundForces":
+        """Return the forces in other axes of the same origin, such as "left up forward", those of Torsor's human."""
+        R = rotation(self.axes, axes, self.source)
+        corners = None if self.corners is None else self.corners @ R.T
+        return replace(self, axes=axes, corners=corners, **{name: getattr(self, name) @ R.T for name in ARRAYS})
+
+    def without_unloaded(self, threshold: float = LOADED) -> "GroundForces":
+        """Return forces and moments as 0, and centres of pressure as NaN, where no more than ``threshold`` N act.
+
+        Example:
+            >>> zero = np.zeros((1, 1, 3))
+            >>> GroundForces(["right"], [0.0], zero, zero + 331.7, zero).without_unloaded().centers
+            array([[[nan, nan, nan]]])
+        """
+        least = number(threshold, self.source, "threshold (N)", least=0.0)
+        on = self.loaded(least)[:, :, None]
+        forces, moments = np.where(on, self.forces, 0.0), np.where(on, self.moments, 0.0)
+        return replace(self, forces=forces, centers=np.where(on, self.centers, np.nan), moments=moments)
+
+    def wrench(self, point: object = (0.0, 0.0, 0.0)) -> Array:
+        """Return the moment (N m) about a point and the force (N) of each plate, (K, P, 6); 0 where a centre is NaN.
+
+        Example:
+            >>> feet = GroundForces(["right"], [0.0], [[[0.0, 700.0, 0.0]]], [[[0.1, 0.0, 0.0]]], np.zeros((1, 1, 3)))
+            >>> feet.wrench().tolist()
+            [[[0.0, 0.0, 70.0, 0.0, 700.0, 0.0]]]
+        """
+        about = np.cross(self.centers - np.asarray(point, dtype=float), self.forces) + self.moments
+        found = np.concatenate([about, self.forces], axis=2)
+        return np.where(np.isnan(about).any(axis=2, keepdims=True), 0.0, found)
+
+    def with_wrench(self, wrench: Array, times: Array | None = None) -> "GroundForces":
+        """Return ground forces with other moments about the origin and forces (K, P, 6), at other ``times``.
+
+        Centres of pressure stay at the height at which the plates have theirs; NaN without a vertical force.
+        """
+        vertical = up_axis(self.axes)
+        if vertical is None:
+            fix = 'say the axes: torsor.human.recordings.load(path, axes="forward up right")'
+            raise ModelError(describe("it is not known which axis is vertical", where=self.source, fix=fix))
+        up = vertical[0]
+        x, y = (up + 1) % 3, (up + 2) % 3  # with up, a right-handed set
+        on, force = self.loaded(), wrench[:, :, 3:]
+        centers, free = np.zeros_like(force), np.zeros_like(force)
+        for k in range(len(self.names)):
+            own = self.centers[on[:, k] if on[:, k].any() else slice(None), k, up]
+            centers[:, k, up] = np.median(own[np.isfinite(own)]) if np.isfinite(own).any() else 0.0
+        moment = wrench[:, :, :3] - np.cross(centers, force)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            centers[:, :, x] = -moment[:, :, y] / force[:, :, up]
+            centers[:, :, y] = moment[:, :, x] / force[:, :, up]
+        centers[~np.isfinite(centers).all(axis=2)] = np.nan
+        about = np.nan_to_num(centers[:, :, x] * force[:, :, y] - centers[:, :, y] * force[:, :, x])
+        free[:, :, up] = moment[:, :, up] - about
+        rate = self.rate if times is None else 0.0
+        when = self.times if times is None else times
+        return replace(self, times=when, rate=rate, forces=force, centers=centers, moments=free)
+
+    def without_offset(self, first: float, last: float) -> "GroundForces":
+        """Return forces less their means from time ``first`` to ``last`` (s), when nobody is on the plates.
+
+        Moments about the origin lose their means too, so that centres of pressure are corrected with the forces.
+
+        Example:
+            >>> force = np.array([[[0.0, 10.0, 0.0]], [[0.0, 710.0, 0.0]]])
+            >>> zero = np.zeros((2, 1, 3))
+            >>> plate = GroundForces(["right"], [0.0, 1.0], force, zero, zero, axes="forward up right")
+            >>> plate.without_offset(0.0, 0.5).forces[:, 0, 1].tolist()
+            [0.0, 700.0]
+        """
+        within = (self.times >= first) & (self.times <= last)
+        if not within.any():
+            allowed = f"within the recording, {self.times[0]:g} to {self.times[-1]:g} s"
+            raise ModelError(describe(f"no sample from {first:g} to {last:g} s", where=self.source, allowed=allowed))
+        wrench = self.wrench()
+        return self.with_wrench(wrench - wrench[within].mean(axis=0))
+
+
+ARRAYS = ("forces", "centers", "moments")
+
+
+# A table over time: joint angles, joint moments or other columns, as .mot and .sto files hold them.
+
+# Columns of these endings are no angles: translations, forces, moments, places, and speeds of translations.
+_NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_force", "_moment")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MotionTable:
+    """Columns over time: ``values`` (K, N) of N ``names`` at K ``times`` (s), as a .mot or .sto file has them.
+
+    ``in_degrees`` is what the file says of its angles, or None where it says nothing. Values are kept as they are
+    written, since a file does not say which of its columns are angles; ``to_radians`` converts. ``title`` is the first
+    line of the file, ``source`` its name.
+
+    Example:
+        >>> motion = MotionTable(["knee_angle_r", "pelvis_tx"], [0.0], [[90.0, 0.5]], in_degrees=True)
+        >>> motion.to_radians().values.round(4).tolist()
+        [[1.5708, 0.5]]
+    """
+
+    names: tuple[str, ...]
+    times: Array
+    values: Array
+    in_degrees: bool | None = None
+    title: str = ""
+    source: str = "table"
+
+    def __post_init__(self) -> None:
+        names, times = checked_names(self.names, self.source, "column"), checked_times(self.times, self.source)
+        values = checked_values(self.values, (len(times), len(names)), self.source, "values")
+        for name, value in (("names", names), ("times", times), ("values", values)):
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __repr__(self) -> str:
+        return short_text(self, "columns")
+
+    @property
+    def rate(self) -> float:
+        """The rate in Hz, by the median step of the times; 0 for a single row."""
+        return rate_of(self.times)
+
+    def column(self, name: str) -> Array:
+        """Return a column (K,); a coordinate may be named without its path, "knee_angle_r".
+
+        Example:
+            >>> motion = MotionTable(["/jointset/knee_r/knee_angle_r/value"], [0.0], [[0.5]])
+            >>> motion.column("knee_angle_r").tolist()
+            [0.5]
+        """
+        if name not in self.names:
+            short = self.short_names
+            if short.count(name) == 1:
+                return self.values[:, short.index(name)]
+        return self.values[:, index_of(name, self.names, self.source, "column")]
+
+    @property
+    def short_names(self) -> list[str]:
+        """The names without paths: /jointset/knee_r/knee_angle_r/value is knee_angle_r; speeds end with /speed."""
+        return [_short(name) for name in self.names]
+
+    def only(self, names: Sequence[str]) -> "MotionTable":
+        """Return some of the columns, in the given order."""
+        chosen = indices_of(names, self.names, self.source, "column")
+        return replace(self, names=tuple(names), values=self.values[:, chosen])
+
+    def renamed(self, names: Mapping[str, str]) -> "MotionTable":
+        """Return the same columns with other names, {old: new}."""
+        new = table(names, self.source, "names")
+        indices_of(list(new), self.names, self.source, "column")
+        return replace(self, names=tuple(new.get(name, name) for name in self.names))
+
+    def between(self, first: float, last: float) -> "MotionTable":
+        """Return the rows from time ``first`` to time ``last``, in s."""
+        kept = (self.times >= first) & (self.times <= last)
+        return replace(self, times=self.times[kept], values=self.values[kept])
+
+    def to_radians(self, angles: Sequence[str] | None = None) -> "MotionTable":
+        """Return the table with its ``angles`` in radians; a table whose angles are in radians is returned as it is.
+
+        ``angles`` are the columns to convert. By default these are all but translations, forces and moments, by their
+        names: those that end with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
+        """
+        return self._converted(False, angles)
+
+    def to_degrees(self, angles: Sequence[str] | None = None) -> "MotionTable":
+        """Return the table with its ``angles`` in degrees, the inverse of ``to_radians``."""
+        return self._converted(True, angles)
+
+    def _converted(self, degrees: bool, angles: Sequence[str] | None) -> "MotionTable":
+        if self.in_degrees is None:
+            fix = "say it: dataclasses.replace(table, in_degrees=True), or False"
+            raise ModelError(
+                describe("the file does not say whether angles are in degrees", where=self.source, fix=fix)
+            )
+        if self.in_degrees == degrees:
+            return self
+        chosen = (
+            [k for k, name in enumerate(self.short_names) if not is_no_angle(name)]
+            if angles is None
+            else indices_of(angles, self.names, self.source, "column")
+        )
+        values = np.array(self.values)
+        values[:, chosen] = np.rad2deg(values[:, chosen]) if degrees else np.deg2rad(values[:, chosen])
+        return replace(self, values=values, in_degrees=degrees)
+
+
+def is_no_angle(name: str) -> bool:
+    """Whether a column is a translation, a force, a moment or a place, by its name.
+
+    Example:
+        >>> is_no_angle("pelvis_tx"), is_no_angle("ground_torque_r_x"), is_no_angle("knee_angle_r")
+        (True, True, False)
+    """
+    bare = name.removesuffix("/speed")
+    return bare.endswith(_NO_ANGLES) or "ground_force" in bare or "ground_torque" in bare or "ground_moment" in bare
+
+
+def _short(name: str) -> str:
+    if not name.startswith("/"):
+        return name
+    *_, last = parts = name.split("/")
+    if len(parts) < 3:
+        return name
+    return parts[-2] if last == "value" else f"{parts[-2]}/{last}"
 
 
 class Event(NamedTuple):

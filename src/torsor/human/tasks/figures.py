@@ -13,10 +13,8 @@ from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
 from torsor.human.body.trunk_strength import SPINE
 from torsor.human.contact.support import Sitting
 from torsor.human.tasks.seat_drawing import draw_seat
-from torsor.human.terms.pressing import presses
-from torsor.human.terms.problem import hand_forces_of, load_of, who
-from torsor.human.terms.samples import grounded_term, joint_torques
-from torsor.human.terms.trunk import TrunkTorques
+from torsor.human.terms.forces import TrunkTorques
+from torsor.human.terms.problem import grounded_term, hand_forces_of, joint_torques, load_of, presses, who
 from torsor.motion import MotionResult
 
 SAME = 1e-3  # largest difference of the torques of both sides that a figure does not show, relative

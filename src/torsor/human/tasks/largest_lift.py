@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from torsor.base.checks import positive
 from torsor.base.errors import ModelError, describe
 from torsor.human.body.loads import Box
-from torsor.human.tasks.lifting import HEAVIEST, lifting
+from torsor.human.tasks.hand_tasks import HEAVIEST, lifting
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 

@@ -9,8 +9,8 @@ import numpy as np
 from torsor.base.checks import instance_of, number, positive
 from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
-from torsor.human.body.hand_forces import STRONGEST, HandForces
 from torsor.human.body.kernels import checked_body
+from torsor.human.body.loads import STRONGEST, HandForces
 from torsor.human.body.postures import crouching, hips_apart, landmark
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.support import Standing

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from torsor.base.checks import frozen_array, instance_of, one_of
 from torsor.human.body.coordinates import SIDES
-from torsor.human.body.hand_forces import HandForces
 from torsor.human.body.kernels import checked_body
+from torsor.human.body.loads import HandForces
 from torsor.human.body.postures import hips_apart, standing
 from torsor.human.contact.support import Standing
 from torsor.human.tasks.task import IDLE, RANGES, TaskSettings

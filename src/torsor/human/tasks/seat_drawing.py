@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from torsor.human.contact.rails import Rails
-from torsor.human.contact.support import Sitting
+from torsor.human.contact.support import Rails, Sitting
 
 SEAT = 0.4  # depth of a seat (m)
 REST = 0.25  # length of an armrest (m)

@@ -9,9 +9,8 @@ from torsor.base.arrays import Array
 from torsor.base.checks import number, positive
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.postures import BUTTOCKS, both, hips_apart, sitting, standing
-from torsor.human.contact.rails import Rails
-from torsor.human.contact.support import Seat, Sitting, smoothstep
-from torsor.human.tasks.standing_up import LAP, seated
+from torsor.human.contact.support import Rails, Seat, Sitting, smoothstep
+from torsor.human.tasks.seat_tasks import LAP, seated
 from torsor.human.tasks.task import IDLE, RANGES, TaskSettings
 from torsor.human.terms.places import Placed
 from torsor.motion import End, MotionProblem, Start

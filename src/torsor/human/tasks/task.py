@@ -14,21 +14,28 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, positive
 from torsor.human.body.coordinates import frozen_joints, is_odd
-from torsor.human.body.hand_forces import HandForces
 from torsor.human.body.kernels import shared_model
-from torsor.human.body.loads import Box
+from torsor.human.body.loads import Box, HandForces
 from torsor.human.body.person import person_of
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.support import Standing
 from torsor.human.tasks.weakness import explained
 from torsor.human.terms.feet import contacts
-from torsor.human.terms.forces import Balance, Effort, Torques
+from torsor.human.terms.forces import (
+    Balance,
+    Effort,
+    HandBalance,
+    HandEffort,
+    HandTorques,
+    HandTrunk,
+    LegPeaks,
+    LimbTorques,
+    Torques,
+    TrunkTorques,
+)
 from torsor.human.terms.habits import Habits, Posture
-from torsor.human.terms.hands import HandBalance, HandEffort, HandTorques, HandTrunk
-from torsor.human.terms.legs import LegPeaks
+from torsor.human.terms.places import rail_constraints
 from torsor.human.terms.problem import HumanProblem
-from torsor.human.terms.rails import rail_constraints
-from torsor.human.terms.trunk import LimbTorques, TrunkTorques
 from torsor.motion import MotionError, MotionProblem, MotionResult, Phase, Positions
 from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends

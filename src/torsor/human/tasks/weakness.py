@@ -7,10 +7,9 @@ import numpy as np
 from torsor.base.checks import instance_of
 from torsor.base.errors import describe
 from torsor.human.body.trunk_strength import SPINE
-from torsor.human.terms.forces import Torques
-from torsor.human.terms.trunk import TrunkTorques
+from torsor.human.terms.forces import Torques, TrunkTorques
 from torsor.motion import MotionError, MotionResult
-from torsor.motion.results.constraints import time_of
+from torsor.motion.results.solution import time_of
 
 NAMED = 4  # joints that a message names at most
 SLIGHT = 1e-3  # relative excess of a strength that is no weakness

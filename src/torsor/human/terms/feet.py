@@ -1,7 +1,7 @@
 """Constraints of the feet: points in stance do not move, and all other points stay above the ground."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 import numpy as np
@@ -9,12 +9,82 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
-from torsor.human.contact.sharing import heel_shift
-from torsor.human.contact.support import FORE, WHOLE, Stance, Support
+from torsor.human.contact.contact_forces import (
+    AHEAD,
+    APART,
+    FRACTION,
+    PROFILES,
+    PUSH,
+    OneFootContact,
+    SharedContact,
+    contact_forces,
+    heel_shift,
+)
+from torsor.human.contact.schedule import Step, Walk
+from torsor.human.contact.stairs import Edge, edges
+from torsor.human.contact.support import FORE, WHOLE, Foot, Stance, Support
+from torsor.human.terms.forces import ARM, LEAST, Grounded
 from torsor.human.vector_layout import VectorLayout
-from torsor.motion import Node
-from torsor.motion.terms.term import Constraint, Rows
+from torsor.motion import Node, Number, Phase
+from torsor.motion.terms.term import TOUCHING, Constraint, Rows
+from torsor.motion.transcription.motion_model import MotionModel
+from torsor.motion.transcription.phase import SLOWEST
 from torsor.robot.robot import Robot
+
+# Constraints of a run: where the foot presses while it stands, and that nothing is left to press in flight.
+
+WRENCH = ("force along x", "force along y", "force along z", "moment about x", "moment about y", "moment about z")
+
+
+def one_foot_contact(node: Node) -> OneFootContact:
+    """Return the contact of a node of a run."""
+    contact = contact_forces(node)
+    assert isinstance(contact, OneFootContact)
+    return contact
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneFootBalance(Grounded, Constraint):
+    """The centre of pressure stays within the sole, the force within the friction cone, and time runs forward.
+
+    In flight, and where it begins and ends, there is no force: all rows are 1 there. ``variables`` are speed and step
+    width. ``lateral=False`` leaves out the lateral sides of the sole.
+    """
+
+    lateral: bool = True
+    variables: Mapping[str, Number] = field(default_factory=dict)
+
+    def numbers(self) -> Mapping[str, Number]:
+        """Return speed and step width."""
+        return self.variables
+
+    def rows(self, node: Node) -> Rows:
+        """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
+        contact = one_foot_contact(node)
+        rows = {
+            name: row / (ARM * contact.weight)
+            for name, row in contact.rows.items()
+            if self.lateral or "sole" not in name
+        }
+        x, y, z = ca.vertsplit(contact.force / contact.weight)
+        rows |= {"vertical force": y, "friction, right": (contact.friction * y) ** 2 - x**2 - z**2}
+        masked = [1 + contact.presses * (row - 1) for row in rows.values()]
+        lower, labels = [0.0] * len(rows), tuple(rows)
+        if node.clock.harmonics:
+            masked, lower, labels = [*masked, node.clock_rate], [*lower, SLOWEST], (*labels, "rate of time")
+        return Rows(ca.vertcat(*masked), np.array(lower), np.full(len(lower), np.inf), labels)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Flight(Grounded, Constraint):
+    """Nothing touches the ground: the six global coordinates need no force, as in free fall."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return the force, divided by the weight, and its moment about the pelvis, divided by the weight times 1 m."""
+        contact = one_foot_contact(node)
+        about = contact.moment - ca.cross(node.position("pelvis"), contact.force)
+        return Rows(ca.vertcat(contact.force, about) / contact.weight, np.zeros(6), np.zeros(6), WRENCH)
+
 
 AXES = "xyz"
 PARTS: dict[tuple[tuple[str, str], ...], str] = {WHOLE: "foot", FORE: "forefoot"}  # parts of a foot by their points
@@ -137,3 +207,185 @@ def contacts(
                 own = height + (floor or {}).get(side, 0.0)
                 found.append(Clears(body=body, side=side, point=point, height=own, during=during, name=name))
     return found
+
+
+# The swinging foot on stairs: it stays clear of the edges of the treads that it passes.
+
+POINTS = ("heel", "ball", "toe")
+SOLE_SEGMENTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
+ROUND = 0.01  # m: the larger of two distances is rounded where they are equal, and is there too large by half of this
+FINER = 3  # moments at which edges are checked, for each node
+EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "clear": 1, "round": 1})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClearsEdge(Constraint):
+    """Seen from the side, the foot of a ``side`` stays clear of a tread and its ``edge``, by ``clear`` (m) or more.
+
+    Right at an edge it is by ``ROUND`` / 2 less, so that a foot with the clearance of free steps never cuts one.
+    Each point of the sole is beyond the riser or above the tread: the larger of both distances counts, with a smooth
+    function. An edge that is between the ends of a part of the sole is below that part.
+    """
+
+    body: Robot
+    side: str
+    edge: Edge
+    clear: float
+
+    def moments(self, phase: Phase) -> Array:
+        """Return three moments for each node: toes pass an edge by some 15 mm from node to node."""
+        nodes = super().moments(phase)
+        between = [nodes[:-1] + k / FINER * np.diff(nodes) for k in range(1, FINER)]
+        return np.unique(np.concatenate([nodes, *between]))
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the positions of the points on their links, the edge (z, y), and the distance (K, 13)."""
+        local = {f"{point} local": self.body.place(f"{self.side}_{point}").pose[:3, 3] for point in POINTS}
+        edge = np.array([self.edge.z, self.edge.y])
+        return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=ROUND)}
+
+    def rows(self, node: Node) -> Rows:
+        """Return the distances beyond the least one (dm): of the points of the sole, then of its parts."""
+        given = EDGE.unpack(node.data(self.title, EDGE.size))
+        rounding = given["round"]
+        at = {point: self._place(node, point, given[f"{point} local"]) - given["edge"] for point in POINTS}
+        rows, labels = list[ca.SX](), list[str]()
+        for point, place in at.items():
+            rows.append(_larger(-self.edge.ahead * place[0], place[1], rounding))
+            labels.append(f"{self.side} {point}")
+        for back, front in SOLE_SEGMENTS:
+            a, b = at[back], at[front]
+            way = b - a
+            below = (a[1] * way[0] - a[0] * way[1]) / ca.norm_2(way)
+            outside = _larger(a[0], -b[0], rounding)
+            rows.append(_larger(outside, below, rounding))
+            labels.append(f"sole of {self.side} {back} to {front}")
+        margins = 10 * (ca.vertcat(*rows) - given["clear"])
+        return Rows(margins, np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
+
+    def _place(self, node: Node, point: str, local: ca.SX) -> ca.SX:
+        """Return the place (z, y) of a point of the foot."""
+        pose = node.pose(self.body.link_names[self.body.place(f"{self.side}_{point}").link])
+        at = pose[:3, :3] @ local + pose[:3, 3]
+        return ca.vertcat(at[2], at[1])
+
+
+def _larger(a: ca.SX, b: ca.SX, rounding: ca.SX) -> ca.SX:
+    """Return the larger of two numbers, rounded where they are equal: there it is too large by half of the rounding."""
+    return (a + b + ca.sqrt((a - b) ** 2 + rounding**2)) / 2
+
+
+def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: float, swing: float) -> list[Constraint]:
+    """Return the constraints of a foot that swings over the edges of stairs.
+
+    They hold from the fraction ``swing`` of the step after toe-off to the same time before the foot lands; after that
+    it is over its tread, lower by ``slack`` (m) at most.
+    """
+    late = 1.0 - swing
+    found: list[Constraint] = [
+        ClearsEdge(
+            body=body,
+            side=side,
+            edge=edge,
+            clear=clear,
+            during=(step.toe_off + swing, late),
+            name=f"{side} foot, edge {k}",
+        )
+        for k, edge in enumerate(edges(step, Foot.of(body)), 1)
+    ]
+    for point in POINTS:
+        name = f"{side} {point} over its tread"
+        low = step.rise - slack
+        found.append(Clears(body=body, side=side, point=point, height=low, during=(late, 1.0), name=name))
+    return found
+
+
+# Constraints of feet that share the ground's force: pressure within the soles, friction, and bounds of the sharing.
+
+# Bounds of the deviations from the nominal sharing (m, m, 1/m): wide, so that they are never active.
+DEVIATIONS = {APART: (-0.1, 0.1), AHEAD: (-0.2, 0.2), PUSH: (-2.0, 2.0)}
+
+
+def shared_contact(node: Node) -> SharedContact:
+    """Return the contact of a node whose feet share the force."""
+    contact = contact_forces(node)
+    assert isinstance(contact, SharedContact)
+    return contact
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SharedBalance(Grounded, Constraint):
+    """Each centre of pressure stays within its sole, each force within its friction cone, and time runs forward.
+
+    ``variables`` are speed and step width. ``lateral=False`` leaves out the lateral sides of the soles.
+    """
+
+    lateral: bool = True
+    variables: Mapping[str, Number] = field(default_factory=dict)
+
+    def numbers(self) -> Mapping[str, Number]:
+        """Return speed and step width."""
+        return self.variables
+
+    def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """Return the profiles of the sharing; the fraction is given at both ends."""
+        return {FRACTION: (0.0, 0.0)} | dict.fromkeys(PROFILES[1:], (None, None))
+
+    def rows(self, node: Node) -> Rows:
+        """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
+        contact = shared_contact(node)
+        moment = ARM * contact.weight
+        rows = {name: row / moment for name, row in contact.rows.items() if self.lateral or "sole" not in name}
+        rows["vertical force"] = contact.force[1] / contact.weight
+        for side in SIDES:
+            x, y, z = ca.vertsplit(contact.directions[side] / contact.weight)
+            rows[f"friction, {side}"] = (contact.friction * y) ** 2 - x**2 - z**2
+        lower = dict.fromkeys(rows, 0.0) | {"vertical force": LEAST}
+        if node.clock.harmonics:
+            rows["rate of time"], lower["rate of time"] = node.clock_rate, SLOWEST
+        bounds = np.array(list(lower.values()))
+        return Rows(ca.vertcat(*rows.values()), bounds, np.full(len(rows), np.inf), tuple(rows))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BothPress(Grounded, Constraint):
+    """Both feet press on the ground in double support: the fraction of the left foot is between 0 and 1."""
+
+    def moments(self, phase: Phase) -> Array:
+        """Return the nodes within double support, without its ends, where the fraction is given."""
+        assert isinstance(self.support, Walk)
+        inside = (phase.nodes > TOUCHING) & (phase.nodes < self.support.step.toe_off - TOUCHING)
+        return np.asarray(phase.nodes[inside])
+
+    def rows(self, node: Node) -> Rows:
+        """Return the fraction."""
+        return Rows(shared_contact(node).fraction, np.zeros(1), np.ones(1), (FRACTION,))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SharingBounds(Constraint):
+    """Bounds of the control points of the sharing, by the name of the profile."""
+
+    ways: Mapping[str, tuple[float, float]]
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it is evaluated at nodes."""
+        return False
+
+    def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
+        """Return the bounds by the index of the profile."""
+        return {model.names.index(name): ends for name, ends in self.ways.items()}
+
+    def rows(self, node: Node) -> Rows:
+        """Return none."""
+        return Rows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
+
+
+def sharing_bounds(toe_off: float) -> list[SharingBounds]:
+    """Return the bounds of the sharing; after toe-off it is the nominal one, by which the left foot carries nothing."""
+    nothing = dict.fromkeys(PROFILES, (0.0, 0.0))
+    return [
+        SharingBounds(ways=DEVIATIONS, name="sharing"),
+        SharingBounds(ways=nothing, during=(toe_off, 1.0), name="trailing foot is off"),
+    ]

@@ -1,6 +1,6 @@
 """Terms with contact forces: effort, torque limits, strength curves, balance and friction, joint reactions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -8,16 +8,47 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.body.strength import CURVED_JOINTS, Curve, JointStrength, StrengthCurves
-from torsor.human.contact.contact_forces import REACTIONS, ground_data
-from torsor.human.contact.hand_node import KNUCKLES, WEIGHT
-from torsor.human.contact.of_node import contact_forces
+from torsor.human.body.loads import HandForces
+from torsor.human.body.strength import CURVED_JOINTS, Curve, JointStrength, StrengthCurves, torques_by_coordinate
+from torsor.human.body.trunk_strength import SPINE, TrunkStrength, extension
+from torsor.human.contact.contact_forces import (
+    FORCES,
+    KNUCKLES,
+    REACTIONS,
+    SPEED,
+    WEIGHT,
+    SharedContact,
+    contact_forces,
+    ground_data,
+    loaded,
+)
 from torsor.human.contact.support import SharedSupport, Support
-from torsor.human.terms.muscles import metres, muscle_torques
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
-from torsor.motion.terms.term import Constraint, Cost, Rows, Term
+from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.robot.robot import Robot
+
+# Torques of the muscles at a node, and the way over which an objective is counted.
+
+
+def muscle_torques(node: Node) -> ca.SX:
+    """Return the torques of the muscles at all joints, without the six global coordinates.
+
+    With free steps these are the torques of inverse dynamics minus the passive ones; other walks have no passive
+    torques.
+    """
+    contact = contact_forces(node)
+    if not isinstance(contact, SharedContact):
+        return contact.torques
+    passive = torques_by_coordinate(node.robot.coordinate_names, node.q, node.v)
+    found: ca.SX = contact.torques - ca.vertcat(*passive)
+    return found
+
+
+def metres(node: Node) -> ca.SX:
+    """Return the way of a free step (m), by which objectives are divided; 1 for other motions, whose way is given."""
+    return node.shared[SPEED] * node.T if SPEED in node.shared else ca.SX(1)
+
 
 LEAST = 0.05  # lower bound of the vertical force, as a fraction of the weight
 SLOW = 0.03  # m/s: the weight on a foot that slips at this speed costs as much as a torque at its strength
@@ -220,3 +251,146 @@ class JointReactions(Grounded, Cost):
         contact = contact_forces(node)
         forces: ca.SX = ca.vertcat(*(contact.reaction(side, joint) for joint in self.joints for side in SIDES))
         return forces / (contact.weight * ca.sqrt(metres(node)))
+
+
+# Torques of the spine within the strength of the trunk, which depends on its flexion.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LimbTorques(Torques):
+    """Joint torques within the strengths, except for flexions of the spine, which ``TrunkTorques`` bounds."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return torques divided by strengths."""
+        found = super().rows(node)
+        kept = [k for k, name in enumerate(found.labels) if name not in SPINE]
+        return Rows(found.expression[kept], found.lower[kept], found.upper[kept], tuple(found.labels[k] for k in kept))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrunkTorques(Grounded, Constraint):
+    """Flexion torques of the spine within the strength of the trunk at its flexion.
+
+    Rows are torques divided by the strength of their direction; the numbers of the strength are data, so that one
+    kernel serves all people.
+    """
+
+    trunk: TrunkStrength
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the data of ``Grounded``, and the coefficients of the strength (K, 3)."""
+        return {**super().data(s), "trunk strength": np.tile(self.trunk.coefficients, (len(s), 1))}
+
+    def rows(self, node: Node) -> Rows:
+        """Return torques divided by the strength in extension (least -1) and in flexion (most 1)."""
+        names, given = node.robot.coordinate_names, node.data("trunk strength", 3)
+        torques, moving = contact_forces(node).torques, [name for name in SPINE if name in node.model.names]
+        limit = extension([given[0], given[1]], sum(node.q[names.index(name)] for name in SPINE))
+        rows, free = list[ca.SX](), np.full(len(moving), np.inf)
+        for back in (limit, given[2]):
+            rows += [torques[names.index(name) - len(GLOBAL)] / back for name in moving]
+        ones = np.ones(len(moving))
+        labels = (*(f"{name} extends" for name in moving), *(f"{name} flexes" for name in moving))
+        return Rows(ca.vertcat(*rows), np.concatenate([-ones, -free]), np.concatenate([free, ones]), labels)
+
+
+# Terms of tasks in which given forces act on the hands: the terms of ``forces`` and ``trunk`` with these forces.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Handled(Grounded):
+    """A term with forces on the ``hands``, in a motion that takes ``seconds``."""
+
+    hands: HandForces
+    seconds: float
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the data of the other terms, the forces (K, 6), and where they act on the hands (K, 3)."""
+        forces = self.hands.at(s * self.seconds).reshape(len(s), -1)
+        return {**super().data(s), **hand_data(self.body, s), FORCES: forces}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HandEffort(Handled, Effort):
+    """``Effort`` with forces on the hands."""
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return torques divided by strengths."""
+        return super().squares(loaded(node))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HandTorques(Handled, LimbTorques):
+    """``LimbTorques`` with forces on the hands."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return torques divided by strengths."""
+        return super().rows(loaded(node))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HandTrunk(Handled, TrunkTorques):
+    """``TrunkTorques`` with forces on the hands."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return torques divided by the strength of the trunk."""
+        return super().rows(loaded(node))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HandBalance(Handled, Balance):
+    """``Balance`` with forces on the hands."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return the sides of the box of the pressure, the vertical force and the friction cones."""
+        return super().rows(loaded(node))
+
+
+# The largest moments that the legs need: peaks of hip and knee extension over the whole motion.
+
+LEG_JOINTS = ("hip", "knee")
+START = 1.5  # initial guess of each peak (N m/kg): above those of least effort
+
+
+def _peak(title: str, joint: str) -> str:
+    """Return the name of the shared number that is the peak of a joint."""
+    return f"{title}, {joint}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _LegsBelow(Grounded, Constraint):
+    """Hip and knee extension moments of both legs, divided by the mass, below their peaks, which are shared numbers."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return how far the moments are below their peaks (N m/kg)."""
+        contact, names = contact_forces(node), node.robot.coordinate_names
+        mass = contact.weight / float(np.linalg.norm(self.body.gravity))
+        rows, labels = list[ca.SX](), list[str]()
+        for side in SIDES:
+            for joint in LEG_JOINTS:
+                extension = -contact.torques[names.index(f"{side}_{joint}_flexion") - len(GLOBAL)]
+                rows.append(node.shared[_peak(self.title, joint)] - extension / mass)
+                labels.append(f"{side} {joint}")
+        return Rows(ca.vertcat(*rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LegPeaks(Grounded, Cost):
+    """The sum of the largest hip and the largest knee extension moment, divided by the mass (N m/kg).
+
+    Yoshioka et al. (2007) use this sum to compare ways of standing up.
+    """
+
+    at: float | Sequence[float] | None = 1.0
+
+    def numbers(self) -> Mapping[str, Number]:
+        """Return the peaks."""
+        return {_peak(self.title, joint): Number(START, 0.0) for joint in LEG_JOINTS}
+
+    def companions(self) -> Sequence[Term]:
+        """Return the rows that bound the moments at all nodes by the peaks."""
+        return (_LegsBelow(body=self.body, support=self.support, friction=self.friction, name=self.title),)
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the sum of the peaks."""
+        return sum((node.shared[_peak(self.title, joint)] for joint in LEG_JOINTS), start=ca.SX(0))

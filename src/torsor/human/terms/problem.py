@@ -1,21 +1,196 @@
 """The motion problem of a human on the ground: trajectories have the ground's wrenches and the torques with them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.human.body.coordinates import SIDES
-from torsor.human.body.hand_forces import hand_wrenches
-from torsor.human.body.loads import Backpack, Box
-from torsor.human.contact.balance import ground_reaction
-from torsor.human.contact.hand_node import RAILS
-from torsor.human.contact.support import Foot
-from torsor.human.terms.hands import Handled
-from torsor.human.terms.samples import grounded_term, sampled
-from torsor.motion import MotionProblem
+from torsor.base.errors import ModelError, describe
+from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
+from torsor.human.body.loads import Backpack, Box, hand_wrenches
+from torsor.human.contact.contact_forces import RAILS, REACTIONS, contact_forces, ground_reaction, loaded
+from torsor.human.contact.schedule import Walk
+from torsor.human.contact.support import Foot, Sitting
+from torsor.human.terms.forces import Grounded, Handled
+from torsor.human.vector_layout import VectorLayout
+from torsor.motion import MotionProblem, MotionResult, Node
+from torsor.motion.terms.term import Constraint, Rows
+from torsor.motion.transcription.batch import Batch
 from torsor.robot.robot import Robot
+
+# Samples of a solved motion on the ground: torques, wrenches on the feet, joint reactions, energies.
+#
+# All of them are one function of a node, compiled once for all bodies and steps, as the terms of ``walking`` are.
+
+REACTION_JOINTS = tuple(REACTIONS)  # joints of a leg with known reactions
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A motion at K instants; the right side comes before the left.
+
+    ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), zero for the six global coordinates; ``forces`` and ``moments``
+    (K, 2, 3) of the ground on the feet, moments about the origin; ``reactions`` (K, 2, 3, 3) on the links below hip,
+    knee and ankle; ``kinetic`` and ``potential`` (K,) energy (J); ``ground`` (K, 2), the power of the ground at the
+    feet (W); ``heights`` (K, 2) (m) of the ground under the feet. Vectors are in base axes.
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    torques: Array
+    forces: Array
+    moments: Array
+    reactions: Array
+    kinetic: Array
+    potential: Array
+    ground: Array
+    heights: Array
+
+    def mirrored(self, body: Robot, ahead: float = 0.0, up: float = 0.0) -> "Samples":
+        """Return the mirror image, with left and right exchanged, moved forward by ``ahead`` and ``up`` (m)."""
+        way = np.array([0.0, up, ahead])
+        names, lifted = body.coordinate_names, -body.mass * float(body.gravity @ way)
+        order, signs = mirror(names)
+        q, v, a, torques = (each[:, order] * signs for each in (self.q, self.v, self.a, self.torques))
+        q[:, names.index("tz")] += ahead
+        q[:, names.index("ty")] += up
+        forces = self.forces[:, ::-1] * FLIP
+        moments = self.moments[:, ::-1] * TURN + np.cross(way, forces)
+        reactions, ground = self.reactions[:, ::-1] * FLIP, self.ground[:, ::-1]
+        energies, heights = (self.kinetic, self.potential + lifted), self.heights[:, ::-1] + up
+        return Samples(q, v, a, torques, forces, moments, reactions, *energies, ground, heights)
+
+    def then(self, later: "Samples") -> "Samples":
+        """Return these samples followed by later ones, whose first instant is the last one here and is left out."""
+        pairs = ((getattr(self, each.name), getattr(later, each.name)) for each in fields(self))
+        return Samples(*(np.concatenate([first, second[1:]]) for first, second in pairs))
+
+    def part(self, first: int, last: int) -> "Samples":
+        """Return the instants with indices from ``first`` to ``last``, both included."""
+        return Samples(*(getattr(self, each.name)[first : last + 1] for each in fields(self)))
+
+
+def grounded_term(problem: MotionProblem) -> Grounded:
+    """Return a term of a problem of the human that has the body, its strengths and its support."""
+    for term in problem.terms:
+        if isinstance(term, Grounded):
+            return term
+    allowed = "one of torsor.human.walking() or of a task of torsor.human"
+    raise ModelError(describe(f"the result of {problem.name!r}", where="human", allowed=allowed))
+
+
+def walk_of(problem: MotionProblem) -> tuple[Grounded, Walk]:
+    """Return such a term of a problem of ``walking``, and its walk."""
+    term = grounded_term(problem)
+    if not isinstance(term.support, Walk):
+        found = f"the result of {problem.name!r}"
+        raise ModelError(describe(found, where="stride", allowed="one of torsor.human.walking()"))
+    return term, term.support
+
+
+def _layout(body: Robot) -> VectorLayout:
+    """Return the layout of the rows of ``_Sampled``: a name ending with a side belongs to that foot or leg."""
+    return VectorLayout(
+        {"torques": body.nv - len(GLOBAL)}
+        | {f"force {side}": 3 for side in SIDES}
+        | {f"moment {side}": 3 for side in SIDES}
+        | {f"{joint} {side}": 3 for side in SIDES for joint in REACTION_JOINTS}
+        | {"kinetic": 1, "potential": 1}
+        | {f"ground {side}": 1 for side in SIDES}
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Sampled(Grounded, Constraint):
+    """The quantities of ``Samples`` except for the motion itself, as rows without bounds."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return the rows, labelled by their indices."""
+        contact, parts = contact_forces(node), dict[str, ca.SX]()
+        parts["torques"] = contact.torques
+        for side in SIDES:
+            wrench = contact.feet[side]
+            parts |= {f"force {side}": wrench.f, f"moment {side}": wrench.n}
+            parts |= {f"{joint} {side}": contact.reaction(side, joint) for joint in REACTION_JOINTS}
+            parts[f"ground {side}"] = contact.ground_power(side)
+        parts["kinetic"] = node.call("kinetic_energy", node.q, node.v)
+        parts["potential"] = node.call("potential_energy", node.q)
+        column = _layout(node.robot).stack(**parts)
+        free = np.full(column.numel(), np.inf)
+        return Rows(column, -free, free, tuple(map(str, range(column.numel()))))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _HandSampled(Handled, _Sampled):
+    """The same with forces on the hands."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return the rows, labelled by their indices."""
+        return super().rows(loaded(node))
+
+
+def _sampler(term: Grounded) -> _Sampled:
+    """Return the samples' term for the body, the support and the hands' forces of another term."""
+    own: dict[str, Any] = {
+        "body": term.body,
+        "support": term.support,
+        "friction": term.friction,
+        "strength": term.strength,
+    }
+    if isinstance(term, Handled):
+        return _HandSampled(**own, hands=term.hands, seconds=term.seconds)
+    return _Sampled(**own)
+
+
+def sampled(result: MotionResult, s: Array) -> Samples:
+    """Return the samples of a motion at increasing times s (K,), fractions of its duration."""
+    problem, x = result.problem, result.x
+    term = grounded_term(problem)
+    samplers = problem.samplers
+    if ("walk",) not in samplers:
+        samplers["walk",] = _sampler(term)
+    kernels = problem.kernels_of([samplers["walk",]])
+    program_layout, count, rows_layout = problem.program.layout, len(s), _layout(term.body)
+    rows = np.zeros((count, rows_layout.size))
+    places = [int(label) for label in kernels.rows[0].labels]  # constant rows are left out: they are zero
+    rows[:, places] = Batch(kernels, program_layout, 0, s, np.zeros(count)).value(x)[0].reshape(count, -1)
+    parts = rows_layout.unpack(rows)
+    y, model = program_layout.phases[0].profiles(x, s, 3), problem.model
+    q, (v, a) = model.positions(y[0]), np.zeros((2, count, model.robot.nv))
+    v[:, model.places], a[:, model.places] = (each[:, : model.names.moving] for each in y[1:])
+    return Samples(
+        q,
+        v,
+        a,
+        torques=np.hstack([np.zeros((count, len(GLOBAL))), parts["torques"]]),
+        forces=np.stack([parts[f"force {side}"] for side in SIDES], axis=1),
+        moments=np.stack([parts[f"moment {side}"] for side in SIDES], axis=1),
+        reactions=np.stack(
+            [np.stack([parts[f"{name} {side}"] for name in REACTION_JOINTS], axis=1) for side in SIDES], axis=1
+        ),
+        kinetic=parts["kinetic"][:, 0],
+        potential=parts["potential"][:, 0],
+        ground=np.hstack([parts[f"ground {side}"] for side in SIDES]),
+        heights=term.support.heights(s),
+    )
+
+
+def sampled_at(result: MotionResult, fractions: Array) -> Samples:
+    """Return the samples at fractions (K,) of the duration; a clock may run unevenly over s."""
+    return sampled(result, result.program.layout.phases[0].places(result.x, fractions * result.T))
+
+
+def joint_torques(result: MotionResult) -> Array:
+    """Return the torques (K, 55) (N m) of all coordinates at ``result.times``, of walking or another task of the human.
+
+    ``result.tau`` is without contact. Here the ground's wrenches act on the feet, and a seat's wrench on the pelvis, so
+    that the forces of the six global coordinates are zero.
+    """
+    return sampled(result, result.moments.s).torques
+
 
 SEATED = "pelvis"  # the link on which a seat acts
 
@@ -109,3 +284,44 @@ def _at_link(body: Robot, q: Array, link: str, force: Array, moment: Array) -> A
     pose = body.pose(q, link)
     about = moment - np.cross(pose[:, :3, 3], force)
     return np.concatenate([np.einsum("kji,kj->ki", pose[:, :3, :3], each) for each in (about, force)], axis=1)
+
+
+# Where the ground, a seat and rails press on a body, and how strongly: the arrows of pictures.
+
+CARRIES = 1e-6  # fraction of the weight below which a foot has no centre of pressure
+
+
+def pressure(samples: Samples, body: Robot) -> Array:
+    """Return the centres of pressure (K, 2, 3) of both feet on the ground (m), NaN for a foot without load."""
+    forces, level = samples.forces, samples.heights
+    moments = samples.moments - np.cross(level[..., None] * [0.0, 1.0, 0.0], forces)
+    weight = body.mass * float(np.linalg.norm(body.gravity))
+    up = np.where(forces[..., 1] > CARRIES * weight, forces[..., 1], np.nan)
+    return np.stack([moments[..., 2] / up, level + 0.0 * up, -moments[..., 0] / up], axis=-1)
+
+
+def feet_and_seat(result: MotionResult, samples: Samples, s: Array) -> Array:
+    """Return points (m) and forces (N) (K, 2, 6) of the ground on both feet at times s (K,); with a seat, (K, 3, 6).
+
+    With rails, their forces on both hands follow. Where a foot, the seat or a hand carries nothing, numbers are NaN.
+    Times are fractions of the duration.
+    """
+    term = grounded_term(result.problem)
+    body, parts = term.body, [np.concatenate([pressure(samples, term.body), samples.forces], axis=-1)]
+    hands = hand_forces(result, s)
+    if isinstance(term.support, Sitting):
+        seat, whole = term.support.seated(s), ground_reaction(body, samples.q, samples.v, samples.a)
+        rest = whole.force - samples.forces.sum(axis=1) - hands.sum(axis=1)
+        force = np.where(seat.fraction[:, None] > 0, rest, np.nan)
+        parts.append(np.concatenate([seat.point, force], axis=-1)[:, None])
+    if term.support.rails is not None:
+        places = np.stack([body.pose(samples.q, f"{side}_knuckles")[:, :3, 3] for side in SIDES], axis=1)
+        least = CARRIES * body.mass * float(np.linalg.norm(body.gravity))
+        pushes = np.linalg.norm(hands, axis=-1, keepdims=True) > least
+        parts.append(np.concatenate([places, np.where(pushes, hands, np.nan)], axis=-1))
+    return np.concatenate(parts, axis=1)
+
+
+def presses(result: MotionResult, s: Array) -> Array:
+    """Return ``feet_and_seat`` of a solved task at times s (K,), fractions of its duration."""
+    return feet_and_seat(result, sampled(result, s), s)

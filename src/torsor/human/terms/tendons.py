@@ -21,10 +21,9 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.person import Person
-from torsor.human.contact.of_node import contact_forces
-from torsor.human.terms.energy import MetabolicEnergy
-from torsor.human.terms.forces import Grounded
-from torsor.human.terms.muscles import muscle_torques
+from torsor.human.contact.contact_forces import contact_forces
+from torsor.human.terms.forces import Grounded, muscle_torques
+from torsor.human.terms.objectives import MetabolicEnergy
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.splines import Spline

@@ -6,18 +6,190 @@ function of G with the gradient D has the gradient 2 Y_t D with respect to Y_t, 
 with respect to q, v and a. Swevers, Ganseman, Tukel, De Schutter and Van Brussel 1997.
 """
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array, Indices
+from torsor.base.arrays import Array, Flags, Indices
+from torsor.base.checks import number
 from torsor.compiler import AnyKernel, compile
-from torsor.identification.excitation.clearance import Clearance
-from torsor.identification.excitation.criteria import criterion_of
-from torsor.identification.excitation.series import Series
+from torsor.geometry.distances import DistanceModel
+from torsor.geometry.pairs import Pairs, distance_model
+from torsor.identification.excitation.fourier import Series
 from torsor.robot.robot import Robot
+
+# Criteria of how well a motion shows the base parameters, as functions of the information matrix G (b, b).
+#
+# G is the sum over all samples of Y_t^T Y_t, with Y_t (n, b) the regressor of the base parameters, each row divided by
+# the noise of its coordinate, plus the information of earlier measurements; covariance = G^-1. With its eigenvalues l:
+#
+# determinant -(sum of log l) / b (volume of the confidence ellipsoid) condition log of (sum of l^8)^(1/8) (sum of
+# l^-8)^(1/8) / 2 (about log of the condition number of Y) uncertainty log of (sum of r^8)^(1/8), r_p = (G^-1)_pp /
+# s_p^2, / 2 (about log of the largest relative deviation)
+#
+# where s are the sizes of the parameters. Swevers, Ganseman, Tukel, De Schutter and Van Brussel 1997 (determinant and
+# condition); the power of 8 makes the largest of all numbers smooth.
+
+CRITERIA = ("condition", "determinant", "uncertainty")
+POWER = 8
+SINGULAR = 1e-14  # eigenvalues, relative to the largest, that count as zero
+SMALLEST = 0.1  # of the largest parameter of its kind: the size of a parameter that is smaller, or zero
+KINDS = (("mx", "my", "mz"), ("Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz"))
+
+
+def criterion_of(name: str, G: Array, sizes: Array) -> tuple[float, Array]:
+    """Return a criterion of G (b, b) and its gradient (b, b); infinite where G is singular.
+
+    Example:
+        >>> value, gradient = criterion_of("determinant", np.diag([1.0, 4.0]), np.ones(2))
+        >>> round(value, 6), gradient.round(6).tolist()
+        (-0.693147, [[-0.5, 0.0], [0.0, -0.125]])
+    """
+    values, U = np.linalg.eigh(G)
+    if not values[0] > SINGULAR * values[-1]:
+        return np.inf, np.zeros_like(G)
+    if name == "uncertainty":
+        covariance = (U / values) @ U.T
+        relative = np.diagonal(covariance) / sizes**2
+        largest = float(relative.max())
+        powers = (relative / largest) ** POWER
+        by_diagonal = powers / powers.sum() / np.diagonal(covariance) / 2
+        gradient = -(covariance * by_diagonal) @ covariance
+        return float(np.log(largest) / 2 + np.log(powers.sum()) / (2 * POWER)), np.asarray(gradient)
+    if name == "determinant":
+        cost, derivatives = -np.log(values).mean(), -1 / values / len(values)
+    else:
+        up, down = (values / values[-1]) ** POWER, (values[0] / values) ** POWER
+        cost = (np.log(values[-1] / values[0]) + (np.log(up.sum()) + np.log(down.sum())) / POWER) / 2
+        derivatives = (up / up.sum() - down / down.sum()) / values / 2
+    return float(cost), np.asarray((U * derivatives) @ U.T)
+
+
+def sizes_of(names: tuple[str, ...], values: Array) -> Array:
+    """Return the sizes (b,) to which deviations of parameters are relative: their values, or a part of the largest.
+
+    ``names`` are those of the parameters that represent the base parameters, such as "link2.mx".
+
+    Example:
+        >>> sizes_of(("a.mx", "b.my", "a.viscous"), np.array([2.0, 0.0, 0.1])).tolist()
+        [2.0, 0.2, 0.1]
+    """
+    letters = [re.sub(r".*\.", "", name) for name in names]
+    kinds = [next((own for own in KINDS if each in own), (each,)) for each in letters]
+    sizes = np.abs(values)
+    largest = np.array([max(size for size, other in zip(sizes, kinds, strict=True) if other == own) for own in kinds])
+    return np.asarray(np.maximum(sizes, np.where(largest > 0, SMALLEST * largest, 1.0)))
+
+
+# Minimisation of a smooth function within its domain: BFGS with a line search that stays inside.
+
+SHORTEST = 1e-10  # fraction of a step at which the line search fails
+ARMIJO = 1e-4  # fraction of the predicted decrease that a step must reach
+
+
+@dataclass(eq=False)
+class Descent:
+    """Minimisation of a function x -> (value, gradient), infinite outside its domain, from a point ``x`` (z,).
+
+    ``H`` (z, z) is the BFGS approximation of the inverse Hessian (Nocedal and Wright, "Numerical
+    Optimization", 2006, chapter 6).
+
+    Example:
+        >>> bowl = Descent(lambda x: (float(x @ x), 2 * x), np.array([3.0, 4.0]))
+        >>> while bowl.step():
+        ...     pass
+        >>> bool(np.abs(bowl.x).max() < 1e-6)
+        True
+    """
+
+    function: Callable[[Array], tuple[float, Array]]
+    x: Array
+    value: float = field(init=False)
+    gradient: Array = field(init=False)
+    H: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.restart(self.function)
+
+    def restart(self, function: Callable[[Array], tuple[float, Array]]) -> None:
+        """Continue with another function from the same point."""
+        self.function = function
+        self.value, self.gradient = function(self.x)
+        self.H = np.eye(len(self.x)) * 0.1 / max(float(np.linalg.norm(self.gradient)), 1e-12)
+
+    def step(self) -> bool:
+        """Take one step; return whether the value decreased by more than rounding."""
+        direction = -self.H @ self.gradient
+        slope = float(direction @ self.gradient)
+        fraction = 1.0
+        while fraction > SHORTEST:
+            x = self.x + fraction * direction
+            value, gradient = self.function(x)
+            if value <= self.value + ARMIJO * fraction * slope:
+                break
+            fraction /= 2
+        else:
+            return False
+        s, y = x - self.x, gradient - self.gradient
+        decrease = self.value - value
+        self.x, self.value, self.gradient = x, value, gradient
+        curvature = float(s @ y)
+        if curvature > 1e-10 * float(np.linalg.norm(s) * np.linalg.norm(y)):
+            factor = np.eye(len(s)) - np.outer(s, y) / curvature
+            self.H = factor @ self.H @ factor.T + np.outer(s, s) / curvature
+        return decrease > 1e-9 * max(abs(value), 1e-3)
+
+
+# Clearances of a motion: collision shapes stay a distance apart, by a barrier that ends where they are far away.
+#
+# With the distance d of a pair, the least one c, and y = 1 - (d - c) / REACH where it is positive, the barrier of a
+# pair is -log(1 - y^3): it and its first two derivatives are zero from the distance c + REACH on.
+
+REACH = 0.1  # m beyond the least distance, from which on pairs do not matter
+MARGIN = 1e-3  # m by which the search stays farther away, since it looks at fewer instants than the last check
+
+
+@dataclass(frozen=True, eq=False)
+class Clearance:
+    """The prepared distances of a robot (``within`` the least distance and ``REACH``), and the ``least`` one, m."""
+
+    model: DistanceModel
+    least: float
+
+    @classmethod
+    def of(cls, robot: Robot, least: float, pairs: Pairs, where: str) -> "Clearance":
+        """Return the clearance of a robot; ``pairs`` as in ``Robot.distances``."""
+        least = number(least, where, "clearance", least=0.0)
+        return cls(distance_model(robot, pairs, within=least + MARGIN + REACH), least)
+
+    def barrier(self, q: Array) -> tuple[float, Array]:
+        """Return the mean barrier of postures q (T, n) and its gradient (T, n); infinite where shapes are too near."""
+        if not self.model.pairs:
+            return 0.0, np.zeros_like(q)
+        found = self.model(q, True)
+        y = np.maximum(1 - (found.distance[:, self._moving] - self.least - MARGIN) / REACH, 0.0)
+        if y.max(initial=0.0) >= 1:
+            return np.inf, np.zeros_like(q)
+        assert found.gradient is not None
+        by_distance = -3 * y**2 / (1 - y**3) / REACH
+        value = -np.log(1 - y**3).sum() / len(q)
+        return float(value), np.einsum("tp,tpj->tj", by_distance, found.gradient[:, self._moving]) / len(q)
+
+    def distances(self, q: Array) -> Array:
+        """Return the least distance (T,) in m of postures q (T, n): infinite without pairs, a lower bound if far."""
+        if not self.model.pairs:
+            return np.full(len(q), np.inf)
+        return np.asarray(self.model(q).distance[:, self._moving].min(axis=1, initial=np.inf))
+
+    @cached_property
+    def _moving(self) -> Flags:
+        """Which pairs (P,) have a distance that changes."""
+        return np.asarray(self.model.depends.any(axis=1))
+
 
 FINE = 40  # instants per harmonic at which the limits of motion are checked during the search
 

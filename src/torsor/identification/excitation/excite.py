@@ -13,13 +13,9 @@ from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe, shortened
 from torsor.geometry.pairs import Pairs
 from torsor.identification.closed_robot import ClosedRobot
-from torsor.identification.excitation.clearance import MARGIN, Clearance
-from torsor.identification.excitation.criteria import CRITERIA, sizes_of
-from torsor.identification.excitation.descent import Descent
-from torsor.identification.excitation.design import FINE, Design, Limits
-from torsor.identification.excitation.fourier import Excitation
+from torsor.identification.excitation.design import CRITERIA, FINE, MARGIN, Clearance, Descent, Design, Limits, sizes_of
+from torsor.identification.excitation.fourier import Excitation, Series
 from torsor.identification.excitation.information import Known, Measured, deviations_of, known_of, samples_of
-from torsor.identification.excitation.series import Series
 from torsor.identification.measurements import Measurements
 from torsor.identification.result import Identified
 from torsor.robot.inertial import BaseParameters

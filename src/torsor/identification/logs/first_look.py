@@ -4,33 +4,255 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from rich.markup import escape
+from rich.table import Table
 
 from torsor.base.arrays import Array
 from torsor.base.checks import several
+from torsor.base.documents import header, plain, robot_facts
 from torsor.base.errors import ModelError, describe
+from torsor.base.figures import label, label_of_title, new_figure, saved, styled
+from torsor.base.summary import as_text
 from torsor.identification.bases import environment_forces, free_coordinates
-from torsor.identification.closed_robot import drives_of, measured_robot, notes_of
-from torsor.identification.closing import UnclosedError
-from torsor.identification.logs import cutoffs
-from torsor.identification.logs.findings import LogFinding
-from torsor.identification.logs.log import Log, of_arrays, of_trajectory, read
-from torsor.identification.logs.log_map import LogMap
-from torsor.identification.logs.look import Look, Signal
-from torsor.identification.logs.look_figure import figure
-from torsor.identification.logs.look_tables import document, text_of
-from torsor.identification.logs.model_look import ModelLook, model_look
-from torsor.identification.logs.motion_checks import motion_findings
-from torsor.identification.logs.own_columns import own_map
-from torsor.identification.logs.preparing import Prepared, prepare
-from torsor.identification.logs.signal_checks import quantum, signal_findings
+from torsor.identification.closed_robot import UnclosedError, drives_of, is_excitable, measured_robot, notes_of
+from torsor.identification.logs import preparing as cutoffs
+from torsor.identification.logs.log import Log, LogFinding, of_arrays, of_trajectory, read
+from torsor.identification.logs.log_map import LogMap, own_map
+from torsor.identification.logs.model_checks import Excited, ModelLook, model_look
+from torsor.identification.logs.preparing import Delay, Prepared, prepare, spectrum
+from torsor.identification.logs.signal_checks import motion_findings, quantum, signal_findings
+from torsor.mechanism.mechanism import force_units, units
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+
+# What a first look at a log found: suspicious things, signals, and what can be identified.
+
+
+class Signal(NamedTuple):
+    """One coordinate of a log: spans of q, largest v, a and force, the step and the noise of the encoder, SI units.
+
+    ``force`` is all that acts, with measured wrenches of the environment; ``left`` is the part of it (%, as root mean
+    square, less its mean) that the model leaves, whatever its parameters are. Spans, step and noise of a coordinate
+    without a position of its own, as of a quaternion, are NaN.
+    """
+
+    name: str
+    least: float
+    most: float
+    v: float
+    a: float
+    force: float
+    step: float
+    noise: float
+    left: float
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What a log shows: ``findings`` that are suspicious, ``notes`` of what was done, ``signals`` of each coordinate.
+
+    ``excited`` are the base parameters with the deviations to expect, ``delay`` that of the forces (s). They are None
+    where a mistake must be corrected first. ``fit`` (T, n) are forces of the model at the times of the longest segment.
+    """
+
+    robot: Robot
+    logs: tuple[Log, ...]
+    findings: tuple[LogFinding, ...]
+    notes: tuple[str, ...]
+    signals: tuple[Signal, ...] = ()
+    prepared: Prepared | None = None
+    excited: Excited | None = None
+    delay: Delay | None = None
+    fit: Array | None = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the findings, each once."""
+        return tuple(dict.fromkeys(each.kind for each in self.findings))
+
+
+# The figure of a first look: positions, forces with those of the model, and spectra, one row for each coordinate.
+
+MEASURED, MODEL, MARK, GAP = "0.35", "C0", "C3", "0.85"
+POINTS = 2000  # of a curve over time
+LINES = 400  # of a spectrum
+
+
+def figure(look: Look, path: str | Path | None) -> Any:
+    """Return the figure, and save it where a path is given; suspicious coordinates have a red title."""
+    robot = look.robot
+    names = robot.coordinate_names
+    drawn = new_figure(14.0, 1.8 * len(names) + 1.2)
+    panels = drawn.subplots(len(names), 3, squeeze=False)
+    for j, name in enumerate(names):
+        kinds = [each.kind for each in look.findings if repr(name) in each.place]
+        _position(panels[j, 0], look, j)
+        _force(panels[j, 1], look, j)
+        _spectrum(panels[j, 2], look, j)
+        title = f"{label(name)}: {', '.join(dict.fromkeys(kinds))}" if kinds else label(name)
+        panels[j, 0].set_title(title, fontsize="medium", loc="left", color=MARK if kinds else "black")
+    for k, text in enumerate(("time (s)", "time (s)", "frequency (Hz)")):
+        panels[-1, k].set_xlabel(text)
+    sources = ", ".join(log.source for log in look.logs)
+    heading = f"{robot.name}: {sources}\n{len(look.findings)} suspicious: {', '.join(look.kinds) or 'nothing'}"
+    drawn.suptitle(label_of_title(heading))
+    return saved(drawn, path)
+
+
+def _position(axes: Any, look: Look, j: int) -> None:
+    for log in look.logs:
+        if log.q.shape[1] == len(look.robot.coordinate_names):
+            thin = slice(None, None, max(1, len(log) // POINTS))
+            axes.plot(log.times[thin], log.q[thin, j], color=MEASURED, linewidth=1.0)
+        _gaps(axes, log.times)
+    styled(axes, unit=f"q ({units(look.robot)[1][j]})")
+
+
+def _force(axes: Any, look: Look, j: int) -> None:
+    for log in look.logs:
+        thin = slice(None, None, max(1, len(log) // POINTS))
+        axes.plot(log.times[thin], log.tau[thin, j], color=MEASURED, linewidth=1.0, label="measured")
+        full = log.saturated[:, j]
+        if full.any():
+            axes.plot(log.times[full], log.tau[full, j], ".", color=MARK, markersize=3, label="saturated")
+        _gaps(axes, log.times)
+    if look.fit is not None:
+        axes.plot(look.fit[:, 0], look.fit[:, 1 + j], color=MODEL, linewidth=0.8, label="model, best parameters")
+    styled(axes, unit=f"force ({force_units(look.robot)[look.robot.coordinate_names[j]]})")
+    if j == 0:
+        axes.legend(fontsize="x-small", loc="upper right")
+
+
+def _spectrum(axes: Any, look: Look, j: int) -> None:
+    if look.prepared is None or look.prepared.segments[0].q.shape[1] <= j:
+        return
+    longest = max(look.prepared.segments, key=lambda each: len(each.q))
+    found = spectrum(longest.q[:, [j]], longest.step)
+    places = np.unique(np.geomspace(1, len(found.frequencies) - 1, LINES).astype(int))
+    size = np.sqrt(np.maximum.reduceat(found.power[:, 0], places))
+    axes.loglog(found.frequencies[places], np.maximum(size, 1e-18), color=MEASURED, linewidth=0.6)
+    axes.axhline(np.sqrt(max(float(found.floor[0]), 1e-36)), color=MODEL, linewidth=0.8, linestyle="--")
+    if look.prepared.cutoff is not None:
+        axes.axvline(look.prepared.cutoff, color=MARK, linewidth=1.0)
+        axes.set_title(f"cutoff {look.prepared.cutoff:.3g} Hz", fontsize="small", loc="right", color=MARK)
+    axes.grid(alpha=0.3)
+
+
+def _gaps(axes: Any, times: Any) -> None:
+    known = times[np.isfinite(times)]
+    steps = np.diff(known)
+    if steps.size and (steps > 0).any():
+        for k in np.flatnonzero(steps > 5 * np.median(steps[steps > 0])):
+            axes.axvspan(known[k], known[k + 1], color=GAP, linewidth=0)
+
+
+# The first look at a log as text, and as plain values for JSON.
+
+LONGEST = 8  # names of parameters in a line
+HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", "noise of q", "left by the model %")
+
+
+def text_of(look: Look) -> str:
+    """Return findings, signals and what can be identified as text."""
+    parts = [f"{', '.join(log.source for log in look.logs)} for {look.robot.name}: {length_of(look)}"]
+    parts += [f"- {note}" for note in look.notes]
+    parts += ["", f"{len(look.findings)} suspicious:" if look.findings else "Nothing suspicious."]
+    parts += [f"! {each.kind}: {each}" for each in look.findings]
+    tables = (
+        "\n".join(line.rstrip() for line in as_text(_signal_table(look), width=118).splitlines())
+        if look.signals
+        else ""
+    )
+    return "\n".join([*parts, "", *([tables, ""] if tables else []), *identifiable(look)])
+
+
+def document(look: Look) -> dict[str, Any]:
+    """Return the look as plain values."""
+    prepared, shown = look.prepared, look.excited
+    parameters = []
+    if shown is not None:
+        columns = zip(shown.names, shown.values, shown.deviations, shown.percents, strict=True)
+        parameters = [dict(zip(("name", "value", "deviation", "percent"), each, strict=True)) for each in columns]
+    return {
+        "torsor": header("first_look"),
+        "units": {"signals": "SI: rad, m, s, N m, N", "percent": "%", "delay": "s", "cutoff": "Hz"},
+        "robot": robot_facts(look.robot),
+        "logs": [log.source for log in look.logs],
+        "samples": None if prepared is None else len(prepared.samples.q),
+        "cutoff": None if prepared is None else prepared.cutoff,
+        "delay": None if look.delay is None else plain(look.delay.value),
+        "notes": list(look.notes),
+        "findings": plain([each._asdict() for each in look.findings]),
+        "signals": plain([each._asdict() for each in look.signals]),
+        "condition": None if shown is None else plain(shown.condition),
+        "base_parameters": plain(parameters),
+    }
+
+
+def length_of(look: Look) -> str:
+    """Return the samples and seconds of all logs, in words."""
+    count = sum(len(log) for log in look.logs)
+    times = [log.times[np.isfinite(log.times)] for log in look.logs]
+    seconds = sum(float(t[-1] - t[0]) for t in times if t.size)
+    return f"{count} samples, {seconds:.4g} s"
+
+
+def _signal_table(look: Look) -> Table:
+    table = Table(title="Signals (SI units)", title_justify="left", title_style="bold", header_style="bold")
+    for head in HEADS:
+        table.add_column(head, justify="left" if head == "coordinate" else "right")
+    for name, *cells in signal_rows(look):
+        table.add_row(escape(name), *cells)
+    return table
+
+
+def signal_rows(look: Look) -> list[list[str]]:
+    """Return the signals as rows of text, with the columns ``HEADS``."""
+    found = []
+    for each in look.signals:
+        numbers = ["-" if math.isnan(value) else f"{value:.4g}" for value in each[1:6]]
+        step = f"{each.step:.3g}" if each.step else "-"
+        left = "-" if math.isnan(each.left) else f"{each.left:.3g}"
+        noise = "-" if math.isnan(each.noise) else f"{each.noise:.2g}"
+        found.append([each.name, *numbers, step, noise, left])
+    return found
+
+
+def identifiable(look: Look) -> list[str]:
+    """Return lines of text: what can be identified from the logs, and what not."""
+    shown = look.excited
+    if shown is None and not look.findings:
+        return ["What can be identified is not computed here: some forces were not measured. torsor identify says it."]
+    if shown is None:
+        return ["What can be identified is computed when the mistakes above are corrected."]
+    good, weak, none = shown.graded()
+    lines = [
+        f"{len(shown.names)} base parameters, condition number {shown.condition:.4g}. With all {shown.forces} forces:"
+    ]
+    for words, own in (
+        ("to 10 % or better", good),
+        ("to 10 to 100 %", weak),
+        ("not shown, or zero (deviation above the value)", none),
+    ):
+        lines.append(f"- {words}: {len(own)}")
+        if words != "to 10 % or better" and own:
+            order = sorted(own, key=lambda k: -shown.percents[k])
+            names = [f"{shown.names[k].split(' ')[0]} ({_percent(float(shown.percents[k]))})" for k in order[:LONGEST]]
+            lines.append("    " + ", ".join(names) + (f", and {len(own) - LONGEST} more" if len(own) > LONGEST else ""))
+    if none and is_excitable(look.robot):
+        how = "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite)"
+        lines.append(f"{how} finds a motion that shows more.")
+    return lines
+
+
+def _percent(value: float) -> str:
+    return f"{value:.3g} %" if value < 1e4 else "not excited" if math.isinf(value) else "> 10000 %"
 
 
 class FirstLook(Look):

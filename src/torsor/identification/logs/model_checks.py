@@ -1,15 +1,20 @@
 """Checks of a log against the model: delay between motion and forces, signs, scale, and what the model leaves."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
-from torsor.identification.logs.delays import Delay, estimate
-from torsor.identification.logs.findings import LogFinding
-from torsor.identification.logs.force_model import ForceModel, Motion
+from torsor.identification.closed_robot import UnclosedError
+from torsor.identification.logs.force_model import STILL, Fitted, ForceModel, Motion
+from torsor.identification.logs.log import LogFinding
+from torsor.identification.logs.preparing import Delay, Prepared, Samples, estimate
+from torsor.identification.logs.sampling import longest_of
+from torsor.robot.robot import Robot
 
 SURE = 5.0  # deviations by which an inertia or a friction must be negative
 DOUBT = 3.0  # deviations by which the other one may be positive
@@ -147,3 +152,355 @@ def together_findings(model: ForceModel, motion: Motion, left: Array, source: st
         )
         fix = "check zeros of several joints, the direction of gravity, units of forces, and the geometry of the robot"
         yield LogFinding("together", source, text, fix, float(common[worst]))
+
+
+# Mistakes of columns that a fit of the forces shows: another order, sign, offset or unit explains much more.
+#
+# Each hypothesis changes the motion or the forces; each coordinate is then fitted with unknown parameters
+# (``force_model``). The best one is named if what is left of the forces falls clearly, and the search goes on with it.
+
+SAMPLES = 800
+ROUNDS = 3  # mistakes that are looked for, one after the other
+TOTAL, SINGLE = 1.5, 2.5  # least fall of the sum of log(variance left), and of the variance left of one coordinate
+ALIKE = 0.1  # of the mean of log(variance left): hypotheses that differ by less explain the forces alike
+MANY = 10  # coordinates: of more, only neighbours may be swapped, and no offsets are tried
+REFINEMENTS = 4  # of an offset: each tries nine, the last ones in steps of pi/1024
+EXACT = 0.02  # rad: an offset that is nearer to a multiple of pi/2 is this multiple
+QUARTERS = {math.pi / 2: "pi/2", -math.pi / 2: "-pi/2", math.pi: "pi"}  # offsets that are tried
+BETWEEN = {k * math.pi / 8: "" for k in range(-7, 8, 2)}  # and those from which others are looked for
+HINT = 0.3  # the fall of an offset between, from which on it is refined
+FLOOR = 1e-9  # of the variance: what is left below it is rounding
+
+
+class Hypothesis(NamedTuple):
+    """A change of the columns, its kind, and what it means for the map.
+
+    ``shift`` (rad) is that of the ``coordinate``, for an offset.
+    """
+
+    kind: str
+    place: str
+    words: str
+    fix: str
+    apply: Callable[[Motion], Motion]
+    coordinate: int = 0
+    shift: float = 0.0
+
+
+class _Tried(NamedTuple):
+    """A hypothesis: the ``fall`` of the sum of log(variance left), what it leaves (n,), whether it is ``clear``."""
+
+    fall: float
+    after: Array
+    what: Hypothesis
+    clear: bool
+
+
+def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[list[LogFinding], Motion]:
+    """Return the mistakes of columns that explain the forces clearly better, and the motion without them.
+
+    Example:
+        >>> robot, rng = torsor.library.planar_chain(2), np.random.default_rng(0)
+        >>> q, v, a = rng.normal(size=(3, 400, 2))
+        >>> tau = robot.inverse_dynamics(q, v, a) + 0.1 * rng.normal(size=(400, 2))
+        >>> found, _ = column_findings(ForceModel(robot), Motion(q, v, a, tau[:, ::-1]), "log")
+        >>> [each.kind for each in found]
+        ['swapped']
+    """
+    if motion.q.shape != motion.v.shape:
+        return [], motion
+    now, whole, found = motion.every(max(1, len(motion.q) // SAMPLES)), motion, list[LogFinding]()
+    for _ in range(ROUNDS):
+        best = _best(model, now)
+        if best is None:
+            break
+        before, after, chosen = best
+        worst = int(np.argmax(before / after))
+        name = model.robot.coordinate_names[worst]
+        text = (
+            f"{chosen.words}: then the model leaves {100 * math.sqrt(after[worst]):.3g} % of the force of {name!r}, "
+            f"and {100 * math.sqrt(before[worst]):.3g} % as it is"
+        )
+        place, value = f"{source}: {chosen.place}", float(after[worst] / before[worst])
+        found.append(LogFinding(chosen.kind, place, text, chosen.fix, value))
+        now, whole = chosen.apply(now), chosen.apply(whole)
+    return found, whole
+
+
+def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | None:
+    """Return what is left (n,) now and with the best hypothesis, and this hypothesis; None where none is clear.
+
+    Of hypotheses that explain the forces alike, such as the two signs of a mirror image, the one with the fewest wrong
+    signs is the best.
+    """
+    fits = model.of(now.q, now.v, now.a)
+    before = np.maximum(fits.fit(now.tau).left, FLOOR)
+    changes = np.ptp(now.tau, axis=0) > 0  # a constant force says nothing
+
+    def tried(those: Iterable[Hypothesis]) -> Iterator[_Tried]:
+        for each in those:
+            changed = each.apply(now)
+            if (np.ptp(changed.tau, axis=0) > 0).tolist() != changes.tolist():
+                continue
+            try:
+                fitted = fits.fit(changed.tau) if changed.q is now.q else model.fit(*changed)
+            except UnclosedError:
+                continue  # its loops have no such positions
+            after = np.maximum(fitted.left, FLOOR)
+            falls = np.log(before / after)[changes]
+            yield _Tried(float(falls.sum()), after, each, bool(falls.sum() > TOTAL and np.exp(falls.max()) > SINGLE))
+
+    found = [each for each in tried(hypotheses(model.robot)) if each.clear]
+    found = found or [each for each in tried(_offsets(model.robot, BETWEEN)) if each.fall > HINT]
+    best = max(found, key=lambda each: each.fall, default=None)
+    if best is not None and best.what.kind == "offset":
+        shift = _refined(best, lambda those: max((each.fall for each in tried(those)), default=-math.inf))
+        words = QUARTERS.get(shift, f"about {shift:.3g}")
+        offsets = tried(_offsets(model.robot, {shift: words}))  # zeros of parallel axes are much alike
+        found = [*(each for each in found if each.what.kind != "offset"), *(each for each in offsets if each.clear)]
+        best = max(found, key=lambda each: each.fall, default=None)
+    if best is None:
+        return None
+    near = [each for each in found if each.fall > best.fall - ALIKE * changes.sum()]
+    if len(near) > 1:
+        near.sort(key=lambda each: (len(list(sign_findings(model, each.what.apply(now), ""))), -each.fall))
+    return before, near[0].after, near[0].what
+
+
+def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> float:
+    """Return the offset (rad) near a first one with the largest ``fall`` of what is left.
+
+    Zeros that are wrong by other angles than multiples of pi/2 are so corrected as a whole: what is left of them would
+    look like other mistakes, such as a delay.
+    """
+    given = first.what
+
+    def gain(shift: float) -> float:
+        return fall([given._replace(apply=_shifted(given.coordinate, shift))])
+
+    best, step = given.shift, math.pi / 16
+    for _ in range(REFINEMENTS):
+        best, step = max((best + k * step for k in range(-4, 5)), key=gain), step / 4
+    exact = given.shift in QUARTERS and (abs(best - given.shift) < EXACT or gain(best) < first.fall + TOTAL)
+    return given.shift if exact else math.remainder(best, 2 * math.pi)
+
+
+def hypotheses(robot: Robot) -> Iterator[Hypothesis]:
+    """Yield the changes of columns that are tried for a robot.
+
+    Example:
+        >>> [each.kind for each in hypotheses(torsor.library.planar_chain(1))]
+        ['degrees', 'sign', 'offset', 'offset', 'offset']
+    """
+    n, names = robot.nv, robot.coordinate_names
+    if (angles := _angles(robot)).any():
+        factor = np.where(angles, math.pi / 180, 1.0)
+        yield Hypothesis("degrees", "q", "are the positions in degrees?", 'write units = {q = "deg"}', _scaled(factor))
+    for i, k in combinations(range(n), 2):
+        if n > MANY and k > i + 1:
+            continue
+        pair = f"{names[i]!r} and {names[k]!r}"
+        yield Hypothesis(
+            "swapped",
+            f"forces of {pair}",
+            "are the columns swapped?",
+            "correct the order of the columns",
+            _forces_swapped(i, k),
+        )
+        yield Hypothesis(
+            "swapped", f"q of {pair}", "are the columns swapped?", "correct the order of the columns", _swapped(i, k)
+        )
+    for j, name in enumerate(names):
+        sign = np.where(np.arange(n) == j, -1.0, 1.0)
+        fix = "write scale = {q = ...} with -1 for it, or a negative ratio"
+        yield Hypothesis("sign", f"q of {name!r}", "has it the wrong sign?", fix, _scaled(sign))
+    yield from _offsets(robot, QUARTERS)
+
+
+def _angles(robot: Robot) -> Flags:
+    """Return which coordinates (n,) are angles."""
+    turns = [turns for joint in robot.joints if not joint.follows for turns in joint.kind.turns]
+    return np.resize(np.array(turns[: robot.nv], dtype=bool), robot.nv)
+
+
+def _offsets(robot: Robot, shifts: Mapping[float, str]) -> Iterator[Hypothesis]:
+    """Yield other zeros of the angles of a robot, by the ``shifts`` (rad: its words)."""
+    for j, name in enumerate(robot.coordinate_names):
+        if robot.nv <= MANY and _angles(robot)[j]:
+            for shift, words in shifts.items():
+                text = f"is its zero elsewhere, by {words} rad?"
+                fix = f"add {words.removeprefix('about ')} to drives.offsets"
+                yield Hypothesis("offset", f"q of {name!r}", text, fix, _shifted(j, shift), j, shift)
+
+
+def _scaled(factor: Array) -> Callable[[Motion], Motion]:
+    return lambda m: Motion(m.q * factor, m.v * factor, m.a * factor, m.tau)
+
+
+def _shifted(j: int, offset: float) -> Callable[[Motion], Motion]:
+    def apply(m: Motion) -> Motion:
+        q = m.q.copy()
+        q[:, j] += offset
+        return m._replace(q=q)
+
+    return apply
+
+
+def _order(x: Array, i: int, k: int) -> Array:
+    order = np.arange(x.shape[1])
+    order[[i, k]] = k, i
+    return x[:, order]
+
+
+def _swapped(i: int, k: int) -> Callable[[Motion], Motion]:
+    return lambda m: Motion(_order(m.q, i, k), _order(m.v, i, k), _order(m.a, i, k), m.tau)
+
+
+def _forces_swapped(i: int, k: int) -> Callable[[Motion], Motion]:
+    return lambda m: m._replace(tau=_order(m.tau, i, k))
+
+
+# What can be identified from measurements: the base parameters that they show, with the deviations to expect.
+
+NULL = 1e-10  # singular values of the weighted regressor with unit columns, relative to the largest, that count as zero
+PART = 1e-3  # of a parameter in directions that no sample shows
+GOOD, WEAK = 10.0, 100.0  # percent
+
+
+class Excited(NamedTuple):
+    """Base parameters ``names`` (b): least-squares ``values`` (b,), ``deviations`` (b,), infinite where nothing shows.
+
+    ``percents`` (b,) are deviations relative to the values. ``condition`` is that of the weighted regressor, ``forces``
+    the number of forces. Deviations assume white noise of the forces, as large as what the model leaves of them.
+    """
+
+    names: tuple[str, ...]
+    values: Array
+    deviations: Array
+    condition: float
+    forces: int
+
+    @property
+    def percents(self) -> Array:
+        """Deviations in percent of the values (b,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.nan_to_num(100 * self.deviations / np.abs(self.values), nan=np.inf, posinf=np.inf)
+
+    def graded(self) -> tuple[list[int], list[int], list[int]]:
+        """Return the indices of parameters that are well determined, weakly determined, and not shown or zero."""
+        shown = self.percents
+        good = np.flatnonzero(shown <= GOOD).tolist()
+        weak = np.flatnonzero((shown > GOOD) & (shown <= WEAK)).tolist()
+        return good, weak, np.flatnonzero(~(shown <= WEAK)).tolist()
+
+
+def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
+    """Return what samples show of a robot; ``fitted`` gives the noise of each coordinate.
+
+    Example:
+        >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
+        >>> q, v, a = rng.normal(size=(3, 400, 1))
+        >>> tau = robot.inverse_dynamics(q, v, a) + 0.01 * rng.normal(size=(400, 1))
+        >>> model = ForceModel(robot)
+        >>> found = excited(model, Samples(q, v, a, tau, None, np.arange(400.0)), model.fit(q, v, a, tau))
+        >>> found.graded()[0], found.forces
+        ([0, 2], 400)
+    """
+    Y, known = model.regressor(samples.q, samples.v, samples.a)
+    tau = samples.tau - known
+    weights = np.ones_like(tau) if samples.weights is None else samples.weights
+    spread = np.std(tau, axis=0)
+    noise = np.maximum(np.sqrt(fitted.left) * spread, 1e-9 * max(float(spread.max(initial=0.0)), 1e-300))
+    A = (Y * (weights / noise)[..., None]).reshape(-1, Y.shape[-1])
+    y = (tau * weights / noise).reshape(-1)
+    lengths = np.linalg.norm(A, axis=0)
+    scale = np.where(lengths > 0, lengths, 1.0)
+    R = np.linalg.qr(np.column_stack([A / scale, y]), mode="r")
+    b = Y.shape[-1]
+    padded = np.zeros((b, b + 1))
+    padded[: min(len(R), b)] = R[:b]
+    U, sizes, V = np.linalg.svd(padded[:, :b])
+    kept = sizes > NULL * max(float(sizes[0]), 1e-300)
+    values = V[kept].T @ ((U[:, kept].T @ padded[:, b]) / sizes[kept]) / scale
+    deviations = np.sqrt(((V[kept] / sizes[kept, None]) ** 2).sum(axis=0)) / scale
+    hidden = ((V[~kept] ** 2).sum(axis=0) > PART**2) | (lengths == 0)
+    forces = int(np.count_nonzero(weights))
+    condition = float(np.linalg.cond(padded[:, :b] * scale)) if kept.all() else float("inf")
+    return Excited(model.base.names, values, np.where(hidden, np.inf, deviations), condition, forces)
+
+
+# What the model says of a log: mistakes of columns, delay, signs, scale, what is left, and what can be identified.
+
+MOST = 5000  # samples from which deviations are computed; more count by their number
+
+
+class ModelLook(NamedTuple):
+    """``findings`` by the model, the part of the force (n,) that is ``left``, the ``delay``, ``excited`` parameters.
+
+    ``fit`` (T, 1 + n) are times and forces of the model with the best parameters, NaN near rest, and ``rest`` (n,) is
+    the root mean square of what it leaves, N m or N.
+    """
+
+    findings: list[LogFinding]
+    left: Array
+    delay: Delay | None = None
+    excited: Excited | None = None
+    fit: Array | None = None
+    rest: Array | None = None
+
+
+def model_look(robot: Robot, prepared: Prepared, source: str) -> ModelLook:
+    """Return what the model says of logs that are ``prepared``.
+
+    Example:
+        >>> from torsor.identification.logs.log import of_arrays
+        >>> from torsor.identification.logs.log_map import LogMap
+        >>> from torsor.identification.logs.preparing import prepare
+        >>> arm, t = torsor.library.planar_chain(1), np.arange(4) * 1e-3
+        >>> x = np.sin(t)[:, None]
+        >>> log = of_arrays("log", t, x, x, x, x, arm)
+        >>> [str(each) for each in model_look(arm, prepare(arm, [log], LogMap({})), "log").findings]
+        ['log: 4 measured forces for 5 base parameters; fix: measure longer, or name the unknown ones: among']
+    """
+    model, samples = ForceModel(robot), prepared.samples
+    forces = len(samples.q) * robot.nv
+    if forces <= len(model.base):
+        text = f"{forces} measured forces for {len(model.base)} base parameters"
+        short = LogFinding("short", source, text, "measure longer, or name the unknown ones: among", forces)
+        return ModelLook([short], np.full(robot.nv, np.nan))
+    times, motion = _longest(prepared)
+    findings, corrected = column_findings(model, motion, source)
+    late, delay = delay_findings(model, corrected[:3], corrected.tau, times, source)
+    if late and delay is not None:
+        tau = np.stack([np.interp(times + delay.value, times, x) for x in corrected.tau.T], axis=1)
+        corrected = corrected._replace(tau=tau)
+    findings += [*late, *sign_findings(model, corrected, source), *scale_findings(model, corrected, source)]
+    step = model.step(len(times))
+    q, v, a, tau = corrected.every(step)
+    fitted = model.fit(q, v, a, tau)
+    changes = np.ptp(tau, axis=0) > 0
+    findings += unexplained_findings(model, np.where(changes, fitted.left, 0.0), source)
+    if not findings:
+        findings += together_findings(model, Motion(q, v, a, tau), fitted.left, source)
+    Y, known = model.regressor(q, v, a)
+    made = known + np.einsum("njb,jb->nj", Y, fitted.x[:, :-1]) + fitted.x[:, -1]
+    made[np.abs(v) < STILL * np.abs(v).max(axis=0)] = np.nan  # there the fit does not know the sign of the friction
+    every = max(1, len(samples.q) // MOST)
+    some = samples.every(every)
+    shown = excited(model, some, model.fit(some.q, some.v, some.a, some.tau))
+    shown = shown._replace(deviations=shown.deviations / math.sqrt(every), forces=shown.forces * every)
+    rest = np.sqrt(np.nanmean((tau - made) ** 2, axis=0))
+    left = np.where(changes, fitted.left, np.nan)  # a constant force has no part that is left
+    return ModelLook(findings, left, delay, shown, np.column_stack([times[::step], made]), rest)
+
+
+def _longest(prepared: Prepared) -> tuple[Array, Motion]:
+    """Return the times, and the motion and forces of the longest segment, without its ends."""
+    longest = longest_of(prepared.segments)
+    ends = 0 if prepared.cutoff is None else math.ceil(1 / (prepared.cutoff * longest.step))
+    inside = slice(ends, max(ends, len(longest.q) - ends))
+    times = longest.times[inside]
+    q, v, a = (x[inside] for x in longest.motion(prepared.cutoff))
+    late = zip(prepared.delay, longest.tau.T, strict=True)
+    tau = np.stack([np.interp(times + each, longest.times, x) for each, x in late], axis=1)
+    return times, Motion(q, v, a, tau)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,14 +12,210 @@ from torsor.base.arrays import Array
 from torsor.base.checks import by_name
 from torsor.base.errors import ModelError, describe
 from torsor.identification.closed_robot import ClosedRobot
-from torsor.identification.logs import cutoffs
-from torsor.identification.logs.delays import estimate
+from torsor.identification.differentiation import ORDER, differentiate
+from torsor.identification.estimation import correlation_time, free_part, meat
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import ESTIMATED, LogMap
-from torsor.identification.logs.sampling import SHORTEST
-from torsor.identification.logs.segments import Segment, longest_of, segments_of
+from torsor.identification.logs.sampling import SHORTEST, Segment, longest_of, quintic, segments_of
 from torsor.robot.robot import Robot
+
+# The cutoff of the filter that differentiates, from the spectra of the signals.
+#
+# The noise of a sensor is taken to be white. Its power N per frequency is that of the spectrum at the highest
+# frequencies, where no robot moves. What exceeds it clearly is the motion, of power S(f). The filter H of a cutoff
+# leaves the expected squared error of the k-th derivative
+#
+#     J = sum over f of (2 pi f)^2k [(1 - H)^2 S + H^2 N]        k = 2 for positions, 1 for velocities
+#
+# and the cutoff is the one with the least sum of J over all coordinates that move, each relative to sum (2 pi f)^2k S.
+# It is that of a Wiener filter whose shape is given.
+
+CANDIDATES = 60  # cutoffs that are compared
+HIGHEST = 0.8  # of half the sampling rate
+TOP = (0.6, 0.98)  # of half the sampling rate: the band of the noise
+SURE = 3.0  # how much more than expected of the largest of all noise a power must be to be motion, in units of N
+LOST = 1e-3  # of the power of the derivative before the last that a cutoff may lose
+LEAST_PERIODS = 2.0  # of the lowest cutoff, in the longest segment
+
+
+class Spectrum(NamedTuple):
+    """Spectra of a segment: ``frequencies`` (F,) in Hz, ``power`` (F, n) per frequency, its ``floor`` (n,)."""
+
+    frequencies: Array
+    power: Array
+    floor: Array
+
+    @property
+    def motion(self) -> Array:
+        """The power (F, n) above the noise, where it is clearly above it."""
+        clear = self.floor * (math.log(max(len(self.frequencies), 2)) + SURE)
+        return np.where(self.power > clear, self.power - self.floor, 0.0)
+
+
+class Cutoff(NamedTuple):
+    """The chosen ``value`` (Hz), the standard deviation of the ``noise`` (n,) of a signal, and its ``spectra``.
+
+    Below ``lowest`` (Hz), more than ``LOST`` of the power of the derivative before the last would be lost.
+    """
+
+    value: float
+    lowest: float
+    noise: Array
+    spectra: tuple[Spectrum, ...]
+
+
+def spectrum(values: Array, step: float) -> Spectrum:
+    """Return the spectrum of a segment (T, n), sampled every ``step`` s, less the line through its ends.
+
+    The window sin^4 keeps slow motions of large amplitude out of high frequencies, as far as the ends cause them there.
+
+    Example:
+        >>> t = np.arange(1000) * 1e-3
+        >>> found = spectrum(np.sin(2 * np.pi * 5 * t)[:, None], 1e-3)
+        >>> float(found.frequencies[np.argmax(found.power)])
+        5.0
+    """
+    along = np.linspace(0.0, 1.0, len(values))[:, None]
+    window = np.sin(np.pi * along) ** 4
+    rest = values - values[0] - (values[-1] - values[0]) * along
+    power = np.abs(np.fft.rfft(rest * window, axis=0)) ** 2 / (window**2).sum()
+    f: Array = np.asarray(np.fft.rfftfreq(len(values), step), dtype=float)
+    top = (f >= TOP[0] * f[-1]) & (f <= TOP[1] * f[-1])
+    # The power of white noise has an exponential distribution, whose median is ln 2 times the mean.
+    return Spectrum(f, power, np.median(power[top], axis=0) / math.log(2) if top.any() else power.min(axis=0))
+
+
+def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cutoff:
+    """Return the cutoff for segments of positions (``derivative`` 2) or velocities (1): samples (T, n) and step (s).
+
+    Example:
+        >>> t, rng = np.arange(5000) * 1e-3, np.random.default_rng(0)
+        >>> q = np.sin(2 * np.pi * t)[:, None] + 1e-4 * rng.normal(size=(5000, 1))
+        >>> found = choose([(q, 1e-3)])
+        >>> 1.0 < found.value < 5.0, found.noise.round(5).tolist()
+        (True, [0.0001])
+    """
+    spectra = tuple(spectrum(values, step) for values, step in segments)
+    longest = max(len(values) * step for values, step in segments)
+    highest = HIGHEST * 0.5 / max(step for _, step in segments)
+    cutoffs = np.geomspace(min(LEAST_PERIODS / longest, highest), highest, CANDIDATES)
+    n = spectra[0].power.shape[1]
+    lost, slower, risks = np.zeros((3, CANDIDATES, n))
+    total, total_slower = np.zeros((2, n))
+    for each in spectra:
+        f = each.frequencies[:, None]
+        noise = (2 * np.pi * f) ** (2 * derivative)
+        motion = noise * each.motion
+        total += motion.sum(axis=0)
+        before = (2 * np.pi * f) ** (2 * derivative - 2) * each.motion
+        total_slower += before.sum(axis=0)
+        for k, cutoff in enumerate(cutoffs):
+            H = 1 / (1 + (f / cutoff) ** (2 * ORDER))
+            lost[k] += ((1 - H) ** 2 * motion).sum(axis=0)
+            slower[k] += ((1 - H) ** 2 * before).sum(axis=0)
+            risks[k] += (H**2 * noise).sum(axis=0) * each.floor
+    moves = total > 0
+    relative = np.where(moves, total, 1.0)
+    score = ((lost + risks) / relative)[:, moves].sum(axis=1) if moves.any() else risks.sum(axis=1)
+    kept = np.flatnonzero((slower <= LOST * total_slower).all(axis=1))
+    weights = np.array([len(values) for values, _ in segments], dtype=float)
+    floor = np.average([each.floor for each in spectra], axis=0, weights=weights)
+    best = int(np.argmin(score))
+    lowest = min(best, int(kept[0])) if kept.size else best
+    return Cutoff(float(cutoffs[best]), float(cutoffs[lowest]), np.sqrt(floor), spectra)
+
+
+# The delay between positions and forces: the shift of the forces with which the model explains them best.
+#
+# The motion is kept, the forces are read at t + shift, and each coordinate is fitted on its own with unknown
+# parameters. The sum of N log(variance left) over the coordinates is twice the negative logarithm of the likelihood.
+# The deviation follows from the residuals r_t and the rates g_t of the forces, less what parameters explain, both over
+# the noise of their coordinate:
+#
+#     shift - truth = sum of g_t r_t / sum of g_t^2
+#
+# with the sum over t of what is correlated in time (``covariance.py``): forces are smooth, and so is the noise that the
+# filter of the motion leaves.
+
+LARGEST = 0.1  # s, of a delay that is looked for
+SHIFTS = 21  # that are tried at first
+SMOOTH = 0.125  # of the sampling rate: cutoff of the forces that are compared
+NEAR = 2  # samples before and after, between which forces change at their rate: as SMOOTH leaves them
+REFINEMENTS = 6  # each tries shifts within one step of the best, four times as fine
+
+
+class Delay(NamedTuple):
+    """The forces are late by ``value`` (s), with a ``deviation`` (s); what is left of them (n,) without and with it."""
+
+    value: float
+    deviation: float
+    before: Array
+    after: Array
+
+
+def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, t: Array, where: str = "log") -> Delay:
+    """Return the delay of forces tau (T, n) after a motion (q, v, a), both at times t (T,).
+
+    Example:
+        >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
+        >>> w = 2 * np.pi
+        >>> q, v, a = np.sin(w * t)[:, None], w * np.cos(w * t)[:, None], -(w**2) * np.sin(w * t)[:, None]
+        >>> tau = robot.inverse_dynamics(q, v, a)
+        >>> late = np.interp(t - 0.006, t, tau[:, 0])[:, None]
+        >>> round(estimate(ForceModel(robot), (q, v, a), late, t).value, 5)
+        0.006
+    """
+    span = min(LARGEST, 0.1 * float(t[-1] - t[0]))
+    inside = (t >= t[0] + 2 * span) & (t <= t[-1] - 2 * span)
+    thin = np.flatnonzero(inside)[:: model.step(int(inside.sum()))]
+    if thin.size < 50:
+        found = f"{thin.size} samples to estimate the delay from"
+        raise ModelError(
+            describe(found, where=where, allowed="50 or more", fix="measure longer, or give the delay (s)")
+        )
+    q, v, a = (x[thin] for x in motion)
+    fits = model.of(q, v, a)
+
+    # Interpolation that averages noise would prefer shifts between samples: quintics of smooth forces do not.
+    smooth = differentiate(t, tau, SMOOTH / float(np.median(np.diff(t))), where=where)
+
+    def left(shift: float) -> Array:
+        return fits.fit(quintic(t, smooth, t[thin] + shift)).left
+
+    def score(shift: float) -> float:
+        return float(np.sum(np.log(np.maximum(left(shift), 1e-20))))
+
+    shifts = np.linspace(-span, span, SHIFTS)
+    best, step = float(shifts[int(np.argmin([score(s) for s in shifts]))]), float(shifts[1] - shifts[0])
+    for _ in range(REFINEMENTS):
+        near = best + step * np.linspace(-1, 1, 9)
+        best, step = float(near[int(np.argmin([score(s) for s in near]))]), step / 4
+    forces = quintic(t, smooth, t[thin] + best)
+    residuals, x = fits.residuals(forces), fits.fit(forces).x
+    # Rates of the forces of the fit, which have less noise than those of the measured ones.
+    ends = (_forces(model, tuple(each[thin + side] for each in motion), x) for side in (NEAR, -NEAR))
+    rates = fits.residuals(fits.known + np.subtract(*ends) / (t[thin + NEAR] - t[thin - NEAR])[:, None])
+    noise = np.maximum(np.sqrt(np.mean(residuals**2, axis=0)), 1e-300)
+    deviation = _deviation(residuals / noise, rates / noise, x.size)
+    return Delay(best, deviation, left(0.0), left(best))
+
+
+def _forces(model: ForceModel, motion: tuple[Array, ...], x: Array) -> Array:
+    """Return the forces (N, n) of parameters x (n, b + 1), those of each coordinate, along a motion (q, v, a)."""
+    q, v, a = motion
+    Y, known = model.regressor(q, v, a)
+    return np.asarray(known + np.einsum("tjb,jb->tj", Y, x[:, :-1]) + x[:, -1])
+
+
+def _deviation(residuals: Array, rates: Array, unknowns: int) -> float:
+    """Return the deviation (s) of a shift from residuals of a fit and rates (N, n), both over the noise."""
+    parts = [slice(0, len(residuals))]
+    lag = correlation_time(residuals, parts)
+    spread = float(meat(np.sum(rates * residuals, axis=1, keepdims=True), parts, lag)[0, 0])
+    information, free = float(np.sum(rates**2)), free_part(residuals.size, lag, unknowns)
+    return math.sqrt(spread / free) / information if information > 0 else math.inf
+
 
 ALIKE = 0.01  # of the mean of log(variance left): cutoffs that differ by less explain the forces alike
 HALVINGS = 8  # cutoffs below that of the spectrum with which the model is tried, each a factor of sqrt(2) lower
@@ -125,7 +322,7 @@ def chosen_cutoff(robot: Robot, segments: Sequence[Segment], notes: list[str]) -
     """
     rates = segments[0].v is not None
     signals = [(each.q if each.v is None else each.v, each.step) for each in segments]
-    found = cutoffs.choose(signals, derivative=1 if rates else 2)
+    found = choose(signals, derivative=1 if rates else 2)
     longest = longest_of(segments)
     candidates = found.value * 2.0 ** (-0.5 * np.arange(HALVINGS + 1))
     candidates = candidates[(candidates >= found.lowest) & (candidates * longest.step * len(longest.q) > 8)]

@@ -1,16 +1,22 @@
 """Checks of the signals of a log that need no model: missing numbers, times, columns that stand still, limits."""
 
 import math
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
+from torsor.base.errors import ModelError, ModelWarning
 from torsor.identification.bases import environment_forces, free_coordinates
-from torsor.identification.logs.findings import LogFinding
-from torsor.identification.logs.log import Log
-from torsor.identification.logs.sampling import sampling_of
-from torsor.mechanism.units import FORCES, units
+from torsor.identification.differentiation import differentiate
+from torsor.identification.logs.log import Log, LogFinding
+from torsor.identification.logs.log_map import LogMap
+from torsor.identification.logs.preparing import Prepared
+from torsor.identification.logs.sampling import longest_of, sampling_of, segments_of
+from torsor.identification.units import check_radians
+from torsor.mechanism.mechanism import FORCES, units
 from torsor.robot.robot import Robot
 
 STILL = 1e-3  # rad or m: a joint that spans less does not move
@@ -243,3 +249,160 @@ def _longest_run(flags: Flags) -> tuple[int, int]:
     lengths = edges[1::2] - edges[::2]
     k = int(np.argmax(lengths))
     return int(edges[2 * k]), int(lengths[k])
+
+
+# Checks of measured velocities and accelerations against the derivatives of positions: unit, sign, order, delay.
+
+LIKE = 0.9  # correlation from which one signal is the derivative of another
+UNLIKE = 0.8  # of the correlation with another coordinate: less with its own means another order
+KNOWN = {
+    57.29578: "degrees",
+    0.01745329: "radians, and the positions in degrees",
+    9.549297: "revolutions per minute",
+    0.1591549: "revolutions",
+    1000.0: "millimetres",
+}
+NEAR = 0.15  # relative deviation from a known factor
+SCALE = 0.1  # relative deviation from 1 that is named
+LATE = 1.5  # steps: a delay that is named
+SHIFTS = 40  # steps of the largest delay that is looked for
+
+
+def rate_findings(
+    robot: Robot, source: str, what: str, measured: Array, derived: Array, step: float
+) -> Iterator[LogFinding]:
+    """Yield what is suspicious in ``measured`` velocities or accelerations (T, n); ``derived`` are those of positions.
+
+    ``what`` is "v" or "a", ``step`` the sampling period in s.
+
+    Example:
+        >>> arm, t = torsor.library.two_link(), np.arange(500) * 1e-2
+        >>> v = np.column_stack([np.cos(t), -2 * np.sin(2 * t)])
+        >>> [each.kind for each in rate_findings(arm, "log", "v", np.degrees(v), v, 1e-2)]
+        ['rate', 'rate']
+    """
+    x, y = measured - measured.mean(axis=0), derived - derived.mean(axis=0)
+    sizes = np.outer(np.linalg.norm(x, axis=0), np.linalg.norm(y, axis=0))
+    alike = (x.T @ y) / np.where(sizes > 0, sizes, 1.0)  # of measured column i with derived coordinate j
+    rate = {"v": "velocities", "a": "accelerations"}[what]
+    for j, name in enumerate(robot.coordinate_names):
+        place, own = f"{source}: {what} of {name!r}", float(alike[j, j])
+        other = int(np.argmax(np.abs(alike[j])))
+        if not sizes[j, j] > 0:
+            continue
+        if abs(own) < UNLIKE * abs(alike[j, other]) and abs(alike[j, other]) > LIKE:
+            text = (
+                f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}, "
+            )
+            text += f"with its own {own:.3f}"
+            yield LogFinding(
+                "swapped", place, text, f"correct the order of the columns of {what}", float(alike[j, other])
+            )
+            continue
+        late, best = _delay(x[:, j], y[:, j])
+        if abs(best) < LIKE:
+            text = f"its correlation with the derivative of the positions is {own:.3f}"
+            fix = f"check the column; without columns of {what}, {rate} come from the positions"
+            yield LogFinding("rate", place, text, fix, own)
+            continue
+        if best < 0:
+            text = f"its correlation with the derivative of the positions is {best:.3f}"
+            yield LogFinding("sign", place, text, f"write scale = {{{what} = ...}} with -1 for it in the map", best)
+            continue
+        factor = float(x[:, j] @ x[:, j]) ** 0.5 / float(y[:, j] @ y[:, j]) ** 0.5
+        if abs(factor - 1) > SCALE:
+            unit = next((word for value, word in KNOWN.items() if abs(factor / value - 1) < NEAR), "")
+            guess = f": are the {rate} in {unit}?" if unit else ""
+            text = f"it is {factor:.4g} times the derivative of the positions{guess}"
+            yield LogFinding("rate", place, text, f"give units = {{{what} = ...}} in the map, or a scale", factor)
+        elif abs(late) >= LATE:
+            text = f"it is {1e3 * late * step:.3g} ms later than the derivative of the positions: a filter of the drive"
+            fix = f"leave out the columns of {what}: {rate} then come from the positions"
+            yield LogFinding("delay", place, text, fix, late * step)
+
+
+def _delay(x: Array, y: Array) -> tuple[float, float]:
+    """Return by how many steps x (T,) is later than y (T,), and the correlation (largest in size) at this shift."""
+    count = min(SHIFTS, len(x) // 10)
+    inside = slice(count, len(x) - count)
+    kept = x[inside]
+    found = []
+    for shift in range(-count, count + 1):
+        other = y[inside.start - shift : inside.stop - shift]
+        found.append(float(kept @ other) / max(float(np.linalg.norm(kept) * np.linalg.norm(other)), 1e-300))
+    sizes = np.abs(found)
+    k = int(np.argmax(sizes))
+    part = 0.0
+    if 0 < k < len(sizes) - 1:
+        bend = sizes[k - 1] - 2 * sizes[k] + sizes[k + 1]
+        part = 0.5 * float(sizes[k - 1] - sizes[k + 1]) / float(bend) if bend < 0 else 0.0
+    return k + part - count, found[k]
+
+
+# Checks of the prepared motion of a log: degrees, coarse encoders, and measured velocities that are none.
+
+COARSE = 0.1  # of the accelerations: noise of encoder steps that is named
+
+
+def motion_findings(robot: Robot, log: Log, prepared: Prepared) -> list[LogFinding]:
+    """Return what is suspicious in the motion of a log that is ``prepared``: units, encoder steps, rates.
+
+    Example:
+        >>> from torsor.identification.logs.log import of_arrays
+        >>> from torsor.identification.logs.preparing import prepare
+        >>> arm, t = torsor.library.ur5(), np.arange(2000) * 1e-3
+        >>> q = 90 * np.sin(2 * np.pi * np.outer(t, np.linspace(0.5, 1.0, 6)))
+        >>> log = of_arrays("log", t, q, q, None, None, arm)
+        >>> [each.kind for each in motion_findings(arm, log, prepare(arm, [log], LogMap({}, cutoff=20.0)))]
+        ['degrees']
+    """
+    return [*_degrees(robot, log, prepared), *_rates(robot, log, prepared), *_coarse(robot, log, prepared)]
+
+
+def _degrees(robot: Robot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
+    """Yield a finding where positions or velocities are in degrees by the limits of the robot."""
+    q, v = prepared.samples.q, prepared.samples.v
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ModelWarning)
+        try:
+            check_radians(robot, q, v)
+            texts = [str(each.message) for each in caught]
+        except ModelError as error:
+            texts = [str(error)]
+    for text in texts[:1]:
+        what, _, _ = text.removeprefix(f"{robot.name}: ").partition("; ")
+        fix = 'write units = {q = "deg"} in the map, or correct the limits of the robot'
+        yield LogFinding("degrees", log.source, what, fix, float(np.abs(q).max()))
+
+
+def _rates(robot: Robot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
+    """Yield what is suspicious in measured velocities and accelerations."""
+    if robot.nq != robot.nv:
+        return
+    for what, order, measured in (("v", 1, log.v), ("a", 2, log.a)):
+        if measured is None or len(log) < 16:
+            continue
+        segment = longest_of(segments_of(robot, replace(log, v=measured, a=None), LogMap({}), []))
+        cutoff = min(prepared.cutoff or 0.1 / segment.step, 0.4 / segment.step)
+        derived = differentiate(segment.times, segment.q, cutoff)[order]
+        own = differentiate(segment.times, np.asarray(segment.v), cutoff)[0]
+        ends = min(math.ceil(1 / (cutoff * segment.step)), len(own) // 4)
+        inside = slice(ends, len(own) - ends)
+        yield from rate_findings(robot, log.source, what, own[inside], derived[inside], segment.step)
+
+
+def _coarse(robot: Robot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
+    """Yield encoders whose steps make the accelerations noisy."""
+    if prepared.cutoff is None or robot.nq != robot.nv:
+        return
+    f, h = prepared.cutoff, prepared.segments[0].step
+    size = np.sqrt(np.mean(prepared.samples.a**2, axis=0))
+    for j, name in enumerate(robot.position_names):
+        step = quantum(log.q[:, j])
+        # White noise of step / sqrt(12), differentiated twice up to the cutoff.
+        noise = step / math.sqrt(12) * (2 * math.pi * f) ** 2 * math.sqrt(2 * f * h / 5)
+        if size[j] > 0 and noise > COARSE * size[j]:
+            percent = 100 * noise / size[j]
+            text = f"the encoder has steps of {step:.3g}: noise of {percent:.3g} % in the accelerations at {f:.3g} Hz"
+            fix = "move faster or more, log more often, or lower the cutoff"
+            yield LogFinding("quantisation", f"{log.source}: q of {name!r}", text, fix, step)

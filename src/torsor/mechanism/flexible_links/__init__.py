@@ -2,10 +2,8 @@
 
 from torsor.mechanism.flexible import Modes
 from torsor.mechanism.flexible_links.beams import beam
-from torsor.mechanism.flexible_links.edit import with_beam, with_flexible_link
-from torsor.mechanism.flexible_links.files import read_modes, write_modes
-from torsor.mechanism.flexible_links.nodes import node_modes
-from torsor.mechanism.flexible_links.rods import with_rod
+from torsor.mechanism.flexible_links.edit import with_beam, with_flexible_link, with_rod
+from torsor.mechanism.flexible_links.modes import node_modes, read_modes, write_modes
 
 __all__ = [
     "Modes",

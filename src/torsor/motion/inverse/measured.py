@@ -12,7 +12,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import by_name, finite_vector, indices_of, real_array, several
 from torsor.base.errors import ModelError, describe
 from torsor.motion.statement import ProblemStatement
-from torsor.motion.terms.references import Reference
+from torsor.motion.terms.frames import Reference
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.node import Node

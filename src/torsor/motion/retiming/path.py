@@ -5,14 +5,244 @@ have continuous q''' too.
 """
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple, cast
 
+import casadi as ca
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from torsor.base.arrays import Array, Indices
+from torsor.base.arrays import Array, Indices, Shape
 from torsor.base.errors import ModelError, describe
-from torsor.motion.retiming.splines import spline
+from torsor.compiler import Kernel, compile
+from torsor.compiler.repeat import Call, Workspace, narrow
+
+# Cubic splines through points, without a knot at the points next to the ends, as compiled sweeps (de Boor 1978).
+#
+# With the distances h and the divided differences d of the intervals before and after a point, the slopes m solve
+#
+#     h1 m_k-1 + 2 (h0 + h1) m_k + h0 m_k+1 = 3 (h1 d0 + h0 d1)
+#
+# and at the ends h1 m_0 + (h0 + h1) m_1 = ((3 h0 + 2 h1) h1 d0 + h0^2 d1) / (h0 + h1), where the third derivative is
+# continuous at the second point. Three points are on one parabola, with m_0 + m_1 = 2 d0. The matrix has three
+# diagonals: one sweep eliminates those below, and one back gives the slopes.
+
+CUBIC = 4  # coefficients of a piece
+FIRST, INNER, LAST = range(3)  # points
+MAX_CACHED_SPLINES = 64  # sizes of splines
+
+
+def spline(s: Array, q: Array) -> Array:
+    """Return the pieces (B, K - 1, 4, n) of the splines through q (B, K, n) at s (K,) or (B, K), with K > 2.
+
+    Example:
+        >>> s = np.array([0.0, 1.0, 2.0, 4.0, 5.0])
+        >>> spline(s, s[None, :, None] ** 3)[0, 2, :, 0].round(9).tolist()  # (2 + x)^3
+        [8.0, 12.0, 6.0, 1.0]
+    """
+    work = _sweeps(*q.shape)
+    room = work.take()
+    arrays = room.arrays
+    arrays["s"][:], arrays["q"][:] = s, q
+    room.run()
+    found: Array = arrays["pieces"].copy()
+    work.give_back(room)
+    return found
+
+
+@lru_cache(maxsize=MAX_CACHED_SPLINES)
+def _sweeps(count: int, points: int, n: int) -> Workspace:
+    """Return both sweeps for some splines through so many points with n coordinates."""
+    shapes = {"s": (count, points), "q": (count, points, n), "pieces": (count, points - 1, CUBIC, n)}
+    shapes |= {"above": (count, points), "right": (count, points, n), "slopes": (count, points, n)}
+    width = narrow(count)
+
+    def calls(arrays: dict[str, Array]) -> list[Call]:
+        s, q, pieces, above, right, slopes = (each.swapaxes(0, 1) for each in arrays.values())
+        near, pairs = (
+            [sliding_window_view(s, k, axis=0), sliding_window_view(q, k, axis=0).swapaxes(-1, -2)] for k in (3, 2)
+        )
+        first, inner, last = (_row(n, points == 3, point, width) for point in (FIRST, INNER, LAST))
+        back, known = [each[::-1] for each in pairs], [above[-2::-1], right[-2::-1], slopes[:0:-1]]
+        return [
+            Call(first, [each[:1] for each in near], [above[:1], right[:1]]),
+            Call(inner, [*near, above[:-2], right[:-2]], [above[1:-1], right[1:-1]]),
+            Call(last, [*(each[-1:] for each in near), above[-2:-1], right[-2:-1]], [slopes[-1:]]),
+            Call(_back(n, width), [*back, *known], [slopes[-2::-1], pieces[::-1]]),
+        ]
+
+    return Workspace(shapes, calls)
+
+
+@cache
+def _row(n: int, parabola: bool, point: int, width: int | None) -> Kernel:
+    """Return the step of the first sweep at a point: what is above the diagonal, and the right side (n)."""
+    s, q, above, before = ca.SX.sym("s", 3), ca.SX.sym("q", 3, n), ca.SX.sym("above"), ca.SX.sym("before", n)
+    h0, h1 = s[1] - s[0], s[2] - s[1]
+    d0, d1 = (q[1, :] - q[0, :]).T / h0, (q[2, :] - q[1, :]).T / h1
+    if point == INNER:
+        lower, middle, upper, right = h1, 2 * (h0 + h1), h0, 3 * (h1 * d0 + h0 * d1)
+    elif parabola:
+        lower, middle, upper = ca.SX(1), ca.SX(1), ca.SX(1)
+        right = 2 * (d0 if point == FIRST else d1)
+    else:  # h, d of the interval at the end, and of that beside it
+        h, beside, d, other = (h0, h1, d0, d1) if point == FIRST else (h1, h0, d1, d0)
+        lower, middle, upper = h + beside, beside, h + beside
+        right = ((3 * h + 2 * beside) * beside * d + h**2 * other) / (h + beside)
+    given: list[tuple[ca.SX, Shape]] = [(s, (3,)), (q, (3, n))]
+    if point != FIRST:
+        middle, right = middle - lower * above, right - lower * before
+        given += [(above, ()), (before, (n,))]
+    found: list[tuple[ca.SX, Shape]] = [] if point == LAST else [(upper / middle, ())]
+    (inputs, sizes), (outputs, shapes) = (zip(*each, strict=True) for each in (given, [*found, (right / middle, (n,))]))
+    function = ca.Function("spline_row", list(inputs), [ca.cse(each) for each in outputs])
+    return cast(Kernel, compile(function, inputs=sizes, outputs=shapes, width=width))
+
+
+@cache
+def _back(n: int, width: int | None) -> Kernel:
+    """Return the step of the sweep back: the slope (n) at a point from that at the next, and the piece between."""
+    s, q, above, right = ca.SX.sym("s", 2), ca.SX.sym("q", 2, n), ca.SX.sym("above"), ca.SX.sym("right", n)
+    after, h = ca.SX.sym("after", n), s[1] - s[0]
+    d, slope = (q[1, :] - q[0, :]).T / h, right - above * after
+    piece = ca.horzcat(q[0, :].T, slope, (3 * d - 2 * slope - after) / h, (slope + after - 2 * d) / h**2).T
+    function = ca.Function("spline_back", [s, q, above, right, after], [slope, piece])
+    sizes, shapes = [(2,), (2, n), (), (n,), (n,)], [(n,), (CUBIC, n)]
+    return cast(Kernel, compile(function, inputs=sizes, outputs=shapes, width=width))
+
+
+# The timing s(t) of a path: in each interval s'' is a linear function of s, so that all is known in closed form.
+#
+# With the rate v = s' and u = s'' at the start of an interval and w = du/ds in it, v'' = w v in time, so that
+#
+#     s = v S + u E,    s' = v + w v E + u S,    s'' = u + w (v S + u E),    s''' = w s'
+#
+# with S = sinh(k t) / k and E = (cosh(k t) - 1) / w for k^2 = w, of sin and cos where w < 0. For w = 0, s'' is
+# constant. Where s'' is to be continuous, all this is of a progress p from which s follows (``stretched``): near rest s
+# is the third power of p, so that a constant p' starts with a constant jerk.
+
+_SMALL = 1e-3  # of the angle below which a series is exact to rounding
+_HALVES = 54  # to the rounding of p
+_ROUNDS = 20  # Newton steps to the end of an interval; they converge in three or four
+
+
+def flow(w: Array, time: Array) -> tuple[Array, Array]:
+    """Return S and E of intervals at times after their start.
+
+    Example:
+        >>> [float(each.round(9)) for each in flow(np.array(0.0), np.array(2.0))]
+        [2.0, 2.0]
+    """
+    half = time / 2
+    angle, square = np.sqrt(np.abs(w)) * half, w * half * half
+    safe = np.maximum(angle, _SMALL)
+    near, grows = angle < _SMALL, w > 0
+    with np.errstate(over="ignore"):
+        sine = np.where(grows, np.sinh(safe), np.sin(safe)) * half / safe
+        cosine = np.where(grows, np.cosh(safe), np.cos(safe))
+    sine = np.where(near, half * (1 + square / 6 * (1 + square / 20)), sine)
+    cosine = np.where(near, 1 + square / 2 * (1 + square / 12), cosine)
+    return 2 * sine * cosine, 2 * sine * sine
+
+
+def stretched(p: Array) -> Array:
+    """Return the place s for a progress p, both from 0 to 1, and its first three derivatives by p (4, ...).
+
+    s = 10 p^3 - 15 p^4 + 6 p^5, the smoothest step of degree 5: s' and s'' are 0 at both ends.
+
+    Example:
+        >>> stretched(np.array([0.0, 0.5])).tolist()
+        [[0.0, 0.5], [0.0, 1.875], [0.0, 0.0], [60.0, -30.0]]
+    """
+    rest = p * (1 - p)
+    return np.stack([p**3 * (10 - 15 * p + 6 * p * p), 30 * rest**2, 60 * rest * (1 - 2 * p), 60 * (1 - 6 * rest)])
+
+
+def progress(s: Array) -> Array:
+    """Return the progress p of places s, both from 0 to 1: the inverse of ``stretched``, by bisection.
+
+    Example:
+        >>> progress(np.array([0.0, 0.5, 0.896484375])).round(12).tolist()
+        [0.0, 0.5, 0.75]
+    """
+    low, high = np.zeros_like(s), np.ones_like(s)
+    for _ in range(_HALVES):
+        middle = (low + high) / 2
+        below = stretched(middle)[0] < s
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return high
+
+
+class Timing(NamedTuple):
+    """A timing: ``times`` (G + 1), ``s``, ``x`` = s'^2 at knots; ``u`` and ``w`` (G) of intervals.
+
+    With ``stretch``, all of this is of the progress along the path, in the unit of s, and places are ``stretched``.
+    """
+
+    times: Array
+    s: Array
+    x: Array
+    u: Array
+    w: Array
+    stretch: bool = False
+
+    @classmethod
+    def smooth(cls, s: Array, x: Array, u: Array) -> "Timing":
+        """Return the timing of a progress s with continuous rates: x and u (G + 1) at the knots.
+
+        Example:
+            >>> Timing.smooth(np.arange(2.0), np.ones(2), np.array([2 / 3, -2 / 3])).times.round(6).tolist()
+            [0.0, 0.9069]
+        """
+        h, rate, first = np.diff(s), np.sqrt(x), u[:-1]
+        w, v = np.diff(u) / h, rate[:-1]
+        used = 2 * h / (rate[1:] + v)
+        for _ in range(_ROUNDS):
+            S, E = flow(w, used)
+            change = (v * S + first * E - h) / (v + w * v * E + first * S)
+            used = used - change
+            if np.abs(change).max() <= 1e-15 * used.max():
+                break
+        return cls(np.concatenate([[0.0], np.cumsum(used)]), s, x, first, w, True)
+
+    @property
+    def duration(self) -> float:
+        """The duration, in s."""
+        return float(self.times[-1])
+
+    def interval(self, t: Array) -> Indices:
+        """Return the intervals of times."""
+        return np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.u) - 1)
+
+    def at(self, t: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
+        """Return s, s', s'' and s''' at times (...), in intervals k (...)."""
+        time = t - self.times[k]
+        v, u, w = np.sqrt(self.x[k]), self.u[k], self.w[k]
+        S, E = flow(w, time)
+        way, rate = v * S + u * E, v + w * v * E + u * S
+        found = self.s[k] + way, np.maximum(rate, 0.0), u + w * way, w * rate
+        return self._stretched(*found) if self.stretch else found
+
+    def along(self, p: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
+        """Return s, s', s'' and s''' at places or progresses p (...) as those of the knots, in intervals k (...)."""
+        way, u, w = p - self.s[k], self.u[k], self.w[k]
+        rate = np.sqrt(np.maximum(self.x[k] + way * (2 * u + way * w), 0.0))
+        found = p, rate, u + way * w, w * rate
+        return self._stretched(*found) if self.stretch else found
+
+    def reached(self, s: Array) -> Array:
+        """Return the places or progresses p, as those of the knots, of places s."""
+        first, length = self.s[0], self.s[-1] - self.s[0]
+        return first + length * progress((s - first) / length) if self.stretch else s
+
+    def _stretched(self, p: Array, rate: Array, u: Array, jerk: Array) -> tuple[Array, Array, Array, Array]:
+        """Return s and its rates from the progress and its rates."""
+        first, length = self.s[0], self.s[-1] - self.s[0]
+        s, g1, g2, g3 = stretched((p - first) / length)
+        g2, g3 = g2 / length, g3 / length**2
+        higher = g1 * jerk + 3 * g2 * rate * u + g3 * rate**3
+        return first + length * s, g1 * rate, g1 * u + g2 * rate**2, higher
+
 
 BLEND = 7  # coefficients of a blend
 MOST_WAYPOINTS = 2000

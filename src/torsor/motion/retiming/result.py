@@ -4,29 +4,200 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.archive import Archive, reading_archive
+from torsor.base.archive import Archive, as_bytes, reading_archive, robot_text
 from torsor.base.arrays import Array, Indices
 from torsor.base.checks import positive, real_array
+from torsor.base.documents import plain, robot_facts, state_units
 from torsor.base.errors import ModelError, describe, shortened
-from torsor.base.figures import plot_quantities
+from torsor.base.figures import Bound, Quantity, friction_jumps, plot_quantities
+from torsor.base.files import check_array
 from torsor.base.points import check_rate, instants, write_points
 from torsor.base.result import Result
 from torsor.base.summary import Summary
-from torsor.base.tables import Column, write_table
-from torsor.motion.retiming import files
-from torsor.motion.retiming.bounds import KINDS, Bounds
-from torsor.motion.retiming.figure import quantities
-from torsor.motion.retiming.path import JointPath
-from torsor.motion.retiming.rows import SLOWEST, WITHIN
-from torsor.motion.retiming.timing import Timing
-from torsor.motion.retiming.uses import Use, peak, uses
+from torsor.base.tables import Column, columns_of, write_table
+from torsor.mechanism.mechanism import FORCES, units
+from torsor.motion.retiming.bounds import KINDS, SLOWEST, SOURCES, WITHIN, Bounds
+from torsor.motion.retiming.path import JointPath, Timing
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+
+# How much of each bound a motion uses, at any times: what is said of a timing after it is found.
+
+
+class Use(NamedTuple):
+    """The ``use`` (T,) of a bound: the value relative to the bound on its side of 0, 1 at the bound."""
+
+    name: str
+    use: Array
+
+
+def uses(robot: Robot, bounds: Bounds, q: Array, v: Array, a: Array, jerk: Array, tau: Array) -> list[Use]:
+    """Return the use of all bounds in a motion, whose arrays are (T, n)."""
+    values = {"velocity": v, "acceleration": a, "jerk": jerk, "torque": tau}
+    if bounds.has("torque_rate"):
+        values["torque_rate"] = robot.force_rate(q, v, a, jerk)[1]
+    found = []
+    for kind in KINDS:
+        low, high = bounds.values[kind]
+        for n, name in enumerate(robot.coordinate_names):
+            if bounds.has(kind) and np.isfinite([low[n], high[n]]).any():
+                value = values[kind][:, n]
+                found.append(Use(f"{kind.replace('_', ' ')} {name}", np.maximum(value / high[n], value / low[n])))
+    if bounds.reactions:
+        sizes = reactions(robot, bounds, q, v, a)
+        for size, (joint, _, kind, bound) in zip(sizes.T, bounds.reactions, strict=True):
+            found.append(Use(f"reaction {kind} {joint}", size / bound))
+    return found
+
+
+def reactions(robot: Robot, bounds: Bounds, q: Array, v: Array, a: Array) -> Array:
+    """Return the magnitudes (T, R) of the forces (N) and moments (N m) that are bounded, in a motion (T, n).
+
+    Example:
+        >>> rod = torsor.library.planar_chain(1, mass=2.0, gravity=(0, -9.81, 0))
+        >>> given = {"velocity": 1.0, "acceleration": 1.0}
+        >>> bounds = Bounds.of(rod, given, {"joint1": {"force": 30.0}})
+        >>> reactions(rod, bounds, *np.zeros((3, 1, 1))).round(9).tolist()  # its weight
+        [[19.62]]
+    """
+    wrenches = robot.joint_wrenches(q, v, a)
+    parts = [
+        wrenches[:, link, 3:] if kind == "force" else wrenches[:, link, :3] for _, link, kind, _ in bounds.reactions
+    ]
+    sizes: Array = np.linalg.norm(np.stack(parts, axis=1), axis=-1)
+    return sizes
+
+
+def peak(use: Array) -> float:
+    """Return the largest of some uses (I, P) at places with equal distances in each of I intervals.
+
+    Between places it is that of the parabolas through three of them.
+
+    Example:
+        >>> peak(np.array([[-0.5625, 0.9375, 0.4375]]))  # 1 - (x - 1.25)^2 at 0, 1 and 2
+        1.0
+    """
+    left, here, right = use[:, 1:-1] - use[:, :-2], use[:, 1:-1], use[:, 1:-1] - use[:, 2:]
+    within = (left + right > 0) & (np.abs(left - right) <= 2 * (left + right))  # the top is between the three
+    left, here, right = left[within], here[within], right[within]
+    tops = here + (left - right) ** 2 / (8 * (left + right))
+    return float(max(use.max(), tops.max(initial=-np.inf)))
+
+
+# The curves of a retimed motion that its figure has: the states and forces, and all else that is bounded.
+
+
+def quantities(
+    robot: Robot, bounds: Bounds, duration: float, q: Array, v: Array, a: Array, jerk: Array, tau: Array
+) -> list[Quantity]:
+    """Return the curves (T, n) with their bounds; jerks, rates of forces and reactions only where they are bounded.
+
+    Example:
+        >>> robot = torsor.library.planar_chain(1)
+        >>> bounds = Bounds.of(robot, {"velocity": 1.0, "acceleration": 2.0, "jerk": 9.0})
+        >>> [each.title for each in quantities(robot, bounds, 1.0, *np.zeros((5, 1, 1)))]
+        ['Positions', 'Velocities', 'Accelerations', 'Forces', 'Jerks']
+    """
+    names, own = robot.coordinate_names, units(robot)[1]
+    forces = [FORCES[unit] for unit in own]
+
+    def of(kind: str) -> tuple[Bound, ...]:
+        return (Bound(0.0, duration, *bounds.values[kind]),) if bounds.has(kind) else ()
+
+    limits = (Bound(0.0, duration, robot.lower, robot.upper),)
+    found = [
+        Quantity("Positions", names, own, q, limits, fits=False),
+        Quantity("Velocities", names, [f"{unit}/s" for unit in own], v, of("velocity"), fits=False),
+        Quantity("Accelerations", names, [f"{unit}/s²" for unit in own], a, of("acceleration"), fits=False),
+        Quantity("Forces", names, forces, tau, of("torque"), friction_jumps(robot, v), False),
+    ]
+    if bounds.has("jerk"):
+        found.append(Quantity("Jerks", names, [f"{unit}/s³" for unit in own], jerk, of("jerk"), fits=False))
+    if bounds.has("torque_rate"):
+        values, per_second = robot.force_rate(q, v, a, jerk)[1], [f"{unit}/s" for unit in forces]
+        found.append(Quantity("Rates of forces", names, per_second, values, of("torque_rate"), fits=False))
+    if bounds.reactions:
+        joints = [f"{kind} {joint}" for joint, _, kind, _ in bounds.reactions]
+        kinds = ["N" if kind == "force" else "N m" for _, _, kind, _ in bounds.reactions]
+        most = np.array([size for *_, size in bounds.reactions])
+        bound = Bound(0.0, duration, np.full(len(most), -np.inf), most)
+        found.append(Quantity("Reactions", joints, kinds, reactions(robot, bounds, q, v, a), (bound,), fits=False))
+    return found
+
+
+# Retimed motions as files: archives to read them back, tables and documents.
+
+KIND = "retimed"
+
+
+def archive(robot: Robot, path: JointPath, timing: Timing, bounds: Bounds, settings: Mapping[str, Any]) -> Archive:
+    """Return all that ``read`` needs."""
+    arrays: dict[str, Any] = {"breaks": path.breaks[0], "pieces": path.pieces[0], "robot": as_bytes(robot_text(robot))}
+    arrays |= timing._asdict() | {kind: bounds.values[kind] for kind in KINDS}
+    own = {"settings": plain(settings), "sources": dict(bounds.sources), "reactions": plain(bounds.reactions)}
+    return Archive(KIND, arrays, own, {"times": ["s"], "pieces": state_units(robot)["q"]})
+
+
+def read(found: Archive) -> tuple[Robot, JointPath, Timing, Bounds]:
+    """Return the parts of a motion in an archive; raise ValueError for arrays that are not those of one."""
+    robot, arrays, n = found.robot, found.arrays, found.robot.nv
+    knots, count = len(arrays["times"]), len(arrays["breaks"]) - 1
+    check_array(arrays["breaks"], (count + 1,), "breaks")
+    check_array(arrays["pieces"], (count, arrays["pieces"].shape[1], n), "pieces")
+    for name in ("times", "s", "x"):
+        check_array(arrays[name], (knots,), name)
+    for name in ("u", "w"):
+        check_array(arrays[name], (knots - 1,), name)
+    for kind in KINDS:
+        check_array(arrays[kind], (2, n), kind)
+    sources = {kind: str(found.settings["sources"][kind]) for kind in KINDS}
+    check_array(arrays["stretch"], (), "stretch", "b")
+    if knots < 2 or count < 1 or not (np.diff(arrays["times"]) > 0).all() or not set(sources.values()) <= set(SOURCES):
+        raise ValueError("its arrays are not those of a retimed motion")
+    links = [(str(joint), int(link), str(kind), float(size)) for joint, link, kind, size in found.settings["reactions"]]
+    if any(not 0 <= link < len(robot.links) for _, link, _, _ in links):
+        raise ValueError("a reaction of a link that the robot has not")
+    path = JointPath(arrays["breaks"][None], arrays["pieces"][None])
+    timing = Timing(**{name: arrays[name] for name in Timing._fields[:-1]}, stretch=bool(arrays["stretch"]))
+    return robot, path, timing, Bounds({kind: arrays[kind] for kind in KINDS}, sources, tuple(links))
+
+
+def columns(robot: Robot, times: Array, q: Array, v: Array, a: Array, tau: Array) -> list[Column]:
+    """Return the table of a motion (T, n): time, q, v, a and tau.
+
+    Example:
+        >>> robot = torsor.library.planar_chain(1)
+        >>> [each.head for each in columns(robot, np.zeros(1), *np.zeros((4, 1, 1)))][:3]
+        ['time [s]', 'q joint1 [rad]', 'v joint1 [rad/s]']
+    """
+    found, own = [Column("time", "s", times)], state_units(robot)
+    for letter, values in zip(("q", "v", "a", "tau"), (q, v, a, tau), strict=True):
+        found += columns_of(letter, robot.coordinate_names, own[letter], values)
+    return found
+
+
+def content(robot: Robot, bounds: Bounds, settings: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plain values of the document."""
+    return {
+        "units": {"times": "s", "duration": "s", "excess": "1", **state_units(robot)},
+        "robot": robot_facts(robot),
+        "settings": plain(settings),
+        "bounds": {
+            kind: {"source": bounds.sources[kind], "lower": plain(low), "upper": plain(high)}
+            for kind, (low, high) in bounds.values.items()
+        },
+        "reactions": [
+            {"joint": joint, "kind": kind, "bound": size, "unit": "N" if kind == "force" else "N m"}
+            for joint, _, kind, size in bounds.reactions
+        ],
+        **{name: plain(value) for name, value in facts.items()},
+    }
+
 
 PLACES = np.linspace(0.0, 1.0, 9)  # parts of an interval at which bounds are checked
 ACTIVE = 1 - 1e-6  # of a bound
@@ -249,7 +420,7 @@ class Retimed(Result):
         times = instants(self.duration, check_rate(rate, self.duration, path.name))
         q, v, a = self.at(times)
         tau = self._forces(times, self.timing.interval(times))
-        write_table(path, files.columns(self.robot, times, q, v, a, tau))
+        write_table(path, columns(self.robot, times, q, v, a, tau))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
         """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml.
@@ -269,7 +440,7 @@ class Retimed(Result):
     def load(cls, path: str | Path) -> "Retimed":
         """Return the motion in a .npz file."""
         with reading_archive(Path(path), cls.kind) as found:
-            return cls(*files.read(found), found.settings["settings"])
+            return cls(*read(found), found.settings["settings"])
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
@@ -287,15 +458,15 @@ class Retimed(Result):
         return plot_quantities(drawn, times, f"{self.robot.name}: retimed, {self.duration:.4g} s", path)
 
     def _archive(self) -> Archive:
-        return files.archive(self.robot, self.path, self.timing, self.bounds, self.settings)
+        return archive(self.robot, self.path, self.timing, self.bounds, self.settings)
 
     def _columns(self) -> list[Column]:
-        return files.columns(self.robot, self.times, self.q, self.v, self.a, self.tau)
+        return columns(self.robot, self.times, self.q, self.v, self.a, self.tau)
 
     def _content(self) -> dict[str, Any]:
         motion = {"times": self.times, "q": self.q, "v": self.v, "a": self.a, "tau": self.tau, "active": self.active}
         facts = {"duration": self.duration, "excess": self.excess, **motion}
-        return files.content(self.robot, self.bounds, self.settings, facts)
+        return content(self.robot, self.bounds, self.settings, facts)
 
     def _outside(self) -> list[str]:
         """Return the coordinates that leave the range of their joints."""

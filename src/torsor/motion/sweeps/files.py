@@ -13,8 +13,7 @@ import numpy as np
 
 from torsor.base.errors import ModelError
 from torsor.base.files import read_limited
-from torsor.formats.toml.reading import toml_data
-from torsor.formats.toml.schema import Table, error, one_of
+from torsor.formats.toml.reading import Table, error, one_of, toml_data
 from torsor.motion.files import SETTINGS
 from torsor.motion.sweeps.cases import Cases, grid, samples
 from torsor.motion.sweeps.problems import PROBLEMS

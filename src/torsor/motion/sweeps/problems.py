@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.base.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, lifting, reaching, standing_up, walking
-from torsor.human.body.description import described_person
+from torsor.human.body.person import described_person
 from torsor.human.ergonomics import assess
 from torsor.human.gait.stride import peaks
 from torsor.motion import PROBLEMS as BUILT_IN

@@ -12,8 +12,7 @@ import numpy as np
 from torsor.base.checks import rows, table
 from torsor.base.errors import ModelError, describe, listing
 from torsor.motion import MotionProblem, MotionResult, load_problem
-from torsor.motion.settings import SolveSettings
-from torsor.motion.solve import CTRL_C
+from torsor.motion.solve import CTRL_C, SolveSettings
 from torsor.motion.sweeps.problems import PROBLEMS
 from torsor.motion.sweeps.values import results_of
 from torsor.motion.sweeps.variations import Variation

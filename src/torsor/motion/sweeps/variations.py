@@ -20,7 +20,7 @@ import numpy as np
 from torsor.base.checks import several
 from torsor.base.errors import ModelError, describe, listing
 from torsor.motion import MotionProblem, Number, Phase
-from torsor.motion.settings import DEFAULTS
+from torsor.motion.solve import DEFAULTS
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from torsor.base.checks import frozen_array, number, several
 from torsor.base.errors import ModelError, describe
+from torsor.geometry.closed_forms import segment_distance
 from torsor.geometry.contacts import contact_points, has_contact_points
 from torsor.geometry.pairs import named_shapes
 from torsor.geometry.placed import Placed, placed_shapes
-from torsor.geometry.segments import segment_distance
 from torsor.mechanism import Shape
 from torsor.motion.terms.frames import direction, point_of
 from torsor.motion.terms.term import Constraint, Rows

@@ -8,8 +8,8 @@ import numpy as np
 
 from torsor.base.checks import by_name, indices_of, table, whole_number
 from torsor.base.errors import ModelError, describe
-from torsor.motion.transcription.linear_rows import Equation, Part
 from torsor.motion.transcription.motion_model import Profiles
+from torsor.motion.transcription.variables import Equation, Part
 
 ORDER_NAMES = ("q", "v", "a", "j")
 Given = Any  # None, a number for all, one for each profile, or {name: number}

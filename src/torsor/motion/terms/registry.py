@@ -10,9 +10,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from torsor.formats.toml.schema import error, one_of
+from torsor.formats.toml.reading import error, one_of
 from torsor.motion.terms.ends import Ends, EndState
-from torsor.motion.terms.references import OnPath
+from torsor.motion.terms.frames import OnPath
 from torsor.motion.terms.term import Constraint, Cost
 
 KEY = "kind"  # key of a table: the class of the term

@@ -10,11 +10,10 @@ from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe, shortened
 from torsor.motion.terms.ends import Ends, EndState
 from torsor.motion.terms.term import TOUCHING, Term
-from torsor.motion.transcription.layout import Layout
-from torsor.motion.transcription.linear_rows import Equation
 from torsor.motion.transcription.motion_model import MotionModel, Profiles
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
+from torsor.motion.transcription.variables import Equation, Layout
 
 Known = dict[tuple[int, int], float]  # (profile, control point)
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from torsor.base.errors import ModelError, describe
 from torsor.dynamics.recursions.kinematics import sx
-from torsor.motion.transcription.clock import EVEN, Clock
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
+from torsor.motion.transcription.phase import EVEN, Clock
 from torsor.robot.robot import Robot
 from torsor.spatial import cross
 

@@ -11,8 +11,7 @@ import numpy as np
 from torsor import library
 from torsor.base.arrays import Array
 from torsor.formats import MDHLink
-from torsor.reproduce.documents.drawing import curves, tidy
-from torsor.reproduce.documents.sketches import modified_frames
+from torsor.reproduce.documents.drawing import curves, modified_frames, tidy
 from torsor.reproduce.equations import guarino
 from torsor.reproduce.errata.guarino import PRINTED
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same

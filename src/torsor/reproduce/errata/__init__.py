@@ -5,7 +5,8 @@ Example:
     True
 """
 
-from torsor.reproduce.errata import barman, guarino, hua, khalil, khalil_models, lie
+from torsor.reproduce.errata import barman, guarino, hua, khalil, lie
+from torsor.reproduce.errata import khalil as khalil_models
 from torsor.reproduce.errata.erratum import Decision, Erratum
 
 __all__ = ["ERRATA", "Decision", "Erratum", "by_name"]

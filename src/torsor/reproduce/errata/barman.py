@@ -7,9 +7,9 @@ import numpy as np
 
 from torsor import library
 from torsor.base.arrays import Array
-from torsor.reproduce.equations import barman, denavit_hartenberg
-from torsor.reproduce.equations.form import Form
-from torsor.reproduce.equations.numbers import BARMAN
+from torsor.reproduce.equations import barman
+from torsor.reproduce.equations import barman as denavit_hartenberg
+from torsor.reproduce.equations.form import BARMAN, Form
 from torsor.reproduce.errata.erratum import Decision, Erratum, decide, error, words
 from torsor.reproduce.samples import standard
 

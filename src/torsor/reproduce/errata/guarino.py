@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 
 from torsor import library
-from torsor.reproduce.equations import guarino, luh_walker_paul
+from torsor.reproduce.equations import guarino
+from torsor.reproduce.equations import guarino as luh_walker_paul
 from torsor.reproduce.equations.form import Form
 from torsor.reproduce.errata.erratum import Decision, Erratum, decide, words
 from torsor.reproduce.samples import modified

@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.base.errors import describe, missing
 from torsor.compiler.cuda.device import foreign_stream
-from torsor.robot.autodiff.node import Node, node_of
+from torsor.robot.autodiff.functions import Node, node_of
 from torsor.robot.robot import Robot
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.errors import missing
-from torsor.robot.autodiff.node import Node, node_of
+from torsor.robot.autodiff.functions import Node, node_of
 from torsor.robot.robot import Robot
 
 

@@ -16,7 +16,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import indices_of, vectors
 from torsor.base.errors import ModelError, describe, warn
 from torsor.dynamics import Algorithm, Tree
-from torsor.dynamics.loops.characteristic_scales import characteristic_scales
+from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.mechanism import Coupling, Loop, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import OWN, Numbers

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import vectors
 from torsor.base.errors import ModelError, describe
+from torsor.dynamics.algorithms import WITH_MARGIN
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.requests.algorithms import WITH_MARGIN
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained, written

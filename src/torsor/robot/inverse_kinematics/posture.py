@@ -8,10 +8,10 @@ from functools import cached_property
 
 import casadi as ca
 
-from torsor.dynamics.recursions.axes import place_in_body
 from torsor.dynamics.recursions.configuration import steps
-from torsor.dynamics.recursions.energy import center_of_mass
 from torsor.dynamics.recursions.kinematics import moves, world_poses
+from torsor.dynamics.recursions.momentum import center_of_mass
+from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Mechanism, Place
 from torsor.spatial import cross

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from torsor.compiler.source.about import About
-from torsor.mechanism.units import FORCES, units
+from torsor.compiler.source import About
+from torsor.mechanism.mechanism import FORCES, units
 from torsor.robot.about import AXES, UNITS, listed, origin, results_of, version
 from torsor.robot.parallel.kernels import Assembled
 

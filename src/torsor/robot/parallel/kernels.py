@@ -1,6 +1,6 @@
 """Compiled functions of a parallel robot: traced leg by leg and compiled on first use, then cached."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -20,18 +20,155 @@ from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Link
 from torsor.mechanism.part import Part
+from torsor.robot.closed_loops.search import NEAREST
 from torsor.robot.kernels import Kernels
-from torsor.robot.parallel.closed_form import Strut, closest, strut_of
-from torsor.robot.parallel.decomposition import Parts, soundness
-from torsor.robot.parallel.fitting import HOME, fit, length_of
-from torsor.robot.parallel.legs import Leg, carriage, coordinates_of
-from torsor.robot.parallel.limbs import Limb
-from torsor.robot.parallel.platforms import Platform
-from torsor.robot.parallel.rules import RULES
-from torsor.robot.parallel.singular import legs, moving, platforms
-from torsor.robot.parallel.trigonometry import Known, without_trigonometry
+from torsor.robot.parallel import decomposition
+from torsor.robot.parallel import decomposition as trials
+from torsor.robot.parallel.decomposition import Parts, legs, moving, platforms, soundness
+from torsor.robot.parallel.legs import HOME, Leg, carriage, coordinates_of, fit, length_of
+from torsor.robot.parallel.limbs import Limb, Platform, Strut, closest, strut_of
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
+
+# The table of algorithms of a parallel robot: inputs, outputs, and required distances from singularity.
+
+LEGS, DRIVES = NEAREST, 1e-6
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The signature of an algorithm: names of its inputs, and shapes of its results in names of sizes.
+
+    ``margins`` are the least distances from singular that it needs: of the legs, and, if given, of the drives.
+    """
+
+    rule: Callable[..., Any]
+    inputs: tuple[str, ...]
+    outputs: Sequence[tuple[str | int, ...]]
+    external: bool = False
+    margins: tuple[float, ...] = (LEGS,)
+
+
+_STATE = ("pose", "q")
+RULES: dict[str, Rule] = {
+    "inverse_dynamics": Rule(
+        decomposition.inverse_dynamics,
+        (*_STATE, "u", "u_rate", "share"),
+        [("N",)],
+        external=True,
+        margins=(LEGS, DRIVES),
+    ),
+    "platform_force": Rule(decomposition.platform_force, (*_STATE, "u", "u_rate"), [("n",)], external=True),
+    "forward_dynamics": Rule(decomposition.forward_dynamics, (*_STATE, "u", "forces"), [("n",)], external=True),
+    "mass_matrix": Rule(decomposition.platform_mass_matrix, _STATE, [("n", "n")]),
+    "inverse_jacobian": Rule(decomposition.inverse_jacobian, _STATE, [("N", "n")]),
+    "jacobian": Rule(decomposition.robot_jacobian, _STATE, [("n", "N")], margins=(LEGS, DRIVES)),
+    "leg_velocities": Rule(decomposition.leg_velocities, (*_STATE, "u"), [("v",)]),
+    "leg_accelerations": Rule(decomposition.leg_accelerations, (*_STATE, "u", "u_rate"), [("v",), ("v",)]),
+    "kinetic_energy": Rule(decomposition.kinetic_energy, (*_STATE, "u"), [()]),
+    "potential_energy": Rule(decomposition.potential_energy, _STATE, [()], margins=(-1.0,)),
+    "closed_positions": Rule(decomposition.closed_positions, ("pose", "guess"), [("q",)]),
+    "leg_errors": Rule(decomposition.leg_errors, _STATE, [("c",)]),
+    "leg_matrices": Rule(decomposition.leg_matrices, _STATE, [("A",)]),
+    "sides": Rule(trials.sides, _STATE, [("sides",)]),
+    "leg_side": Rule(trials.leg_side, ("leg_q",), [()]),
+    "leg_trial": Rule(trials.leg_trial, ("leg_state", "leg_move"), [("leg_trial",)]),
+    "assembly_trial": Rule(trials.assembly_trial, ("state", "move"), [("assembly_trial",)]),
+}
+"""Every algorithm of a parallel robot by the name of its method, and those of its kinematics."""
+
+
+# Functions without sines and cosines of known angles: those of a UPS leg are entries of its direction.
+
+
+class Known(NamedTuple):
+    """The cosine and sine of the angle ratio x[place] + offset, where x is one input."""
+
+    place: int
+    ratio: float
+    offset: float
+    cosine: ca.SX
+    sine: ca.SX
+
+
+class _Line(NamedTuple):
+    """A value ratio x[place] + offset, or the constant offset if place is None."""
+
+    place: int | None
+    ratio: float
+    offset: float
+
+
+def without_trigonometry(
+    function: ca.Function, inputs: Sequence[ca.SX], which: int, known: Sequence[Known]
+) -> list[ca.SX]:
+    """Return the outputs of a function at ``inputs``, with known sines and cosines inserted; ``which`` input is x.
+
+    Example:
+        >>> x, c, s = ca.SX.sym("x"), ca.SX.sym("c"), ca.SX.sym("s")
+        >>> f = ca.Function("f", [x], [2 * ca.cos(x + 1)])
+        >>> without_trigonometry(f, [x], 0, [Known(0, 1.0, 1.0, c, s)])
+        [SX((2.*c))]
+    """
+    work: dict[int, ca.SX] = {}
+    lines: dict[int, _Line | None] = {}
+    outputs = [ca.SX.zeros(function.sparsity_out(k)) for k in range(function.n_out())]
+    table = {(each.place, each.ratio): each for each in known}
+    given = [ca.densify(each) for each in inputs]
+    for k in range(function.n_instructions()):
+        code, ins, outs = function.instruction_id(k), function.instruction_input(k), function.instruction_output(k)
+        if code == ca.OP_OUTPUT:
+            outputs[outs[0]].nz[outs[1]] = work[ins[0]]
+            continue
+        line: _Line | None
+        if code == ca.OP_INPUT:
+            value = given[ins[0]].nz[ins[1]]
+            line = _Line(ins[1], 1.0, 0.0) if ins[0] == which else None
+        elif code == ca.OP_CONST:
+            number = function.instruction_constant(k)
+            value, line = ca.SX(number), _Line(None, 0.0, number)
+        else:
+            arguments = [work[i] for i in ins]
+            line = _linear_form(code, [lines[i] for i in ins])
+            known_value = _lookup(code, lines[ins[0]], table)
+            if known_value is not None:
+                value = known_value
+            else:
+                value = ca.SX.unary(code, *arguments) if len(arguments) == 1 else ca.SX.binary(code, *arguments)
+        work[outs[0]], lines[outs[0]] = value, line
+    return outputs
+
+
+def _linear_form(code: int, lines: list[_Line | None]) -> _Line | None:
+    """Return the result of an operation on such values, or None if it is not of that form."""
+    given = [line for line in lines if line is not None]
+    if len(given) < len(lines):
+        return None
+    first = given[0]
+    if code == ca.OP_NEG:
+        return _Line(first.place, -first.ratio, -first.offset)
+    if len(given) < 2:
+        return None
+    second = given[1]
+    if first.place is not None and second.place is not None:
+        return None
+    place = second.place if first.place is None else first.place
+    if code in (ca.OP_ADD, ca.OP_SUB):
+        sign = 1.0 if code == ca.OP_ADD else -1.0
+        return _Line(place, first.ratio + sign * second.ratio, first.offset + sign * second.offset)
+    if code == ca.OP_MUL:
+        number, other = (first, second) if first.place is None else (second, first)
+        return _Line(place, number.offset * other.ratio, number.offset * other.offset)
+    return None
+
+
+def _lookup(code: int, line: _Line | None, table: dict[tuple[int, float], Known]) -> ca.SX | None:
+    if code not in (ca.OP_SIN, ca.OP_COS) or line is None or line.place is None:
+        return None
+    known = table.get((line.place, line.ratio))
+    if known is None or abs(known.offset - line.offset) > 1e-14:
+        return None
+    return known.sine if code == ca.OP_SIN else known.cosine
 
 
 class FunctionKey(NamedTuple):

@@ -1,17 +1,27 @@
 """The parts of a parallel robot: a leg, and the platform on the joints of its motion."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, frozen_pose, name_of, real_array
 from torsor.base.errors import ModelError, describe
-from torsor.mechanism import Joint, Link, Loop
+from torsor.dynamics.loops.closure import characteristic_scales
+from torsor.dynamics.recursions.configuration import integrate
+from torsor.dynamics.recursions.newton_euler import inverse_dynamics
+from torsor.dynamics.trees.lean import lean
+from torsor.dynamics.trees.tree import Tree
+from torsor.mechanism import Joint, Link, Loop, Place
 from torsor.mechanism.part import Part
+from torsor.robot.closed_loops.mobility import RANK, choose
+from torsor.robot.closed_loops.search import CLOSED, Space
 from torsor.robot.load import build
+from torsor.robot.parallel.decomposition import moving
+from torsor.robot.parallel.limbs import Limb, Platform, TracedLimb
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
@@ -144,3 +154,167 @@ def _quaternions(R: Array) -> Array:
     chosen = np.take_along_axis(candidates, best[..., None, None], axis=-2)[..., 0, :]
     chosen = np.where(chosen[..., 3:] < 0, -chosen, chosen)
     return np.asarray(chosen / np.linalg.norm(chosen, axis=-1, keepdims=True))
+
+
+# From legs to limbs, found numerically at home: the independent closure equations of a leg, and its free spins.
+#
+# Tolerances of closure and of rank are relative to the size of the robot (``length_of``).
+
+TRIALS = 6
+HOME = "give a home (of the leg or the robot) that is far from singular"
+
+
+def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
+    """Return the size (m): the longest distance from the base of a leg to its joint on the platform, or in a leg.
+
+    It is rounded to a power of two, so that dividing by it is exact.
+    """
+    x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
+    there = Platform(platform, x)
+    ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))
+    found = np.asarray(ca.Function("ends", [x], [ends])(home).full()).T
+    distances = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(found, legs, strict=True)]
+    for leg in legs:
+        distances += [leg.length, *(float(np.linalg.norm(joint.placement[:3, 3])) for joint in leg.robot.joints)]
+    size = max(distances)
+    return float(2.0 ** round(np.log2(size))) if size > 0 else 1.0
+
+
+def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
+    """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all its inertia.
+
+    ``before`` are the numbers of positions and velocities of the legs before it, ``length`` (m) is the robot's size.
+    """
+    where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
+    ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
+    robot = ground.attach(leg.robot, at="stand", prefix=prefix)
+    last = len(carriage.links) - 1
+    loop = Loop(leg.name, "tip", "at", leg.kind, leg.length)
+    names = robot.coordinate_names
+    whole = Tree.of(robot)
+    limb = Limb(
+        leg.name,
+        lean(whole),
+        robot.place(prefix + leg.tip),
+        Place(last, leg.at),
+        loop,
+        tuple(range(loop.count)),
+        np.zeros((0, robot.nv)),
+        tuple(names.index(prefix + name) for name in leg.driven),
+        slice(before[0], before[0] + robot.nq),
+        slice(before[1], before[1] + robot.nv),
+        length,
+    )
+    tree = lean(Tree.of(carriage))
+    look = Look(limb, tree, home)
+    q, size = look.space.closest(np.array(leg.home))
+    if size > CLOSED:
+        found = f"the leg does not reach the platform at home: error of closure {size * length:.2g}"
+        fix = "check base, at, tip and kind, or give a home (of the leg or the robot) nearer to one that closes"
+        raise ModelError(describe(found, where=where, fix=fix))
+    own, all_ = look.own(q), look.whole(q)
+    choice = choose(own, [])
+    rank = len(choice.rows)
+    scale = float(np.linalg.norm(all_, 2))
+    if np.count_nonzero(np.linalg.svd(all_, compute_uv=False) > RANK * scale) > rank:
+        found = f"the leg blocks motions that the platform's joint has: {', '.join(carriage.coordinate_names)}"
+        fix = "give the platform a motion that all legs allow, or give the leg more joints"
+        raise ModelError(describe(found, where=where, fix=fix))
+    idle = _idle(limb, look, q, robot.nv - rank, names, where)
+    return limb._replace(rows=choice.rows, idle=idle), q, whole
+
+
+class Look:
+    """Numerical closure error and Jacobians of a leg, with the platform at a fixed pose; all are without units."""
+
+    def __init__(self, limb: Limb, platform: Tree, home: Array):
+        x, q = ca.SX.sym("x", platform.nq), ca.SX.sym("q", limb.tree.nq)
+        u = ca.SX.sym("u", platform.nv)
+        traced = TracedLimb(limb, q, Platform(platform, x, u), closed=False)
+        w, v = traced.platform.velocity_at(traced.r)
+        by_platform = ca.jacobian(traced.C @ traced.down(w) + traced.P @ traced.down(v), u)
+        held = TracedLimb(limb, q, traced.platform).A
+        # Divided by the scales of the equations, multiplied by those of the steps of leg and platform.
+        rows = ca.diag(1 / ca.SX(limb.loop.units(limb.length)))
+        own, others = (characteristic_scales(tree, limb.length)[1] for tree in (limb.tree, platform))
+        found = [
+            traced.closure_error(),
+            rows @ traced.A @ ca.diag(ca.SX(own)),
+            rows @ ca.horzcat(traced.A, by_platform) @ ca.diag(ca.SX(np.concatenate([own, others]))),
+            rows @ held,
+        ]
+        found = [ca.substitute(each, u, ca.SX.zeros(platform.nv, 1)) for each in found]
+        self._function = ca.Function("look", [x, q], found)
+        dv = ca.SX.sym("dv", limb.tree.nv)
+        self._moved = ca.Function("moved", [q, dv], [integrate(limb.tree, q, dv)])
+        self._home = home
+        self.space = Space(self.error, self.own, self.moved, own)
+
+    def _at(self, q: Array, k: int) -> Array:
+        return np.asarray(self._function(self._home, q)[k].full())
+
+    def error(self, q: Array) -> Array:
+        """Return the closure error (c,)."""
+        return self._at(q, 0).ravel()
+
+    def own(self, q: Array) -> Array:
+        """Return the Jacobian (c, nv) of the error with respect to the leg."""
+        return self._at(q, 1)
+
+    def whole(self, q: Array) -> Array:
+        """Return the Jacobian of the error with respect to the leg, then the platform."""
+        return self._at(q, 2)
+
+    def closed(self, q: Array) -> Array:
+        """Return the Jacobian with respect to the leg, as if the leg were closed at q."""
+        return self._at(q, 3)
+
+    def moved(self, q: Array, dv: Array) -> Array:
+        """Return the leg's positions after a step."""
+        return np.asarray(self._moved(q, dv).full()).ravel()
+
+
+def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], where: str) -> Array:
+    """Return rows (k x nv) of rates that stay zero: spins of a leg that do not move the platform.
+
+    A spin is a rotation about a line that is fixed in the leg. If the leg is symmetric about that line, nothing
+    accelerates the spin, so that a leg that does not spin never does.
+    """
+    if not count:
+        return np.zeros((0, limb.tree.nv))
+    rng = np.random.default_rng(0)
+    rows = _null(look.closed(q), count)
+    for _ in range(TRIALS):
+        jacobian = look.closed(look.moved(q, 0.3 * look.space.units * rng.normal(size=limb.tree.nv)))
+        there = _null(jacobian, count)
+        if np.linalg.matrix_rank(jacobian, RANK) > limb.tree.nv - count:
+            raise ModelError(describe(f"the leg is singular at home: {moving(names, rows[0])}", where=where, fix=HOME))
+        if np.abs(there - there @ rows.T @ rows).max() > 1e-9:
+            loose = ", ".join(repr(names[k]) for k in np.flatnonzero(np.abs(rows).max(axis=0) > 1e-9))
+            found = f"the platform does not constrain {count} motions of the leg, of {loose}"
+            fix = "remove a joint, or use a joint at the platform with more constraints"
+            raise ModelError(describe(found, where=where, allowed="spins of ball joints about the leg's line", fix=fix))
+    worst = _spin_force(limb.tree, rows, look, q, rng)
+    if worst > 1e-9:
+        found = f"the leg can spin about its line and is not symmetric about it ({worst:.1g} of its forces)"
+        fix = "make it symmetric about the line, or use a universal joint in place of one ball"
+        raise ModelError(describe(found, where=where, fix=fix))
+    rows[np.abs(rows) < 1e-12] = 0.0
+    return rows
+
+
+def _null(A: Array, count: int) -> Array:
+    return np.asarray(np.linalg.svd(A)[2][A.shape[1] - count :])
+
+
+def _spin_force(tree: Tree, rows: Array, look: Look, q: Array, rng: np.random.Generator) -> float:
+    """Return the force along the spins, as a fraction of the leg's forces, at random motions without spin."""
+    symbols = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("a", tree.nv)
+    forces = ca.Function("forces", list(symbols), [inverse_dynamics(tree, *symbols)])
+    worst, still = 0.0, np.eye(tree.nv) - rows.T @ rows
+    for _ in range(TRIALS):
+        v, a = still @ rng.normal(size=tree.nv), still @ rng.normal(size=tree.nv)
+        there = look.moved(q, look.space.units * rng.normal(size=tree.nv))
+        tau = np.asarray(forces(there, v, a).full()).ravel()
+        worst = max(worst, float(np.abs(rows @ tau).max() / max(np.abs(tau).max(), 1e-300)))
+    return worst

@@ -10,24 +10,87 @@ so that a leg needs only one small matrix A_q, which in the tip's axes is often 
 diagonal. Khalil 2010, eqs. 63-65; here for every kind of joint.
 """
 
+import math
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
-from torsor.dynamics.loops.characteristic_scales import characteristic_scales
-from torsor.dynamics.recursions.axes import place_in_body
+from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.recursions.composite import mass_matrix
-from torsor.dynamics.recursions.kinematics import motions, moves, sx
+from torsor.dynamics.recursions.kinematics import motions, moves, sx, symmetric, twists, world_poses
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
+from torsor.dynamics.recursions.places import jacobian, place_in_body
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import CUTS, Loop, Place
-from torsor.robot.parallel.platforms import Platform
 from torsor.robot.parallel.small import margin, solve
-from torsor.spatial import cross, skew
+from torsor.spatial import cross, inverse_pose, skew
+from torsor.spatial.vectors import choose
+
+# The platform at one state, over symbols: its motion in base axes, and generalised forces of wrenches on it.
+
+
+class Platform:
+    """The platform with its coordinates x, velocities u and accelerations u_rate; those not given are zero."""
+
+    def __init__(self, tree: Tree, x: ca.SX, u: ca.SX | None = None, u_rate: ca.SX | None = None):
+        self.tree, self.x = tree, x
+        self.u = ca.SX.zeros(tree.nv, 1) if u is None else u
+        self.u_rate = ca.SX.zeros(tree.nv, 1) if u_rate is None else u_rate
+        self._moved = moves(tree, x)
+        self.R, self.p = world_poses(tree, self._moved)[-1]
+        self.is_free = len(tree.bodies) == 1 and tree.nv == 6
+        self._twist = twists(tree, self._moved, self.u)[-1]
+        motion = motions(tree, self._moved, self.u, self.u_rate)[-1]
+        # Rotated to base axes once, for all legs.
+        self._w, self._v = self.R @ self._twist[:3], self.R @ self._twist[3:]
+        self._wd, self._a = self.R @ motion.wd, self.R @ motion.a
+        W = skew(self._w)
+        self._U = skew(self._wd) + symmetric(W @ W)
+
+    def place(self, at: Place) -> tuple[ca.SX, ca.SX]:
+        """Return the position of a place from the platform's origin, and its axes (3 x 3), both in base axes."""
+        R, p = place_in_body(self.tree, at)
+        return self.R @ p, self.R @ R
+
+    def velocity_at(self, r: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return (omega, v) of a point of the platform, in base axes."""
+        return self._w, self._v + cross(self._w, r)
+
+    def acceleration_at(self, r: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return (rate of omega, acceleration) of a point of the platform, in base axes, without gravity."""
+        return self._wd, self._a + self._U @ r
+
+    def project(self, wrench: ca.SX) -> ca.SX:
+        """Return the generalised forces (nv rows) of wrenches (6 rows) at its origin in base axes."""
+        own = ca.vertcat(self.R.T @ wrench[:3, :], self.R.T @ wrench[3:, :])
+        if self.is_free:
+            return own
+        k = len(self.tree.bodies) - 1
+        return jacobian(self.tree, self.x, Place(k, inverse_pose(self.tree.bodies[k].link))).T @ own
+
+    def lifted(self, force: ca.SX) -> ca.SX:
+        """Return the wrench (6 x 1) at its origin in base axes of forces on the coordinates of a free platform."""
+        return ca.vertcat(self.R @ force[:3], self.R @ force[3:])
+
+    def forces(self, external: ca.SX | None = None) -> ca.SX:
+        """Return the forces (nv x 1) of its own motion; ``external`` (6 x 1) acts at its link's origin in its axes."""
+        rows = None
+        if external is not None:
+            above = len(self.tree.bodies) - 1
+            rows = ca.vertcat(ca.SX.zeros(above, 6), external.T)
+        return inverse_dynamics(self.tree, self.x, self.u, self.u_rate, rows)
+
+    def mass_matrix(self) -> ca.SX:
+        """Return its own mass matrix (nv x nv)."""
+        return mass_matrix(self.tree, self.x)
+
+    def unit_rates(self) -> ca.SX:
+        """Return the twists (6 x nv), at its origin in base axes, of unit rates of its coordinates."""
+        return self.project(sx(np.eye(6))).T
 
 
 class Limb(NamedTuple):
@@ -223,3 +286,108 @@ class TracedLimb:
     def driven_rows(self) -> ca.SX:
         """Return the wrenches (6 x driven) whose product with the platform's twist is the rate of each drive."""
         return self.carried(sx(np.eye(self.limb.tree.nv)[:, list(self.limb.driven)]))
+
+
+# Inverse kinematics of UPS legs in closed form: two axes that intersect, and a slide from there to the platform.
+#
+# With w from the centre of the universal joint to the joint on the platform, in the first joint's axes at rest,
+#
+#     |w| = length      q_1: w turned into the plane of the second joint      q_2: the angle of w from the first axis
+#
+# There are four solutions: two with q_1 half a turn apart, and for each a second one with the leg reversed and a
+# negative length. Two signs select one of them.
+
+EXACT = 1e-12  # tolerance of the distance between axes that intersect (m), and of right angles
+
+
+class Angles(NamedTuple):
+    """Positions (3 x 1) of a strut, and the cosines and sines of the angles of its first two joints."""
+
+    q: ca.SX
+    cosines: tuple[ca.SX, ca.SX]
+    sines: tuple[ca.SX, ca.SX]
+
+
+class Strut(NamedTuple):
+    """A UPS leg in numbers: pose (R, centre) of its universal joint in base axes, and the zeros of its two angles.
+
+    A joint turns (or slides) by ratio q + offset, with (ratio, offset) in ``scale``; ``rest`` is the length of the leg
+    where the slide is zero.
+    """
+
+    limb: Limb
+    R: Array
+    centre: Array
+    first: float
+    second: float
+    rest: float
+    scale: tuple[tuple[float, float], ...]
+
+    def signs(self, q: Any) -> tuple[Any, Any]:
+        """Return the two signs of the assembly mode at the positions q (3,): that of sin(q_2), and of the length."""
+        ratio, offset = self.scale[1]
+        slide, rest = self.scale[2]
+        side = choose(ca.sin(ratio * q[1] + offset - self.second) >= 0, 1.0, -1.0)
+        return side, choose(slide * q[2] + rest + self.rest >= 0, 1.0, -1.0)
+
+    def solve(self, platform: Platform, signs: tuple[Any, Any]) -> Angles:
+        """Return the leg's positions for the platform's pose, in the assembly mode given by ``signs``."""
+        r, _ = platform.place(self.limb.at)
+        x, y, z = ca.vertsplit(sx(self.R.T) @ (platform.p + r - sx(self.centre)))
+        flat, (side, way) = x * x + y * y, signs
+        across, length = ca.sqrt(flat), way * ca.sqrt(flat + z * z)
+        c1, s1 = _add_angle(side * way * x / across, side * way * y / across, -self.first)
+        c2, s2 = _add_angle(z / length, side * way * across / length, self.second)
+        values = ca.atan2(s1, c1), ca.atan2(s2, c2), length - self.rest
+        q = [(value - offset) / ratio for value, (ratio, offset) in zip(values, self.scale, strict=True)]
+        return Angles(ca.vertcat(*q), (c1, c2), (s1, s2))
+
+
+def closest(q: ca.SX, guess: Any) -> ca.SX:
+    """Return the positions of a strut with angles within half a turn of the guess."""
+    turns = (2 * math.pi * ca.floor((q[k] - guess[k]) / (2 * math.pi) + 0.5) for k in range(2))
+    return ca.vertcat(*(q[k] - turn for k, turn in enumerate(turns)), q[2])
+
+
+def _add_angle(c: ca.SX, s: ca.SX, angle: float) -> tuple[ca.SX, ca.SX]:
+    """Return the cosine and sine of the angle with cosine c and sine s, plus ``angle``."""
+    quarters = round(angle / (math.pi / 2))
+    if abs(angle - quarters * math.pi / 2) < 1e-14:
+        return ((c, s), (-s, c), (-c, -s), (s, -c))[quarters % 4]
+    cos, sin = math.cos(angle), math.sin(angle)
+    return c * cos - s * sin, s * cos + c * sin
+
+
+def strut_of(limb: Limb) -> Strut | None:
+    """Return a UPS leg as a strut, else None: two orthogonal hinges, a slide orthogonal to the second, a ball."""
+    bodies = limb.tree.bodies
+    kinds = [body.joint.kind.name for body in bodies]
+    turns = ("revolute", "continuous")
+    serial = [body.parent for body in bodies] == [-1, 0, 1] and limb.tip.link == 2 and limb.loop.kind == "spherical"
+    if not serial or kinds[0] not in turns or kinds[1] not in turns or kinds[2] != "prismatic":
+        return None
+    if any(body.joint.follows for body in bodies) or any(abs(body.joint.ratio) != 1 for body in bodies[:2]):
+        return None
+    first, second, third = (np.asarray(body.T) for body in bodies)
+    # All in the frame of the first joint at rest.
+    axis, at = second[:3, 2], second[:3, 3]
+    if abs(axis[2]) > EXACT:
+        return None
+    # The point of the second axis nearest to the first, which is the z axis.
+    level = at - (at[:2] @ axis[:2]) * axis
+    if np.hypot(level[0], level[1]) > EXACT:
+        return None
+    centre = np.array([0.0, 0.0, level[2]])
+    seen = second[:3, :3].T @ (centre - at)  # the centre, in the second body's axes: on its z axis
+    _, p_tip = place_in_body(limb.tree, limb.tip)
+    along = third[:3, 2]
+    tip = third[:3, 3] + third[:3, :3] @ np.asarray(ca.DM(p_tip)).ravel() - seen  # with the slide at zero
+    if abs(along[2]) > EXACT or np.linalg.norm(np.cross(tip, along)) > EXACT:
+        return None
+    # The slide's direction turns in the plane across the second axis, from the first axis at the angle ``second``.
+    upright = second[2, 0], second[2, 1]
+    flat = second[:3, :3] @ np.array([-upright[1], upright[0], 0.0])
+    angle = math.atan2(upright[1], upright[0]) - math.atan2(along[1], along[0])
+    scale = tuple((body.joint.ratio, body.joint.offset + body.turn) for body in bodies)
+    R = first[:3, :3]
+    return Strut(limb, R, first[:3, 3] + R @ centre, math.atan2(flat[1], flat[0]), angle, float(tip @ along), scale)

@@ -16,15 +16,14 @@ from torsor.base.arrays import Array
 from torsor.base.checks import vectors
 from torsor.base.errors import ModelError, describe, shortened
 from torsor.base.viewable import Viewable
-from torsor.compiler.c import source as c_source
-from torsor.compiler.js import source as js_source
-from torsor.compiler.source.about import About
+from torsor.compiler import c as c_source
+from torsor.compiler import js as js_source
+from torsor.compiler.source import About
 from torsor.robot.closed_loops.closure import OPEN
 from torsor.robot.export import with_prefix
 from torsor.robot.parallel.about import about_parallel
-from torsor.robot.parallel.kernels import Assembled
+from torsor.robot.parallel.kernels import RULES, Assembled, Rule
 from torsor.robot.parallel.kinematics import Kinematics
-from torsor.robot.parallel.rules import RULES, Rule
 from torsor.robot.parallel.workspace import Workspace, explore, grid
 from torsor.robot.robot import Robot
 

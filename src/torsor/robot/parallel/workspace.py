@@ -18,10 +18,10 @@ from torsor.base.figures import label_of_title, new_figure, saved
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
+from torsor.robot.parallel.decomposition import legs, platforms
 from torsor.robot.parallel.files import SHAPED, parallel_fields, parallel_text, workspace_arrays
 from torsor.robot.parallel.kernels import Assembled
 from torsor.robot.parallel.kinematics import Kinematics
-from torsor.robot.parallel.singular import legs, platforms
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.mechanism import Wheel
-from torsor.mechanism.units import units
+from torsor.mechanism.mechanism import units
 from torsor.robot.closed_loops import AssemblyError
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot

@@ -9,7 +9,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.mechanism import Wheel
-from torsor.mechanism.units import force_units
+from torsor.mechanism.mechanism import force_units
 from torsor.robot.robot import Robot
 from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.mechanism.units import force_units
+from torsor.mechanism.mechanism import force_units
 from torsor.robot.robot import Robot
 from torsor.spatial import to_quaternion
 from torsor.view.page.numbers import Numbers

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.mechanism.units import FORCES, units
+from torsor.mechanism.mechanism import FORCES, units
 from torsor.robot.robot import Robot
 
 FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")

@@ -7,7 +7,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.human import Backpack, Box, Rails, Sitting
 from torsor.human.body.coordinates import SIDES
-from torsor.human.body.load_drawing import load_pose, load_size
+from torsor.human.body.drawing import load_pose, load_size
 from torsor.human.contact.stairs import Stairs
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose

@@ -15,9 +15,16 @@ from torsor.human.contact.stairs import stairs_of
 from torsor.human.contact.support import Sitting, Support
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.forces import Grounded
-from torsor.human.terms.pressing import feet_and_seat, pressure
-from torsor.human.terms.problem import HumanProblem, load_of, who
-from torsor.human.terms.samples import grounded_term, sampled, walk_of
+from torsor.human.terms.problem import (
+    HumanProblem,
+    feet_and_seat,
+    grounded_term,
+    load_of,
+    pressure,
+    sampled,
+    walk_of,
+    who,
+)
 from torsor.identification import Identified
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.motion import MotionProblem, MotionResult

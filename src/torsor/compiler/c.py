@@ -1,0 +1,640 @@
+"""CasADi functions as C99 source."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.compiler import source as erfinv
+from torsor.compiler.llvm.rules import Scalar
+from torsor.compiler.program import in_scalars
+from torsor.compiler.source import (
+    MARK,
+    SCRATCH,
+    About,
+    ArrayArgument,
+    Names,
+    SourceKernel,
+    comment,
+    polynomial,
+    with_names,
+    words,
+    write_all,
+)
+
+# Sines and cosines of single precision in C: a range reduction and two short polynomials, in place of sinf and cosf.
+#
+# The sinf of newlib takes some 190 cycles of a Cortex-M4F, and would be three quarters of the inverse dynamics of an
+# arm; this takes 70. k quarter turns are taken off in three parts of pi/2 (Cody and Waite 1980), the first two so short
+# that their products with k are exact; polynomials of |r| <= pi/4 are left, those of the machine code. Results are the
+# same on every processor that does not fuse products. Larger angles, infinities and NaN are left to the C library.
+
+_LARGEST = 1000.0  # rad; k has 10 bits then
+_HALF_PI = (1.5703125, 0.00048375129699707031, 7.549790126404332e-08)  # 8 bits, 11 bits, the rest
+
+
+def sine_function(literal: Callable[[float], str]) -> str:
+    """Return the C function ``torsor_sine``: sin(x + quarter pi/2), so that a quarter of 1 makes a cosine."""
+    single, (first, second, third), largest = Scalar("float32"), map(literal, _HALF_PI), literal(_LARGEST)
+    sine, cosine = polynomial(literal, *single.sin_terms), polynomial(literal, *single.cos_terms, -0.5, 1.0)
+    half = literal(0.5)
+    return f"""/* sin(x + quarter pi/2), quarter = 0 or 1 */
+static float torsor_sine(float x, int quarter)
+{{
+    int k;
+    float turns, r, z, y;
+    if (!(x > -{largest} && x < {largest})) {{
+        return quarter ? cosf(x) : sinf(x);
+    }}
+    k = (int)(x * {literal(0.6366197723675814)} + (x < {literal(0.0)} ? -{half} : {half}));
+    turns = (float)k;
+    r = ((x - turns * {first}) - turns * {second}) - turns * {third};
+    z = r * r;
+    k += quarter;
+    y = k & 1 ? {cosine} : r + r * z * {sine};
+    return k & 2 ? -y : y;
+}}
+"""
+
+
+# C99 expressions: literals, identifiers, and one rule for each CasADi operation.
+#
+# A rule is a function of the ``CScalar`` and the texts of the arguments (a name, an element of an array or a literal,
+# so that none needs brackets); it returns an expression. The CasADi virtual machine defines every operation.
+
+# Numbers with an exact decimal form of at most this many characters are written so, all others in base 16.
+_FEW_DIGITS = 12
+
+
+class CScalar:
+    """A floating-point type of C: its name, its literals, and the functions of libm for it.
+
+    Example:
+        >>> CScalar("float64").literal(0.25), CScalar("float32").literal(0.1), CScalar("float32").call("sin", "x")
+        ('0.25', '0x1.99999ap-4f', 'sinf(x)')
+    """
+
+    def __init__(self, dtype: str):
+        self.double = dtype == "float64"
+        self.name, self.suffix = ("double", "") if self.double else ("float", "f")
+        self.local = f"{self.name} "
+
+    def literal(self, number: float) -> str:
+        """Return the text of a number, in brackets if it has a sign.
+
+        C99 guarantees that a number in base 16 is read exactly; a decimal number may be rounded to a neighbour.
+        """
+        if not self.double:
+            with np.errstate(over="ignore"):  # numbers too large for a float become infinite
+                number = float(np.float32(number))
+        if math.copysign(1.0, number) < 0:
+            return f"(-{self.literal(-number)})"
+        if math.isnan(number):
+            return "NAN"
+        if math.isinf(number):
+            return "INFINITY"
+        digits = repr(number)
+        exact = len(digits) <= _FEW_DIGITS and Decimal(digits) == Decimal(number)
+        return (digits if exact else _base_16(number)) + self.suffix
+
+    def call(self, function: str, *arguments: str) -> str:
+        """Return the call of a function of libm."""
+        return f"{function}{self.suffix}({', '.join(arguments)})"
+
+    def expression(self, code: int, *arguments: str) -> str:
+        """Return an operation, by its rule."""
+        return C_RULES[code](self, *arguments)
+
+    def element(self, array: str, entry: int) -> str:
+        """Return the element of an array."""
+        return f"{array}[{entry}]"
+
+
+def _base_16(number: float) -> str:
+    """Return a positive number in base 16, without zeros at its end."""
+    digits, exponent = number.hex().split("p")
+    return f"{digits.rstrip('0').rstrip('.')}p{exponent}"
+
+
+Rule = Callable[..., str]
+
+
+def _infix(operator: str) -> Rule:
+    return lambda t, a, b: f"{a} {operator} {b}"
+
+
+def _library(name: str) -> Rule:
+    return lambda t, *arguments: t.call(name, *arguments)
+
+
+def _logic(operator: str) -> Rule:
+    # NaN counts as true, since it is not equal to 0.
+    return lambda t, a, b: f"{a} != {t.literal(0.0)} {operator} {b} != {t.literal(0.0)}"
+
+
+def _sign(t: CScalar, a: str) -> str:
+    # Zeros and NaN are returned unchanged.
+    zero, one = t.literal(0.0), t.literal(1.0)
+    return f"{a} < {zero} ? -{one} : ({a} > {zero} ? {one} : {a})"
+
+
+C_RULES: dict[int, Rule] = {
+    ca.OP_ASSIGN: lambda t, a: a,
+    ca.OP_LIFT: lambda t, a, b: a,
+    ca.OP_ADD: _infix("+"),
+    ca.OP_SUB: _infix("-"),
+    ca.OP_MUL: _infix("*"),
+    ca.OP_DIV: _infix("/"),
+    ca.OP_NEG: lambda t, a: f"-{a}",
+    ca.OP_SQ: lambda t, a: f"{a} * {a}",
+    ca.OP_TWICE: lambda t, a: f"{t.literal(2.0)} * {a}",
+    ca.OP_INV: lambda t, a: f"{t.literal(1.0)} / {a}",
+    ca.OP_SIGN: _sign,
+    ca.OP_LT: _infix("<"),
+    ca.OP_LE: _infix("<="),
+    ca.OP_EQ: _infix("=="),
+    ca.OP_NE: _infix("!="),
+    ca.OP_NOT: lambda t, a: f"{a} == {t.literal(0.0)}",
+    ca.OP_AND: _logic("&&"),
+    ca.OP_OR: _logic("||"),
+    ca.OP_IF_ELSE_ZERO: lambda t, a, b: f"{a} == {t.literal(0.0)} ? {t.literal(0.0)} : {b}",
+    ca.OP_POW: _library("pow"),
+    ca.OP_CONSTPOW: _library("pow"),
+    ca.OP_SQRT: _library("sqrt"),
+    ca.OP_FABS: _library("fabs"),
+    ca.OP_FLOOR: _library("floor"),
+    ca.OP_CEIL: _library("ceil"),
+    ca.OP_COPYSIGN: _library("copysign"),
+    # The first of equal numbers, as in the LLVM rules; of 0.0 and -0.0 CasADi returns what the C library returns.
+    ca.OP_FMIN: lambda t, a, b: f"{b} < {a} || {a} != {a} ? {b} : {a}",
+    ca.OP_FMAX: lambda t, a, b: f"{b} > {a} || {a} != {a} ? {b} : {a}",
+    ca.OP_FMOD: _library("fmod"),
+    ca.OP_REMAINDER: _library("remainder"),
+    ca.OP_HYPOT: _library("hypot"),
+    ca.OP_EXP: _library("exp"),
+    ca.OP_EXPM1: _library("expm1"),
+    ca.OP_LOG: _library("log"),
+    ca.OP_LOG1P: _library("log1p"),
+    ca.OP_SIN: lambda t, a: t.call("sin", a) if t.double else f"torsor_sine({a}, 0)",
+    ca.OP_COS: lambda t, a: t.call("cos", a) if t.double else f"torsor_sine({a}, 1)",
+    ca.OP_TAN: _library("tan"),
+    ca.OP_ASIN: _library("asin"),
+    ca.OP_ACOS: _library("acos"),
+    ca.OP_ATAN: _library("atan"),
+    ca.OP_ATAN2: _library("atan2"),
+    ca.OP_SINH: _library("sinh"),
+    ca.OP_COSH: _library("cosh"),
+    ca.OP_TANH: _library("tanh"),
+    ca.OP_ASINH: _library("asinh"),
+    ca.OP_ACOSH: _library("acosh"),
+    ca.OP_ATANH: _library("atanh"),
+    ca.OP_ERF: _library("erf"),
+    ca.OP_ERFINV: lambda t, a: f"torsor_erfinv({a})",
+}
+"""The rule of each CasADi operation."""
+
+
+def _erfinv(t: CScalar) -> str:
+    """Return the C function for the inverse of erf as CasADi computes it: rational, then two Newton steps."""
+    real, n = t.name, t.literal
+    tail, middle = erfinv.tail(n), erfinv.middle(n)
+    one, two, slope = n(1.0), n(2.0), n(erfinv.SLOPE)
+    step = f"y = y - ({t.call('erf', 'y')} - x) / ({slope} * {t.call('exp', '-y * y')});"
+    return f"""/* The inverse of erf. */
+static {real} torsor_erfinv({real} x)
+{{
+    {real} y, z;
+    if (x >= {one}) return x == {one} ? INFINITY : NAN;
+    if (x <= -{one}) return x == -{one} ? -INFINITY : NAN;
+    if (x < -{n(erfinv.BORDER)}) {{
+        z = {t.call("sqrt", f"-{t.call('log', f'({one} + x) / {two}')}")};
+        return -{tail};
+    }}
+    if (x < {n(erfinv.BORDER)}) {{
+        z = x * x;
+        y = x * {middle};
+    }} else {{
+        z = {t.call("sqrt", f"-{t.call('log', f'({one} - x) / {two}')}")};
+        y = {tail};
+    }}
+    {step}
+    {step}
+    return y;
+}}
+"""
+
+
+def _sine(t: CScalar) -> str:
+    return "" if t.double else sine_function(t.literal)
+
+
+HELPERS: dict[int, Callable[[CScalar], str]] = {ca.OP_ERFINV: _erfinv, ca.OP_SIN: _sine, ca.OP_COS: _sine}
+"""The C functions that libm does not have, or has slower ones for, by the operation that calls them."""
+
+
+# Reserved names: keywords of C and C++, and names of the C library, of compilers and of the exported source.
+_MATH = """
+acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma
+fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan
+nearbyint nextafter nexttoward pow remainder remquo rint round scalbln scalbn sin sinh sqrt tan tanh tgamma
+trunc cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin
+csinh csqrt ctan ctanh j0 j1 jn y0 y1 yn drem exp10 gamma pow10 scalb significand sincos
+"""
+_KEYWORDS = """
+auto break case char const continue default do double else enum extern float for goto if inline int long
+register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+"""
+_WORDS = """
+alignas alignof and and_eq asm bitand bitor bool catch char8_t char16_t char32_t class co_await co_return
+co_yield compl concept const_cast consteval constexpr constinit decltype delete dynamic_cast explicit export
+false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
+reinterpret_cast requires static_assert static_cast template this thread_local throw true try typeid typename
+typeof using virtual wchar_t xor xor_eq main abort abs alloca assert atof bcmp bcopy bzero calloc clock div
+errno exit ffs free gets index isalnum isalpha isblank iscntrl isdigit isgraph islower isprint ispunct isspace
+isupper isxdigit labs ldiv llabs malloc memchr memcmp memcpy memmove memset printf putchar puts raise rand
+realloc remove rename rindex scanf signal snprintf sprintf sscanf strcat strchr strcmp strcpy strlen strstr
+system time tolower toupper unix linux vprintf fpclassify isfinite isgreater isinf isless isnan isnormal
+isunordered signbit signgam EOF NULL NAN INFINITY HUGE_VAL I s torsor_erfinv torsor_sine TORSOR_PIECE
+"""
+KEYWORDS = frozenset(_KEYWORDS.split())
+_RESERVED = {*KEYWORDS, *_WORDS.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l"))}
+
+
+def _is_reserved(name: str) -> bool:
+    return name in _RESERVED or re.fullmatch(r"w\d+", name) is not None
+
+
+def c_names(taken: Iterable[str] = ()) -> Names:
+    """Return a maker of unique identifiers that are not reserved in C, C++ or the C library.
+
+    Example:
+        >>> names = c_names()
+        >>> names.new("tau"), names.new("tau"), names.new("double"), names.new("2-x")
+        ('tau', 'tau_2', 'double_', 'x2_x')
+    """
+    return Names(words, _is_reserved, "_", taken)
+
+
+# CasADi functions as C99 source: a header, a source file that needs nothing but libm, and a CMakeLists.txt.
+#
+# Each operation is one statement, and the CMake file compiles with ``-ffp-contract=off``, so that products and sums are
+# not fused and results are those of the CasADi virtual machine. (GCC without ``-std=c99`` fuses across statements
+# otherwise.) The scratch array of a long function, which is divided into pieces, is on the stack.
+
+DTYPES = ("float64", "float32")
+PIECE = 1500  # operations in the longest piece
+# CMake has its own meaning for these.
+_TARGETS = {
+    *("all", "clean", "depend", "edit_cache", "help", "install", "list_install_components", "m", "package"),
+    *("package_source", "preinstall", "rebuild_cache", "test"),
+}
+# NAME.h of the folder would hide these headers of the C library, of any standard, from all files that include both.
+_HEADERS = """
+assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbit
+stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+alloca cpio dirent dlfcn endian fcntl features fmtmsg fnmatch ftw glob grp iconv langinfo libgen malloc memory monetary
+mqueue ndbm netdb nl_types poll pthread pwd regex sched search semaphore spawn strings stropts syslog tar termios ulimit
+unistd utime utmpx values varargs wordexp
+"""
+
+
+def export_c(
+    functions: Sequence[ca.Function] | Mapping[str, ca.Function],
+    path: str | Path,
+    dtype: str = "float64",
+    name: str = "torsor_kernels",
+    about: About | None = None,
+    overwrite: bool = True,
+) -> list[Path]:
+    """Write CasADi functions as C99 into a folder: ``NAME.h``, ``NAME.c`` and ``CMakeLists.txt``; return their paths.
+
+    Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, matrices row by row, with the
+    name of the CasADi function or its key in a mapping, changed if it is not allowed in C. The code does not allocate
+    memory, has no state and calls libm only; outputs must not overlap inputs. ``dtype`` is float64 or float32. The
+    folder is created if it does not exist; files that Torsor did not write are not replaced, and with
+    ``overwrite=False`` no file is. ``about`` goes into the comments of the header.
+
+    Example:
+        >>> import tempfile
+        >>> x = ca.SX.sym("x", 2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     files = export_c([ca.Function("norm", [x], [ca.norm_2(x)], ["x"], ["length"])], folder)
+        ...     [line for line in files[0].read_text().splitlines() if line.startswith("void")]
+        ['void norm(const double x[2], double length[1]);']
+    """
+    texts, _ = c_texts(functions, dtype, name, about or About())
+    return write_all(Path(path), texts, overwrite)
+
+
+def c_texts(
+    functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, more: str = ""
+) -> tuple[dict[str, str], list[SourceKernel]]:
+    """Return the files that ``export_c`` writes, by name, and the functions in them.
+
+    ``more`` is another header, which the CMake file installs beside that of C.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _TARGETS:
+        taken = ", ".join(sorted(_TARGETS))
+        raise ValueError(f"name is {name!r}; allowed: letters, digits and _, a letter first, none of {taken}")
+    if name.lower() in _HEADERS.split():  # many file systems do not distinguish capitals
+        found = f"name is {name!r}: {name}.h would hide the header <{name.lower()}.h> of the C library"
+        raise ValueError(f"{found}; allowed: other names; fix: name={name + '_kernels'!r}, for example")
+    if name in KEYWORDS:
+        raise ValueError(f"name is {name!r}, a keyword of C; allowed: other names; fix: add letters to it")
+    names, scalar = c_names({name.upper() + "_H"}), CScalar(dtype)
+    kernels = [
+        SourceKernel(names.new(title), title, each, scalar, _arguments(each), PIECE)
+        for title, each in ((title, in_scalars(title, each, C_RULES)) for title, each in with_names(functions))
+    ]
+    header = _header(name, kernels, scalar, names, about)
+    cmake = _CMAKE.replace("HEADERS", ";".join([f"{name}.h", *filter(None, [more])])).replace("NAME", name)
+    return {f"{name}.h": header, f"{name}.c": _source(name, kernels, scalar, names), "CMakeLists.txt": cmake}, kernels
+
+
+def _arguments(function: ca.Function) -> list[str]:
+    """Return the names of the arguments. Most functions of Torsor have one output, named as the function: ``out``."""
+    names = c_names()
+    results = ("out" if each == function.name() else each for each in function.name_out())
+    return [names.new(each) for each in (*function.name_in(), *results)]
+
+
+def _declared(each: ArrayArgument, scalar: CScalar, qualifier: str = "") -> str:
+    """Return the declaration of a parameter; C has no arrays of length 0."""
+    kind = scalar.name if each.output else f"const {scalar.name}"
+    return f"{kind} {each.name}[{qualifier}{each.length}]" if each.length else f"{kind} *{qualifier}{each.name}"
+
+
+def _head(kernel: SourceKernel, scalar: CScalar, qualifier: str = "") -> str:
+    """Return the declaration of a function."""
+    return f"void {kernel.name}({', '.join(_declared(each, scalar, qualifier) for each in kernel.arrays) or 'void'})"
+
+
+def remarks(kernel: SourceKernel, about: About) -> str:
+    """Return the comment before a function: what it returns, and what its arguments are."""
+    lines = [f"{kernel.title}. Operations: {kernel.counts}."]
+    lines += [about.results[kernel.title]] if kernel.title in about.results else []
+    for each in kernel.arrays:
+        way, title = "out" if each.output else "in", "" if each.title == each.name else f": {each.title}"
+        meaning = f": {about.arguments[each.title]}" if each.title in about.arguments else ""
+        lines.append(f"  {each.name}, {each.size[0]} x {each.size[1]}, {way}{title}{meaning}")
+    return comment(*lines)
+
+
+def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Names, about: About) -> str:
+    guard = f"{name.upper()}_H"
+    what = f"{MARK}. Matrices lie row by row. Outputs must not overlap inputs. Nothing is allocated or kept."
+    top = comment(what, *about.lines)
+    parts = [f'{top}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n']
+    for kernel in kernels:
+        sizes = [
+            f"    {names.new(f'{kernel.name}_{each.name}_SIZE'.upper())} = {each.length}" for each in kernel.arrays
+        ]
+        enum = "enum {\n" + ",\n".join(sizes) + "\n};\n" if sizes else ""
+        parts.append(f"{remarks(kernel, about)}{_head(kernel, scalar)};\n{enum}")
+    return "\n".join([*parts, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"])
+
+
+def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Names) -> str:
+    codes = set[int]().union(*(kernel.operations for kernel in kernels))
+    definitions = [_definition(kernel, scalar, names) for kernel in kernels]
+    parts = [
+        comment(f"{MARK}. A statement is one operation; -ffp-contract=off keeps it so.")
+        + f'#include "{name}.h"\n\n#include <math.h>\n',
+        _PLUS_PLUS,
+    ]
+    if any("TORSOR_PIECE" in each for each in definitions):
+        # A compiler that inlined the pieces would take as long as for one long function.
+        kept = "static __attribute__((noinline))"
+        parts.append(f"#ifdef __GNUC__\n#define TORSOR_PIECE {kept}\n#else\n#define TORSOR_PIECE static\n#endif\n")
+    parts += filter(None, dict.fromkeys(HELPERS[code](scalar) for code in sorted(codes & HELPERS.keys())))
+    return "\n".join([*parts, *definitions])
+
+
+def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
+    """Return the definition of a function, after those of its pieces if it is long."""
+    constants, copies, pieces = kernel.constants(), kernel.copies(), kernel.pieces()
+    text, lines = "", kernel.constant_lines(constants) + copies.lines
+    for number, piece in enumerate(pieces):
+        if len(pieces) == 1:
+            lines += piece.lines
+            continue
+        called = names.new(f"{kernel.name}_piece_{number}")
+        arrays = [*kernel.arrays, ArrayArgument(SCRATCH, "", (kernel.scratch, 1), True)]
+        passed = [each for each in arrays if each.name in piece.touched]
+        head = ", ".join(_declared(each, scalar, "restrict ") for each in passed)
+        text += f"TORSOR_PIECE void {called}({head})\n{{\n" + "\n".join(piece.lines) + "\n}\n\n"
+        lines.append(f"    {called}({', '.join(each.name for each in passed)});")
+    if kernel.scratch:
+        lines.insert(0, f"    {scalar.name} {SCRATCH}[{kernel.scratch}];")
+    touched = copies.touched.union({array for array, _, _ in constants}, *(piece.touched for piece in pieces))
+    lines += [f"    (void){each.name};" for each in kernel.arrays if each.name not in touched]
+    return text + f"{_head(kernel, scalar, 'restrict ')}\n{{\n" + "".join(line + "\n" for line in lines) + "}\n"
+
+
+_PLUS_PLUS = """#ifdef __cplusplus /* commands of C++ compilers take this file for C++, which does not know the word */
+#define restrict
+#endif
+"""
+
+_CMAKE = f"""# {MARK}.
+cmake_minimum_required(VERSION 3.13...3.31)
+project(NAME LANGUAGES C)
+include(GNUInstallDirs)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+add_library(NAME STATIC NAME.c)
+set_target_properties(NAME PROPERTIES
+  C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON PUBLIC_HEADER "HEADERS")
+target_include_directories(NAME PUBLIC
+  $<BUILD_INTERFACE:${{CMAKE_CURRENT_SOURCE_DIR}}> $<INSTALL_INTERFACE:${{CMAKE_INSTALL_INCLUDEDIR}}>)
+if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang|IntelLLVM")
+  target_compile_options(NAME PRIVATE -ffp-contract=off)
+endif()
+if(UNIX)
+  target_link_libraries(NAME PUBLIC m)
+endif()
+install(TARGETS NAME
+  ARCHIVE DESTINATION ${{CMAKE_INSTALL_LIBDIR}} PUBLIC_HEADER DESTINATION ${{CMAKE_INSTALL_INCLUDEDIR}})
+"""
+
+
+# CasADi functions as C99 with a header of C++17: a namespace with views of fixed length and one function for each.
+#
+# The functions of the header are inline and call those of C: there is one source of the numbers. A view is a pointer
+# whose length the compiler checks, so that arrays, ``std::array``, ``std::span`` and vectors of Eigen of another length
+# do not compile. The header needs the standard library only.
+
+_OWN = {"Scalar", "View", "robot", "std"}  # names that the header needs for itself
+
+
+def export_cpp(
+    functions: Sequence[ca.Function] | Mapping[str, ca.Function],
+    path: str | Path,
+    dtype: str = "float64",
+    name: str = "torsor_kernels",
+    about: About | None = None,
+    overwrite: bool = True,
+    prefix: str = "",
+) -> list[Path]:
+    """Write CasADi functions as C99, as ``export_c``, with the header ``NAME.hpp`` of C++17; return the paths.
+
+    The header has a namespace of the name ``name`` with ``Scalar``, ``View<Scalar, N>``, the facts of ``about`` as
+    constants in the namespace ``robot``, and two functions for each: ``f(input, ..., output)``, and, if there is one
+    output, ``f(input, ...)`` that returns a ``std::array``. In the namespace the names have no ``prefix``.
+
+    Example:
+        >>> import tempfile
+        >>> x = ca.SX.sym("x", 2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     files = export_cpp([ca.Function("norm", [x], [ca.norm_2(x)], ["x"], ["length"])], folder)
+        ...     [line for line in files[0].read_text().splitlines() if line.startswith("inline void")]
+        ['inline void norm(View<const Scalar, 2> x, View<Scalar, 1> length) noexcept']
+    """
+    return write_all(Path(path), cpp_texts(functions, dtype, name, about or About(), prefix), overwrite)
+
+
+def cpp_texts(
+    functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, prefix: str
+) -> dict[str, str]:
+    """Return the files that ``export_cpp`` writes, by name."""
+    texts, kernels = c_texts(functions, dtype, name, about, f"{name}.hpp")
+    return {f"{name}.hpp": _cpp_header(name, kernels, CScalar(dtype), about, prefix), **texts}
+
+
+def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: About, prefix: str) -> str:
+    guard, space = f"{name.upper()}_HPP", c_names({"std", *(each.name for each in kernels)}).new(name)
+    what = f"{MARK}, for C++17. Matrices lie row by row. Outputs must not overlap inputs. Nothing is allocated or kept."
+    constants = _constants(about.facts, scalar)
+    names = c_names({*_OWN, space})
+    parts = [
+        comment(what, f"Namespace {space}: its functions call those of {name}.h.", *about.lines),
+        f'#ifndef {guard}\n#define {guard}\n\n#include "{name}.h"\n\n{_INCLUDES}\nnamespace {space} {{\n',
+        f"using Scalar = {scalar.name};\n\n{_VIEW}",
+        *([f"namespace robot {{\n{constants}}}  // namespace robot\n"] if constants else []),
+        *(_function(kernel, names.new(kernel.title.removeprefix(prefix)), about) for kernel in kernels),
+        f"}}  // namespace {space}\n\n#endif\n",
+    ]
+    return "\n".join(parts)
+
+
+def _function(kernel: SourceKernel, name: str, about: About) -> str:
+    """Return the function of views, and that which returns an array."""
+    head = ", ".join(_view(each) for each in kernel.arrays)
+    passed = ", ".join(f"{each.name}.data()" for each in kernel.arrays)
+    text = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
+    if len(kernel.outputs) != 1 or not kernel.outputs[0].length:
+        return text
+    (output,), array = kernel.outputs, f"std::array<Scalar, {kernel.outputs[0].length}>"
+    called = ", ".join(each.name for each in kernel.arrays)
+    return (
+        f"{text}\n[[nodiscard]] inline {array} {name}({', '.join(_view(each) for each in kernel.inputs)}) noexcept\n"
+        f"{{\n    {array} {output.name}{{}};\n    {name}({called});\n    return {output.name};\n}}\n"
+    )
+
+
+def _view(each: ArrayArgument) -> str:
+    return f"View<{'' if each.output else 'const '}Scalar, {each.length}> {each.name}"
+
+
+def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
+    """Return texts and lists as constants, ``positionUnits`` as ``position_units``; mappings are left out.
+
+    Example:
+        >>> print(_constants({"jointNames": ["a"], "lower": [0.5, float("inf")], "n": "x"}, CScalar("float64")), end="")
+        inline constexpr std::array<const char *, 1> joint_names{{"a"}};
+        inline constexpr std::array<Scalar, 2> lower{{0.5, INFINITY}};
+        inline constexpr const char *n = "x";
+    """
+    lines, names = "", c_names(_OWN)
+    for key, value in facts.items():
+        own = names.new(re.sub(r"([A-Z])", lambda capital: f"_{capital[0].lower()}", key))
+        if isinstance(value, str):
+            lines += f"inline constexpr const char *{own} = {_text(value)};\n"
+        elif isinstance(value, list):
+            whole = bool(value) and all(isinstance(each, int) for each in value)
+            kind = "int" if whole else "Scalar" if value and not isinstance(value[0], str) else "const char *"
+            entries = ", ".join(_text(each) if isinstance(each, str) else _number(each, scalar) for each in value)
+            filled = f"{{{{{entries}}}}}" if value else "{}"
+            lines += f"inline constexpr std::array<{kind}, {len(value)}> {own}{filled};\n"
+    return lines
+
+
+def _number(value: float, scalar: CScalar) -> str:
+    return str(value) if isinstance(value, int) else scalar.literal(value).strip("()")
+
+
+def _text(value: str) -> str:
+    r"""Return a string literal: bytes of UTF-8 that are not plain letters of ASCII are octal.
+
+    Example:
+        >>> print(_text('say "ö"'))
+        "say \042\303\266\042"
+    """
+    kept = {code for code in range(32, 127) if chr(code) not in '"\\?'}
+    coded = value.encode(errors="replace")
+    return '"' + "".join(chr(byte) if byte in kept else f"\\{byte:03o}" for byte in coded) + '"'
+
+
+_INCLUDES = """#include <array>
+#include <cmath>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+"""
+
+_VIEW = """/* A view of N numbers that belong to the caller: a pointer whose length is known when it is compiled.
+ * It is made of arrays, of std::array, of std::span with an extent and of vectors of Eigen with a fixed size; of a
+ * pointer, such as that of a std::vector, only explicitly: then N numbers must be there. */
+template <class T, std::size_t N>
+class View {
+public:
+    template <std::size_t M>
+    constexpr View(T (&array)[M]) noexcept : data_(array)
+    {
+        static_assert(M == N, "the array has another length");
+    }
+    template <class Array, class = decltype(std::declval<Array &>().data()),
+              class = std::enable_if_t<!std::is_same<std::decay_t<Array>, View>::value>>
+    constexpr View(Array &&array) noexcept : data_(array.data())
+    {
+        static_assert(length<std::decay_t<Array>>(0) == N, "the array has another length, or one that is not fixed");
+    }
+    constexpr explicit View(T *data) noexcept : data_(data) {}
+
+    constexpr T *data() const noexcept { return data_; }
+    static constexpr std::size_t size() noexcept { return N; }
+    constexpr T &operator[](std::size_t index) const noexcept { return data_[index]; }
+    constexpr T *begin() const noexcept { return data_; }
+    constexpr T *end() const noexcept { return data_ + N; }
+
+    static constexpr std::size_t extent = N;
+
+private:
+    template <class Array, std::size_t M = std::tuple_size<Array>::value>
+    static constexpr std::size_t length(int) noexcept
+    {
+        return M;
+    }
+    template <class Array, std::size_t M = Array::extent>
+    static constexpr std::size_t length(long) noexcept
+    {
+        return M;
+    }
+    template <class Array, int M = Array::SizeAtCompileTime>
+    static constexpr std::size_t length(...) noexcept
+    {
+        return M < 0 ? static_cast<std::size_t>(-1) : static_cast<std::size_t>(M);
+    }
+
+    T *data_;
+};
+"""

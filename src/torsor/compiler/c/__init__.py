@@ -1,1 +1,0 @@
-"""CasADi functions as C99 source."""

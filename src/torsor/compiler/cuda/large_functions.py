@@ -1,0 +1,312 @@
+"""Large functions in parts: each part is a kernel of its own that computes some of the results.
+
+A thread of a card has 255 registers. What is alive beyond them goes to memory and back, which costs several times the
+arithmetic. Results that have most of their operations in common are computed by one part; operations that several parts
+need are done again in each, which is cheaper than memory.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.compiler.order import alive, ordered
+from torsor.compiler.program import Operation, Program
+
+# Which values of a large function wait in shared memory, because the registers of a thread do not hold them all.
+#
+# Left alone, the compiler of the driver puts them into local memory, and the threads of an SM need more of it than its
+# cache holds. Shared memory is as fast as the cache, and nothing else drives values out of it. The plan also says when
+# a value is read: so long before its use that memory has answered by then.
+
+_FREE = {ca.OP_INPUT, ca.OP_CONST}
+_LOAD_LEAD = 20  # operations between reading shared memory and the use of what was read
+
+
+class Budget(NamedTuple):
+    """What a thread may use: its registers (None: the compiler's choice), and the values that they hold.
+
+    ``ahead``: how many operations before its first use an input is read.
+    """
+
+    registers: int | None
+    kept: int
+    ahead: int
+
+
+_SMALL_BUDGET = Budget(None, 1 << 30, 600)
+# Functions of medium size wait for memory: with 168 registers three warps fit where two would.
+_MEDIUM_BUDGETS = {4: Budget(168, 120, 600), 8: Budget(None, 100, 600)}
+_LARGE = {4: Budget(None, 200, 2500), 8: Budget(None, 100, 800)}
+
+
+def budget(program: Program, size: int) -> Budget:
+    """Return the fastest budget that was found on an H200 for functions of this size, of numbers of ``size`` bytes.
+
+    Example:
+        >>> from torsor.compiler.program import read_program
+        >>> x = ca.SX.sym("x", 2)
+        >>> budget(read_program(ca.Function("f", [x], [x[0] * x[1]])), 4).registers is None
+        True
+    """
+    many = len(program.operations)
+    if many <= 2000 or alive(program) <= _MEDIUM_BUDGETS[size].kept:
+        return _SMALL_BUDGET
+    return (_MEDIUM_BUDGETS if many <= 4000 else _LARGE)[size]
+
+
+@dataclass(frozen=True)
+class Spills:
+    """The moves of values between memory, registers and slots of shared memory.
+
+    ``loads``: before an operation, pairs (value, its slot), or (input, None). ``stores``: after an operation, pairs
+    (value, slot). ``dropped``: the values that leave the registers after an operation. ``first``: the slots of values
+    that wait in them from the start. ``slots``: how many there are.
+    """
+
+    loads: dict[int, list[tuple[int, int | None]]]
+    stores: dict[int, list[tuple[int, int]]]
+    dropped: dict[int, list[int]]
+    first: dict[int, int]
+    slots: int
+
+
+class _Slots:
+    """Slots of shared memory: a free one is used again."""
+
+    def __init__(self, values: Sequence[int | None], most: int):
+        self.of = {value: slot for slot, value in enumerate(values) if value is not None}
+        self._free = [slot for slot, value in enumerate(values) if value is None]
+        self.count, self._most = len(values), most
+
+    @property
+    def full(self) -> bool:
+        """Whether all slots are taken."""
+        return not self._free and self.count >= self._most
+
+    def take(self, value: int) -> int:
+        """Return the slot of a value, which it has until it is freed."""
+        if not self._free:
+            self._free.append(self.count)
+            self.count += 1
+        self.of[value] = self._free.pop()
+        return self.of[value]
+
+    def free(self, value: int) -> None:
+        """Free the slot of a value, if it has one."""
+        if value in self.of:
+            self._free.append(self.of.pop(value))
+
+
+def plan_spills(
+    program: Program, budget: Budget, slots: int, waiting: Sequence[int | None] = (), near: Sequence[bool] = ()
+) -> Spills:
+    """Return the moves that keep to a budget as long as there are ``slots``; what is beyond both is left alone.
+
+    The value that leaves the registers is the one whose next use is furthest (Belady 1966). ``waiting`` are the values
+    that are in the first slots before the first operation; a slot of None is free. Inputs that are in shared memory, as
+    ``near`` says, are read just before their use.
+
+    Example:
+        >>> from torsor.compiler.program import read_program
+        >>> x = ca.SX.sym("x", 8)
+        >>> y = ca.sqrt(x)
+        >>> program = read_program(ca.Function("f", [x], [ca.dot(y, y[::-1])]))
+        >>> [plan_spills(program, Budget(None, kept, 0), 99).slots for kept in (4, 20)]
+        [6, 0]
+    """
+    operations, places = program.operations, _Slots(waiting, slots)
+    first, uses = dict(places.of), _uses(program)
+    held = dict[int, None]()
+    left: dict[int, int] = {}  # the operation after which a value left the registers
+    loads: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
+    stores: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    dropped: dict[int, list[int]] = defaultdict(list)
+    for index, operation in enumerate(operations):
+        if operation.code in _FREE or index in first:
+            continue
+        taken = dict.fromkeys(each for each in operation.arguments if operations[each].code != ca.OP_CONST)
+        for each in taken:
+            if each not in held:
+                far = operations[each].code == ca.OP_INPUT and not (near and near[operations[each].arguments[0]])
+                early = index - (budget.ahead if far else _LOAD_LEAD)
+                loads[max(left.get(each, 0), early)].append((each, places.of.get(each)))
+                held[each] = None
+            while uses[each] and uses[each][-1] <= index:
+                uses[each].pop()
+        for each in taken:
+            if not uses[each]:
+                del held[each]
+                places.free(each)
+        if uses[index]:
+            held[index] = None
+        while len(held) > budget.kept:
+            value = max(held, key=lambda each: uses[each][-1])
+            if operations[value].code != ca.OP_INPUT and value not in places.of:
+                if places.full:
+                    break
+                stores[index].append((value, places.take(value)))
+            del held[value]
+            left[value] = index + 1
+            dropped[index].append(value)
+    return Spills(dict(loads), dict(stores), dict(dropped), first, places.count)
+
+
+def _uses(program: Program) -> dict[int, list[int]]:
+    """Return the operations that use each value, the next one last."""
+    uses: dict[int, list[int]] = defaultdict(list)
+    for index in reversed(range(len(program.operations))):
+        operation = program.operations[index]
+        if operation.code not in _FREE:
+            for each in dict.fromkeys(operation.arguments):
+                uses[each].append(index)
+    return uses
+
+
+# Numbers that a thread keeps in its registers, by their bytes; the rest of them hold addresses.
+_KEPT = {4: 230, 8: 115}
+# Operations below which a function is never split: its kernel is limited by memory, and parts read the inputs again.
+_MIN_SPLIT_OPERATIONS = 4000
+# How much longer an operation takes for each value alive beyond the registers, relative to their number: an estimate.
+_BEYOND = 1.0
+_MAX_PARTS = 24  # parts
+
+
+class Part(NamedTuple):
+    """Some results of a program: those that it does not compute are None; ``zeros`` are those that it sets to zero."""
+
+    program: Program
+    zeros: tuple[tuple[int, int], ...]
+
+
+def whole(program: Program) -> Part:
+    """Return a program as one part."""
+    zeros = [(k, entry) for k, result in enumerate(program.results) for entry, v in enumerate(result) if v is None]
+    return Part(program, tuple(zeros))
+
+
+def split(program: Program, size: int) -> list[Part]:
+    """Return the parts of a program of numbers of ``size`` bytes, each in an order with few values alive.
+
+    A part is halved, along an order of the results in which neighbours have much in common, as long as that pays.
+
+    Example:
+        >>> from torsor.compiler.program import read_program
+        >>> x = ca.SX.sym("x", 3)
+        >>> len(split(read_program(ca.Function("f", [x], [ca.sin(x)])), 4))
+        1
+    """
+    parts = [Part(each, ()) for each in _parts(program, size)]
+    parts[0] = Part(_with_free(program, parts[0].program), whole(program).zeros)
+    return parts
+
+
+def _parts(program: Program, size: int) -> list[Program]:
+    if len(program.operations) <= _MIN_SPLIT_OPERATIONS:
+        return [ordered(program)]
+    chain = _chain(program)
+    bounds = np.linspace(0, len(chain), 1 + round(len(program.operations) / _MIN_SPLIT_OPERATIONS)).astype(int)
+    todo = [_Candidate.of(program, chain[a:b], size) for a, b in pairwise(bounds)][::-1]
+    done: list[_Candidate] = []
+    while todo:
+        part = todo.pop()
+        middle = len(part.values) // 2
+        if part.beyond and middle and len(done) + len(todo) + 2 <= _MAX_PARTS:
+            halves = [_Candidate.of(program, v, size) for v in (part.values[:middle], part.values[middle:])]
+            if sum(half.cost for half in halves) < part.cost:
+                todo += halves[::-1]
+                continue
+        done.append(part)
+    one = ordered(program, quick=True)
+    if _Candidate([], one, _beyond(one, size)).cost <= sum(part.cost for part in done):
+        return [ordered(program)]
+    return [part.program for part in done]
+
+
+class _Candidate(NamedTuple):
+    """A part that may be halved: its results, what computes them, and the values alive beyond the registers."""
+
+    values: list[int]
+    program: Program
+    beyond: float
+
+    @classmethod
+    def of(cls, program: Program, values: list[int], size: int) -> "_Candidate":
+        part = ordered(_restricted(program, values), quick=True)
+        return cls(values, part, _beyond(part, size))
+
+    @property
+    def cost(self) -> float:
+        """The time that it takes, in operations."""
+        return len(self.program.operations) * (1 + _BEYOND * self.beyond)
+
+
+def _beyond(program: Program, size: int) -> float:
+    """Return the values alive beyond the registers, relative to the values that registers hold."""
+    return max(0, alive(program) - _KEPT[size]) / _KEPT[size]
+
+
+def _chain(program: Program) -> list[int]:
+    """Return the results that are computed, such that neighbours have many of their operations in common."""
+    values = sorted({v for result in program.results for v in result if v is not None})
+    values = [v for v in values if program.operations[v].code not in _FREE]
+    reached = [0] * len(program.operations)  # which results need an operation, as bits
+    for k, value in enumerate(values):
+        reached[value] |= 1 << k
+    for index in reversed(range(len(reached))):
+        if program.operations[index].code not in _FREE:
+            for each in program.operations[index].arguments:
+                reached[each] |= reached[index]
+    length = -(-len(values) // 8)
+    packed = np.frombuffer(b"".join(bits.to_bytes(length, "little") for bits in reached), np.uint8)
+    needs: NDArray[np.float32] = np.unpackbits(
+        packed.reshape(len(reached), length), axis=1, count=len(values), bitorder="little"
+    ).astype(np.float32)
+    common = needs.T @ needs
+    alone = np.diag(common)
+    alike = common / (alone[:, None] + alone[None] - common)
+    now = int(np.argmax(alone))
+    chain, left = [now], np.ones(len(values), bool)
+    left[now] = False
+    while left.any():
+        now = int(np.argmax(np.where(left, alike[now], -1.0)))
+        chain.append(now)
+        left[now] = False
+    return [values[k] for k in chain]
+
+
+def _restricted(program: Program, values: list[int]) -> Program:
+    """Return what computes some values only; other results are None."""
+    needed, stack = set[int](), list(values)
+    while stack:
+        index = stack.pop()
+        if index not in needed:
+            needed.add(index)
+            if program.operations[index].code not in _FREE:
+                stack += program.operations[index].arguments
+    place = {old: new for new, old in enumerate(sorted(needed))}
+    operations = []
+    for old in place:
+        operation = program.operations[old]
+        if operation.code not in _FREE:
+            operation = Operation(operation.code, tuple(place[each] for each in operation.arguments), operation.number)
+        operations.append(operation)
+    own = set(values)
+    results = tuple(tuple(place[v] if v in own else None for v in result) for result in program.results)
+    return replace(program, operations=tuple(operations), results=results)
+
+
+def _with_free(program: Program, part: Program) -> Program:
+    """Return a part with those results in addition that are inputs or constants."""
+    operations, results = list(part.operations), [list(result) for result in part.results]
+    for k, result in enumerate(program.results):
+        for entry, value in enumerate(result):
+            if value is not None and results[k][entry] is None and program.operations[value].code in _FREE:
+                results[k][entry] = len(operations)
+                operations.append(program.operations[value])
+    return replace(part, operations=tuple(operations), results=tuple(map(tuple, results)))

@@ -1,0 +1,670 @@
+"""CasADi functions as an ES module of JavaScript."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+
+from torsor.compiler import source as erfinv
+from torsor.compiler.program import in_scalars
+from torsor.compiler.source import (
+    MARK,
+    SCRATCH,
+    About,
+    ArrayArgument,
+    Names,
+    SourceKernel,
+    camel,
+    comment,
+    plain,
+    with_names,
+    write_all,
+)
+
+# JavaScript expressions: literals, identifiers, and one rule for each CasADi operation.
+#
+# A rule is a function of the texts of the arguments (a name, an element of an array or a literal, so that none needs
+# brackets); it returns an expression. The CasADi virtual machine defines every operation. ECMAScript promises the bits
+# of + - * / %, comparisons, floor, ceil, abs, sqrt and fround; the other functions of ``Math`` are approximations of
+# the engine's own, and ``js/helpers.py`` has what ``Math`` lacks.
+
+Rule = Callable[..., str]
+
+
+class JsScalar:
+    """The numbers of an exported module: float64, or float32 by rounding each result.
+
+    An operation + - * / or sqrt of two float32 numbers in float64, rounded to float32, is the operation in float32.
+
+    Example:
+        >>> JsScalar("float64").literal(0.1), JsScalar("float32").literal(0.1), JsScalar("float64").literal(-0.0)
+        ('0.1', '0.10000000149011612', '(-0)')
+        >>> JsScalar("float32").expression(ca.OP_ADD, "a", "b")
+        'Math.fround(a + b)'
+    """
+
+    local = "let "
+
+    def __init__(self, dtype: str):
+        self.double = dtype == "float64"
+        self.array = "Float64Array" if self.double else "Float32Array"
+
+    def literal(self, number: float) -> str:
+        """Return the text of a number, in brackets if it has a sign.
+
+        Python writes at most 17 digits, the fewest that are read back to the same number; ECMAScript reads up to 20
+        exactly.
+        """
+        if not self.double:
+            with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
+                number = float(np.float32(number))
+        if math.copysign(1.0, number) < 0:
+            return f"(-{self.literal(-number)})"
+        if math.isnan(number):
+            return "NaN"
+        return "Infinity" if math.isinf(number) else repr(number).removesuffix(".0")
+
+    def expression(self, code: int, *arguments: str) -> str:
+        """Return an operation, by its rule."""
+        text = JS_RULES[code](*arguments)
+        return text if self.double else f"Math.fround({text})"
+
+    def element(self, array: str, entry: int) -> str:
+        """Return the element of an array; arguments are read from an offset on, the scratch array is not."""
+        if array == SCRATCH:
+            return f"{array}[{entry}]"
+        return f"{array}[{array}$ + {entry}]" if entry else f"{array}[{array}$]"
+
+
+def _infix(operator: str) -> Rule:
+    return lambda a, b: f"{a} {operator} {b}"
+
+
+def _truth(operator: str) -> Rule:
+    return lambda a, b: f"{a} {operator} {b} ? 1 : 0"
+
+
+def _logic(operator: str) -> Rule:
+    # NaN counts as true, since it is not equal to 0.
+    return lambda a, b: f"{a} !== 0 {operator} {b} !== 0 ? 1 : 0"
+
+
+def _library(name: str) -> Rule:
+    return lambda *arguments: f"Math.{name}({', '.join(arguments)})"
+
+
+def _helper(name: str) -> Rule:
+    return lambda *arguments: f"torsor${name}({', '.join(arguments)})"
+
+
+JS_RULES: dict[int, Rule] = {
+    ca.OP_ASSIGN: lambda a: a,
+    ca.OP_LIFT: lambda a, b: a,
+    ca.OP_ADD: _infix("+"),
+    ca.OP_SUB: _infix("-"),
+    ca.OP_MUL: _infix("*"),
+    ca.OP_DIV: _infix("/"),
+    ca.OP_NEG: lambda a: f"-{a}",
+    ca.OP_SQ: lambda a: f"{a} * {a}",
+    ca.OP_TWICE: lambda a: f"2 * {a}",
+    ca.OP_INV: lambda a: f"1 / {a}",
+    ca.OP_SIGN: _library("sign"),
+    ca.OP_LT: _truth("<"),
+    ca.OP_LE: _truth("<="),
+    ca.OP_EQ: _truth("==="),
+    ca.OP_NE: _truth("!=="),
+    ca.OP_NOT: lambda a: f"{a} === 0 ? 1 : 0",
+    ca.OP_AND: _logic("&&"),
+    ca.OP_OR: _logic("||"),
+    ca.OP_IF_ELSE_ZERO: lambda a, b: f"{a} === 0 ? 0 : {b}",
+    ca.OP_POW: _helper("pow"),
+    ca.OP_CONSTPOW: _helper("pow"),
+    ca.OP_SQRT: _library("sqrt"),
+    ca.OP_FABS: _library("abs"),
+    ca.OP_FLOOR: _library("floor"),
+    ca.OP_CEIL: _library("ceil"),
+    ca.OP_COPYSIGN: _helper("copysign"),
+    # The first of equal numbers, as in the other targets; of 0 and -0 CasADi returns what the C library returns.
+    ca.OP_FMIN: lambda a, b: f"{b} < {a} || {a} !== {a} ? {b} : {a}",
+    ca.OP_FMAX: lambda a, b: f"{b} > {a} || {a} !== {a} ? {b} : {a}",
+    ca.OP_FMOD: _infix("%"),
+    ca.OP_REMAINDER: _helper("remainder"),
+    ca.OP_HYPOT: _library("hypot"),
+    ca.OP_EXP: _library("exp"),
+    ca.OP_EXPM1: _library("expm1"),
+    ca.OP_LOG: _library("log"),
+    ca.OP_LOG1P: _library("log1p"),
+    ca.OP_SIN: _library("sin"),
+    ca.OP_COS: _library("cos"),
+    ca.OP_TAN: _library("tan"),
+    ca.OP_ASIN: _library("asin"),
+    ca.OP_ACOS: _library("acos"),
+    ca.OP_ATAN: _library("atan"),
+    ca.OP_ATAN2: _library("atan2"),
+    ca.OP_SINH: _library("sinh"),
+    ca.OP_COSH: _library("cosh"),
+    ca.OP_TANH: _library("tanh"),
+    ca.OP_ASINH: _library("asinh"),
+    ca.OP_ACOSH: _library("acosh"),
+    ca.OP_ATANH: _library("atanh"),
+    ca.OP_ERF: _helper("erf"),
+    ca.OP_ERFINV: _helper("erfinv"),
+}
+"""The rule of each CasADi operation."""
+
+
+# Keywords, names that modules may not bind, globals that the module uses, and properties that every object has. A
+# module that exports ``then`` would be called by ``await import(...)``.
+_WORDS = """
+arguments as async await break case catch class const continue debugger default delete do else enum eval export extends
+false finally for from function get if implements import in instanceof interface let new null of package private
+protected public return set static super switch this throw true try typeof undefined var void while with yield
+Array ArrayBuffer Float32Array Float64Array Infinity JSON Math NaN Number Object RangeError String TypeError globalThis
+constructor hasOwnProperty isPrototypeOf propertyIsEnumerable prototype then toLocaleString toString valueOf
+functions out robot s
+"""
+_RESERVED = frozenset(_WORDS.split())
+
+
+def _is_reserved(name: str) -> bool:
+    return name in _RESERVED or re.fullmatch(r"w\d+", name) is not None
+
+
+def js_names(taken: Iterable[str] = ()) -> Names:
+    """Return a maker of unique identifiers in camel case that are not reserved. No name has a dollar sign.
+
+    Example:
+        >>> names = js_names()
+        >>> names.new("mass_matrix"), names.new("mass matrix"), names.new("delete"), names.new("2-x")
+        ('massMatrix', 'massMatrix_2', 'delete_', 'x2X')
+    """
+    return Names(camel, _is_reserved, "_", taken)
+
+
+# JavaScript functions for operations that ``Math`` does not have, or defines differently from C and CasADi.
+
+_POW = """// Powers as in C: 1 to any power is 1, even to NaN, and so is -1 to an infinite power.
+function torsor$pow(x, y) {
+    return x === 1 || (x === -1 && (y === Infinity || y === -Infinity)) ? 1 : Math.pow(x, y);
+}
+"""
+
+_COPYSIGN = """// The magnitude of x with the sign of y, which may be -0 or NaN: the sign of a NaN is its first bit.
+const torsor$bits = new DataView(new ArrayBuffer(8));
+function torsor$copysign(x, y) {
+    const size = Math.abs(x);
+    if (y === y) return y < 0 || (y === 0 && 1 / y < 0) ? -size : size;
+    torsor$bits.setFloat64(0, y);
+    return torsor$bits.getInt8(0) < 0 ? -size : size;
+}
+"""
+
+# x - n y with n the integer nearest to x/y, the even one of two: exact. First the remainder by 2 y, which keeps the
+# parity of n; then at most two subtractions. Halves of tiny numbers would be rounded, doubles of huge ones overflow.
+_REMAINDER = """// The remainder of IEEE 754, of the division with the nearest quotient. Every step is exact.
+function torsor$remainder(x, y) {
+    const size = Math.abs(y), huge = size > 1e300;
+    if (!(Math.abs(x) < Infinity) || size !== size || size === 0) return NaN;
+    let rest = size <= Number.MAX_VALUE / 2 ? Math.abs(x) % (2 * size) : Math.abs(x);
+    if (huge ? rest > size / 2 : 2 * rest > size) {
+        rest -= size;
+        if (huge ? rest >= size / 2 : 2 * rest >= size) rest -= size;
+    }
+    return x < 0 || (x === 0 && 1 / x < 0) ? -rest : rest;
+}
+"""
+
+# Polynomials of least greatest error, the highest power first: erf(x)/x of x^2 in [0, 1], and erfc(x) exp(x^2) of
+# (x - 2)/(x + 2) for x in [1, 6]. Beyond 6, erf is 1 to the last bit. Together within 2 ulp.
+_NEAR = (
+    *(5.957176147748911e-11, -1.1372848856791674e-09, 1.4659775274047436e-08, -1.6350312701054695e-07),
+    *(1.6461000484121368e-06, -1.4925595266831182e-05, 0.0001205533111164271, -0.000854832698083379),
+    *(0.0052239776248180145, -0.026866170645076792, 0.11283791670954879, -0.3761263890318375, 1.1283791670955126),
+)
+_FAR = (
+    *(-2.22812957637235e-07, 4.146302183268488e-06, 1.859427387429402e-06, -1.4166339069117108e-05),
+    *(-2.7640727821912852e-05, 2.7560352756678313e-05, 0.00017436477257256738, 4.355265359817883e-05),
+    *(-0.0009819771114740715, -0.0008471431229415333, 0.006997461739200575, 0.0037328924016564484),
+    *(-0.07897858101571269, 0.24165819424248763, -0.4271858474139585, 0.2553956763105057),
+)
+
+
+def _erf(t: JsScalar) -> str:
+    near, far = erfinv.polynomial(t.literal, *_NEAR), erfinv.polynomial(t.literal, *_FAR)
+    return f"""// The error function, within 2 ulp.
+function torsor$erf(x) {{
+    const size = Math.abs(x);
+    if (size >= 6) return x > 0 ? 1 : -1;
+    if (size < 1) {{
+        const z = x * x;
+        return x * {near};
+    }}
+    const z = (size - 2) / (size + 2);
+    const value = 1 - Math.exp(-x * x) * {far};
+    return x > 0 ? value : x < 0 ? -value : x;
+}}
+"""
+
+
+def _erfinv(t: JsScalar) -> str:
+    n = t.literal
+    tail, middle = erfinv.tail(n), erfinv.middle(n)
+    step = f"y -= (torsor$erf(y) - x) / ({n(erfinv.SLOPE)} * Math.exp(-y * y));"
+    return f"""// The inverse of erf.
+function torsor$erfinv(x) {{
+    let y, z;
+    if (x >= 1) return x === 1 ? Infinity : NaN;
+    if (x <= -1) return x === -1 ? -Infinity : NaN;
+    if (x < -{n(erfinv.BORDER)}) {{
+        z = Math.sqrt(-Math.log((1 + x) / 2));
+        return -{tail};
+    }}
+    if (x < {n(erfinv.BORDER)}) {{
+        z = x * x;
+        y = x * {middle};
+    }} else {{
+        z = Math.sqrt(-Math.log((1 - x) / 2));
+        y = {tail};
+    }}
+    {step}
+    {step}
+    return y;
+}}
+"""
+
+
+def _fixed(text: str) -> Callable[[JsScalar], str]:
+    return lambda _: text
+
+
+_POWERS = (ca.OP_POW, ca.OP_CONSTPOW)
+# The operations that call a helper, in an order in which each is written before those that call it.
+_HELPERS: list[tuple[tuple[int, ...], Callable[[JsScalar], str]]] = [
+    (_POWERS, _fixed(_POW)),
+    ((ca.OP_COPYSIGN,), _fixed(_COPYSIGN)),
+    ((ca.OP_REMAINDER,), _fixed(_REMAINDER)),
+    ((ca.OP_ERF, ca.OP_ERFINV), _erf),
+    ((ca.OP_ERFINV,), _erfinv),
+]
+
+
+def helpers(codes: Iterable[int]) -> list[str]:
+    """Return the functions that operations with these codes call. They compute in float64 for both types.
+
+    Example:
+        >>> [text.splitlines()[0] for text in helpers({ca.OP_MUL, ca.OP_ERFINV})]
+        ['// The error function, within 2 ulp.', '// The inverse of erf.']
+    """
+    needed = set(codes)
+    return [write(JsScalar("float64")) for operations, write in _HELPERS if needed & set(operations)]
+
+
+# The part of an exported module that is the same for all functions: checks of arguments, in JavaScript.
+#
+# Inputs that are no typed arrays of the module's type are copied to one. ``ARRAY`` stands for that type.
+
+CHECKS = """// Returns a typed array with the numbers of an input, and raises an error if it is anything else.
+function torsor$numbers(value, name) {
+    if (value instanceof ARRAY) return value;
+    if (typeof value === "number") return ARRAY.of(value);
+    if (value === null || typeof value !== "object" || !Number.isInteger(value.length)) {
+        const found = value === null ? "null" : typeof value;
+        throw new TypeError(`${name} is of type ${found}; allowed: ARRAY, or an array of numbers`);
+    }
+    for (let k = 0; k < value.length; k++) {
+        if (typeof value[k] !== "number") {
+            throw new TypeError(`${name}[${k}] is of type ${typeof value[k]}; allowed: a number`);
+        }
+    }
+    return ARRAY.from(value);
+}
+
+function torsor$input(value, length, name) {
+    const found = torsor$numbers(value, name);
+    if (found.length !== length) throw new RangeError(`${name} has ${found.length} numbers; allowed: ${length}`);
+    return found;
+}
+
+// Returns the number of states in an input that has one or more of them.
+function torsor$count(value, length, name) {
+    const count = value.length / length;
+    if (Number.isInteger(count)) return count;
+    throw new RangeError(`${name} has ${value.length} numbers; allowed: ${length} for each state`);
+}
+
+// Returns the common number of states; an input with one state serves all of them.
+function torsor$common(counts, name) {
+    const several = counts.filter((count) => count !== 1);
+    if (several.every((count) => count === several[0])) return several.length > 0 ? several[0] : 1;
+    throw new RangeError(`${name}: inputs have ${counts.join(", ")} states; allowed: one number of states, or 1`);
+}
+
+function torsor$output(value, length, name) {
+    if (!(value instanceof ARRAY)) throw new TypeError(`${name} is of type ${typeof value}; allowed: ARRAY`);
+    if (value.length !== length) throw new RangeError(`${name} has ${value.length} numbers; allowed: ${length}`);
+}
+
+function torsor$distinct(outputs, name) {
+    for (let k = 1; k < outputs.length; k++) {
+        if (outputs.indexOf(outputs[k]) < k) throw new RangeError(`${name}: two outputs of out are one array`);
+    }
+}
+
+// Raises an error if an output lies in the memory of another argument: states that come later would be overwritten.
+function torsor$apart(outputs, inputs, names, name) {
+    const all = [...outputs, ...inputs];
+    for (let k = 0; k < outputs.length; k++) {
+        for (let j = k + 1; j < all.length; j++) {
+            if (torsor$overlap(all[k], all[j])) {
+                const found = `${name}: ${names[k]} and ${names[j]} share memory`;
+                throw new RangeError(`${found}; allowed: arrays that do not overlap`);
+            }
+        }
+    }
+}
+
+function torsor$overlap(a, b) {
+    const ends = [a.byteOffset + a.byteLength, b.byteOffset + b.byteLength];
+    return a.buffer === b.buffer && a.byteOffset < ends[1] && b.byteOffset < ends[0];
+}
+
+function torsor$object(value, name) {
+    if (value === null || typeof value !== "object") {
+        throw new TypeError(`${name}: out is ${value === null ? "null" : typeof value}; allowed: an object of arrays`);
+    }
+}
+
+// V8 copies few numbers faster in a loop, many faster by set.
+function torsor$copy(from, to) {
+    if (from.length > 64) to.set(from);
+    else for (let k = 0; k < from.length; k++) to[k] = from[k];
+}
+"""
+
+
+# What editors show of an exported module: JSDoc comments and TypeScript declarations.
+
+
+def _argument_text(each: ArrayArgument, about: About) -> str:
+    """Return what an argument is: its size, its name in CasADi if that is another, and what the caller says of it."""
+    rows, columns = each.size
+    size = f"{rows} x {columns}" if columns != 1 else f"{rows} number{'s' if rows != 1 else ''}"
+    title = "" if each.title in (each.name, "") else f", {each.title}"
+    return plain(f"{size}{title}" + (f": {about.arguments[each.title]}" if each.title in about.arguments else ""))
+
+
+def _returned(kernel: SourceKernel, scalar: JsScalar) -> str:
+    if len(kernel.outputs) == 1:
+        return scalar.array
+    if not kernel.outputs:
+        return "{}"
+    return "{ " + ", ".join(f"{each.name}: {scalar.array}" for each in kernel.outputs) + " }"
+
+
+def remarks(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
+    """Return the JSDoc comment of a function: what it returns, sizes, units and frames of its arguments."""
+    what = about.results.get(kernel.title, kernel.title).rstrip(".")
+    lines = [plain(f"{what}. Operations: {kernel.counts}.")]
+    for each in kernel.inputs:
+        kind = "number | ArrayLike<number>" if each.length == 1 else "ArrayLike<number>"
+        lines.append(f"@param {{{kind}}} {each.name} - {_argument_text(each, about)}")
+    kind, several = _returned(kernel, scalar), len(kernel.outputs) != 1
+    sizes = "; ".join((f"{each.name} " if several else "") + _argument_text(each, about) for each in kernel.outputs)
+    lines += [f"@param {{{kind}}} [out] - {sizes}; made if it is left out", f"@returns {{{kind}}} out"]
+    return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
+
+
+def _type_of(value: object) -> str:
+    """Return the TypeScript type of data.
+
+    Example:
+        >>> _type_of({"name": "arm", "lower": [0.0], "active": []})
+        '{ readonly "name": string; readonly "lower": readonly number[]; readonly "active": readonly string[] }'
+    """
+    if isinstance(value, Mapping):
+        return "{ " + "; ".join(f'readonly "{key}": {_type_of(each)}' for key, each in value.items()) + " }"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"readonly {_type_of(value[0]) if value else 'string'}[]"
+    return "string" if isinstance(value, str) else "number"
+
+
+def declarations(kernels: Sequence[SourceKernel], scalar: JsScalar, about: About) -> str:
+    """Return the TypeScript declarations of a module."""
+    parts = [comment(f"{MARK}."), "type Numbers = ArrayLike<number>;\n"]
+    if about.facts:
+        parts.append(f"export declare const robot: {_type_of(about.facts)};\n")
+    arrays = 'readonly { readonly "name": string; readonly "title": string; readonly "size": readonly number[] }[]'
+    listed = f'"name": string; readonly "title": string; readonly "inputs": {arrays}; readonly "outputs": {arrays}'
+    parts.append(f"export declare const functions: readonly {{ readonly {listed} }}[];\n")
+    for kernel in kernels:
+        kind = _returned(kernel, scalar)
+        given = [f"{each.name}: {'number | ' if each.length == 1 else ''}Numbers" for each in kernel.inputs]
+        head = f"({', '.join([*given, f'out?: {kind}'])}): {kind};\n"
+        parts.append(f"{remarks(kernel, scalar, about)}export declare function {kernel.name}{head}")
+        if any(each.length for each in kernel.inputs):
+            rows = comment(f"{kernel.name} for many states, row by row.", begin="/**")
+            parts.append(f"{rows}export declare function {kernel.name}Rows{head}")
+    return "\n".join(parts)
+
+
+# CasADi functions as an ES module: plain functions of typed arrays that need nothing but ``Math``.
+#
+# Each operation is one statement. JavaScript never fuses products and sums, so results are those of the CasADi virtual
+# machine wherever ECMAScript promises the bits (see ``js/rules.py``). Engines leave very long functions unoptimised and
+# optimise long ones late: pieces of 1500 operations are as fast as one whole, and are compiled sooner.
+
+DTYPES = ("float64", "float32")
+PIECE = 1500  # operations in the longest piece
+_FILL = 16  # from this number of zeros on, an output is cleared as a whole
+
+
+def export_js(
+    functions: Sequence[ca.Function] | Mapping[str, ca.Function],
+    path: str | Path,
+    dtype: str = "float64",
+    name: str = "torsor_kernels",
+    about: About | None = None,
+    overwrite: bool = True,
+) -> list[Path]:
+    """Write CasADi functions as an ES module into a folder: ``NAME.js``, ``NAME.d.ts`` and ``package.json``.
+
+    Each function becomes ``camelCase(input, ..., out)`` for one state, and ``camelCaseRows`` for many, row by row. It
+    takes and returns ``Float64Array``, or ``Float32Array`` for the ``dtype`` float32, matrices row by row; arrays of
+    numbers are copied. Several outputs are an object with one array for each. ``out`` may be left out. The module also
+    exports ``functions``, a list of names and sizes, and, if ``about`` has facts, those as ``robot``. The folder is
+    created if it does not exist; files that Torsor did not write are not replaced, and with
+    ``overwrite=False`` no file is. Returns the paths.
+
+    Example:
+        >>> import tempfile
+        >>> x = ca.SX.sym("x", 2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     files = export_js([ca.Function("vector_norm", [x], [ca.norm_2(x)], ["x"], ["length"])], folder)
+        ...     [line for line in files[0].read_text().splitlines() if line.startswith("export function")]
+        ['export function vectorNorm(x, out) {', 'export function vectorNormRows(x, out) {']
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise ValueError(f"name is {name!r}; allowed: letters, digits and _, a letter first")
+    scalar, names, kernels, about = JsScalar(dtype), js_names(), list[SourceKernel](), about or About()
+    for title, each in with_names(functions):
+        function, own = in_scalars(title, each, JS_RULES), names.new(title)
+        while f"{own}Rows" in names.taken:
+            own = names.new(title)
+        names.taken.add(f"{own}Rows")
+        kernels.append(SourceKernel(own, title, function, scalar, _arguments(function), PIECE))
+    texts = {f"{name}.js": _module(kernels, scalar, about), f"{name}.d.ts": declarations(kernels, scalar, about)}
+    return write_all(Path(path), texts | {"package.json": _package(name)}, overwrite)
+
+
+def _arguments(function: ca.Function) -> list[str]:
+    """Return the names of the arguments: ``out`` if there is one output, else without the name of the function."""
+    names = js_names()
+    inputs = [names.new(each) for each in function.name_in()]
+    if function.n_out() == 1:
+        return [*inputs, "out"]
+    return inputs + [names.new(each.removeprefix(function.name() + "_")) for each in function.name_out()]
+
+
+def data(value: object) -> str:
+    r"""Return data as an expression of JavaScript, in ASCII. Nothing in it can end a string or a script.
+
+    Example:
+        >>> data(["</script>", -0.0, float("inf")])
+        '["\\u003c/script>", -0.0, Infinity]'
+    """
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+def _package(name: str) -> str:
+    """Return package.json, by which Node and bundlers know that the folder is an ES module, and find its types."""
+    entry = {"types": f"./{name}.d.ts", "default": f"./{name}.js"}
+    content = {"description": MARK, "name": name.lower(), "private": True, "type": "module", "sideEffects": False}
+    return json.dumps(content | {"main": entry["default"], "types": entry["types"], "exports": entry}, indent=2) + "\n"
+
+
+def _module(kernels: list[SourceKernel], scalar: JsScalar, about: About) -> str:
+    codes = set[int]().union(*(kernel.operations for kernel in kernels))
+    what = f"{MARK}. Matrices lie row by row. Results are new arrays, or out where it is given."
+    parts = [comment(what, *about.lines)]
+    if about.facts:
+        parts.append(f"export const robot = {_lines(about.facts)};\n")
+    parts.append(f"export const functions = [\n    {_listed(kernels)},\n];\n")
+    parts += [CHECKS.replace("ARRAY", scalar.array), *helpers(codes)]
+    for kernel in kernels:
+        parts += [_core(kernel, scalar), _one(kernel, scalar, about)]
+        if any(each.length for each in kernel.inputs):
+            parts.append(_rows(kernel, scalar))
+    return "\n".join(parts)
+
+
+def _lines(facts: Mapping[str, object]) -> str:
+    return "{\n" + "".join(f"    {data(key)}: {data(value)},\n" for key, value in facts.items()) + "}"
+
+
+def _listed(kernels: list[SourceKernel]) -> str:
+    """Return the list of functions as data: names, names in CasADi, and sizes (rows, columns)."""
+
+    def sizes(arrays: list[ArrayArgument]) -> list[dict[str, object]]:
+        return [{"name": each.name, "title": each.title, "size": each.size} for each in arrays]
+
+    return ",\n    ".join(
+        data({"name": k.name, "title": k.title, "inputs": sizes(k.inputs), "outputs": sizes(k.outputs)})
+        for k in kernels
+    )
+
+
+def _is_zero(number: float) -> bool:
+    """Return whether a number is 0, and not -0."""
+    return number == 0.0 and math.copysign(1.0, number) > 0
+
+
+def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
+    """Return the function without checks, of arrays and of the places in them where a state begins."""
+    head, text, lines = ", ".join(f"{each.name}, {each.name}$" for each in kernel.arrays), "", list[str]()
+    constants, pieces = kernel.constants(), kernel.pieces()
+    zeros = Counter(array for array, _, number in constants if _is_zero(number))
+    cleared = [each for each in kernel.outputs if zeros[each.name] >= _FILL]
+    lines += [f"    {each.name}.fill(0, {each.name}$, {each.name}$ + {each.length});" for each in cleared]
+    left = {each.name for each in kernel.outputs} - {each.name for each in cleared}
+    stored = (entry for entry in constants if entry[0] in left or not _is_zero(entry[2]))
+    lines += [*kernel.constant_lines(stored), *kernel.copies().lines]
+    for number, piece in enumerate(pieces):
+        if len(pieces) == 1:
+            lines += piece.lines
+            continue
+        passed = [f"{each.name}, {each.name}$" for each in kernel.arrays if each.name in piece.touched]
+        called = f"{kernel.name}$piece{number}({', '.join([*passed, SCRATCH])})"
+        text += f"function {called} {{\n" + "\n".join(piece.lines) + "\n}\n\n"
+        lines.append(f"    {called};")
+    if kernel.scratch:
+        text = f"const {kernel.name}$scratch = new {scalar.array}({kernel.scratch});\n\n" + text
+        lines.insert(0, f"    const {SCRATCH} = {kernel.name}$scratch;")
+    return text + f"function {kernel.name}$core({head}) {{\n" + "".join(line + "\n" for line in lines) + "}\n"
+
+
+def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
+    """Return the function of one state. A given ``out`` may overlap inputs: it is written when all is computed.
+
+    Asking a typed array for its buffer, in order to refuse that, takes V8 longer than a copy.
+    """
+    inputs = [each.name for each in kernel.inputs]
+    lines = [
+        f'{each.name} = torsor$input({each.name}, {each.length}, "{kernel.name}: {each.name}");'
+        for each in kernel.inputs
+    ]
+
+    def call(outputs: Sequence[str]) -> str:
+        return f"{kernel.name}$core({', '.join(f'{each}, 0' for each in (*inputs, *outputs))});"
+
+    made = _made(kernel, scalar, "{}")
+    lines += [
+        "if (out === undefined) {",
+        f"    out = {made};",
+        f"    {call(_output_fields(kernel))}",
+        "    return out;",
+        "}",
+    ]
+    lines += [*_checked(kernel, kernel.name, "{}"), call(_output_fields(kernel, f"{kernel.name}$out"))]
+    copied = zip(_output_fields(kernel, f"{kernel.name}$out"), _output_names(kernel), strict=True)
+    lines += [*(f"torsor$copy({own}, {name});" for own, name in copied), "return out;"]
+    head = f"export function {kernel.name}({', '.join([*inputs, 'out'])})"
+    text = f"const {kernel.name}$out = {made};\n\n{remarks(kernel, scalar, about)}{head} {{\n"
+    return text + "".join(f"    {line}\n" for line in lines) + "}\n"
+
+
+def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
+    """Return the function of many states."""
+    names, own = [each.name for each in kernel.inputs], f"{kernel.name}Rows"
+    varied = [each for each in kernel.inputs if each.length]
+    lines = [f'{name} = torsor$numbers({name}, "{own}: {name}");' for name in names]
+    for n, length in ((each.name, each.length) for each in varied):
+        lines.append(f'const {n}$count = torsor$count({n}, {length}, "{own}: {n}");')
+    counts = ", ".join(f"{each.name}$count" for each in varied)
+    lines.append(f'const count$ = torsor$common([{counts}], "{own}"), fresh$ = out === undefined;')
+    lines += [f"if (fresh$) out = {_made(kernel, scalar, 'count$ * {}')};", *_checked(kernel, own, "count$ * {}")]
+    given = f"[{', '.join(_output_names(kernel))}], [{', '.join(names)}], {data([*_output_fields(kernel), *names])}"
+    lines.append(f'if (!fresh$) torsor$apart({given}, "{own}");')
+    lines += [f"const {each.name}$step = {each.name}$count === 1 ? 0 : {each.length};" for each in varied]
+    steps = [f"{each.name}, " + (f"k$ * {each.name}$step" if each.length else "0") for each in kernel.inputs]
+    ends = [f"{n}, k$ * {each.length}" for n, each in zip(_output_names(kernel), kernel.outputs, strict=True)]
+    lines += ["for (let k$ = 0; k$ < count$; k$++) {", f"    {kernel.name}$core({', '.join(steps + ends)});", "}"]
+    about = f"{kernel.name} for many states, row by row; an input with one state serves all of them."
+    head = comment(about, begin="/**") + f"export function {own}({', '.join([*names, 'out'])})"
+    return f"{head} {{\n" + "".join(f"    {line}\n" for line in [*lines, "return out;"]) + "}\n"
+
+
+def _output_names(kernel: SourceKernel) -> list[str]:
+    """Return the variables of the outputs inside of a function: ``out``, or one for each of several."""
+    return ["out"] if len(kernel.outputs) == 1 else [f"out${each.name}" for each in kernel.outputs]
+
+
+def _output_fields(kernel: SourceKernel, out: str = "out") -> list[str]:
+    """Return the outputs as the caller writes them: ``out``, or the fields of ``out``."""
+    return [out] if len(kernel.outputs) == 1 else [f"{out}.{each.name}" for each in kernel.outputs]
+
+
+def _made(kernel: SourceKernel, scalar: JsScalar, length: str) -> str:
+    """Return the expression of new outputs; ``length`` is that of an array, with the entries of a state as {}."""
+    made = [f"new {scalar.array}({length.format(each.length)})" for each in kernel.outputs]
+    if len(made) == 1:
+        return made[0]
+    fields = ", ".join(f"{each.name}: {text}" for each, text in zip(kernel.outputs, made, strict=True))
+    return f"{{ {fields} }}" if fields else "{}"
+
+
+def _checked(kernel: SourceKernel, own: str, length: str) -> list[str]:
+    """Return the statements that check given outputs, and keep each of several in a variable."""
+    lines, names = list[str](), _output_names(kernel)
+    if len(names) != 1:
+        lines = [f'torsor$object(out, "{own}");']
+        lines += [f"const {name} = {text};" for name, text in zip(names, _output_fields(kernel), strict=True)]
+    for name, text, each in zip(names, _output_fields(kernel), kernel.outputs, strict=True):
+        lines.append(f'torsor$output({name}, {length.format(each.length)}, "{own}: {text}");')
+    return lines + ([f'torsor$distinct([{", ".join(names)}], "{own}");'] if len(names) > 1 else [])

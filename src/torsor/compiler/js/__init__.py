@@ -1,1 +1,0 @@
-"""CasADi functions as an ES module of JavaScript."""

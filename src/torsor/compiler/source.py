@@ -1,0 +1,395 @@
+"""What targets that write source text share: names, statements, comments, files."""
+
+import heapq
+import math
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import casadi as ca
+
+from torsor.compiler.program import Operation, Program, count_operations, read_program
+
+# Names in exported source: unique, allowed in the language, and as similar as possible to the given ones.
+
+
+class Names:
+    """Makes unique identifiers. ``form`` makes an identifier of any text; ``reserved`` says which must not be used.
+
+    Example:
+        >>> names = Names(lambda text: text.replace(" ", "_"), lambda name: name == "double", "_")
+        >>> names.new("tau"), names.new("tau"), names.new("double"), names.new("a b")
+        ('tau', 'tau_2', 'double_', 'a_b')
+    """
+
+    def __init__(
+        self, form: Callable[[str], str], reserved: Callable[[str], bool], joint: str, taken: Iterable[str] = ()
+    ):
+        self.form, self.reserved, self.joint, self.taken = form, reserved, joint, set(taken)
+
+    def new(self, wanted: str) -> str:
+        """Return a new identifier, as similar as possible to the given name."""
+        name = self.form(wanted)
+        tried, count = name + "_" if self.reserved(name) else name, 1
+        while tried in self.taken:
+            count += 1
+            tried = f"{name}{self.joint}{count}"
+        self.taken.add(tried)
+        return tried
+
+
+def words(text: str) -> str:
+    """Return a text with an underscore for each character that is not a letter or digit of ASCII, a letter first.
+
+    Example:
+        >>> words("2-x"), words("größe")
+        ('x2_x', 'gr__e')
+    """
+    name = re.sub(r"[^A-Za-z0-9_]", "_", text)
+    # Underscores at the beginning belong to compilers.
+    return name if re.match(r"[A-Za-z]", name) else "x" + name
+
+
+def camel(text: str) -> str:
+    """Return a text in camel case, a letter first: the words of ``words`` with capitals in place of underscores.
+
+    Example:
+        >>> camel("inverse_dynamics"), camel("jacobian_left hand"), camel("2-x")
+        ('inverseDynamics', 'jacobianLeftHand', 'x2X')
+    """
+    first, *others = [part for part in words(text).split("_") if part]
+    return first + "".join(part[0].upper() + part[1:] for part in others)
+
+
+def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
+    """Return the functions with their names, or raise an error that describes what is wrong."""
+    if not isinstance(functions, Iterable):
+        raise ValueError(f"functions is {functions!r}; allowed: a list, or a mapping from names; fix: make it a list")
+    items = list(functions.items()) if isinstance(functions, Mapping) else [(None, each) for each in functions]
+    if not items:
+        raise ValueError("no functions are given; allowed: one or more CasADi functions; fix: name those to be written")
+    found: dict[str, ca.Function] = {}
+    for key, function in items:
+        if not isinstance(function, ca.Function):
+            raise ValueError(f"{function!r} is among the functions; allowed: CasADi functions; fix: leave it out")
+        title = function.name() if key is None else key
+        if not isinstance(title, str):
+            raise ValueError(f"a function is named {title!r}; allowed: a string; fix: name it by one")
+        if title in found:
+            fix = "give a mapping from names of your choice to the functions"
+            raise ValueError(f"two functions are named {title!r}; allowed: each name once; fix: {fix}")
+        found[title] = function
+    return list(found.items())
+
+
+# What exported source says about itself in comments and, where the language has it, as data.
+
+MARK = "Written by Torsor"
+"""Begins every exported file: a file without it was not written by Torsor and is not replaced."""
+
+
+class About(NamedTuple):
+    """What the reader of exported source is told. The compiler knows nothing of robots: the caller gives all of it.
+
+    ``lines`` are about the whole (robot, order of the coordinates, units, axes, version, licence). ``facts`` are the
+    same as data, of texts, numbers, lists and mappings. ``results`` says what each function returns, by its name, and
+    ``arguments`` what an argument is, by its name in CasADi.
+    """
+
+    lines: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = {}
+    results: Mapping[str, str] = {}
+    arguments: Mapping[str, str] = {}
+
+
+def plain(text: str) -> str:
+    """Return a text in which nothing can end a comment, or is not ASCII: such characters become underscores.
+
+    A slash stays between letters, digits and blanks only (m/s), so that neither ``*/`` nor ``</script>`` is left.
+
+    Example:
+        >>> plain("rad/s */ </script> größe")
+        'rad/s __ <_script> gr__e'
+    """
+    text = re.sub(r"[^A-Za-z0-9_ .,:;()<>^=+/-]", "_", text)
+    return re.sub(r"(?<![A-Za-z0-9 ])/|/(?![A-Za-z0-9 ])", "_", text)
+
+
+def comment(*lines: str, begin: str = "/*") -> str:
+    """Return a block comment of C and JavaScript.
+
+    Example:
+        >>> print(comment("one", "two"), end="")
+        /* one
+         * two */
+    """
+    return f"{begin} " + "\n * ".join(map(plain, lines)) + " */\n"
+
+
+# Writing exported files: all of them or none, and never over a file that Torsor did not write.
+
+
+def check_new(files: Iterable[Path], overwrite: bool) -> None:
+    """Raise ValueError if a file exists, unless it may be overwritten: nothing is replaced by accident.
+
+    Example:
+        >>> check_new([Path(".")], overwrite=False)
+        Traceback (most recent call last):
+        ValueError: .: is there already; allowed: a new file; fix: choose another place, or --force (overwrite=True)
+    """
+    for file in files:
+        if file.exists() and not overwrite:
+            found = f"{file}: is there already; allowed: a new file"
+            raise ValueError(f"{found}; fix: choose another place, or --force (overwrite=True)")
+
+
+def is_own(file: Path) -> bool:
+    """Return whether Torsor wrote a file of text: its first lines say so."""
+    return MARK in file.read_text(errors="replace")[:200]
+
+
+def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) -> list[Path]:
+    """Write files under temporary names and then rename them, so that no file is ever incomplete.
+
+    ``texts`` are ASCII, by names in the folder, which may be those of subfolders (``"src/arm.cpp"``).
+    """
+    parts: dict[Path, Path] = {}
+    if "\0" in str(folder):
+        raise ValueError(f"{str(folder)!r} has a null character; allowed: a folder; fix: choose another")
+    if folder.suffix in {Path(each).suffix for each in texts} and not folder.is_dir():
+        found = f"{folder} has the name of a file; allowed: a folder, for {', '.join(texts)}"
+        raise ValueError(f"{found}; fix: {str(folder.with_suffix(''))!r}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in texts:
+            file = folder / each
+            if file.exists() and not is_own(file):
+                found = "is there and was not written by Torsor; allowed: files that were"
+                raise ValueError(f"{file}: {found}; fix: choose another folder")
+        check_new((folder / each for each in texts), overwrite)
+        for each, text in texts.items():
+            file = folder / each
+            file.parent.mkdir(parents=True, exist_ok=True)
+            parts[file] = file.with_name(f".{file.name}.{secrets.token_hex(4)}.part")
+            parts[file].write_bytes(text.encode("ascii"))
+        for file, part in parts.items():
+            part.replace(file)
+    except OSError as error:
+        raise ValueError(f"cannot write to {folder}: {error}; allowed: a folder; fix: choose another") from error
+    finally:
+        for part in parts.values():
+            if part.exists():
+                part.unlink()
+    return list(parts)
+
+
+# The inverse of erf as CasADi computes it, for languages that have none: a rational function, then two Newton steps.
+#
+# For abs(x) < ``BORDER`` the rational function is x times ``middle`` of z = x^2; beyond, it is ``tail`` of
+# z = sqrt(-log((1 - abs(x)) / 2)), and for x < -``BORDER`` CasADi takes no Newton step. The slope of erf at y is
+# ``SLOPE`` exp(-y^2).
+
+BORDER = 0.7
+SLOPE = 2.0 / math.sqrt(math.pi)
+
+
+def polynomial(literal: Callable[[float], str], *terms: float) -> str:
+    """Return a polynomial of z by Horner's scheme, the highest power first."""
+    text = literal(terms[0])
+    for term in terms[1:]:
+        text = f"({text} * z + {literal(term)})" if term >= 0 else f"({text} * z - {literal(-term)})"
+    return text
+
+
+def tail(literal: Callable[[float], str]) -> str:
+    """Return the rational function for arguments near 1."""
+    upper = polynomial(literal, 1.641345311, 3.429567803, -1.624906493, -1.970840454)
+    return f"{upper} / {polynomial(literal, 1.637067800, 3.543889200, 1.0)}"
+
+
+def middle(literal: Callable[[float], str]) -> str:
+    """Return the rational function for arguments near 0, which is to be multiplied by x."""
+    upper = polynomial(literal, -0.140543331, 0.914624893, -1.645349621, 0.886226899)
+    return f"{upper} / {polynomial(literal, -0.329097515, 0.012229801, 1.442710462, -2.118377725, 1.0)}"
+
+
+# A function as statements of a language: one for each operation, in pieces if there are many.
+#
+# A long function is divided into pieces, because the compile time of C compilers and of JavaScript engines grows faster
+# than the length of a function; values that a later piece uses are stored in a scratch array, whose places are reused.
+
+_FREE = {ca.OP_INPUT, ca.OP_CONST}
+SCRATCH = "s"
+"""The name of the scratch array; local variables are w0, w1, ... No argument may have these names."""
+
+
+class Language(Protocol):
+    """What statements need to know of a language."""
+
+    @property
+    def local(self) -> str:
+        """The text before a local variable where it is first assigned, with a blank."""
+
+    def literal(self, number: float) -> str:
+        """Return a number that needs no brackets and is read back to the last bit."""
+
+    def expression(self, code: int, *arguments: str) -> str:
+        """Return the operation with that code, of texts that need no brackets."""
+
+    def element(self, array: str, entry: int) -> str:
+        """Return the element of an argument, or of the scratch array."""
+
+
+class ArrayArgument(NamedTuple):
+    """An argument: its name in the language, its original name, its size, and whether it is an output."""
+
+    name: str
+    title: str
+    size: tuple[int, int]
+    output: bool
+
+    @property
+    def length(self) -> int:
+        """The number of its entries."""
+        return self.size[0] * self.size[1]
+
+
+def _arguments_of(operation: Operation) -> tuple[int, ...]:
+    """Return the values that an operation needs."""
+    return () if operation.code in _FREE else operation.arguments
+
+
+def _pieces(program: Program, longest: int) -> list[list[int]]:
+    """Return the operations that are needed, cut into pieces of about equal length."""
+    needed = {index for output in program.results for index in output if index is not None}
+    for index in range(len(program.operations) - 1, -1, -1):
+        if index in needed:
+            needed.update(_arguments_of(program.operations[index]))
+    order = [index for index in sorted(needed) if program.operations[index].code not in _FREE]
+    count = max(1, -(-len(order) // longest))
+    return [order[len(order) * k // count : len(order) * (k + 1) // count] for k in range(count)]
+
+
+def _places(born: Iterable[tuple[int, int]], ends: Mapping[int, int]) -> tuple[dict[int, int], int]:
+    """Return a place for each value, and the number of places, given the times of its creation and of its end.
+
+    From the time of its end on, the place may be reused.
+    """
+    places, free, busy, count = dict[int, int](), list[int](), list[tuple[int, int]](), 0
+    for value, time in born:
+        while busy and busy[0][0] <= time:
+            free.append(heapq.heappop(busy)[1])
+        places[value] = free.pop() if free else count
+        count = max(count, places[value] + 1)
+        heapq.heappush(busy, (ends[value], places[value]))
+    return places, count
+
+
+class Piece(NamedTuple):
+    """Statements of a function, and the names of the arrays that they read or write."""
+
+    lines: list[str]
+    touched: set[str]
+
+
+class SourceKernel:
+    """A function (of SX, see ``in_scalars``) in a language, whose pieces have at most ``longest`` operations.
+
+    ``arguments`` are the names of its inputs and outputs. ``arrays`` are these arguments, outputs last, and ``scratch``
+    is the length of the scratch array.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        function: ca.Function,
+        language: Language,
+        arguments: Sequence[str],
+        longest: int,
+    ):
+        self.name, self.title, self.language = name, title, language
+        self.program = program = read_program(function)
+        self.counts = ", ".join(f"{count} {kind}" for kind, count in count_operations(function)._asdict().items())
+        titles, sizes = [*function.name_in(), *function.name_out()], [*program.inputs, *program.outputs]
+        self.arrays = [
+            ArrayArgument(each, titles[k], sizes[k], k >= function.n_in()) for k, each in enumerate(arguments)
+        ]
+        self.inputs, self.outputs = self.arrays[: function.n_in()], self.arrays[function.n_in() :]
+        self._targets: dict[int | None, list[tuple[str, int]]] = {}  # the output elements where a value is stored
+        for array, entries in zip(self.outputs, program.results, strict=True):
+            for entry, index in enumerate(entries):
+                self._targets.setdefault(index, []).append((array.name, entry))
+        self._orders = _pieces(program, longest)
+        home = {index: number for number, piece in enumerate(self._orders) for index in piece}
+        # Values that a later piece uses have a place in the scratch array, until the piece after their last use.
+        ends = {a: n + 1 for i, n in home.items() for a in _arguments_of(program.operations[i]) if home.get(a, n) < n}
+        self._slots, self.scratch = _places(((index, home[index]) for index in home if index in ends), ends)
+
+    @property
+    def operations(self) -> set[int]:
+        """The codes of its operations."""
+        return {operation.code for operation in self.program.operations}
+
+    def constants(self) -> list[tuple[str, int, float]]:
+        """Return the output entries that do not depend on inputs: array, entry, number."""
+        found = []
+        for index, targets in self._targets.items():
+            if index is None or self.program.operations[index].code == ca.OP_CONST:
+                number = 0.0 if index is None else self.program.operations[index].number
+                found += [(array, entry, number) for array, entry in targets]
+        return found
+
+    def constant_lines(self, constants: Iterable[tuple[str, int, float]]) -> list[str]:
+        """Return the statements that store numbers in outputs."""
+        element, literal = self.language.element, self.language.literal
+        return [f"    {element(array, entry)} = {literal(number)};" for array, entry, number in constants]
+
+    def copies(self) -> Piece:
+        """Return the statements for outputs that are inputs."""
+        lines, touched = [], set[str]()
+        for index, targets in self._targets.items():
+            if index is not None and self.program.operations[index].code == ca.OP_INPUT:
+                text = self._value(index, touched)
+                touched |= {array for array, _ in targets}
+                lines += [f"    {self.language.element(*target)} = {text};" for target in targets]
+        return Piece(lines, touched)
+
+    def pieces(self) -> list[Piece]:
+        """Return the statements of the operations; local variables are reused."""
+        return [self._piece(order) for order in self._orders]
+
+    def _value(self, index: int, touched: set[str]) -> str:
+        """Return the text of a value that is not in a local variable: a literal, an input or an element of scratch."""
+        operation = self.program.operations[index]
+        if operation.code == ca.OP_CONST:
+            return self.language.literal(operation.number)
+        place = (SCRATCH, self._slots[index]) if operation.code != ca.OP_INPUT else self._entry(operation)
+        touched.add(place[0])
+        return self.language.element(*place)
+
+    def _entry(self, operation: Operation) -> tuple[str, int]:
+        return self.arrays[operation.arguments[0]].name, operation.arguments[1]
+
+    def _piece(self, order: list[int]) -> Piece:
+        last = {argument: index for index in order for argument in _arguments_of(self.program.operations[index])}
+        targets = {index: list(self._targets.get(index, [])) for index in order}
+        for index in order:
+            targets[index] += [(SCRATCH, self._slots[index])] if index in self._slots else []
+        local = [index for index in order if index in last or len(targets[index]) > 1]
+        places, _ = _places(((index, index) for index in local), {index: last.get(index, index + 1) for index in local})
+        lines, declared, touched = list[str](), set[int](), set[str]()
+        for index in order:
+            operation = self.program.operations[index]
+            arguments = [f"w{places[a]}" if a in places else self._value(a, touched) for a in _arguments_of(operation)]
+            expression = self.language.expression(operation.code, *arguments)
+            if index in places:
+                kind = "" if places[index] in declared else self.language.local
+                lines.append(f"    {kind}w{places[index]} = {expression};")
+                declared.add(places[index])
+                expression = f"w{places[index]}"
+            touched |= {array for array, _ in targets[index]}
+            lines += [f"    {self.language.element(*target)} = {expression};" for target in targets[index]]
+        return Piece(lines, touched)

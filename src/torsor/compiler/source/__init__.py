@@ -1,1 +1,0 @@
-"""What targets that write source text share: names, statements, comments, files."""

@@ -1,0 +1,455 @@
+"""Derivatives of forces and joint reactions with respect to q, v and a: one pass, with columns propagated to the root.
+
+A small displacement of joint k moves the composite that it carries, as one rigid body, relative to the parent. With the
+twist V and its rate A (-g for the base) of the parent, in the frame of body k, and V_k the twist of body k,
+
+    P1 = V x S,   P2 = A x S + V x P1        change of twist and of its rate, by q
+    P3 = V x S + V_k x S                     change of the rate of twist, by v
+
+and for the composite of joint k (inertia I, velocity products B, wrench F) the wrench changes by
+
+    dq: I P2 + 2 B P1 + S x* F       dv: I P3 + 2 B S       da: I S
+
+(Singh, Russell and Wensing 2022; S x* F because F rotates with the body). These are transformed to every joint j above
+k as wrenches, and their projections on S_j are the columns of k. Conversely, the derivatives of the force of joint k
+with respect to a joint j above it are
+
+    dq: P2_j . I S + P1_j . 2 B^T S       dv: P3_j . I S + S_j . 2 B^T S       da: S_j . I S
+
+with I S and 2 B^T S transformed likewise. A rotor with spin momentum h is a joint without a body: h replaces I S, and
+w x h replaces both 2 B S and 2 B^T S. Where S depends on q, its derivatives are added to P1, P2 and P3.
+
+External wrenches are constant in their links, or in the world. If constant in the world, they rotate relative to the
+link, which changes the wrench through joint k by E S, with Y = sum of f x^T + [n] over the loads of its composite (x
+from its origin) and E w = (tr(Y) w - Y w, w x f). E has the form of B, and is transformed with it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from torsor.dynamics.loops.factors import Squares
+from torsor.dynamics.recursions import composite, rates
+from torsor.dynamics.recursions.composite import (
+    Composite,
+    Entries,
+    carried_by_each,
+    composites,
+    coordinates,
+    mass_matrix,
+    momentum_composites,
+    onto_coordinates,
+    times_B,
+    times_B_T,
+)
+from torsor.dynamics.recursions.configuration import integrate, steps
+from torsor.dynamics.recursions.hybrid import hybrid_dynamics
+from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx, twists, world_poses
+from torsor.dynamics.recursions.newton_euler import Load, inverse_dynamics, joint_wrenches, to_link, wrenches
+from torsor.dynamics.recursions.passive import passive_jacobians
+from torsor.dynamics.trees.tree import Rotor, Tree
+from torsor.spatial import ad, cross, skew
+
+# Derivatives by CasADi, for trees with flexible links: rates, derivatives, second derivatives and Coriolis matrix.
+#
+# The analytical recursions of this package are those of rigid bodies. The inertia of a body with assumed modes depends
+# on q, so its forces are differentiated as they are traced. Positions with quaternions change along ``integrate``: the
+# components of q change by E(q) per step (``configuration.steps``).
+#
+# The Coriolis matrix is that of the Levi-Civita connection of the metric M in the fields e_k of unit velocities, whose
+# Lie brackets are those of the joints' groups (Koszul's formula):
+#
+#     2 C_ij = v(M_ij) + sum of v_k (e_j(M_ik) - e_i(M_jk)) + (M ad_v)_ij - (M ad_v)_ji - [e_j, e_i] . M v
+
+Rule = Callable[..., ca.SX]  # (tree, q, v, a, external) -> forces (nv x 1) or reactions (L x 6)
+
+
+def _symbols(tree: Tree, **given: ca.SX | None) -> dict[str, ca.SX]:
+    return {name: ca.SX.sym(name, *each.shape) for name, each in given.items() if each is not None}
+
+
+def _flat(result: ca.SX) -> ca.SX:
+    """Return forces as they are, and a matrix with a row for each link as a column, row by row."""
+    return ca.densify(ca.vec(result.T) if result.size2() > 1 else result)
+
+
+def traced_derivatives(tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return the derivatives of a rule by q (along ``integrate``), v and a; ``loads`` are external wrenches."""
+    at = _symbols(tree, q=q, v=v, a=a, external=loads.external, points=loads.points)
+    start, external = ca.SX.sym("start", tree.nq), at.get("external")
+    if external is not None and loads.in_world:
+        external = _turned(tree, start, at["q"], external, at.get("points"))
+    result = _flat(rule(tree, at["q"], at["v"], at["a"], external))
+    by_q = ca.jacobian(result, at["q"]) @ steps(tree, at["q"])
+    found = [ca.substitute(each, start, at["q"]) for each in (by_q, *(ca.jacobian(result, at[x]) for x in "va"))]
+    given = {"q": q, "v": v, "a": a, "external": loads.external, "points": loads.points}
+    dq, dv, da = ca.Function("derivatives", list(at.values()), found)(*(given[name] for name in at))
+    return dq, dv, da
+
+
+def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX | None) -> ca.SX:
+    """Return wrenches (L x 6) in the links' axes at q that are constant in the world, given at ``start``."""
+    before, after = (world_poses(tree, moves(tree, each)) for each in (start, q))
+    rows = [ca.SX(0, 6)]
+    for i, body in enumerate(tree.bodies):
+        own = sx(body.link[:3, :3])
+        back = (after[i][0] @ own).T @ (before[i][0] @ own)
+        n, f = external[i, :3].T, external[i, 3:].T
+        x = ca.SX.zeros(3, 1) if points is None else points[i, :].T
+        f_now = back @ f
+        rows.append(ca.vertcat(back @ (n - cross(x, f)) + cross(x, f_now), f_now).T)
+    return ca.vertcat(*rows)
+
+
+def traced_rates(
+    tree: Tree, rule: Rule, q: ca.SX, given: Sequence[ca.SX], external: Sequence[ca.SX]
+) -> tuple[ca.SX, ...]:
+    """Return a rule's result and its rates; ``given`` are v, a, j, ..., ``external`` wrenches and their rates."""
+    x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *each.shape) for each in external]
+    y = [ca.SX.sym("rate", tree.nv) for _ in given]
+    state = ca.vertcat(x, *y[:-1], *map(ca.vec, load[:-1]))
+    change = ca.vertcat(steps(tree, x) @ y[0], *y[1:], *map(ca.vec, load[1:]))
+    found = [rule(tree, x, y[0], y[1], load[0] if load else None)]
+    for _ in given[2:]:
+        found.append(ca.reshape(ca.jtimes(ca.vec(found[-1]), state, change), found[-1].shape))
+    results: Any = ca.Function("rates", [x, *y, *load], found)(q, *given, *external)
+    return tuple(results)
+
+
+def traced_hessian(
+    tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None
+) -> ca.SX:
+    """Return the Hessian (3 nv x 3 nv) of weight . forces by q (along ``integrate``), v and a."""
+    at = _symbols(tree, q=q, v=v, a=a, weight=weight, external=external)
+    step = ca.SX.sym("step", tree.nv)
+    forces = rule(tree, integrate(tree, at["q"], step), at["v"], at["a"], at.get("external"))
+    H = ca.hessian(ca.dot(at["weight"], forces), ca.vertcat(step, at["v"], at["a"]))[0]
+    here = ca.substitute(H, step, ca.SX.zeros(tree.nv, 1))
+    given = [each for each in (q, v, a, weight, external) if each is not None]
+    return ca.Function("hessian", list(at.values()), [here])(*given)
+
+
+def traced_coriolis(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric."""
+    n, M = tree.nv, ca.densify(mass_matrix(tree, q))
+    slopes = ca.jacobian(ca.vec(M), q) @ steps(tree, q)
+    along = [ca.reshape(slopes[:, k], n, n) for k in range(n)]  # e_k(M)
+    rate = sum((along[k] * v[k] for k in range(n)), start=ca.SX.zeros(n, n))
+    turned = ca.horzcat(*(along[j] @ v for j in range(n)))  # e_j(M) v as columns
+    M_ad = M @ _brackets(tree, v)
+    momentum = M @ v
+    carried = ca.vertcat(*(momentum.T @ _brackets(tree, ca.SX(np.eye(n)[:, k])) for k in range(n)))  # [e_k, e_i] . M v
+    return (rate + turned - turned.T + M_ad - M_ad.T - carried.T) / 2
+
+
+def _brackets(tree: Tree, x: ca.SX) -> ca.SX:
+    """Return ad_x (nv x nv): Lie brackets of velocities; only rotations and poses do not commute."""
+    found = ca.SX(tree.nv, tree.nv)
+    for body in tree.bodies:
+        if body.joint.type == "spherical":
+            found[body.v, body.v] = skew(x[body.v])
+        elif body.joint.type == "free":
+            found[body.v, body.v] = ad(x[body.v])
+    return found
+
+
+# The algorithms: the recursion of rigid bodies where it applies, and CasADi's derivatives for flexible links.
+
+
+def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric, without friction."""
+    return traced_coriolis(tree, q, v) if tree.bends else composite.coriolis_matrix(tree, q, v)
+
+
+def force_rate(
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
+) -> tuple[ca.SX, ...]:
+    """Return tau and its rates (nv x 1 each), see ``rates.force_rate``."""
+    if not tree.bends:
+        return rates.force_rate(tree, q, v, a, j, external, external_rate, **more)
+    given = [v, a, j, *more.values()]
+    return traced_rates(tree, inverse_dynamics, q, given, rates.load_rates(given, external, external_rate))
+
+
+def joint_wrench_rates(
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
+) -> tuple[ca.SX, ...]:
+    """Return the joint reactions and the rates of their components (L x 6 each), see ``rates.joint_wrench_rates``."""
+    if not tree.bends:
+        return rates.joint_wrench_rates(tree, q, v, a, j, external, external_rate, **more)
+    given = [v, a, j, *more.values()]
+    return traced_rates(tree, joint_wrenches, q, given, rates.load_rates(given, external, external_rate))
+
+
+Three = tuple[ca.SX, ca.SX, ca.SX]
+
+
+def three(values: Iterable[ca.SX]) -> Three:
+    """Return three values, most often derivatives by q, v and a, as a tuple."""
+    by_q, by_v, by_a = values
+    return by_q, by_v, by_a
+
+
+class Loads(NamedTuple):
+    """External wrenches (L x 6), and whether they are constant in the world; then forces act at ``points`` (L x 3)."""
+
+    external: ca.SX | None = None
+    in_world: bool = False
+    points: ca.SX | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """The composite of a joint as one body: products of I and 2 B (from twice D and P) with twists (6 x m)."""
+
+    composite: Composite
+    D: ca.SX
+    P: ca.SX
+    load: "tuple[ca.SX, ca.SX] | None" = None  # Y and f of loads that are constant in the world
+
+    def times_I(self, X: ca.SX) -> ca.SX:
+        """Return I X."""
+        return ca.vertcat(*self.composite.momentum(X))
+
+    def times_B(self, X: ca.SX) -> ca.SX:
+        """Return 2 B X."""
+        return times_B(self.D, self.P, X)
+
+    def times_B_T(self, X: ca.SX) -> ca.SX:
+        """Return 2 B^T X, pure moments."""
+        return times_B_T(self.D, self.P, X)
+
+    def times_E(self, X: ca.SX) -> ca.SX:
+        """Return E X, the effect of a rotation on loads that are constant in the world."""
+        return times_B(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
+
+    def times_E_T(self, X: ca.SX) -> ca.SX:
+        """Return E^T X, pure moments."""
+        return times_B_T(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
+
+
+def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
+    """Return S x* (n, f): the change of a wrench that moves with each twist that is a column of S."""
+    turned: ca.SX = ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :])
+    return turned
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Derivatives of the twist of a body (by q: P1) and of its rate (by q: P2, by v: P3, by a: S) for its joint."""
+
+    S: ca.SX
+    P1: ca.SX
+    P2: ca.SX
+    P3: ca.SX
+
+    def wrenches(self, carried: Carried) -> Three:
+        """Return the derivatives of the composite's wrench by q, v and a, without the rotation S x* F of the wrench."""
+        return (
+            carried.times_I(self.P2) + carried.times_B(self.P1) + carried.times_E(self.S),
+            carried.times_I(self.P3) + carried.times_B(self.S),
+            carried.times_I(self.S),
+        )
+
+    def down(self, move: Move) -> "Change":
+        """Return the same in the frame of a child."""
+        moved = move.down_twist(ca.horzcat(self.S, self.P1, self.P2, self.P3))
+        return Change(*_parts(moved, 4))
+
+    def beside(self, other: "Change") -> "Change":
+        """Return the columns of both."""
+        return Change(*(ca.horzcat(getattr(self, each), getattr(other, each)) for each in ("S", "P1", "P2", "P3")))
+
+
+def _parts(X: ca.SX, count: int) -> list[ca.SX]:
+    """Return the ``count`` blocks of equal width of X."""
+    width = X.size2() // count
+    return [X[:, k * width : (k + 1) * width] for k in range(count)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Propagated:
+    """Wrenches that are propagated to the root: for each coordinate, with its ratio, a column (6 x 1) of each kind.
+
+    All are transformed in one product, since the overhead of a product in CasADi exceeds its cost.
+    """
+
+    coordinates: list[tuple[int, float]]
+    kinds: tuple[ca.SX, ...]
+
+    def beside(self, other: "_Propagated") -> "_Propagated":
+        """Return the wrenches of both."""
+        both = zip(self.kinds, other.kinds, strict=True)
+        return _Propagated(self.coordinates + other.coordinates, tuple(ca.horzcat(mine, its) for mine, its in both))
+
+    def up(self, move: Move) -> "_Propagated":
+        """Return the same in the frame of the parent."""
+        X = ca.horzcat(*self.kinds)
+        moved = ca.vertcat(*move.up_wrench(X[:3, :], X[3:, :]))
+        return _Propagated(self.coordinates, tuple(_parts(moved, len(self.kinds))))
+
+
+class Setting:
+    """All quantities at a state that the derivatives are computed from."""
+
+    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: Loads):
+        external = loads.external
+        self.tree, self.moved = tree, moves(tree, q)
+        self.twist = twists(tree, self.moved, v)
+        self.motion = motions(tree, self.moved, v, a, sx(tree.gravity))
+        self.wrench = wrenches(tree, self.moved, self.motion, v, a, external)
+        momenta = zip(*momentum_composites(tree, self.moved, self.twist, v, scale=2), strict=True)
+        bodies = zip(composites(tree, self.moved), momenta, self._loads(loads), strict=True)
+        self.carried = [Carried(composite, D, P, load) for composite, (D, P), load in bodies]
+        self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]
+
+    def _loads(self, loads: Loads) -> list[tuple[ca.SX, ca.SX] | None]:
+        """Return Y and f of the loads on the composite of each joint, if they are constant in the world."""
+        if loads.external is None or not loads.in_world:
+            return [None] * len(self.tree.bodies)
+        Y, f = [], []
+        for i, body in enumerate(self.tree.bodies):
+            R, moment, force = sx(body.link[:3, :3]), loads.external[i, :3].T, loads.external[i, 3:].T
+            point = ca.SX.zeros(3, 1) if loads.points is None else loads.points[i, :].T
+            f.append(R @ force)
+            x = sx(body.link[:3, 3]) + R @ point  # where the force acts; the rest of the moment is a couple
+            Y.append(skew(R @ (moment - cross(point, force))) + f[-1] @ x.T)
+        return list(zip(*carried_by_each(self.tree, self.moved, Y, f), strict=True))
+
+    def _change(self, k: int, v: ca.SX, a: ca.SX) -> Change:
+        body, move = self.tree.bodies[k], self.moved[k]
+        V, A = ca.SX.zeros(6, 1), ca.vertcat(ca.SX.zeros(3, 1), -sx(self.tree.gravity))
+        if body.parent >= 0:
+            V, m = self.twist[body.parent], self.motion[body.parent]
+            A = ca.vertcat(m.wd, m.a - cross(V[:3], V[3:]))
+        V, A = move.down_twist(V), move.down_twist(A)
+        P1 = ad(V) @ move.S
+        P2, P3 = ad(A) @ move.S + ad(V) @ P1, P1 + ad(self.twist[k]) @ move.S
+        if move.varies:
+            by_q, rate_by_q, rate_by_v = move.variations(body.rate(v), body.rate(a))
+            P1, P2, P3 = P1 + by_q, P2 + rate_by_q + ad(V + self.twist[k]) @ by_q, P3 + rate_by_v
+        return Change(move.S, P1, P2, P3)
+
+    def columns(self, k: int) -> Three:
+        """Return the derivatives of the wrench through joint k by its own coordinates, for the joints above it."""
+        by_q, by_v, by_a = self.change[k].wrenches(self.carried[k])
+        return by_q + carry(self.moved[k].S, *self.wrench[k]), by_v, by_a
+
+    def rotor_columns(self, k: int, rotor: Rotor) -> Three:
+        """Return the same for a rotor on body k; the derivative by its angle is zero."""
+        spins = ca.SX.zeros(3, 1), cross(self.motion[k].w, sx(rotor.h)), sx(rotor.h)
+        return three(ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
+
+    def below(
+        self, joint: Callable[[int], tuple[ca.SX, ...]], rotor: Callable[[int, Rotor], tuple[ca.SX, ...]]
+    ) -> list[_Propagated]:
+        """Return for each body the columns of all joints below it and of its rotors, computed by the two functions."""
+        bodies, count = self.tree.bodies, len(joint(0)) if self.tree.bodies else 0
+        arrived = [_Propagated([], (ca.SX(6, 0),) * count) for _ in bodies]
+        for k in reversed(range(len(bodies))):
+            for each in bodies[k].rotors:
+                arrived[k] = arrived[k].beside(_Propagated(coordinates(each), rotor(k, each)))
+            parent = bodies[k].parent
+            if parent >= 0:
+                own = _Propagated(coordinates(bodies[k]), joint(k))
+                arrived[parent] = arrived[parent].beside(arrived[k].beside(own).up(self.moved[k]))
+        return arrived
+
+
+def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> Three:
+    """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
+    if tree.bends:
+        return traced_derivatives(tree, inverse_dynamics, q, v, a, Loads(**loads))
+    at = Setting(tree, q, v, a, Loads(**loads))
+
+    def of_joint(k: int) -> tuple[ca.SX, ...]:
+        S, carried = at.moved[k].S, at.carried[k]
+        return *at.columns(k), carried.times_B_T(S), carried.times_E_T(S)
+
+    def of_rotor(k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
+        none, by_v, by_a = at.rotor_columns(k, rotor)
+        return none, by_v, by_a, by_v, none  # its angle and the loads have no effect on it
+
+    found = Entries(tree), Entries(tree), Entries(tree)
+    for k, (body, below) in enumerate(zip(tree.bodies, at.below(of_joint, of_rotor), strict=True)):
+        S, each, carried, (n, f) = at.moved[k].S, at.change[k], at.carried[k], at.wrench[k]
+        by_q, by_v, u, b, e = below.kinds
+        # Derivatives of the joint's force by the coordinates below, and of their forces by the joint's coordinates.
+        force = S.T @ by_q, S.T @ by_v, S.T @ u
+        given = u.T @ each.P2 + b.T @ each.P1 + e.T @ S, u.T @ each.P3 + b.T @ S, u.T @ S
+        by_q, by_v, by_a = (S.T @ wrench for wrench in each.wrenches(carried))
+        if at.moved[k].varies:
+            by_q = by_q + at.moved[k].turning(ca.vertcat(n, f))
+        own = by_q, by_v, ca.triu2symm(ca.triu(by_a))
+        here, others = coordinates(body), below.coordinates
+        for entries, above, beneath, block in zip(found, force, given, own, strict=True):
+            entries.add_block(here, here, block)
+            entries.add_block(here, others, above)
+            entries.add_block(others, here, beneath)
+    dq, dv, da = found
+    for (i, j), (K, D) in passive_jacobians(tree, q, v).items():
+        for row, column in {(i, j), (j, i)}:
+            dq.add_at(row, column, K)
+            dv.add_at(row, column, D)
+    return dq.matrix(), dv.matrix(), da.matrix() + ca.diag(sx(tree.armature))
+
+
+def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> Three:
+    """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
+    if tree.bends:
+        return traced_derivatives(tree, joint_wrenches, q, v, a, Loads(**loads))
+    at = Setting(tree, q, v, a, Loads(**loads))
+    none = ca.SX(6, 0)
+    rows: tuple[list[ca.SX], ...] = [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)]
+    seen: list[tuple[list[tuple[int, float]], Change]] = []  # the changes of all joints up to each body
+    for k, (body, below) in enumerate(zip(tree.bodies, at.below(at.columns, at.rotor_columns), strict=True)):
+        before, change = seen[body.parent] if body.parent >= 0 else ([], Change(none, none, none, none))
+        seen.append((before + coordinates(body), change.down(at.moved[k]).beside(at.change[k])))
+        before, change = seen[k]
+        gather = onto_coordinates(before + below.coordinates, tree.nv)
+        for kind, above, beneath in zip(rows, change.wrenches(at.carried[k]), below.kinds, strict=True):
+            wrench = ca.horzcat(above, beneath) @ gather
+            kind.append(to_link(body, wrench[:3, :], wrench[3:, :]))
+    return three(ca.vertcat(*kind) for kind in rows)
+
+
+# Derivatives of forward and hybrid dynamics.
+#
+# Hybrid dynamics solves tau = ID(q, v, a) for the accelerations x of the coordinates driven by force (f) and the forces
+# of the other coordinates (o). With d(ID) taken at constant x, the differentials obey
+#
+#     M_ff dx = d(tau_f) - d(ID_f)        d(tau_o) = d(ID_o) + M_of dx
+#
+# If all coordinates are driven by force, this is forward dynamics: -M^-1 d(ID)/dq, -M^-1 d(ID)/dv and M^-1.
+
+
+def forward_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, **loads: Any) -> Three:
+    """Return the derivatives of a = M^-1 (tau - ...) with respect to q, v and tau, each nv x nv."""
+    forced = frozenset(range(tree.nv))
+    return hybrid_dynamics_derivatives(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, forced, **loads)
+
+
+def hybrid_dynamics_derivatives(
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, tau: ca.SX, forced: frozenset[int], **loads: Any
+) -> Three:
+    """Return the derivatives of the unknown a or tau of each coordinate by q, v and the given one, each nv x nv."""
+    a, _ = hybrid_dynamics(tree, q, v, a, tau, forced, Loads(**loads).external)
+    # Common subexpressions are eliminated here: the solution below is long and adds none.
+    dq, dv, M = ca.cse(list(inverse_dynamics_derivatives(tree, q, v, a, **loads)))
+    if not forced:
+        return dq, dv, M
+    order, others = sorted(forced, reverse=True), [k for k in range(tree.nv) if k not in forced]
+    factors = Squares(M[order, order])
+    n, changes = tree.nv, ca.horzcat(dq, dv, M[:, others])
+    dx = -factors.solve(ca.densify(changes[order, :]))
+    inverse = factors.inverse()
+    passed = M[others, order]
+    complete, by_force = ca.SX(*changes.shape), ca.SX(n, len(order))
+    complete[order, :], by_force[order, :] = dx, inverse
+    complete[others, :], by_force[others, :] = changes[others, :] + passed @ dx, passed @ inverse
+    given = ca.SX(n, n)
+    given[:, others], given[:, order] = complete[:, 2 * n :], by_force
+    return complete[:, :n], complete[:, n : 2 * n], given

@@ -1,0 +1,268 @@
+"""A request names one function of a mechanism: the algorithm, its options, and the form of its results."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.base.arrays import Shape
+from torsor.dynamics.algorithms import ALGORITHMS, WITH_MARGIN, size
+from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.dynamics.recursions.configuration import steps as along_steps
+from torsor.dynamics.trees.imposed import impose, touched
+from torsor.dynamics.trees.lean import lean
+from torsor.dynamics.trees.tree import Tree
+from torsor.mechanism import Coupling, Mechanism, Wheel, ends_of
+from torsor.mechanism.free import Free
+from torsor.mechanism.loops import Closure
+
+LOADS = ("", "link", "world", "point")
+"""External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world, with the force
+acting at a point of the link."""
+
+ROWS = {"all": 6, "angular": 3, "linear": 3}
+"""The velocities of a link or frame that count, and their number."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One function of a mechanism: everything that it depends on besides the mechanism itself.
+
+    ``loads`` is one of ``LOADS``, ``place`` the name of a link or frame, ``axes`` one of ``AXES``, ``point`` whether a
+    point of that link or frame is an input, ``rows`` which of its velocities count, ``forced`` are the coordinates
+    driven by force, ``choice`` are the closure equations and coordinates that close the loops, ``order`` counts the
+    rates, ``free`` are the numbers of the mechanism that are inputs. ``form`` is "value" for the results, "sparse" for
+    their structural nonzeros, "jvp" and "vjp" for directional derivatives and their transpose, "jacobian" for all
+    derivatives. Derivatives are taken ``by`` the inputs named (all, by default); by positions along ``integrate``, or
+    by their ``components``.
+    """
+
+    name: str
+    loads: str = ""
+    place: str | None = None
+    axes: str = "local"
+    point: bool = False
+    rows: str = "all"
+    forced: frozenset[int] | None = None
+    choice: ClosureChoice | None = None
+    order: int = 1
+    free: tuple[Free, ...] = ()
+    form: str = "value"
+    by: tuple[str, ...] = ()
+    components: bool = False
+
+    @property
+    def plain(self) -> "Request":
+        """The same function in the form "value"."""
+        return replace(self, form="value", by=(), components=False)
+
+    def arguments(self, mechanism: Mechanism) -> dict[str, Shape]:
+        """Return the shape, for one state, of each input of the algorithm itself."""
+        algorithm, links = ALGORITHMS[self.name], len(mechanism.links)
+        shapes: dict[str, Shape] = {name: (size(mechanism, algorithm.axis_of(name)),) for name in algorithm.inputs}
+        if self.choice is not None and self.choice.coupled and "share" in shapes:
+            shapes["share"] = 2 * shapes["share"]
+        if algorithm.rates:
+            shapes |= {f"j_{k}": (mechanism.nv,) for k in range(1, self.order)}
+        if self.loads:
+            shapes["external"] = links, 6
+            if algorithm.rates:
+                shapes["external_rate"] = links, 6
+            if self.loads == "point":
+                shapes["points"] = links, 3
+        if self.point:
+            shapes["point"] = (3,)
+        return shapes | ({"p": (len(self.free),)} if self.free else {})
+
+    def results(self, mechanism: Mechanism) -> dict[str, Shape]:
+        """Return the shape, for one state, of each result of the algorithm itself."""
+        algorithm = ALGORITHMS[self.name]
+        shape = tuple(size(mechanism, ROWS[self.rows] if axis == "rows" else axis) for axis in algorithm.output)
+        names = algorithm.results
+        if algorithm.rates:
+            names = (*names, *(f"{names[-1]}_{k}" for k in range(1, self.order)))
+        return {f"{self.name}_{each}": shape for each in names} if names else {self.name: shape}
+
+    def inputs(self, mechanism: Mechanism) -> dict[str, Shape]:
+        """Return the shape, for one state, of each input of the function."""
+        shapes = self.arguments(mechanism)
+        if self.form == "jvp":
+            return shapes | {f"d_{name}": shape for name, shape in self.tangents(mechanism).items()}
+        if self.form == "vjp":
+            return shapes | {f"bar_{name}": shape for name, shape in self.results(mechanism).items()}
+        return shapes
+
+    def outputs(self, mechanism: Mechanism) -> dict[str, Shape]:
+        """Return the shape, for one state, of each output of the function; of sparse ones, that of the dense result."""
+        shapes = self.results(mechanism)
+        if self.form in ("value", "sparse"):
+            return shapes
+        tangents = self.tangents(mechanism)
+        if self.form == "jvp":
+            return shapes | {f"d_{name}": shape for name, shape in shapes.items()}
+        if self.form == "vjp":
+            return shapes | {f"bar_{name}": shape for name, shape in tangents.items()}
+        by = self.by or tangents
+        return {f"{name}_by_{each}": shape + tangents[each] for name, shape in shapes.items() for each in by}
+
+    def tangents(self, mechanism: Mechanism) -> dict[str, Shape]:
+        """Return the shape of a small change of each input: of positions, that of a velocity or of themselves."""
+        turned = {} if self.components else dict.fromkeys(self.positions, (mechanism.nv,))
+        return self.arguments(mechanism) | turned
+
+    def label(self, mechanism: Mechanism) -> str:
+        """Return a text that is equal for equal functions of one mechanism: places instead of names, sets in order."""
+        at = None
+        if self.place is not None:
+            place = mechanism.place(self.place)
+            at = place.link, place.pose.tobytes()
+        return repr((replace(self, place=None, forced=None), at, None if self.forced is None else sorted(self.forced)))
+
+    @property
+    def positions(self) -> tuple[str, ...]:
+        """The inputs that are positions."""
+        algorithm = ALGORITHMS[self.name]
+        return tuple(name for name in algorithm.inputs if algorithm.axis_of(name) == "nq")
+
+
+def fingerprint(mechanism: Mechanism, *more: object) -> str:
+    """Return a hash of every number that functions of a mechanism depend on, and of ``more`` (by its repr).
+
+    Equal fingerprints mean equal traced functions.
+    """
+    digest = hashlib.sha256(repr((mechanism.parents, mechanism.coordinates, more)).encode())
+    digest.update(mechanism.gravity.tobytes())
+    for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
+        numbers = (joint.pitch, joint.ratio, joint.offset, joint.smooth, link.mass)
+        digest.update(f"{joint.type} {joint.follows} {numbers!r} {joint.spring!r}".encode())
+        if joint.motor is not None:  # by index, not by name
+            carrier = mechanism.places[joint.motor.carrier].link
+            parts = {each.name: getattr(joint.motor, each.name) for each in fields(joint.motor) if each.compare}
+            parts |= {"carrier": carrier, "axis": joint.motor.axis.tolist()}
+            digest.update(repr(parts).encode())
+        if joint.flexible is not None:
+            shape = joint.flexible.numbers()
+            digest.update(f"{type(joint.flexible).__name__} {[each.shape for each in shape]}".encode())
+            digest.update(b"".join(each.tobytes() for each in shape))
+        arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
+        for array in (*arrays, link.com, link.inertia):
+            digest.update(np.asarray(array).tobytes())
+    for loop in mechanism.loops:
+        digest.update(repr(_ends(mechanism, loop)).encode())
+    return digest.hexdigest()
+
+
+def _ends(mechanism: Mechanism, loop: Closure) -> object:
+    """Return the content of a loop, with places and indices instead of names."""
+    if isinstance(loop, Coupling):
+        return [(mechanism.position_names.index(name), c) for name, c in loop.polynomials.items()], loop.offset
+    places = (mechanism.place(end) for end in ends_of(mechanism, loop))
+    sizes = (loop.radius, loop.roller) if isinstance(loop, Wheel) else (loop.length,)
+    return loop.kind, sizes, [(place.link, place.pose.tobytes()) for place in places]
+
+
+# The forms of a traced function: values, Jacobian-vector and vector-Jacobian products, and Jacobians, by CasADi.
+#
+# Positions with quaternions are points of a manifold. A step u along ``integrate`` changes their components by E(q) u,
+# with E the derivative of ``integrate`` at u = 0; so the tangent is f_q E u, and E^T maps gradients back.
+
+Named = dict[str, ca.SX]
+
+
+def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple[Named, Named]:
+    """Return the inputs and outputs, in the request's form, of results that were traced from inputs."""
+    if request.form == "sparse":
+        return inputs, {name: ca.vec(each.nz[:]) for name, each in results.items()}  # the nonzeros of a row are a row
+    steps = {} if request.components else {name: along_steps(tree, inputs[name]) for name in request.positions}
+    if request.form == "jvp":
+        tangents, changes = pushed(inputs, results, steps)
+        return inputs | tangents, results | changes
+    if request.form == "vjp":
+        weights, gradients = pulled(inputs, results, steps)
+        return inputs | weights, results | gradients
+    return inputs, jacobians(inputs, results, steps, request.by)
+
+
+def pushed(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
+    """Return symbols for tangents of the inputs, and the tangents of the results (Jacobian-vector product)."""
+    shapes = {name: (steps[name].size2(), 1) if name in steps else each.shape for name, each in inputs.items()}
+    tangents = {name: ca.SX.sym(f"d_{name}", *shape) for name, shape in shapes.items()}
+    change = [steps[name] @ each if name in steps else each for name, each in tangents.items()]
+    at, along = (ca.vertcat(ca.SX(0, 1), *map(ca.vec, each)) for each in (inputs.values(), change))
+    changes = {
+        f"d_{name}": ca.reshape(ca.jtimes(ca.vec(ca.densify(each)), at, along), each.shape)
+        for name, each in results.items()
+    }
+    return {f"d_{name}": each for name, each in tangents.items()}, changes
+
+
+def pulled(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
+    """Return symbols for weights of the results, and the gradients of the weighted sum (vector-Jacobian product)."""
+    weights = {f"bar_{name}": ca.SX.sym(f"bar_{name}", *each.shape) for name, each in results.items()}
+    total = sum((ca.dot(w, each) for w, each in zip(weights.values(), results.values(), strict=True)), start=ca.SX(0))
+    found = {name: ca.densify(ca.reshape(ca.gradient(total, each), each.shape)) for name, each in inputs.items()}
+    return weights, {f"bar_{name}": steps[name].T @ each if name in steps else each for name, each in found.items()}
+
+
+def jacobians(inputs: Named, results: Named, steps: Named, by: Sequence[str] = ()) -> Named:
+    """Return the derivatives of each result by each input, or those in ``by``: rows and columns in row-major order."""
+    # Arrays are row-major, CasADi's matrices column-major.
+    found = {}
+    for name, result in results.items():
+        for each in by or inputs:
+            at = inputs[each]
+            J = ca.jacobian(ca.vec(result.T), ca.vec(at))
+            if at.size2() > 1:
+                J = J[:, [i + j * at.size1() for i in range(at.size1()) for j in range(at.size2())]]
+            found[f"{name}_by_{each}"] = J @ steps[each] if each in steps else J
+    return found
+
+
+# From a request to a CasADi function: build the tree, make free numbers symbols, run the algorithm.
+
+# Above this many operations, the search for common subexpressions takes longer than compiling them twice.
+LONG = 50_000
+
+
+def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Function:
+    """Return the requested function of a mechanism over CasADi SX, zeros and ones folded away.
+
+    ``plain`` leaves the tree as it is described, for equations that people read: no frame is moved, no inertia
+    regrouped, and free numbers stand where they are in the description.
+    """
+    algorithm = ALGORITHMS[request.name]
+    symbols = {name: ca.SX.sym(name, *shape) for name, shape in request.arguments(mechanism).items()}
+    arguments: dict[str, Any] = {name: symbol for name, symbol in symbols.items() if name != "p"}
+    if algorithm.at_place:
+        arguments["place"] = mechanism.place(request.place)  # type: ignore[arg-type]
+    if algorithm.in_axes:
+        arguments["axes"] = request.axes
+    if algorithm.by_rows:
+        arguments["rows"] = request.rows
+    if algorithm.hybrid:
+        arguments["forced"] = request.forced
+    if algorithm.closed:
+        arguments["choice"] = request.choice
+    if algorithm.keeps:
+        arguments["in_world"] = request.loads in ("world", "point")
+    tree = Tree.of(mechanism)
+    if (algorithm.lean or (algorithm.lean_afloat and tree.floats)) and not plain:
+        tree = lean(tree, touched(mechanism, request.free)) if request.free else lean(tree)
+    if request.free:
+        tree = impose(tree, mechanism, request.free, symbols["p"], plain)
+    found = algorithm.rule(tree, **arguments)
+    values = found if isinstance(found, tuple) else (found,)
+    results = dict(zip(request.results(mechanism), values, strict=True))
+    inputs, outputs = (symbols, results) if request.form == "value" else formed(tree, request, symbols, results)
+    expressions = list(outputs.values())
+    name = request.name.removesuffix(WITH_MARGIN)  # which users do not know
+    function = ca.Function(name, list(inputs.values()), expressions, list(inputs), list(outputs))
+    if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > LONG:
+        return function
+    return ca.Function(name, list(inputs.values()), ca.cse(expressions), list(inputs), list(outputs))
+
+
+# From the name of an algorithm to its CasADi function: the table of algorithms, requests, tracing, cache keys.

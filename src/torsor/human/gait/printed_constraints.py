@@ -1,0 +1,211 @@
+"""The constraints of walking as Barman 2020 prints them (eqs. 5.2 to 5.10), each named after its equation.
+
+The bands of ``Version`` relax eq. 5.4 alone: ``slack`` (m) the heights and ``slip`` (m/s) the velocities of the points
+in contact. With both 0 these are the printed equations, for which no motion is known (``torsor.human.printed_gait``).
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, NamedTuple, Self
+
+import casadi as ca
+import numpy as np
+
+from torsor.base.arrays import Array
+from torsor.base.errors import describe
+from torsor.human.body.coordinates import SIDES
+from torsor.human.contact.contact_forces import contact_forces
+from torsor.human.contact.support import SIDES_MOST, support_sides
+from torsor.human.gait.settings import WalkSettings
+from torsor.human.terms.feet import Stands, contacts
+from torsor.human.terms.forces import ARM, Grounded, Torques
+from torsor.human.terms.habits import hand_clearance
+from torsor.human.terms.problem import HumanProblem
+from torsor.human.vector_layout import VectorLayout
+from torsor.motion import ExpressionConstraint, MotionError, MotionResult, Node, Positions
+from torsor.motion.solve import SolveSettings
+from torsor.motion.terms.ends import Ends
+from torsor.motion.terms.term import Constraint, Rows
+from torsor.optimisation import Outcome, Settings, Watch, row_violations, solve_condensed
+
+# Constraints of walking as Barman 2020 prints them: the zero-moment point (5.5) and the arm-leg coupling (5.6).
+
+POLYGON = VectorLayout({f"side {k + 1}": 3 for k in range(SIDES_MOST)})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InSupport(Grounded, Constraint):
+    """The zero-moment point is within the support polygon (Barman 2020, eq. 5.5).
+
+    With the zero-moment point x = n_z / f_y, z = -n_x / f_y, the distance from a side times the vertical force is
+    a n_z - b n_x + c f_y: no division. Rows are divided by the weight, in dm. All of them together imply f_y >= 0.
+    """
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the data of ``Grounded``, and the sides of the polygon (K, 18)."""
+        sides = support_sides(self.body, self.support, s).reshape(len(s), -1)
+        return {**super().data(s), "polygon": sides}
+
+    def rows(self, node: Node) -> Rows:
+        """Return the distances from the sides, times the vertical force."""
+        contact, sides = contact_forces(node), POLYGON.unpack(node.data("polygon", POLYGON.size))
+        f, n = contact.level
+        moments = ca.vertcat(n[2], -n[0], f[1]) / (ARM * contact.weight)
+        rows = ca.vertcat(*(ca.dot(side, moments) for side in sides.values()))
+        return Rows(rows, np.zeros(SIDES_MOST), np.full(SIDES_MOST, np.inf), tuple(sides))
+
+
+def pendulums(node: Node) -> ca.SX:
+    """Return the product of the forward components of the left arm and the right leg, in dm^2 (Barman 2020, eq. 5.6).
+
+    The arm is the vector from shoulder to wrist, the leg that from hip to ankle.
+    """
+    arm = node.position("left_hand") - node.position("left_upper_arm")
+    leg = node.position("right_foot") - node.position("right_thigh")
+    return 100 * arm[2] * leg[2]
+
+
+KNEE, WITHIN = 60.0, 5.0  # degrees: knee flexion at mid-swing, and its tolerance
+TOLERANCE = 1e-3  # of feasibility in Barman 2020
+HIGHEST = 0.003  # m: the widest band of heights
+# Bands of velocities (m/s) on the way from wide ones to equations.
+SLIPS = (0.25, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.003, 0.002, 0.0016, 0.0014, 0.0012, 0.0011, 0.001, 0.0009, 0.0008)
+CLOSE, PATIENCE = 1e-4, 400  # tolerance and most iterations of each search on that way
+
+
+class Stage(NamedTuple):
+    """A search on the way to narrow bands: its bands of eq. 5.4 (m, m/s), and its outcome."""
+
+    slack: float
+    slip: float
+    outcome: Outcome
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether the motion satisfies the constraints with these bands."""
+        return self.outcome.violation <= 10 * CLOSE
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrintedWalk(HumanProblem):
+    """The printed problem of walking, with bands for eq. 5.4.
+
+    From a given start ``solve`` is that of any motion problem. Without one, it comes from wide bands in steps: each
+    search starts from the motion of the one before.
+
+    Example:
+        >>> problem = torsor.human.walking(version="printed", slack=0.001, slip=0.01)
+        >>> problem.bands, problem.with_bands(0.0, 0.0).bands
+        ((0.001, 0.01), (0.0, 0.0))
+    """
+
+    @property
+    def bands(self) -> tuple[float, float]:
+        """The bands of eq. 5.4: heights (m) and velocities (m/s) of points in contact."""
+        first = next(each for each in self.conditions if isinstance(each, Stands) and _is_contact(each))
+        assert first.slip is not None
+        return first.slack, first.slip
+
+    def with_bands(self, slack: float, slip: float) -> Self:
+        """Return the problem with other bands of eq. 5.4."""
+        changed = [
+            replace(each, slack=slack, slip=slip) if isinstance(each, Stands) and _is_contact(each) else each
+            for each in self.conditions
+        ]
+        return replace(self, constraints=changed)
+
+    def approach(self, seconds: float = math.inf, progress: bool | None = None) -> Iterator[Stage]:
+        """Yield the searches with bands of velocities that are wider than the own one, from wide to narrow.
+
+        Each search starts from the motion before, the first one from the initial guess. The last one is the first that
+        finds no feasible motion. Ctrl-C raises KeyboardInterrupt; ``seconds`` end the way.
+        """
+        (slack, slip), x, end = self.bands, self.guess(), perf_counter() + seconds
+        for wide in (each for each in SLIPS if each > slip):
+            high = max(slack, min(HIGHEST, wide))
+            program = self.with_bands(high, wide).program
+            with Watch(progress, f"{self.name}: {1e3 * wide:g} mm/s in contact") as watch:
+                left = max(end - perf_counter(), 1e-3)
+                outcome = solve_condensed(program, x, Settings(CLOSE, PATIENCE, left, watch))
+            if watch.interrupted:
+                raise KeyboardInterrupt
+            x = outcome.x
+            stage = Stage(high, wide, replace(outcome, violation=float(row_violations(program, x).max())))
+            yield stage
+            if not stage.is_feasible or perf_counter() > end:
+                return
+
+    def solve(self, solver: str | None = None, *, start: Any = None, **settings: Any) -> MotionResult:
+        """Return the motion that a solver finds, as ``MotionProblem.solve`` does.
+
+        No motion is known that satisfies the printed equations themselves: their ``MotionError`` has the motion that
+        violates them least among those on the way to them; with ``check=False`` it is the result.
+        """
+        if start is not None:
+            return super().solve(solver, start=start, **settings)
+        begun, given = perf_counter(), self._settings({key: each for key, each in settings.items() if each is not None})
+        stages = [each for each in self.approach(given.seconds, given.progress) if each.is_feasible]
+        left = given.seconds - (perf_counter() - begun)
+        if stages and not any(self.bands) and left > 0:
+            return self._refuse(stages[-1], given)
+        if np.isfinite(left):
+            settings["seconds"] = max(left, 1e-3)
+        return super().solve(solver, start=stages[-1].outcome.x if stages else None, **settings)
+
+    def _refuse(self, nearest: Stage, settings: SolveSettings) -> MotionResult:
+        """Raise the MotionError of equations without a solution; with ``check=False`` return the nearest motion."""
+        titles = tuple(each.title for each in self.conditions if _is_contact(each))
+        found = (
+            "no motion was found that satisfies eq. 5.4 (points in contact have no height and no velocity) together "
+            f"with eqs. 5.8 and 5.10; the least violation is {nearest.slip:g} m, m/s (Barman 2020: {TOLERANCE:g})"
+        )
+        fix = "version='nearest', or bands slack=, slip= that are not 0"
+        status = "infeasible: 5.4 with 5.8 and 5.10 conflict"
+        empty = np.zeros(self.program.m), np.zeros(self.program.n)
+        outcome = replace(nearest.outcome, status=status, is_solved=False, violation=nearest.slip)
+        outcome = replace(outcome, multipliers=empty[0], bound_multipliers=empty[1])
+        result = MotionResult(self, outcome, "condensed", settings.tolerance)
+        if not settings.check:
+            return result
+        error = MotionError(describe(found, where=self.name, fix=fix))
+        error.result, error.conflict, error.violation = result, titles, nearest.slip
+        raise error
+
+
+def _is_contact(term: Constraint | Ends) -> bool:
+    """Whether a term is eq. 5.4 of points in contact; the same class at one moment is eq. 5.10."""
+    return isinstance(term, Stands) and term.at is None
+
+
+def printed_constraints(settings: WalkSettings) -> list[Constraint]:
+    """Return the constraints of eqs. 5.2 to 5.7, 5.9 and 5.10; the symmetry (5.8) is a condition at the ends.
+
+    Only rows that others do not imply are there: the velocity of a foot that stands on three points has six rows, and
+    the places of the feet at the end of the step follow from those at its start by symmetry.
+    """
+    version, walk, body = settings.version, settings.walk, settings.loaded
+    step, swings = walk.step, SIDES[1]
+    middle = (step.toe_off + 1.0) / 2
+    low, high = math.radians(KNEE - WITHIN), math.radians(KNEE + WITHIN)
+    joints = [name for name in settings.moving if name in body.joint_names]
+    feet = contacts(body, walk, version.slack, version.slip, placed="y", below=0.0, prefix="5.4 ")
+    first = [stance for stance in walk.stances if stance.first == 0.0]
+    return [
+        Positions(only=joints, name="5.2 joint angles"),
+        Torques(moving=settings.moving, **settings.ground, name="5.3 torques"),
+        *feet,
+        InSupport(**settings.ground, name="5.5 zero-moment point"),
+        ExpressionConstraint(function=pendulums, lower=0.0, labels=("left arm",), name="5.6 arm-leg coupling"),
+        ExpressionConstraint(function=hand_clearance, lower=1.0, labels=SIDES, name="5.7 self-avoidance"),
+        *(
+            Positions(only=[name], lower=low, upper=high, at=middle, name="5.9 knee at mid-swing")
+            for name in (f"{swings}_knee_flexion",)
+            if name in settings.moving
+        ),
+        *(
+            Stands(body=body, stance=each, slack=0.0, axes="xz", at=0.0, name=f"5.10 place of the {each.side} foot")
+            for each in first
+        ),
+    ]

@@ -1,0 +1,213 @@
+"""Which foot stands on which force plate, by markers of the feet."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe, warn
+from torsor.human.recordings.axes import up_axis
+from torsor.human.recordings.recording import LOADED, GroundForces, Markers, runs
+
+# Guesses about a recording whose file does not say: which way is up, and which way the person goes.
+
+FEWEST = 8  # markers from which the extent of a person can be seen
+CLEARLY = 1.5  # times the extent along other axes
+GOES = 0.5  # m: a person who moves by less may be standing
+
+
+def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
+    """Return the likely axes of a recording, such as "forward left up", or "" where nothing tells.
+
+    ``up`` (3,) points up, where it is known. Otherwise the axis along which the markers of an upright person extend
+    most is vertical. The axis along which the person goes is forward or back; of a person who stays, the first
+    horizontal axis is called forward.
+
+    Example:
+        >>> heights = np.linspace(0.1, 1.7, 10)
+        >>> body = np.stack([0.1 * np.sin(heights * 9), 0.1 * np.cos(heights * 9), heights], axis=1)
+        >>> goes_back = np.stack([body, body - [0.0, 1.0, 0.0]])
+        >>> likely_axes(Markers([f"m{k}" for k in range(10)], [0.0, 1.0], goes_back))
+        'left back up'
+    """
+    vertical = (
+        vertical_axis(markers)
+        if up is None
+        else (int(np.argmax(np.abs(up))), float(np.sign(up[np.argmax(np.abs(up))])))
+    )
+    if vertical is None:
+        return ""
+    axis, sign = vertical
+    travel = np.zeros(3) if markers is None else _travel(markers)
+    travel[axis] = 0.0
+    along = int(np.argmax(np.abs(travel)))
+    forward = np.zeros(3)
+    if abs(travel[along]) > GOES:
+        forward[along] = np.sign(travel[along])
+    else:
+        forward[0 if axis else 1] = 1.0
+    upward = np.zeros(3)
+    upward[axis] = sign
+    named = {"forward": forward, "up": upward, "right": np.cross(forward, upward)}
+    opposite = {"forward": "back", "up": "down", "right": "left"}
+    return " ".join(
+        next(name if each[k] > 0 else opposite[name] for name, each in named.items() if each[k]) for k in range(3)
+    )
+
+
+def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
+    """Return the axis along which an upright person extends most, and its sign; None where it is not clear.
+
+    Example:
+        >>> heights = np.linspace(0.1, 1.7, 10)
+        >>> body = np.stack([0 * heights, 0 * heights, heights], axis=1)
+        >>> vertical_axis(Markers([f"m{k}" for k in range(10)], [0.0], body[None]))
+        (2, 1.0)
+    """
+    if markers is None or len(markers.names) < FEWEST:
+        return None
+    seen = markers.positions[markers.seen.sum(axis=1) >= FEWEST]
+    if not len(seen):
+        return None
+    extents = np.median(np.nanmax(seen, axis=1) - np.nanmin(seen, axis=1), axis=0)
+    axis = int(np.argmax(extents))
+    if extents[axis] < CLEARLY * np.sort(extents)[1]:
+        return None
+    return axis, 1.0 if np.nanmedian(seen[:, :, axis]) >= 0 else -1.0  # the floor is near 0
+
+
+def _travel(markers: Markers) -> Array:
+    """Return by how much the markers that are seen at both ends go (3,), in m; 0 without such."""
+    first, last = markers.positions[0], markers.positions[-1]
+    moved = (last - first)[np.isfinite(last - first).all(axis=1)]
+    return np.median(moved, axis=0) if len(moved) else np.zeros(3)
+
+
+SIDES = ("right", "left")
+_PARTS = r"(heel|hee|toe|ank|calc|cal|mt|met|foot|mal|lmal|mmal)"
+_BEFORE = re.compile(rf"(?:.*:)?(right|left|r|l)[ ._-]?{_PARTS}", re.IGNORECASE)
+_AFTER = re.compile(rf"(?:.*:)?{_PARTS}\w*?[ ._-](right|left|r|l)", re.IGNORECASE)
+MIN_CONTACT_TIME = 0.05  # s: shorter contacts are vibrations of a plate
+FARTHEST = 0.35  # m: a centre of pressure that is farther from the middle of a foot is not below it
+
+
+class Contact(NamedTuple):
+    """A ``plate`` loaded from sample ``first`` to ``last``, and the ``distances`` (m) of the right and left foot."""
+
+    plate: int
+    first: int
+    last: int
+    distances: dict[str, float]
+
+    @property
+    def side(self) -> str:
+        """The nearer foot."""
+        return min(SIDES, key=lambda side: self.distances[side])
+
+
+def foot_markers(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the markers of the right and of the left foot, by their names: R.Heel, RTOE, heel_r, Left_Ankle.
+
+    Example:
+        >>> foot_markers(["R.Heel", "L.Toe", "R.Knee", "LHEE", "ankle_r", "RTHI"])
+        {'right': ['R.Heel', 'ankle_r'], 'left': ['L.Toe', 'LHEE']}
+    """
+    found: dict[str, list[str]] = {side: [] for side in SIDES}
+    for name in names:
+        before, after = _BEFORE.match(name), _AFTER.fullmatch(name)
+        letter = before[1] if before else after[2] if after else ""
+        if letter:
+            found["right" if letter[0].lower() == "r" else "left"].append(name)
+    return found
+
+
+def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> list[Contact]:
+    """Return when plates are loaded, and how far from each foot, horizontally, their centres of pressure are.
+
+    ``feet`` {"right": markers, "left": markers} are the markers of the feet, by default those of ``foot_markers``.
+    """
+    given = foot_markers(markers.names) if feet is None else {side: list(feet.get(side, ())) for side in SIDES}
+    for side in SIDES:
+        if not given[side]:
+            fix = 'name them: feet={"right": ["R.Heel", "R.Toe"], "left": ["L.Heel", "L.Toe"]}'
+            raise ModelError(
+                describe(f"no marker of the {side} foot is known by its name", where=markers.source, fix=fix)
+            )
+    up = up_axis(forces.axes)
+    level = [k for k in range(3) if up is None or k != up[0]]
+    places = {side: _place(markers.only(given[side]), forces.times) for side in SIDES}
+    found, shortest = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
+    for plate, on in enumerate(forces.loaded(LOADED).T):
+        for first, last in runs(on):
+            if last - first + 1 < shortest:
+                continue
+            own = slice(first, last + 1)
+            weights = forces.vertical[own, plate]
+            distances = {}
+            for side in SIDES:
+                apart = np.linalg.norm((forces.centers[own, plate] - places[side][own])[:, level], axis=1)
+                known = np.isfinite(apart)
+                distances[side] = float(np.average(apart[known], weights=weights[known])) if known.any() else np.inf
+            found.append(Contact(plate, first, last, distances))
+    return found
+
+
+def foot_distances(forces: GroundForces, markers: Markers, contact: Contact) -> Array:
+    """Return how far (K, 2) the right and the left foot are from the centre of pressure of a contact, horizontally."""
+    given, up = foot_markers(markers.names), up_axis(forces.axes)
+    level = [k for k in range(3) if up is None or k != up[0]]
+    own = slice(contact.first, contact.last + 1)
+    places = [_place(markers.only(given[side]), forces.times[own]) for side in SIDES]
+    ways = [(forces.centers[own, contact.plate] - place)[:, level] for place in places]
+    return np.stack([np.linalg.norm(each, axis=1) for each in ways], axis=1)
+
+
+def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> GroundForces:
+    """Return the forces of plates as those of the "right" and "left" foot: each contact counts for the nearer foot.
+
+    A foot on two plates has the sum of both, with the centre of pressure of the sum. Contacts that are far from both
+    feet (of another person, or a wrong plate) are left out with a warning. Markers and forces must be in the same
+    axes.
+
+    Example:
+        >>> t = np.arange(100) / 1000
+        >>> markers = Markers(["R.Heel", "L.Heel"], t, np.zeros((100, 2, 3)) + [[0.0, 0, 0.1], [0.0, 0, -0.1]])
+        >>> force, zero = np.zeros((100, 1, 3)) + [0.0, 700.0, 0.0], np.zeros((100, 1, 3))
+        >>> plates = GroundForces(["plate 1"], t, force, zero + [0.0, 0.0, -0.1], zero, axes="forward up right")
+        >>> by_foot(plates, markers).forces[0].tolist()
+        [[0.0, 0.0, 0.0], [0.0, 700.0, 0.0]]
+    """
+    found = np.zeros((len(forces), 2, 6))
+    wrench = forces.wrench()
+    for contact in contacts(forces, markers, feet):
+        if contact.distances[contact.side] > FARTHEST:
+            warn(describe(_far(forces, contact), where=forces.source, fix="check the corners and axes of the plate"))
+            continue
+        own = slice(contact.first, contact.last + 1)
+        found[own, SIDES.index(contact.side)] += wrench[own, contact.plate]
+    zeros = np.zeros((len(forces), 2, 3))
+    height = np.zeros((len(forces), 2, 3))
+    up = up_axis(forces.axes)
+    if up is not None and forces.loaded().any():
+        height[:, :, up[0]] = np.nanmedian(forces.centers[forces.loaded()][:, up[0]])
+    empty = replace(forces, names=SIDES, forces=zeros, centers=height, moments=zeros, corners=None)
+    return empty.with_wrench(found)
+
+
+def _far(forces: GroundForces, contact: Contact) -> str:
+    start, end = forces.times[contact.first], forces.times[contact.last]
+    near = contact.distances[contact.side]
+    name = forces.names[contact.plate]
+    return f"{name}: its contact from {start:g} to {end:g} s is {near:.2f} m from the nearer foot; it is left out"
+
+
+def _place(markers: Markers, times: Array) -> Array:
+    """Return the mean of markers (K, 3) at other times, NaN outside of the recording."""
+    with np.errstate(invalid="ignore"):
+        seen = markers.seen[:, :, None]
+        count = seen.sum(axis=1)
+        mean = np.where(seen, markers.positions, 0.0).sum(axis=1) / np.where(count, count, np.nan)
+    return np.stack([np.interp(times, markers.times, column, np.nan, np.nan) for column in mean.T], axis=1)

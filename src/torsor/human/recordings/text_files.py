@@ -1,0 +1,553 @@
+"""Tables separated by commas (.csv): columns that a map names become markers, ground forces or a table over time."""
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.base.arrays import Array
+from torsor.base.checks import indices_of, one_of, positive, table
+from torsor.base.errors import ModelError, describe, warn
+from torsor.base.files import replacing
+from torsor.formats.decimals import number_in
+from torsor.human.recordings.axes import OPENSIM
+from torsor.human.recordings.recording import (
+    UNITS,
+    GroundForces,
+    Markers,
+    MotionTable,
+    Recording,
+    checked_names,
+    checked_times,
+    rate_of,
+)
+from torsor.human.recordings.text import (
+    at_line,
+    check_size,
+    check_width,
+    fields_of,
+    lines_of,
+    numbers_in,
+    text_of,
+    unique_names,
+)
+
+# Ground forces as columns of a table: found by their names, and written in those of OpenSim.
+
+_SIDES = {"r": "right", "l": "left", "right": "right", "left": "left"}
+_SHORT = {"right": "r", "left": "l"}
+
+
+def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
+    """Return the ground forces in a table, or None where it has none.
+
+    A plate or foot is nine columns: one name with vx, vy, vz (N) and px, py, pz (m) at its end, and the same name with
+    "torque" or "moment" in place of "force" and x, y, z at its end (N m): ground_force_r_vx and ground_torque_r_x,
+    1_ground_force_vx and 1_ground_torque_x. Without torques the free moments are 0.
+
+    Example:
+        >>> names = [f"ground_force_r_{each}" for each in ("vx", "vy", "vz", "px", "py", "pz")]
+        >>> forces_of(MotionTable(names, [0.0], [[0.0, 700.0, 0.0, 0.1, 0.0, 0.2]])).names
+        ('right',)
+    """
+    stems = [name[:-2] for name in table.names if name.endswith("vx") and "force" in name.lower()]
+    stems = [stem for stem in stems if all(f"{stem}{end}" in table.names for end in _ENDS)]
+    if not stems:
+        return None
+    at = {name: k for k, name in enumerate(table.names)}
+
+    def triple(names: Sequence[str]) -> list[int] | None:
+        return [at[name] for name in names] if all(name in at for name in names) else None
+
+    arrays: list[list[np.ndarray]] = [[], [], []]
+    for stem in stems:
+        torque = next((found for names in _torques(stem) if (found := triple(names))), None)
+        places = [triple([f"{stem}{kind}{axis}" for axis in "xyz"]) for kind in "vp"]
+        for kind, columns in enumerate([*places, torque]):
+            arrays[kind].append(np.zeros((len(table), 3)) if columns is None else table.values[:, columns])
+    forces, centers, moments = (np.stack(each, axis=1) for each in arrays)
+    return GroundForces(_names(stems), table.times, forces, centers, moments, axes=axes, source=table.source)
+
+
+def table_of(forces: GroundForces) -> MotionTable:
+    """Return ground forces as the columns of OpenSim: ground_force_r_vx, ..., ground_torque_r_z; NaN becomes 0.
+
+    Example:
+        >>> zero = np.zeros((1, 1, 3))
+        >>> table_of(GroundForces(["left"], [0.0], zero, zero, zero)).names[:2]
+        ('ground_force_l_vx', 'ground_force_l_vy')
+    """
+    names, columns = list[str](), []
+    for k, name in enumerate(forces.names):
+        short = _SHORT.get(name, re.sub(r"\W+", "_", name))
+        names += [f"ground_force_{short}_{kind}{axis}" for kind in "vp" for axis in "xyz"]
+        names += [f"ground_torque_{short}_{axis}" for axis in "xyz"]
+        columns += [each[:, k] for each in (forces.forces, forces.centers, forces.moments)]
+    # OpenSim does not read NaN; without a force, the centre of pressure has no effect.
+    return MotionTable(tuple(names), forces.times, np.nan_to_num(np.hstack(columns)), False, "ground forces")
+
+
+_ENDS = tuple(f"{kind}{axis}" for kind in "vp" for axis in "xyz")
+
+
+def _torques(stem: str) -> list[list[str]]:
+    """Return the names that torques may have."""
+    others = [re.sub("force", word, stem, flags=re.IGNORECASE) for word in ("torque", "moment")]
+    return [[f"{other}{kind}{axis}" for axis in "xyz"] for other in (*others, stem) for kind in ("", "m", "t")]
+
+
+def _names(stems: Sequence[str]) -> tuple[str, ...]:
+    found = list[str]()
+    for stem in stems:
+        bare = re.sub(r"ground|force|grf|calcn", "", stem, flags=re.IGNORECASE).strip("_ .").lower()
+        bare = _SIDES.get(bare, f"plate {bare}" if bare.isdigit() else bare or "plate")
+        found.append(bare)
+    if sorted(found) == ["left", "plate"]:  # in older files of OpenSim, the right foot has no prefix
+        found[found.index("plate")] = "right"
+    return tuple(found) if len(set(found)) == len(found) else tuple(stem.strip("_ .") for stem in stems)
+
+
+# Motion and storage files (.mot, .sto): tables over time of OpenSim 2 to 4 and of SIMM.
+
+MOT_KIND = "a .mot or .sto file (a table over time)"
+MAX_MOT_HEADER_LINES = 1000  # within which the table must begin
+_SIMM_KEYS = ("datacolumns", "datarows", "range", "name")  # of the header of SIMM, "key value"
+# Types of columns whose fields hold several numbers, x,y,z.
+_PARTS = {"vec3": 3, "quaternion": 4, "spatialvec": 6, "vec2": 2, "vec4": 4, "vec5": 5, "vec6": 6, "unitvec3": 3}
+_LETTERS = {3: "xyz"}
+
+
+class _MotHeader(NamedTuple):
+    """The first line, the values by key (in lower case), and the index of the line of names."""
+
+    title: str
+    values: dict[str, str]
+    names_at: int
+
+
+def read_mot(path: str | Path) -> MotionTable:
+    """Return the table in a .mot or .sto file, with its values as they are written.
+
+    Headers of OpenSim 2, 3 and 4 and of SIMM are read; the counts in them are not trusted, the table decides. A column
+    of vectors (DataType=Vec3) becomes three: name_x, name_y and name_z; of other types name_1, name_2 and so on.
+    Columns in another order than time first are sorted so.
+    """
+    path = Path(path)
+    lines = lines_of(path, MOT_KIND)
+    header = _mot_header(path, lines)
+    parts = _parts(path, header)
+    names = fields_of(lines[header.names_at])
+    while names and not names[-1]:
+        names.pop()
+    table = _rows(path, lines, header.names_at + 1, names, parts)
+    _compare_rows(path, header.values, len(table))
+    at = next((k for k, name in enumerate(names) if name.lower() in ("time", "t")), None)
+    if at is None:
+        times = _times_of_range(path, header, len(table))
+    else:
+        times, table = table[:, at, 0], np.delete(table, at, axis=1)
+        del names[at]
+    if not names:
+        raise ModelError(describe("there is no column but time", where=path.name, allowed=MOT_KIND))
+    full = names if parts == 1 else [f"{name}_{each}" for name in names for each in _suffixes(parts)]
+    unique, messages = unique_names(full, path, "column")
+    degrees = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+    in_degrees = degrees.get(header.values.get("indegrees", "").lower())
+    found = MotionTable(unique, times, table.reshape(len(table), -1), in_degrees, header.title, path.name)
+    for message in messages:
+        warn(message)
+    return found
+
+
+def _mot_header(path: Path, lines: Sequence[str]) -> _MotHeader:
+    """Return the header: all before "endheader", or before the first line that begins with "time"."""
+    title, values = "", dict[str, str]()
+    for k, line in enumerate(lines[:MAX_MOT_HEADER_LINES]):
+        text = line.strip()
+        if text.lower() == "endheader":
+            return _MotHeader(title, values, _next_line(path, lines, k + 1))
+        if fields_of(line)[:1] and fields_of(line)[0].lower() == "time" and "=" not in text:
+            return _MotHeader(title, values, k)
+        key, equals, value = text.partition("=")
+        words = text.split(None, 1)
+        if equals and re.fullmatch(r"[A-Za-z_]\w*\s*", key):
+            values[key.strip().lower()] = value.strip()
+            title = title or values.get("name", "")
+        elif words and words[0].lower() in _SIMM_KEYS:
+            values[words[0].lower()] = words[1].strip() if len(words) > 1 else ""
+            title = title or values.get("name", "")
+        elif text and not title and k == 0:
+            title = text
+    fix = "check that it is one; the header ends with the line endheader"
+    raise ModelError(
+        describe("there is neither endheader nor a line of names", where=path.name, allowed=MOT_KIND, fix=fix)
+    )
+
+
+def _next_line(path: Path, lines: Sequence[str], start: int) -> int:
+    for k in range(start, len(lines)):
+        if lines[k].strip():
+            return k
+    raise ModelError(describe("nothing follows endheader", where=path.name, fix="copy or export the file again"))
+
+
+def _parts(path: Path, header: _MotHeader) -> int:
+    """Return how many numbers a field holds."""
+    kind = header.values.get("datatype", "double").lower()
+    if kind in ("double", "float", ""):
+        return 1
+    if kind not in _PARTS:
+        allowed = f"double, {', '.join(_PARTS)}"
+        raise ModelError(describe(f"DataType is {kind[:40]!r}", where=path.name, allowed=allowed))
+    return _PARTS[kind]
+
+
+def _suffixes(parts: int) -> Sequence[str]:
+    return _LETTERS.get(parts) or [str(k) for k in range(1, parts + 1)]
+
+
+def _rows(path: Path, lines: Sequence[str], first: int, names: Sequence[str], parts: int) -> Array:
+    """Return the numbers (K, columns, parts); a time has only the first part."""
+    rows = [k for k in range(first, len(lines)) if lines[k].strip()]
+    check_size(len(rows), len(names) * parts, path.name)
+    table = np.full((len(rows), len(names), parts), np.nan)
+    for row, k in enumerate(rows):
+        where, fields = at_line(path, k), fields_of(lines[k])
+        while len(fields) > len(names) and not fields[-1]:
+            fields.pop()
+        if len(fields) < len(names) and k == rows[-1]:
+            fix = "copy or export it again; the rows before it are used"
+            warn(describe("the file ends within this row", where=where, fix=fix))
+            table = table[:-1]
+            break
+        check_width(fields, len(names), where, "names of columns", len(names))
+        try:
+            if parts == 1:
+                quick = numbers_in(fields)
+                table[row, :, 0] = quick or [number_in(field) if field else np.nan for field in fields]
+            else:
+                for column, field in enumerate(fields):
+                    numbers = [number_in(each) for each in re.sub(r"[~\[\]()\s]", "", field).split(",") if each]
+                    if len(numbers) not in (0, 1, parts) or (len(numbers) == 1 and names[column].lower() != "time"):
+                        raise ValueError(f"{field[:40]!r} is not {parts} numbers")
+                    table[row, column, : len(numbers)] = numbers
+        except ValueError as error:
+            raise ModelError(describe(str(error), where=where, allowed="numbers, NaN where missing")) from None
+    if not len(table):
+        raise ModelError(describe("there are no rows", where=path.name, allowed=MOT_KIND))
+    return table
+
+
+def _compare_rows(path: Path, values: Mapping[str, str], rows: int) -> None:
+    declared = values.get("nrows", values.get("datarows", ""))
+    # More rows than declared are no loss; wrong numbers of columns are so common that they say nothing.
+    if declared.isascii() and declared.isdigit() and len(declared) < 12 and int(declared) > rows:
+        text = f"the header says {declared} rows, the table has {rows}, which are used"
+        warn(describe(text, where=path.name, fix="copy or export the file again if rows are missing"))
+
+
+def _times_of_range(path: Path, header: _MotHeader, rows: int) -> Array:
+    """Return equally spaced times within the range that a header of SIMM gives."""
+    try:
+        first, last = (number_in(each) for each in header.values.get("range", "").split())
+    except ValueError:
+        fix = "name a column time"
+        raise ModelError(describe("there is no column of times", where=path.name, allowed=MOT_KIND, fix=fix)) from None
+    return np.linspace(first, last, rows)
+
+
+def write_mot(table: MotionTable, path: str | Path) -> None:
+    """Write a table as a .mot or .sto file of OpenSim; numbers read back as the same float64."""
+    path = Path(path)
+    for name in table.names:
+        if re.search(r"\s", name):
+            raise ModelError(describe(f"column {name!r}", where=path.name, allowed="names without blanks"))
+    head = [
+        re.sub(r"[\t\r\n=]", " ", table.title) or path.stem,
+        "version=1",
+        f"nRows={len(table)}",
+        f"nColumns={len(table.names) + 1}",
+        *([] if table.in_degrees is None else [f"inDegrees={'yes' if table.in_degrees else 'no'}"]),
+        "endheader",
+        "\t".join(["time", *table.names]),
+    ]
+    rows = (
+        "\t".join(map(text_of, [time, *row]))
+        for time, row in zip(table.times.tolist(), table.values.tolist(), strict=True)
+    )
+    with replacing(path) as part:
+        part.write_text("\n".join([*head, *rows, ""]), encoding="utf-8", newline="\n")
+
+
+# Marker files (.trc): places of markers over time, as motion capture programs and OpenSim exchange them.
+
+TRC_KIND = "a .trc file (markers)"
+POWERS = {"m": 0, "cm": -2, "mm": -3}  # of ten, to m
+_WORDS = {"meters": "m", "meter": "m", "metres": "m", "millimeters": "mm", "millimetres": "mm", "centimeters": "cm"}
+KEYS = (
+    *("DataRate", "CameraRate", "NumFrames", "NumMarkers", "Units"),
+    *("OrigDataRate", "OrigDataStartFrame", "OrigNumFrames"),
+)
+MAX_TRC_HEADER_LINES = 30  # within which the line of names must begin
+ABSENT = "9999999"  # the number that some programs write for a marker that was not seen
+RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
+
+
+class _TrcHeader(NamedTuple):
+    """The values of the header by key, the names of the markers, and the index of the first line of the table."""
+
+    values: dict[str, str]
+    names: list[str]
+    first: int
+
+
+def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) -> Markers:
+    """Return the markers in a .trc file, in m.
+
+    ``unit`` ("m", "cm" or "mm") is used in place of the one in the file. The file does not say its ``axes``: those of
+    OpenSim are assumed. A marker is missing (NaN) where its fields are empty, NaN, 9999999, or all three exactly 0.
+    Counts in the header are not trusted: the table decides, with a warning where they differ.
+    """
+    path = Path(path)
+    lines = lines_of(path, TRC_KIND)
+    header = _trc_header(path, lines)
+    unit = _unit(path, header.values) if unit is None else one_of(unit, UNITS, path.name, "unit")
+    times, positions = _table(path, lines, header, POWERS[unit])
+    times = checked_times(times, path.name)
+    names, messages = unique_names(header.names, path, "marker")
+    rate = _rate(path, header.values, times)
+    markers = Markers(names, times, positions, rate, axes, unit, path.name)
+    for message in messages:
+        warn(message)
+    return markers
+
+
+def _trc_header(path: Path, lines: Sequence[str]) -> _TrcHeader:
+    values: dict[str, str] = {}
+    for k, line in enumerate(lines[:MAX_TRC_HEADER_LINES]):
+        fields = fields_of(line)
+        if fields and fields[0].lower() == "datarate" and k + 1 < len(lines):
+            # Some programs put two tabs between values: only the order counts.
+            values = dict(zip((each.lower() for each in line.split()), lines[k + 1].split(), strict=False))
+        if fields and re.fullmatch(r"frame\s*#?|frames?", fields[0], re.IGNORECASE):
+            names = [field for field in fields[2:] if field]
+            if not names:
+                raise ModelError(describe("there are no names of markers", where=at_line(path, k), allowed=TRC_KIND))
+            return _TrcHeader(values, names, k + 1)
+    found = "no line begins with Frame#"
+    raise ModelError(describe(found, where=path.name, allowed=TRC_KIND, fix="export the markers again"))
+
+
+def _unit(path: Path, values: dict[str, str]) -> str:
+    given = values.get("units", "")
+    unit = _WORDS.get(given.lower(), given.lower())
+    if unit not in POWERS:
+        found = f"the unit is {given!r}" if given else "the unit is not given"
+        fix = 'say it: torsor.human.recordings.load(path, unit="mm")'
+        raise ModelError(describe(found, where=path.name, allowed=", ".join(UNITS), fix=fix))
+    return unit
+
+
+def _table(path: Path, lines: Sequence[str], header: _TrcHeader, power: int) -> tuple[Array, Array]:
+    """Return times (K,) and positions (K, M, 3)."""
+    count, width = len(header.names), 2 + 3 * len(header.names)
+    first = header.first
+    if first < len(lines) and re.match(r"\s*X1\b", lines[first]):
+        first += 1
+    rows = [k for k in range(first, len(lines)) if lines[k].strip()]
+    check_size(len(rows), width, path.name)
+    table = np.full((len(rows), width - 1), np.nan)
+    for row, k in enumerate(rows):
+        where, fields = at_line(path, k), fields_of(lines[k])
+        while len(fields) > width and not fields[-1]:
+            fields.pop()
+        check_width(fields, width, where, f"{count} markers")
+        if len(fields) < width and "\t" not in lines[k]:
+            fix = "separate the fields by tabs: a missing marker is then three empty fields"
+            found = f"{len(fields)} of {width} fields, separated by blanks, so that it is not known which are missing"
+            if k != rows[-1]:
+                raise ModelError(describe(found, where=where, fix=fix))
+        # A line that ends within a marker is the end of a file that was cut off.
+        if k == rows[-1] and len(fields) < width and ("\t" not in lines[k] or len(fields) % 3 != 2):
+            fix = "copy or export it again; the frames before it are used"
+            warn(describe("the file ends within this frame", where=where, fix=fix))
+            table = table[:-1]
+            break
+        table[row, 0] = _number(fields[1] if len(fields) > 1 else "", 0, where, "the time")
+        quick = numbers_in(fields[2:], power)
+        if quick is not None:
+            table[row, 1 : 1 + len(quick)] = quick
+            continue
+        for column, field in enumerate(fields[2:]):
+            if field:
+                marker = header.names[column // 3]
+                table[row, 1 + column] = _number(field, power, where, f"marker {marker!r}, {'xyz'[column % 3]}")
+    if not len(table):
+        raise ModelError(describe("there are no frames", where=path.name, allowed=TRC_KIND))
+    _compare_frames(path, header.values, len(table))
+    positions = table[:, 1:].reshape(-1, count, 3)
+    absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT, power)).any(axis=2)
+    positions[absent | np.isnan(positions).any(axis=2)] = np.nan
+    return table[:, 0], positions
+
+
+def _number(field: str, power: int, where: str, what: str) -> float:
+    try:
+        return number_in(field, power)
+    except ValueError as error:
+        raise ModelError(describe(f"{what}: {error}", where=where, allowed="a number, empty where missing")) from None
+
+
+def _compare_frames(path: Path, values: dict[str, str], frames: int) -> None:
+    declared = values.get("numframes", "")
+    if declared.isascii() and declared.isdigit() and len(declared) < 12 and int(declared) != frames:
+        text = f"the header says {declared} frames, the table has {frames}, which are used"
+        fix = "copy or export the file again if frames are missing" if int(declared) > frames else ""
+        warn(describe(text, where=path.name, fix=fix))
+
+
+def _rate(path: Path, values: dict[str, str], times: Array) -> float:
+    """Return the rate of the header; that of the times, with a warning, where they disagree."""
+    real = rate_of(times)
+    try:
+        given = number_in(values.get("datarate", "0"))
+    except ValueError:
+        given = 0.0
+    if not 0.0 < given < np.inf:
+        return real
+    if real and abs(given / real - 1) > RATE_TOLERANCE:
+        text = f"the header says {given:g} Hz, but times step by {1 / real:g} s, {real:g} Hz, which is used"
+        warn(describe(text, where=path.name, fix="correct the rate, or the times, in the file"))
+        return real
+    return given
+
+
+def write_trc(markers: Markers, path: str | Path, *, unit: str | None = None) -> None:
+    """Write markers as a .trc file in their unit, or in ``unit``: numbers read back as the same float64."""
+    path = Path(path)
+    unit = markers.unit if unit is None else one_of(unit, UNITS, path.name, "unit")
+    for name in markers.names:
+        if re.search(r"[\t\r\n]", name):
+            raise ModelError(describe(f"marker {name!r}", where=path.name, allowed="names without tabs and line ends"))
+    rate, count = text_of(markers.rate), str(len(markers))
+    values = (rate, rate, count, str(len(markers.names)), unit, rate, "1", count)
+    letters = (f"{letter}{k}" for k in range(1, len(markers.names) + 1) for letter in "XYZ")
+    head = [
+        f"PathFileType\t4\t(X/Y/Z)\t{path.name}",
+        "\t".join(KEYS),
+        "\t".join(values),
+        "Frame#\tTime\t" + "\t\t\t".join(markers.names) + "\t\t",
+        "\t\t" + "\t".join(letters),
+        "",
+    ]
+    power = -POWERS[unit]
+    rows = (
+        "\t".join([str(k), text_of(time), *("" if x != x else text_of(x, power) for x in row)])
+        for k, (time, row) in enumerate(
+            zip(markers.times.tolist(), markers.positions.reshape(len(markers), -1).tolist(), strict=True), start=1
+        )
+    )
+    with replacing(path) as part:
+        part.write_text("\n".join([*head, *rows, ""]), encoding="utf-8", newline="\n")
+
+
+CSV_KIND = "a .csv file with a line of names"
+_COORDINATE = re.compile(r"(.+)[ ._]([xyz])", re.IGNORECASE)
+
+
+def read_csv(
+    path: str | Path,
+    columns: Mapping[str, str] | None = None,
+    *,
+    unit: str | None = None,
+    axes: str = OPENSIM,
+    rate: float | None = None,
+) -> Recording:
+    """Return what a .csv file holds; ``columns`` is a map {column of the file: name}, by default all as they are.
+
+    One column is named "time" (s), or ``rate`` (Hz) is given. Names that end with x, y and z, as in "R.Heel x",
+    become a marker, in ``unit`` ("m", "cm" or "mm"), which must then be given. Names such as ground_force_r_vx become
+    ground forces. All other columns are the table. Separators are commas, semicolons or tabs; with semicolons, commas
+    in numbers are decimal points.
+    """
+    path = Path(path)
+    lines = lines_of(path, CSV_KIND)
+    separator = max(",;\t", key=lines[0].count)
+    heads = [each.strip() for each in next(csv.reader([lines[0]], delimiter=separator))]
+    names, messages = unique_names([head or f"column {k + 1}" for k, head in enumerate(heads)], path, "column")
+    # Checked before the unit of each column is known: a marker's numbers are converted without a rounding error.
+    for message in messages:
+        warn(message)
+    wanted = {name: name for name in names} if columns is None else table(columns, path.name, "columns")
+    at = indices_of(list(wanted), names, path.name, "column")
+    new = list(checked_names(list(wanted.values()), path.name, "column"))
+    markers = _markers(new)
+    if markers and unit is None:
+        text, fix = f"columns of the marker {next(iter(markers))!r}, without a unit", 'say it: unit="mm"'
+        raise ModelError(describe(text, where=path.name, allowed=", ".join(UNITS), fix=fix))
+    power = 0 if unit is None else POWERS[one_of(unit, UNITS, path.name, "unit")]
+    of_markers = {k for triple in markers.values() for k in triple}
+    powers = [power if k in of_markers else 0 for k in range(len(new))]
+    values = _values(path, lines, separator, at, powers, len(heads))
+    times = _times(path, new, values, rate)
+    kept = [k for k, name in enumerate(new) if k not in of_markers and name.lower() != "time"]
+    rest = (
+        MotionTable(tuple(new[k] for k in kept), times, values[:, kept], None, path.stem, path.name) if kept else None
+    )
+    found = None
+    if markers:
+        positions = values[:, [k for triple in markers.values() for k in triple]].reshape(len(times), -1, 3)
+        found = Markers(tuple(markers), times, positions, rate or 0.0, axes, unit or "m", path.name)
+    return Recording(path.name, found, None if rest is None else forces_of(rest, axes), rest)
+
+
+def write_csv(table: MotionTable, path: str | Path) -> None:
+    """Write a table with a column of times as .csv; numbers read back as the same float64."""
+    with replacing(Path(path)) as part, part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["time", *table.names])
+        for time, row in zip(table.times.tolist(), table.values.tolist(), strict=True):
+            writer.writerow(map(text_of, [time, *row]))
+
+
+def _markers(names: list[str]) -> dict[str, list[int]]:
+    """Return the columns x, y and z of each marker, by its name."""
+    found: dict[str, dict[str, int]] = {}
+    for k, name in enumerate(names):
+        matched = _COORDINATE.fullmatch(name)
+        if matched and "torque" not in name and "moment" not in name:
+            found.setdefault(matched[1], {})[matched[2].lower()] = k
+    return {name: [axes[each] for each in "xyz"] for name, axes in found.items() if len(axes) == 3}
+
+
+def _values(path: Path, lines: list[str], separator: str, at: list[int], powers: list[int], width: int) -> Array:
+    rows = [k for k in range(1, len(lines)) if lines[k].strip()]
+    check_size(len(rows), width, path.name)
+    if not rows:
+        raise ModelError(describe("there are no rows", where=path.name, allowed=CSV_KIND))
+    found = np.full((len(rows), len(at)), np.nan)
+    for row, k in enumerate(rows):
+        fields = next(csv.reader([lines[k]], delimiter=separator))
+        check_width(fields, width, at_line(path, k), "columns", width)
+        for column, index in enumerate(at):
+            field = fields[index].strip()
+            if not field:
+                continue
+            try:
+                found[row, column] = number_in(field.replace(",", ".") if separator == ";" else field, powers[column])
+            except ValueError as error:
+                raise ModelError(describe(str(error), where=at_line(path, k), allowed="numbers")) from None
+    return found
+
+
+def _times(path: Path, names: list[str], values: Array, rate: float | None) -> Array:
+    named = [k for k, name in enumerate(names) if name.lower() == "time"]
+    if named:
+        return values[:, named[0]]
+    if rate is None:
+        fix = 'name the column in the map, {"its name": "time"}, or give rate=100.0 (Hz)'
+        raise ModelError(describe("no column is named time", where=path.name, fix=fix))
+    return np.arange(len(values)) / positive(rate, path.name, "rate (Hz)")

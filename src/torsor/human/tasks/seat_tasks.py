@@ -1,0 +1,75 @@
+"""Standing up from a seat."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from torsor.base.checks import instance_of, number, positive
+from torsor.human.body.kernels import checked_body
+from torsor.human.body.postures import BUTTOCKS, both, hips_apart, landmark, sitting, standing
+from torsor.human.contact.support import Rails, Sitting
+from torsor.human.tasks.task import IDLE, RANGES, TaskSettings
+from torsor.human.terms.places import Placed, check_reach
+from torsor.motion import End, MotionProblem, Start
+from torsor.robot.robot import Robot
+
+ARM = ("shoulder_flexion", "shoulder_adduction", "shoulder_rotation", "elbow_flexion", "pronation")
+LAP = {"shoulder_adduction": -0.15, "shoulder_flexion": 0.5, "elbow_flexion": 1.0}  # hands above the thighs (rad)
+
+
+def standing_up(
+    body: Robot | None = None,
+    seat: float = 0.45,
+    duration: float = 1.5,
+    *,
+    off: float = 0.4,
+    share: float = 0.8,
+    peak: float = 1.0,
+    rails: Rails | None = None,
+    symmetric: bool = True,
+    frozen: Mapping[str, float] | None = None,
+    points: int = 12,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of standing up from a seat of a height (m), from rest to rest, with freely swinging arms.
+
+    At the start the body sits upright, with its shanks inclined forward by 18 degrees; at the end it stands upright.
+    Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
+    whole force at the start, and smoothly less until ``off``; its force acts on the pelvis (see ``Sitting``). ``peak``
+    is the weight of the sum of the largest hip and knee extension moment (N m/kg of one leg) beside the effort: with 10
+    and in 2.5 s the legs need little more than in any quasi-static way of standing up, with 0 the effort alone decides,
+    which accepts high peaks for a short time. ``rails`` (``Rails``) are armrests: the hands are on them at first, and
+    their forces are found together with the motion. ``symmetric`` keeps trunk and pelvis in the sagittal plane;
+    ``frozen`` has {coordinate: angle (rad)} of joints that do not move.
+
+    Example:
+        >>> problem = standing_up(seat=0.5)
+        >>> problem.name, problem.stages[0].duration
+        ('stand-up', 1.5)
+    """
+    task = TaskSettings("stand-up", checked_body(body, "stand-up"), duration, points, nodes, symmetric, frozen)
+    weight = number(peak, "stand-up", "peak", least=0.0)
+    legs = sitting(task.body, positive(seat, "stand-up", "seat"), "stand-up")
+    first, last = task.posture(both(LAP) | legs), task.posture(standing(task.body))
+    back = -legs["tz"]
+    support = Sitting(hips_apart(task.body), height=seat, back=back, share=share, off=off, rails=rails)
+    place = (0.0, seat + BUTTOCKS, -back)
+    aims = [Placed(body=task.body, frame="pelvis", place=place, near=0.015, during=(0.0, off), name="hips on the seat")]
+    ends = [Start(q=seated(task, first, place, rails), v=0.0, a=0.0), End(q=last, v=0.0, a=0.0)]
+    arms, until = ({**RANGES, **IDLE}, 1.0) if rails is None else (RANGES, rails.until)
+    return task.problem(support, aims, ends, (first, last), ranges=arms, peak=weight, on_rails=(0.0, until))
+
+
+def seated(
+    task: TaskSettings, posture: Mapping[str, float], hips: tuple[float, float, float], rails: Rails | None
+) -> dict[str, float]:
+    """Return the coordinates that are given while the body sits with its hips at a place (m): with rails, not the arms.
+
+    Raise ModelError for rails that are out of reach.
+    """
+    if rails is None:
+        return dict(posture)
+    instance_of(rails, Rails, task.name, "rails", allowed="a torsor.human.Rails")
+    shoulder = landmark(task.body, "right_upper_arm") - landmark(task.body, "pelvis") + np.array(hips)
+    check_reach(task.body, rails, tuple(shoulder.tolist()), task.name)
+    return {name: at for name, at in posture.items() if not name.endswith(ARM)}

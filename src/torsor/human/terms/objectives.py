@@ -1,0 +1,309 @@
+"""Objectives of walking for each metre of the way: metabolic energy, effort of the muscles, accelerations.
+
+The torques are those of the muscles: inverse dynamics with the ground's wrenches, minus the passive torques.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import casadi as ca
+import numpy as np
+
+from torsor.base.arrays import Array
+from torsor.base.checks import indices_of, number, positive
+from torsor.human.body.coordinates import GLOBAL, SIDES
+from torsor.human.body.strength import CURVED_JOINTS, StrengthCurves
+from torsor.human.contact.contact_forces import contact_forces, heel_shift
+from torsor.human.contact.support import Foot
+from torsor.human.terms.feet import shared_contact
+from torsor.human.terms.forces import Curved, Driven, Grounded, metres, muscle_torques
+from torsor.motion import Node
+from torsor.motion.terms.term import Constraint, Cost, Rows
+from torsor.robot.robot import Robot
+
+DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
+BASAL = 1.2  # W/kg, the power of a body at rest (Bhargava et al. 2004)
+POWER_SMOOTHING = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2) - SMOOTH
+SLIPPING = 0.005  # W/kg: above this power of the ground at slipping feet, a bit more costs more than that of muscles
+SMOOTHER = 0.5, 0.2  # W/kg: the same two powers in the problem from whose solution the search starts
+POWERS = "powers of smoothing"  # name of data
+ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
+
+
+def smooth_size(P: ca.SX, smooth: ca.SX | float = POWER_SMOOTHING) -> ca.SX:
+    """Return |P|, smooth at 0."""
+    return ca.sqrt(P**2 + smooth**2) - smooth
+
+
+def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING) -> ca.SX:
+    """Return a column whose squares charge the ground's power at feet that slip: P^2 / (2 power DRIVING)."""
+    P: ca.SX = ca.vertcat(*(contact_forces(node).ground_power(side) for side in SIDES)) / mass
+    return P / ca.sqrt(2 * power * DRIVING * metres(node))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MuscleTorques(Driven, Constraint):
+    """Torques of the muscles within the strengths."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return torques divided by strengths."""
+        moving, names = contact_forces(node).moving, node.robot.coordinate_names[len(GLOBAL) :]
+        relative, ones = muscle_torques(node)[moving] / node.data("strengths", len(moving)), np.ones(len(moving))
+        return Rows(relative, -ones, ones, tuple(names[k] for k in moving))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MetabolicEnergy(Driven, Cost):
+    """The metabolic energy for each metre and kg (J/(kg m)): work by its efficiency, and the power at rest.
+
+    Positive work costs 1/0.25 and negative work 1/1.20 of itself, for each axis of each joint (Margaria 1968). The
+    squared power of the ground at feet that slip a little is added, so that slipping does not pay. |P| is rounded at 0
+    over a power ``smooth``, and above a power ``slipping`` of the ground a bit more costs more than that of muscles
+    (W/kg).
+    """
+
+    smooth: float = POWER_SMOOTHING
+    slipping: float = SLIPPING
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the data of ``Driven``, and both powers (K, 2)."""
+        return {**super().data(s), POWERS: np.tile([self.smooth, self.slipping], (len(s), 1))}
+
+    def smoother(self) -> Self:
+        """Return the same with a rounder |P| and a lower charge for slipping."""
+        smooth, slipping = SMOOTHER
+        return replace(self, smooth=smooth, slipping=slipping)
+
+    def velocities(self, node: Node) -> ca.SX:
+        """Return the velocities at which muscles do work: those of the joints that move."""
+        found: ca.SX = node.v[len(GLOBAL) :][contact_forces(node).moving]
+        return found
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the power, divided by mass and way."""
+        contact = shared_contact(node)
+        joints = muscle_torques(node)[contact.moving] * self.velocities(node)
+        P = joints / contact.mass
+        size = smooth_size(P, node.data(POWERS, 2)[0])
+        driving, braking = ca.sum1(size + P) / 2, ca.sum1(size - P) / 2
+        return (driving / DRIVING + braking / BRAKING + BASAL) / metres(node)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the powers of the ground at feet that slip, scaled."""
+        return slipping(node, shared_contact(node).mass, node.data(POWERS, 2)[1])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MuscleEffort(Driven, Cost):
+    """The squared torques of the muscles, divided by the strengths, for each metre (s/m)."""
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return 0: the whole cost is a sum of squares."""
+        return ca.SX(0)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the relative torques."""
+        moving = contact_forces(node).moving
+        relative: ca.SX = muscle_torques(node)[moving] / node.data("strengths", len(moving))
+        return relative / ca.sqrt(metres(node))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Accelerations(Grounded, Cost):
+    """The squared accelerations of the joints, in (100 rad/s^2)^2, for each metre (s/m).
+
+    It is an integrand, not ``squares``: its second derivatives have few entries, where J^T J would be dense.
+    """
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the sum of the squares."""
+        joints = node.model.names[len(GLOBAL) : node.model.names.moving]
+        return ca.sumsqr(ca.vertcat(*(node.profile(name, 2) for name in joints)) / 100) / metres(node)
+
+
+# Metabolic energy from heat rates in joint space (Kim and Roberts 2015; Roberts, Hillstrom and Kim 2016).
+#
+# For each axis of each joint, with the torque t, the velocity v, and the largest velocity v_max, the metabolic power is
+#
+#     t v + h_sl |t v| + (h_am + h_cc) |t| v_max
+#
+# where h_sl is the heat of shortening (t v > 0) or lengthening (t v < 0), h_am that of activation and maintenance, and
+# h_cc that of co-contraction. The sum over all axes and the power at rest is the whole.
+#
+# The four coefficients are quoted from memory: the authors' tables could not be read. They are fields of the term, so
+# that others can be given. The authors' v_max is the largest velocity of the recorded trial. That is not smooth in an
+# optimisation; here it is a constant of each joint (``rates``).
+
+ACTIVATION_HEAT, COCONTRACTION_HEAT = 0.054, 0.004  # h_am and h_cc, from memory
+SHORTENING_HEAT, LENGTHENING_HEAT = 0.283, 1.423  # h_sl of positive and of negative work, from memory
+
+
+def joint_rates(body: Robot) -> dict[str, float]:
+    """Return a typical fast velocity (rad/s) of each joint coordinate of a body (``library.human``).
+
+    Flexions of hips, knees and ankles have the velocity at which half the isometric torque remains, the mean of both
+    directions (Anderson et al. 2007, young men); all other coordinates have the mean of these three.
+
+    Example:
+        >>> rates = joint_rates(torsor.library.human())
+        >>> names = "hip_flexion", "knee_flexion", "ankle_flexion", "hip_rotation"
+        >>> [round(rates[f"right_{name}"], 2) for name in names]
+        [3.73, 4.59, 2.75, 3.69]
+    """
+    curves = StrengthCurves()
+    fast = {joint: float(np.mean([each.fast for each in curves.of(body, joint)])) for joint in CURVED_JOINTS}
+    found = dict.fromkeys(body.coordinate_names[len(GLOBAL) :], float(np.mean(list(fast.values()))))
+    return found | {f"{side}_{joint}": rate for side in SIDES for joint, rate in fast.items()}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Heat(Driven, Cost):
+    """The metabolic energy by heat rates, for each kg (J/kg), and with free steps for each metre too (J/(kg m)).
+
+    ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the coefficients above, ``basal`` (W/kg)
+    is the power at rest, and ``rates`` has {coordinate: v_max (rad/s)} in place of those of ``joint_rates``. Work of
+    the ground at feet that slip a little costs as in ``MetabolicEnergy``, so that slipping never pays.
+    """
+
+    activation: float = ACTIVATION_HEAT
+    cocontraction: float = COCONTRACTION_HEAT
+    shortening: float = SHORTENING_HEAT
+    lengthening: float = LENGTHENING_HEAT
+    basal: float = BASAL
+    rates: Mapping[str, float] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Raise ModelError for coefficients below 0, and for rates of unknown coordinates or below 0."""
+        super().check()
+        for name in ("activation", "cocontraction", "shortening", "lengthening", "basal"):
+            number(getattr(self, name), self.title, name, least=0.0)
+        indices_of(list(self.rates), self.body.coordinate_names[len(GLOBAL) :], f"{self.title}: rates")
+        for name, rate in self.rates.items():
+            positive(rate, self.title, f"rate of {name}")
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the data of ``Driven``, the largest velocities (rad/s) of the joints that move, and the mass (kg)."""
+        rates = joint_rates(self.body) | dict(self.rates)
+        own = [rates[name] for name in self.body.coordinate_names[len(GLOBAL) :] if name in self.moving]
+        return {**super().data(s), "joint rates": np.tile([*own, self.body.mass], (len(s), 1))}
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the power for each kg, divided by the way."""
+        contact = contact_forces(node)
+        given = node.data("joint rates", len(contact.moving) + 1)
+        rates, mass = given[:-1], given[-1]
+        torques = muscle_torques(node)[contact.moving]
+        joints = torques * node.v[len(GLOBAL) :][contact.moving]
+        P = joints / mass
+        size, held = smooth_size(P), smooth_size(torques * rates / mass)
+        heat = self.shortening * (size + P) / 2 + self.lengthening * (size - P) / 2
+        power = ca.sum1(P + heat) + (self.activation + self.cocontraction) * ca.sum1(held)
+        return (power + self.basal) / metres(node)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the powers of the ground at feet that slip, scaled."""
+        return slipping(node, node.data("joint rates", len(contact_forces(node).moving) + 1)[-1])
+
+
+# Effort relative to what a joint can do at its angle and velocity (Anderson, Madigan and Nussbaum 2007).
+
+TORQUE_SMOOTHING = 0.01  # of the largest torque: max(x, 0) is (x + sqrt(x^2 + SMOOTH^2)) / 2
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RelativeStrength(Curved, Driven, Cost):
+    """The squared torques of the muscles, divided by the largest torque at the angle and velocity, for each metre.
+
+    Flexions of hips, knees and ankles are divided by ``curves``: a torque that extends by the strength of extension, a
+    torque that flexes by that of flexion. All other joints are divided by their constant strengths. The unit is s, with
+    free steps s/m.
+    """
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return 0: the whole cost is a sum of squares."""
+        return ca.SX(0)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the relative torques: of joints with curves one for each direction."""
+        moving, names = contact_forces(node).moving, node.robot.coordinate_names[len(GLOBAL) :]
+        torques, strengths = muscle_torques(node), node.data("strengths", len(moving))
+        joints, rows = self.joints(node), list[ca.SX]()
+        for at, k in enumerate(moving):
+            if names[k] not in joints:
+                rows.append(torques[k] / strengths[at])
+                continue
+            joint, q, v = joints[names[k]], node.q[k + len(GLOBAL)], node.v[k + len(GLOBAL)]
+            for curve, sign in ((joint.extend, -1.0), (joint.flex, 1.0)):
+                relative = _positive(sign * torques[k] / curve.peak)
+                rows.append(relative / (curve.at_angle(q) * curve.at_speed(sign * v)))
+        return ca.vertcat(*rows) / ca.sqrt(metres(node))
+
+
+def _positive(x: ca.SX) -> ca.SX:
+    """Return max(x, 0) smoothed near 0."""
+    return (x + ca.sqrt(x**2 + TORQUE_SMOOTHING**2)) / 2
+
+
+# The margin of stability of a walk, from the extrapolated centre of mass (Hof, Gazendam and Sinke 2005).
+#
+# A body that falls like an inverted pendulum of the length l is stopped by a foot at the extrapolated centre of mass
+#
+#     xi = x + v / w      w = sqrt(g / l)
+#
+# with x and v the position and velocity of the centre of mass. The margin of stability b is the distance of xi from the
+# border of the support: below 0 the body falls to that side unless it takes a step there. Here l is the height of the
+# centre of mass of the standing body, and the borders are the lateral ones of the feet that carry: the right side of
+# the right sole and the left side of the left sole. Forward, walking is a fall that the next step stops: that margin is
+# negative by design and does not count.
+
+
+def pendulum_rate(body: Robot) -> float:
+    """Return w (1/s) of a body (``library.human``): the root of gravity over the height of its centre of mass.
+
+    Example:
+        >>> round(pendulum_rate(torsor.library.human()), 2)
+        3.11
+    """
+    still = body.neutral()
+    ground = min(float(body.pose(still, f"{side}_heel")[1, 3]) for side in SIDES)
+    height = float(body.center_of_mass(still)[1]) - ground
+    return float(np.sqrt(np.linalg.norm(body.gravity) / height))
+
+
+def margins(node: Node, rate: ca.SX) -> ca.SX:
+    """Return the margins (m) to the right side of the right sole and to the left side of the left sole, (2 x 1).
+
+    The left one is large after toe-off, when the left foot carries nothing.
+    """
+    contact = shared_contact(node)
+    velocity = node.call("momentum", node.q, node.v)[3] / contact.mass
+    xi = node.call("center_of_mass", node.q)[0] + velocity / rate
+    right = heel_shift(node, "right")[0] + contact.soles["right"][0]
+    left = heel_shift(node, "left")[0] + contact.soles["left"][1]
+    found: ca.SX = ca.vertcat(xi - right, left - xi)
+    return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Instability(Grounded, Cost):
+    """The squared shortfall of the lateral margin of stability, in half widths of a sole, for each metre (s/m).
+
+    With u = -b / (half width), the shortfall is log(1 + exp(u)): about u where the margin is negative, and it vanishes
+    where the margin is several half widths.
+    """
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the data of ``Grounded``, the rate of the pendulum (1/s) and half the width of a sole (m)."""
+        own = [pendulum_rate(self.body), Foot.of(self.body).half]
+        return {**super().data(s), "pendulum": np.tile(own, (len(s), 1))}
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return 0: the whole cost is a sum of squares."""
+        return ca.SX(0)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the shortfalls of both sides."""
+        given = node.data("pendulum", 2)
+        short: ca.SX = ca.log1p(ca.exp(-margins(node, given[0]) / given[1]))
+        return short / ca.sqrt(metres(node))

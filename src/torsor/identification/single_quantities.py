@@ -1,0 +1,362 @@
+"""A payload from two runs: its mass, centre of mass and inertia, from motions without and with it.
+
+The unknowns of both runs are solved together: base parameters of the robot, which both share, and the ten parameters of
+the load, which act in the second only. All ten are identifiable, and their covariance knows how well the robot is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array
+from torsor.base.checks import instance_of, one_of, positive, real_array
+from torsor.base.errors import ModelError, describe
+from torsor.dynamics import inertial, parameter_basis
+from torsor.identification.drives import frictional
+from torsor.identification.estimation import Equations, Method, estimate
+from torsor.identification.measurements import Measurements, measurements_of
+from torsor.identification.model import Filter, Model, equations_of, stretches
+from torsor.identification.physical import Estimate, Prior, nearest_physical
+from torsor.robot.inertial import BaseParameters
+from torsor.robot.robot import Robot
+from torsor.simulation import Trajectory
+from torsor.spatial import from_pseudo_inertia, pseudo_inertia
+
+# The masses of links whose shapes are known: the bodies of the given robot, each with another density.
+#
+#     tau = sum over links of m_i y_i + friction,       y_i = Y_i pi_i / m_i: the forces of link i with a mass of 1 kg
+#
+# where pi_i are the ten parameters of link i of the given robot. All masses that move are identifiable, unlike the ten
+# parameters of each link.
+
+
+@dataclass(frozen=True, eq=False)
+class Masses:
+    """Identified masses: ``values`` (L,) in kg of the links ``names``, with their ``covariance`` (L, L).
+
+    ``prior`` is the given robot.
+    """
+
+    prior: Robot
+    values: Array
+    covariance: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the links (L)."""
+        return tuple(link.name for link in self.prior.links)
+
+    @property
+    def deviations(self) -> Array:
+        """Standard deviations (L,) of the masses, in kg."""
+        return np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The given robot with these masses; centres of mass and radii of gyration stay."""
+        pi = self.prior.parameters()
+        pi[: 10 * len(self.values)] = (_bodies(self.prior) * self.values[:, None]).ravel()
+        return self.prior.with_parameters(pi)
+
+
+def identify_masses(
+    robot: Robot,
+    data: Measurements | Trajectory | Sequence[Any],
+    *,
+    total: float | None = None,
+    bandwidth: float | None = None,
+    still: float = 0.01,
+) -> Masses:
+    """Return the masses of all links from motions and forces, for known centres of mass and radii of gyration.
+
+    ``robot`` gives these; its friction is identified beside the masses. ``total`` (kg) is the mass of all moving links,
+    where it is known. Other arguments as in ``identify``.
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
+        >>> tau = arm.inverse_dynamics(q, v, a)
+        >>> guess = arm.with_parameters(arm.parameters() * np.repeat([1.5, 0.5, 1.0], [10, 10, 6]))
+        >>> found = identify_masses(guess, (q, v, a, tau))
+        >>> bool(np.allclose(found.values, [link.mass for link in arm.links]))
+        True
+    """
+    robot = instance_of(robot, Robot, "identify_masses", "robot").to(dtype="float64")
+    where, count = robot.name, len(robot.links)
+    samples = measurements_of(robot, data)
+    through = Filter.of(samples, bandwidth, where)
+    weightless = [link.name for link in robot.links if not link.mass > 0]
+    if weightless:
+        raise ModelError(describe(f"link {weightless[0]!r} has no mass", where=where, allowed="shapes of all links"))
+    model = Model(robot, _unknowns(robot), samples.q, samples.v, samples.a, external=samples.external)
+    equations = equations_of(model, samples, through, still)
+    rubs = equations.Y[..., 10 * count :]
+    parts = equations.Y[..., : 10 * count].reshape(*rubs.shape[:2], count, 10)
+    Y = np.concatenate([np.einsum("tjik,ik->tji", parts, _bodies(robot)), rubs], axis=-1)
+    names = (*(f"{link.name}.m" for link in robot.links), *equations.names[10 * count :])
+    found = estimate(replace(equations, Y=Y, names=names), Method())
+    values, covariance = found.values[:count], found.covariance[:count, :count]
+    if total is not None:
+        gain = covariance.sum(axis=1) / covariance.sum()
+        values = values + gain * (positive(total, where, "total") - values.sum())
+        covariance = covariance - np.outer(gain, covariance.sum(axis=0))
+    return Masses(robot, values, covariance)
+
+
+def _unknowns(robot: Robot) -> BaseParameters:
+    """Return all parameters of links and all friction, each a base parameter of its own."""
+    unknown = frictional(robot)
+    unknown[: 10 * len(robot.links)] = True
+    columns = np.flatnonzero(unknown)
+    names = tuple(robot.parameter_names[k] for k in columns)
+    matrix = np.eye(len(unknown))[columns]
+    return BaseParameters(names, columns, matrix, matrix @ robot.parameters(), unknown, False)
+
+
+def _bodies(robot: Robot) -> Array:
+    """Return the ten parameters (L, 10) of each link with a mass of 1 kg."""
+    ten = robot.parameters()[: 10 * len(robot.links)].reshape(-1, 10)
+    return np.asarray(ten / ten[:, :1])
+
+
+# The direction of gravity from forces: how a robot is mounted.
+#
+# Forces are linear in gravity: with the robot's parameters, tau = tau_0 + G(q) g, where the three columns of G are the
+# forces of gravity along the axes of the base. With the base parameters unknown too, products of both appear, which are
+# solved by Gauss and Newton's method: each step is a linear fit of the base parameters and of a change of g.
+
+STEPS = 20
+CONVERGED = 1e-6  # rad: change of the direction
+
+
+@dataclass(frozen=True, eq=False)
+class Gravity:
+    """Gravity as it was identified: the ``vector`` (3,) in m/s^2 in the base's axes, and the ``robot`` with it.
+
+    ``deviations`` (2,) are the standard deviations of its direction, in rad, along the two ``axes`` (2, 3).
+    """
+
+    robot: Robot
+    vector: Array
+    deviations: Array
+    axes: Array
+
+
+def identify_gravity(
+    robot: Robot,
+    data: Measurements | Trajectory | Sequence[Any],
+    *,
+    among: Sequence[str] = ("*",),
+    bandwidth: float | None = None,
+    still: float = 0.01,
+) -> Gravity:
+    """Return the direction of gravity, from motions and forces; its size is that of the given robot.
+
+    The parameters that ``among`` names are identified beside it. Parameters that have no effect where gravity has the
+    given direction, such as first moments of a link that turns about the vertical, are taken from the given robot.
+    Other arguments as in ``identify``.
+
+    Example:
+        >>> arm = torsor.library.ur5()
+        >>> q, v, a = np.random.default_rng(0).normal(size=(3, 200, 6))
+        >>> tilted = arm.with_gravity([0.0, 9.81 * np.sin(0.1), -9.81 * np.cos(0.1)])
+        >>> found = identify_gravity(arm, (q, v, a, tilted.inverse_dynamics(q, v, a)))
+        >>> bool(np.allclose(found.vector, tilted.gravity, atol=1e-6))
+        True
+    """
+    robot = instance_of(robot, Robot, "identify_gravity", "robot").to(dtype="float64")
+    size = float(np.linalg.norm(robot.gravity))
+    if not size > 0:
+        raise ModelError(describe("gravity is zero", where=robot.name, fix="give the size of gravity: with_gravity"))
+    samples = measurements_of(robot, data)
+    through = Filter.of(samples, bandwidth, robot.name)
+    base = robot.base_parameters(among=among)
+    motion = samples.q, samples.v, samples.a
+    model = Model(robot, base, *motion, external=samples.external)
+    equations = equations_of(model, samples, through, still)
+    # Regressors (N, nv, p) without gravity, and of each of its components; forces of springs and motors are subtracted.
+    none = robot.with_gravity([0.0, 0.0, 0.0]).regressor(*motion)
+    along = [through(robot.with_gravity(axis).regressor(*motion) - none) for axis in np.eye(3)]
+    other = robot.inverse_dynamics(*motion, samples.external) - robot.regressor(*motion) @ robot.parameters()
+    without, rest = through(none), through(samples.tau - other)
+    pi, g = robot.parameters(), np.array(robot.gravity, dtype=float)
+    for _ in range(STEPS):
+        axes = np.linalg.svd(g[None])[2][1:]
+        Y = without + sum(g[k] * along[k] for k in range(3))
+        turns = np.stack([size * sum(axis[k] * along[k] for k in range(3)) @ pi for axis in axes], axis=-1)
+        columns = np.concatenate([Y[..., base.columns], turns], axis=-1)
+        names = (*base.names, "gravity about 1", "gravity about 2")
+        found = estimate(replace(equations, Y=columns, tau=rest - Y @ pi, names=names), Method())
+        pi[base.columns] += found.values[:-2]
+        g = g + size * found.values[-2:] @ axes
+        g *= size / np.linalg.norm(g)
+        if np.abs(found.values[-2:]).max() < CONVERGED:
+            deviations = np.sqrt(np.diagonal(found.covariance)[-2:])
+            return Gravity(robot.with_gravity(g), g, deviations, axes)
+    fix = "give the robot a gravity closer to that of the measurement, or check the signs of tau"
+    raise ModelError(describe("no direction of gravity explains the forces", where=robot.name, fix=fix))
+
+
+# Stiffness and damping of elastic joints from two encoders: of the motor, and of the joint behind its gear.
+#
+# The force that a spring transmits is that of the links, f = M a + ..., which a model without friction of the motors
+# predicts from the joints' motion, or that of the motor less its own inertia and friction. It is linear,
+#
+#     f = k (theta - q) + d (theta' - q') + c
+#
+# with the motor's position theta at the joint's side of the gear. The constant c takes up offsets of the encoders.
+
+WHERE = "identify_elasticity"
+
+
+@dataclass(frozen=True, eq=False)
+class Elasticity:
+    """Springs of n joints: ``stiffness`` (n,) in N m/rad or N/m, ``damping`` (n,), ``offset`` (n,) of the force.
+
+    ``deviations`` (n, 3) are their standard deviations, ``rms`` (n,) the root mean square of what is not explained.
+    """
+
+    stiffness: Array
+    damping: Array
+    offset: Array
+    deviations: Array
+    rms: Array
+
+
+def identify_elasticity(
+    theta: ArrayLike,
+    theta_rate: ArrayLike,
+    q: ArrayLike,
+    v: ArrayLike,
+    force: ArrayLike,
+    *,
+    times: ArrayLike | None = None,
+    robust: str | None = None,
+) -> Elasticity:
+    """Return stiffness and damping of n joints from samples (N, n) of motors, joints and forces.
+
+    ``theta`` and ``theta_rate`` are of the motors at the joints' side of the gears, ``q`` and ``v`` of the joints, and
+    ``force`` what the springs transmit, such as ``robot.inverse_dynamics(q, v, a)`` of the links. ``times`` (N,) say
+    where samples follow each other, ``robust`` as in ``identify``.
+
+    Example:
+        >>> t = np.linspace(0, 5, 500)[:, None]
+        >>> q, v, theta, w = np.sin(t), np.cos(t), np.sin(t) + 0.01 * np.sin(3 * t), np.cos(t) + 0.03 * np.cos(3 * t)
+        >>> found = identify_elasticity(theta, w, q, v, 2000.0 * (theta - q) + 3.0 * (w - v))
+        >>> found.stiffness.round(6).tolist(), found.damping.round(6).tolist()
+        ([2000.0], [3.0])
+    """
+    given = {"theta": theta, "theta_rate": theta_rate, "q": q, "v": v, "force": force}
+    arrays = {name: real_array(each, WHERE, name) for name, each in given.items()}
+    shapes = {name: each.shape for name, each in arrays.items()}
+    if len(set(shapes.values())) > 1 or arrays["q"].ndim != 2 or not all(np.isfinite(x).all() for x in arrays.values()):
+        allowed = "finite numbers, all of shape (samples, joints)"
+        raise ModelError(describe(f"shapes are {shapes}", where=WHERE, allowed=allowed))
+    instants = None if times is None else real_array(times, WHERE, "times").ravel()
+    samples, count = arrays["q"].shape
+    parts = stretches(instants, samples)
+    bent, rate = arrays["theta"] - arrays["q"], arrays["theta_rate"] - arrays["v"]
+    found = []
+    for j in range(count):
+        Y = np.stack([bent[:, j], rate[:, j], np.ones(samples)], axis=-1)[:, None, :]
+        names = tuple(f"joint {j + 1}.{each}" for each in ("stiffness", "damping", "offset"))
+        tau = arrays["force"][:, j, None]
+        equations = Equations(Y, tau, np.ones_like(tau), names, parts, WHERE)
+        own = estimate(equations, Method(robust))
+        rms = float(np.sqrt(np.mean((tau - Y @ own.values) ** 2)))
+        found.append((own.values, np.sqrt(np.diagonal(own.covariance)), rms))
+    values = np.array([each[0] for each in found]).reshape(count, 3)
+    deviations = np.array([each[1] for each in found]).reshape(count, 3)
+    stiffness, damping, offset = values.T
+    return Elasticity(stiffness, damping, offset, deviations, np.array([each[2] for each in found]))
+
+
+GYRATION = 0.05  # m: the radius of gyration of a load of which nothing is measured
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """A load on a ``link``: ``mass`` (kg), ``com`` (3,) in the link's axes, ``inertia`` (3, 3) about it.
+
+    ``parameters`` (10,) are m, m c and the inertia about the link's origin as measured, with their ``covariance``;
+    mass, centre and inertia are those of the physically consistent body that is closest to them.
+    """
+
+    link: str
+    mass: float
+    com: Array
+    inertia: Array
+    parameters: Array
+    covariance: Array
+
+    @property
+    def deviations(self) -> Array:
+        """Standard deviations (10,) of the parameters."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+
+def identify_payload(
+    robot: Robot,
+    empty: Measurements | Trajectory | Sequence[Any],
+    loaded: Measurements | Trajectory | Sequence[Any],
+    *,
+    link: str | None = None,
+    bandwidth: float | None = None,
+    still: float = 0.01,
+) -> Payload:
+    """Return the load that a ``link`` (the last by default) carries in the motions ``loaded`` but not in ``empty``.
+
+    Other arguments as in ``identify``. The robot's own parameters need not be known.
+
+    Example:
+        >>> arm = torsor.library.ur5()
+        >>> state = np.random.default_rng(0).normal(size=(3, 100, 6))
+        >>> heavy = arm.with_payload(arm.links[-1].name, 2.0, [0.0, 0.1, 0.05])
+        >>> runs = [(*state, each.inverse_dynamics(*state)) for each in (arm, heavy)]
+        >>> found = identify_payload(arm, *runs)
+        >>> round(found.mass, 6), found.com.round(6).tolist()
+        (2.0, [0.0, 0.1, 0.05])
+    """
+    robot = instance_of(robot, Robot, "identify_payload", "robot").to(dtype="float64")
+    names = [each.name for each in robot.links]
+    at = names.index(names[-1] if link is None else one_of(link, names, robot.name, "link"))
+    base, ten = robot.base_parameters(), slice(10 * at, 10 * at + 10)
+    both = []
+    for data, carries in ((empty, 0.0), (loaded, 1.0)):
+        samples = measurements_of(robot, data)
+        through = Filter.of(samples, bandwidth, robot.name)
+        model = Model(robot, base, samples.q, samples.v, samples.a, external=samples.external)
+        own = equations_of(model, samples, through, still)
+        load = through(carries * robot.regressor(samples.q, samples.v, samples.a)[..., ten])
+        both.append(replace(own, Y=np.concatenate([own.Y, load], axis=-1)))
+    load_names = [f"load.{name.split('.')[-1]}" for name in robot.parameter_names[ten]]
+    found = estimate(_together(both[0], both[1], load_names), Method())
+    values, covariance = found.values[-10:], found.covariance[-10:, -10:]
+    mass, com, inertia = _body(values, covariance, robot.name)
+    return Payload(names[at], mass, com, inertia, values, covariance)
+
+
+def _together(first: Equations, second: Equations, load: Sequence[str]) -> Equations:
+    """Return the equations of both runs, whose last unknowns are those of the load."""
+    count = len(first.tau)
+    parts = [*first.parts, *(slice(part.start + count, part.stop + count) for part in second.parts)]
+    Y, tau, weights = (
+        np.concatenate([getattr(first, name), getattr(second, name)]) for name in ("Y", "tau", "weights")
+    )
+    return replace(first, Y=Y, tau=tau, weights=weights, parts=parts, names=(*first.names, *load))
+
+
+def _body(values: Array, covariance: Array, where: str) -> tuple[float, Array, Array]:
+    """Return mass, centre and inertia of the physically consistent body closest to ten parameters."""
+    size = np.sqrt(np.diagonal(covariance))
+    root = np.linalg.inv(np.linalg.cholesky(covariance / np.outer(size, size))) / size
+    mass = max(float(values[0]), float(size[0]), 1e-6)
+    ball = inertial(pseudo_inertia(mass, values[1:4] / mass, 0.4 * mass * GYRATION**2 * np.eye(3)))
+    prior = Prior(ball, np.arange(10), np.ones(10, dtype=bool), 1)
+    ten = nearest_physical(Estimate(np.eye(10), values, root), prior, 1e-3, where)
+    found = from_pseudo_inertia(np.einsum("k,kij->ij", ten, np.array(parameter_basis())))
+    return float(found[0]), np.asarray(found[1]), np.asarray(found[2])

@@ -1,0 +1,225 @@
+"""Modes from shapes at nodes, as finite elements give them."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array, instance_of, positive_vector, real_array, rows, table, whole_number
+from torsor.base.errors import ModelError, describe, shortened, warn
+from torsor.base.files import read_limited, reading_npz, write_npz
+from torsor.mechanism.flexible import Modes
+
+# Distance of nodes from a straight line, relative to its length.
+_STRAIGHT = 1e-9
+# Relative change of a natural frequency that lumped masses may cause without a warning.
+_FREQUENCY = 0.01
+
+
+def node_modes(
+    positions: ArrayLike,
+    masses: ArrayLike,
+    shapes: ArrayLike,
+    rotations: ArrayLike | None = None,
+    stiffness: ArrayLike | None = None,
+    frequencies: ArrayLike | None = None,
+    damping: ArrayLike = 0.0,
+    inertias: ArrayLike | None = None,
+    source: str = "modes",
+) -> Modes:
+    """Return modes from shapes at nodes; ``Modes`` has the shapes and units of the arrays.
+
+    Give the ``stiffness``, (n, n) or (n,), or the ``frequencies`` (n,) rad/s of the modes. ``damping`` (n,) are damping
+    ratios. Without ``rotations`` the nodes do not turn. Nodes along a straight line from the clamped end, in order, get
+    the second-order displacements of a line that does not become longer between the nodes; other nodes get none.
+
+    Example:
+        >>> x, shapes = np.array([[0.5, 0, 0], [1.0, 0, 0]]), np.zeros((2, 3, 1))
+        >>> shapes[:, 1, 0] = [0.3, 1.0]
+        >>> modes = node_modes(x, [1.0, 0.5], shapes, frequencies=[20.0])
+        >>> modes.frequencies.round(9).tolist(), modes.second[-1, 0].round(9).tolist()
+        ([20.0], [[-1.16]])
+    """
+    Phi, m = real_array(shapes, source, "shapes"), real_array(masses, source, "masses")
+    if m.ndim != 1 or Phi.ndim != 3 or Phi.shape[:2] != (m.size, 3):
+        found = f"masses have shape {m.shape}, mode shapes {Phi.shape}"
+        raise ModelError(describe(found, where=source, allowed="(N,) and (N, 3, n): N nodes, n modes"))
+    if (stiffness is None) == (frequencies is None):
+        found = "neither stiffness nor frequencies" if stiffness is None else "both stiffness and frequencies"
+        raise ModelError(describe(found, where=source, allowed="one of them"))
+    n = Phi.shape[2]
+    r = frozen_array(positions, (m.size, 3), source, "positions")
+    ratios = positive_vector(damping, n, source, "damping", or_zero=True)
+    turned = np.zeros_like(Phi) if rotations is None else rotations
+    parts: dict[str, Any] = {"positions": r, "masses": m, "shapes": Phi, "rotations": turned, "source": source}
+    parts |= {"second": _shortening(r, Phi), "inertias": inertias}
+    M = Modes(stiffness=1.0, **parts).mass_matrix.diagonal()
+    if frequencies is not None:
+        stiffness = positive_vector(frequencies, n, source, "frequencies") ** 2 * M
+    made = Modes(stiffness=stiffness, **parts)  # type: ignore[arg-type]  # one of them is given
+    K = made.stiffness_matrix
+    if frequencies is not None:
+        _check_frequencies(made, np.sort(np.sqrt(K.diagonal() / M)), source)
+    return Modes(stiffness=K, damping=2 * ratios * np.sqrt(K.diagonal() * M), **parts)
+
+
+def _check_frequencies(modes: Modes, given: Array, where: str) -> None:
+    """Warn where shapes are not orthogonal with the masses of the nodes: the frequencies are then not those given."""
+    found = modes.frequencies
+    if np.abs(found / given - 1).max() > _FREQUENCY:
+        natural = f"{shortened(found)} rad/s instead of {shortened(given)}"
+        text = f"natural frequencies are {natural}: the shapes are not orthogonal with the masses of the nodes"
+        fix = "check masses and shapes, or give the stiffness matrix"
+        warn(describe(text, where=where, fix=fix))
+
+
+def _shortening(r: Array, Phi: Array) -> Array | None:
+    """Return the second-order displacements (N, 3, n, n) of nodes along a straight line from the origin."""
+    length = float(np.linalg.norm(r[-1]))
+    along = r[-1] / length if length else r[-1]
+    steps = np.diff(r @ along, prepend=0.0)
+    off_line = np.abs(r - np.outer(r @ along, along)).max(initial=0.0)
+    if not length or steps[1:].min(initial=1.0) <= 0 or steps[0] < 0 or off_line > _STRAIGHT * length:
+        return None
+    across = Phi - np.einsum("x,y,iyk->ixk", along, along, Phi)
+    bent = np.diff(across, axis=0, prepend=0 * across[:1])
+    held = np.where(steps > 0, steps, np.inf)  # a node at the clamped end
+    pairs = np.cumsum(np.einsum("ixk,ixl->ikl", bent, bent) / held[:, None, None], axis=0)
+    return np.asarray(-np.einsum("x,ikl->ixkl", along, pairs))
+
+
+# Files of modes: TOML, one table for each mode, or .npz with arrays.
+#
+# A TOML file has ``positions`` ([[x, y, z], ...] m at rest, from the clamped end; the last node is the tip), ``masses``
+# (kg) and, for each mode, a table ``[[mode]]`` with ``frequency`` (rad/s) or ``stiffness``, ``shape`` ([[x, y, z],
+# ...], displacement of each node for a unit coordinate) and optionally ``rotation`` (the same for rotation vectors,
+# rad) and ``damping`` (a ratio). An .npz file has the arrays of ``node_modes`` by name: shapes (N, 3, n) and so on.
+
+_ARRAYS = ("positions", "masses", "shapes", "rotations", "stiffness", "frequencies", "damping", "inertias")
+_EXACT = ("positions", "masses", "shapes", "rotations", "stiffness", "damping", "second", "tip_second", "inertias")
+_MODE = {"frequency", "stiffness", "shape", "rotation", "damping"}
+
+
+def read_modes(path: str | Path, modes: int | None = None) -> Modes:
+    """Return the modes of a TOML or .npz file, all or the first ``modes``.
+
+    Example:
+        >>> import tempfile, torsor
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "arm.npz")
+        ...     write_modes(torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=1.0, modes=(2, 0)), file)
+        ...     read_modes(file, modes=1).frequencies.round(4).tolist()
+        [3.516]
+    """
+    file = Path(path)
+    if file.suffix not in (".toml", ".npz"):
+        raise ModelError(describe(f"unknown kind of file {file.suffix!r}", where=file.name, allowed=".toml, .npz"))
+    if file.suffix == ".npz":
+        with reading_npz(file, "modes") as found:
+            arrays: dict[str, Any] = {name: found[name] for name in ("positions", "masses", "shapes")}
+            exact = {name: found[name] for name in (*_EXACT, "turns")} if "second" in found else {}
+        _check_keys(found, {*_ARRAYS, *exact}, file.name)
+        if exact:
+            return _selected_exact(exact, modes, file.name)
+        arrays |= {name: found[name] for name in _ARRAYS if name in found}
+    else:
+        arrays = _from_toml(file)
+    count = _count(modes, np.asarray(arrays["shapes"]).shape[-1] if np.ndim(arrays["shapes"]) else 0, file.name)
+    for name in ("shapes", "rotations", "stiffness", "frequencies", "damping"):
+        if name in arrays and np.ndim(arrays[name]):
+            arrays[name] = np.asarray(arrays[name])[..., :count]
+    if np.ndim(arrays.get("stiffness", 0)) == 2:
+        arrays["stiffness"] = arrays["stiffness"][:count]
+    return node_modes(**arrays, source=file.name)
+
+
+def _count(modes: int | None, held: int, where: str) -> int:
+    """Return how many modes to take of those that a file holds."""
+    if modes is None:
+        return held
+    count = whole_number(modes, where, "modes")
+    if count > held:
+        raise ModelError(describe(f"{count} modes of a file that has {held}", where=where, allowed=f"1 to {held}"))
+    return count
+
+
+def _selected_exact(found: dict[str, Any], modes: int | None, where: str) -> Modes:
+    """Return the first modes of those that ``write_modes`` wrote."""
+    whole = Modes(**{name: found[name] for name in _EXACT}, turns=_turns(found["turns"], where), source=where)
+    n = _count(modes, whole.count, where)
+    ends: dict[str, Any] = {"shapes": np.s_[..., :n], "rotations": np.s_[..., :n]}
+    ends |= dict.fromkeys(("stiffness", "damping", "second", "tip_second"), np.s_[..., :n, :n])
+    parts = {name: getattr(whole, name)[ends.get(name, ...)] for name in _EXACT}
+    return Modes(**parts, turns=whole.turns[:n], source=where)
+
+
+def _turns(found: Any, where: str) -> tuple[bool, ...]:
+    """Return which coordinates are angles."""
+    if found.dtype != bool or found.ndim != 1:
+        raise ModelError(describe(f"turns is {found!r}", where=where, allowed="true or false for each mode"))
+    return tuple(found.tolist())
+
+
+def _from_toml(file: Path) -> dict[str, Any]:
+    """Return the arrays of a TOML file."""
+    try:
+        content = tomllib.loads(read_limited(file).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(describe(f"not TOML: {error}", where=file.name)) from None
+    _check_keys(content, {"positions", "masses", "mode"}, file.name)
+    tables = rows(content.get("mode", []), file.name, "mode", "tables [[mode]]")
+    if not tables or "positions" not in content or "masses" not in content:
+        allowed = "positions, masses and at least one [[mode]]"
+        raise ModelError(describe(f"it has {', '.join(content) or 'nothing'}", where=file.name, allowed=allowed))
+    N = len(rows(content["positions"], file.name, "positions"))
+    kinds = {"frequency": [], "stiffness": [], "damping": [], "shape": [], "rotation": []}  # type: dict[str, list[Any]]
+    for k, mode in enumerate(tables):
+        where = f"{file.name}: mode {k + 1}"
+        mode = table(mode, where, "mode")
+        _check_keys(mode, _MODE, where)
+        if "shape" not in mode or ("frequency" in mode) == ("stiffness" in mode):
+            allowed = "shape, and either frequency or stiffness"
+            raise ModelError(describe(f"it has {', '.join(mode) or 'nothing'}", where=where, allowed=allowed))
+        for name in ("shape", "rotation"):
+            given = mode.get(name, [[0.0] * 3] * N)
+            if np.shape(np.array(given, dtype=object)) != (N, 3):
+                raise ModelError(describe(f"{name} is not a list of {N} vectors", where=where, allowed="[x, y, z]"))
+            kinds[name].append(given)
+        kinds["damping"].append(mode.get("damping", 0.0))
+        for name in ("frequency", "stiffness"):
+            kinds[name] += [mode[name]] if name in mode else []
+    if kinds["frequency"] and kinds["stiffness"]:
+        raise ModelError(describe("some modes have a frequency, others a stiffness", where=file.name, allowed="one"))
+    arrays = {"positions": content["positions"], "masses": content["masses"], "damping": kinds["damping"]}
+    arrays |= {"shapes": np.moveaxis(np.array(kinds["shape"], dtype=object), 0, -1).tolist()}
+    arrays |= {"rotations": np.moveaxis(np.array(kinds["rotation"], dtype=object), 0, -1).tolist()}
+    return arrays | ({"frequencies": kinds["frequency"]} if kinds["frequency"] else {"stiffness": kinds["stiffness"]})
+
+
+def _check_keys(found: dict[str, Any], allowed: set[str], where: str) -> None:
+    unknown = sorted(set(found) - allowed)
+    if unknown:
+        raise ModelError(describe(f"unknown key {unknown[0]!r}", where=where, allowed=", ".join(sorted(allowed))))
+
+
+def write_modes(modes: Modes, path: str | Path) -> None:
+    """Write modes to an .npz file, with all digits: ``read_modes`` returns equal ones.
+
+    Example:
+        >>> import tempfile, torsor
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     modes = torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=1.0)
+        ...     write_modes(modes, Path(folder, "arm.npz"))
+        ...     read_modes(Path(folder, "arm.npz")) == modes
+        True
+    """
+    instance_of(
+        modes, Modes, "write_modes", "modes", allowed="Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
+    )
+    file = Path(path)
+    if file.suffix != ".npz":
+        raise ModelError(describe(f"unknown kind of file {file.suffix!r}", where=file.name, allowed=".npz"))
+    write_npz(file, {name: getattr(modes, name) for name in (*_EXACT, "turns")})

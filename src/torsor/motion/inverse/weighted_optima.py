@@ -1,0 +1,252 @@
+"""Optima of a weighted program along a change of its weights, and how they move with the weights."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.base.arrays import Array, Indices
+from torsor.base.checks import several, table
+from torsor.base.errors import ModelError, describe
+from torsor.motion.results.solution import Solution
+from torsor.motion.statement import ProblemStatement
+from torsor.motion.terms.objectives import Rates
+from torsor.motion.terms.term import Cost
+from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.node_kernels import grouped
+from torsor.motion.transcription.program import Program
+from torsor.motion.transcription.variables import Linear
+from torsor.optimisation import SOLVERS, Iteration, Outcome, Settings, StoppedError, Watch
+from torsor.optimisation.optimum import Optimum, estimated, polished
+
+# A nonlinear program whose objective is a weighted sum, with weights that are inputs: nothing is compiled again.
+
+
+class WeightedProgram:
+    """Minimise sum_k w_k f_k(x) subject to the constraints of a problem, whose order of rows it keeps.
+
+    ``groups`` has the terms of each f_k, with their own weights. ``weights`` (k,) may be replaced at any time.
+    """
+
+    def __init__(self, problem: ProblemStatement, groups: Mapping[str, Sequence[Cost]], weights: Array):
+        whole = problem.program
+        self.problem, self.weights = problem, weights
+        batches = [
+            replace(each, kernels=problem.kernels_of(each.kernels.constraints))
+            for each in whole.batches
+            if each.kernels.m
+        ]
+        self._rows = replace(whole, batches=tuple(batches), rates=())
+        self._costs = [self._cost(each) for each in groups.values()]
+        self.n, self.m = whole.n, whole.m
+        self.lower, self.upper = whole.lower, whole.upper
+        self.row_lower, self.row_upper, self.scales = whole.row_lower, whole.row_upper, whole.scales
+        self.structure = self._rows.structure
+
+    def _cost(self, terms: Sequence[Cost]) -> Program:
+        """Return the program of some terms of the objective; the rows that it may have are those of rates."""
+        problem, layout = self.problem, self._rows.layout
+        batches = [
+            Batch(problem.kernels_of(own), layout, phase, np.array(moments), np.array(weights))
+            for (phase, moments, weights, _), own in grouped(problem.stages, terms, problem.model).items()
+        ]
+        rates = tuple(problem.rates_of(each, self._rows.batches) for each in terms if isinstance(each, Rates))
+        batches += list({id(each.batch): each.batch for each in rates}.values())
+        return replace(self._rows, batches=tuple(batches), linear=Linear((), layout), rates=rates)
+
+    @cached_property
+    def hessian_structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the entries of the Hessian's upper triangle, in column-major order."""
+        pattern = np.zeros((self.n, self.n), dtype=bool)
+        for each in (self._rows, *self._costs):
+            pattern[each.hessian_structure] = True
+        columns, rows = np.nonzero(pattern.T)
+        return rows, columns
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Return the objective and the rows (m,)."""
+        return float(self.weights @ self.parts(x)), self._rows.value(x)[1]
+
+    def parts(self, x: Array) -> Array:
+        """Return the values f_k (k,)."""
+        return np.array([each.value(x)[0] for each in self._costs])
+
+    def gradients(self, x: Array) -> Array:
+        """Return the gradients (n, k) of f_k."""
+        return np.stack([each.jacobian(x)[0] for each in self._costs], axis=1)
+
+    def jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Return the gradient (n,) of the objective, and the entries of the rows' Jacobian."""
+        return np.asarray(self.gradients(x) @ self.weights), self._rows.jacobian(x)[1]
+
+    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
+        """Return the Hessian (n, n) of weight . objective + multipliers . rows."""
+        found = self._rows.hessian(x, multipliers, 0.0)
+        for own, cost in zip(weight * self.weights, self._costs, strict=True):
+            if own:
+                found = found + cost.hessian(x, np.zeros(cost.m), own)
+        return found
+
+
+def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[Cost]]:
+    """Return the terms of the objective that share a weight, by the name of the weight.
+
+    ``groups`` has {name of a weight: titles of its terms}; without it each term has its own. Raises ModelError for
+    terms that are in no group or in two, and for a problem with fewer than two weights.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
+        >>> aims = [motion.Effort(), motion.Jerk(), motion.TorqueRate()]
+        >>> problem = motion.MotionProblem(torsor.library.two_link(), motion.Phase(1.0), aims, ends)
+        >>> smooth = cost_groups(problem, {"effort": ["Effort"], "smooth": ["Jerk", "TorqueRate"]})
+        >>> {name: len(terms) for name, terms in smooth.items()}
+        {'effort': 1, 'smooth': 2}
+    """
+    where, titles = f"{problem.name}: weights", [each.title for each in problem.costs]
+    twice = next((each for each in titles if titles.count(each) > 1), None)
+    if twice is not None:
+        fix = "give each term a name of its own (name=...)"
+        raise ModelError(describe(f"two terms of the objective are called {twice!r}", where=where, fix=fix))
+    wanted = {title: [title] for title in titles} if groups is None else table(groups, where, "groups")
+    found, left = dict[str, list[Cost]](), dict(zip(titles, problem.costs, strict=True))
+    for name, own in wanted.items():
+        found[name] = []
+        for title in several(own):
+            if title not in left:
+                allowed = f"each of these once: {', '.join(titles)}"
+                raise ModelError(describe(f"group {name!r} has {title!r}", where=where, allowed=allowed))
+            found[name].append(left.pop(title))
+        if not found[name] or not all(each.weight > 0 for each in found[name]):
+            allowed = "one term or more, each with a weight above 0"
+            raise ModelError(describe(f"group {name!r}", where=where, allowed=allowed))
+    if left:
+        fix = f"add {next(iter(left))!r} to a group"
+        raise ModelError(describe("groups leave out a term of the objective", where=where, fix=fix))
+    if len(found) < 2:
+        fix = "give the objective two terms or more: only their ratios matter"
+        raise ModelError(describe(f"{len(found)} weight", where=where, fix=fix))
+    return found
+
+
+TOLERANCE = 1e-7  # of the solver, whose optimum Newton steps then make exact
+
+
+class Solved(NamedTuple):
+    """The optimum for some weights; ``is_exact`` unless Newton steps on its active set did not converge."""
+
+    weights: Array
+    optimum: Optimum
+    is_exact: bool
+
+    @property
+    def outcome(self) -> Outcome:
+        """The optimum in the form of a solver's outcome, for warm starts."""
+        own = self.optimum
+        return Outcome(own.x, own.multipliers, own.bound_multipliers, np.nan, 0, "optimal", True)
+
+
+@dataclass(frozen=True, eq=False)
+class Optima:
+    """Solves a weighted program for other weights; Ctrl-C stops the solver, and so does the time ``until``."""
+
+    program: WeightedProgram
+    solver: str
+    iterations: int
+    watch: Watch
+    until: float = np.inf
+
+    def check(self, iteration: Iteration, x: Array) -> None:
+        """Stop the solver after Ctrl-C, or when the time is over."""
+        if self.watch.interrupted or perf_counter() > self.until:
+            raise StoppedError
+
+    def is_over(self, iteration: Iteration) -> bool:
+        """Show an iteration of the search for weights; return whether Ctrl-C or the time has ended it."""
+        try:
+            self.watch(iteration, self.program.weights)
+            self.check(iteration, self.program.weights)
+        except StoppedError:
+            return True
+        return False
+
+    def solved(self, weights: Array, start: Array) -> Solved | None:
+        """Return the optimum for weights (k,) near variables (n,); None if the solver finds none.
+
+        With multipliers of 0 an interior-point method stays near its start, which it otherwise moves away from bounds:
+        of several local optima, that near the data is wanted.
+        """
+        n, m = self.program.n, self.program.m
+        still = Outcome(start, np.zeros(m), np.zeros(n), np.nan, 0, "", True)
+        return self._search(weights, start, still) or self._search(weights, start, None)
+
+    def moved(self, before: Solved, weights: Array) -> Solved | None:
+        """Return the optimum for other weights: by Newton steps from where the sensitivities say, or by the solver."""
+        x = before.optimum.x + self.by_weights(before) @ (weights - before.weights)
+        x = np.clip(x, self.program.lower, self.program.upper)
+        self.program.weights = weights
+        guess = before.outcome
+        near = Outcome(x, guess.multipliers, guess.bound_multipliers, np.nan, 0, "", True)
+        with np.errstate(all="ignore"):
+            found = polished(self.program, near) if np.isfinite(self.program.value(x)[0]) else None
+        if found is not None:
+            return Solved(weights, found, True)
+        return self._search(weights, before.optimum.x, guess) or self._search(weights, before.optimum.x, None)
+
+    def _search(self, weights: Array, start: Array, warm: Outcome | None) -> Solved | None:
+        self.program.weights = weights
+        settings = Settings(TOLERANCE, self.iterations, watch=self.check)
+        if warm is not None:
+            settings = replace(settings, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
+        outcome = SOLVERS[self.solver](self.program, start, settings)
+        if not outcome.is_solved:
+            return None
+        found = polished(self.program, outcome)
+        return Solved(weights, found or estimated(self.program, outcome), found is not None)
+
+    def by_weights(self, at: Solved) -> Array:
+        """Return the derivatives (n, k) of the variables by the weights."""
+        return at.optimum.moved_by(self.program.gradients(at.optimum.x))
+
+
+class WeightSensitivities(NamedTuple):
+    """How an optimum moves with the weights of its objective.
+
+    ``names`` of the k weights; ``x`` (n, k) are the derivatives of the variables of the problem by the factor of each
+    weight (1 for the weights that the problem has). ``flat`` counts directions in which the optimum is not unique, and
+    ``weak`` active inequalities with multipliers near 0, for which the derivatives hold to one side only.
+    """
+
+    names: tuple[str, ...]
+    x: Array
+    flat: int
+    weak: int
+
+
+def weight_sensitivities(result: Solution) -> WeightSensitivities:
+    """Return the exact derivatives of a solved motion by the weights of the terms of its objective.
+
+    They are those of the implicit function theorem on the active constraints. If all weights grow by the same factor,
+    the motion does not change: the columns times the weights sum to 0.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
+        >>> aims = [motion.Effort(weight=0.01), motion.Jerk(weight=1e-5)]
+        >>> robot, phase = torsor.library.planar_chain(1), motion.Phase(1.0, points=7)
+        >>> found = motion.weight_sensitivities(motion.MotionProblem(robot, phase, aims, ends).solve())
+        >>> found.names, found.x.shape, bool(abs(found.x.sum(axis=1)).max() < 1e-9)
+        (('Effort', 'Jerk'), (3, 2), True)
+    """
+    problem = result.problem
+    if not result.is_solved or not result.is_feasible:
+        found = f"the result of {problem.name!r}: {result.status}"
+        raise ModelError(describe(found, where="weight sensitivities", allowed="one that is optimal and feasible"))
+    groups = cost_groups(problem, None)
+    program = WeightedProgram(problem, groups, np.ones(len(groups)))
+    optimum = polished(program, result.outcome) or estimated(program, result.outcome)
+    moved = optimum.moved_by(program.gradients(optimum.x))
+    return WeightSensitivities(tuple(groups), moved, optimum.flat, optimum.weak)

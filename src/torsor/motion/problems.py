@@ -1,0 +1,265 @@
+"""Built-in motion problems by name: ``torsor predict two-link-time``, or ``PROBLEMS["two-link-time"]()``.
+
+Example:
+    >>> PROBLEMS["two-link-time"](points=8).program.n  # 4 free control points of each joint, and the duration
+    9
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from torsor import library
+from torsor.base.checks import number, one_of, positive, real_array
+from torsor.base.errors import ModelError, describe
+from torsor.motion.problem import MotionProblem
+from torsor.motion.terms.distances import Capsule, Clearance, Sphere
+from torsor.motion.terms.ends import End, Start
+from torsor.motion.terms.limits import TorqueRates, Torques, Unactuated, Velocities
+from torsor.motion.terms.objectives import Effort, Time
+from torsor.motion.terms.term import Cost
+from torsor.motion.transcription.motion_model import Path
+from torsor.motion.transcription.phase import Phase
+from torsor.motion.transcription.splines import Spline
+from torsor.robot.robot import Robot
+
+# The motions of Barman 2020 and Guarino Lo Bianco 2009, and one of the elastic arm of Hua et al. 2022.
+
+VARIANTS = ("printed", "reordered", "without-offset")
+
+
+def two_link_time(points: int = 12, nodes: Any = None) -> MotionProblem:
+    """Return the minimum-time motion of the two-link arm of Barman 2020, (0, -2) to (1, -1) rad at rest, with 10 N m.
+
+    Tables 4.1 and 4.2, eqs. 4.16 and 4.17. ``points`` is the number of control points of each joint (cubic splines),
+    ``nodes`` that of the moments at which torques are bounded (ten per control point). With 30 points the least time
+    is 0.39231 s; the true optimum, with torques that jump, is 0.391854540 s (``motion.switching``).
+
+    Example:
+        >>> round(two_link_time(points=8).solve().T, 4)
+        0.4054
+    """
+    ends = Start(q=[0.0, -2.0], v=0.0), End(q=[1.0, -1.0], v=0.0)
+    phase = Phase((0.1, 2.0), points=points, nodes=nodes)
+    return MotionProblem(library.two_link(), phase, Time(), [*ends, Torques(upper=10.0)], name="two-link-time")
+
+
+def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> MotionProblem:
+    """Return the motion of Barman's slide with a hinged link that minimises a mix of time and effort.
+
+    Tables 4.3 and 4.4, eqs. 4.18 and 4.19: minimise the integral of (1 - u) + u (f1^2 + tau2^2), ``u`` from 0 to 1,
+    from q = (0.1, 0.6) to (pi/4, -pi/4), at rest, with 10 N and 10 N m. The optimum of the printed data is T = 0.64626
+    s and J = 0.853063, not the published 0.5585 s. Two other readings are ``variant="reordered"``, where the four
+    numbers are those of q1 and then of q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4; 0.56714 s and 0.748623, the
+    natural reading that comes nearest), and "without-offset", where the link's angle is q2 and not pi/2 + q2 (0.58578 s
+    and 0.773235); its q2 has another zero, so that positions are pi/2 less than those printed. Which one is meant is
+    open. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the front of time and effort over u.
+
+    Example:
+        >>> round(slide_link(points=8).solve(tolerance=1e-9).objective, 5)
+        0.85308
+    """
+    one_of(variant, VARIANTS, "slide-link", "variant")
+    number(u, "slide-link", "u", least=0.0, most=1.0)
+    quarter = math.pi / 4
+    start, end = {
+        "printed": ([0.1, 0.6], [quarter, -quarter]),
+        "reordered": ([0.1, quarter], [0.6, -quarter]),
+        "without-offset": ([0.1, 0.6 - 2 * quarter], [quarter, -3 * quarter]),
+    }[variant]
+    parts: list[Cost] = [Time(weight=1 - u), Effort(weight=u)]
+    limits: list[Any] = [Start(q=start, v=0.0), End(q=end, v=0.0), Torques(upper=10.0)]
+    phase = Phase((0.1, 2.0), points=points)
+    return MotionProblem(
+        library.slide_link(), phase, [each for each in parts if each.weight], limits, name="slide-link"
+    )
+
+
+def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0) -> MotionProblem:
+    """Return the minimum-time move of Guarino Lo Bianco 2009, Table III (Stanford arm), with limited force rates.
+
+    Real drives limit the rate of their torque, the subject of Guarino Lo Bianco 2009. ``force`` (N m, N of the slide)
+    bounds all six forces and ``rate`` (N m/s, N/s) their rates. The arm starts and ends at rest without acceleration,
+    so that forces begin and end at their static values. Splines have degree 5, with smooth force rates.
+
+    Example:
+        >>> stanford_rates().model.names[2]
+        'joint3'
+    """
+    for what, bound in (("force", force), ("rate", rate)):
+        positive(bound, "stanford-rates", what)
+    half = math.pi / 2
+    ends = (
+        Start(q=[half, 0.0, 0.0, half, half / 2, half], v=0.0, a=0.0),
+        End(q=[half / 2, half, 2.0, half / 2, half, 0.0], v=0.0, a=0.0),
+    )
+    phase = Phase((0.3, 4.0), points=points, degree=5)
+    limits: list[Any] = [*ends, Torques(upper=force), TorqueRates(upper=rate)]
+    return MotionProblem(library.stanford(), phase, Time(), limits, name="stanford-rates")
+
+
+def elastic_arm(
+    start: Any = (0.0, 0.3, 0.5), end: Any = (1.0, 0.9, -0.4), points: int = 24, torque: float = 30.0
+) -> MotionProblem:
+    """Return the minimum-time motion of the elastic arm of Hua et al. 2022 with almost no residual vibration.
+
+    ``start`` and ``end`` are the positions (3,) of the links (rad). There is a spring between the last motor and its
+    link: the link is unactuated and its equation of motion must hold (``Unactuated``). At both ends all coordinates are
+    at rest without acceleration; the motor is where the spring then holds the link against gravity. Motor torques are
+    at most ``torque`` (N m). Splines have degree 7, that of the elastic motor two degrees less, since its position
+    depends on the link's acceleration. The more ``points``, the less the link vibrates after the end.
+
+    Example:
+        >>> elastic_arm().model.names
+        ('joint1', 'joint2', 'joint3', 'joint3/motor')
+    """
+    positive(torque, "elastic-arm", "torque")
+    names = ("joint1", "joint2", "joint3")
+    still: dict[str, Any] = {"v": 0.0, "a": 0.0}
+    places = [dict(zip(names, map(float, each), strict=True)) for each in (start, end)]
+    ends = Start(q=places[0], **still), End(q=places[1], **still)
+    drives = Torques(upper={"joint1": torque, "joint2": torque, "joint3/motor": torque})
+    shape = Spline.uniform(points, 7)
+    phase = Phase((0.2, 4.0), points=points, degree=7, own={"joint3/motor": Spline(5, shape.inner)})
+    return MotionProblem(library.elastic_arm(), phase, Time(), [*ends, Unactuated(), drives], name="elastic-arm")
+
+
+# Commercial arms in the least time: from point to point, and along a given joint path.
+
+_UR5_BODIES = (
+    Capsule(link="upper_arm_link", start=(0, 0, 0), end=(0, 0, 0.425), radius=0.075),
+    Capsule(link="forearm_link", start=(0, 0, 0), end=(0, 0, 0.39225), radius=0.06),
+    Capsule(link="wrist_1_link", start=(0, 0, 0), end=(0, 0.093, 0), radius=0.05),
+    Sphere(link="ee_link", radius=0.06),
+)
+_PANDA_BODIES = (
+    Capsule(link="panda_link2", start=(0, 0, 0), end=(0, -0.316, 0), radius=0.08),
+    Capsule(link="panda_link4", start=(-0.0825, 0, 0), end=(-0.0825, 0.384, 0), radius=0.08),
+    Capsule(link="panda_link7", start=(0, 0, -0.05), end=(0, 0, 0.15), radius=0.08),
+)
+_WAY = (
+    (0.0, -1.5, 1.5, -1.5, -1.5, 0.0),
+    (0.2, -1.3, 1.4, -1.6, -1.4, 0.1),
+    (0.5, -1.2, 1.2, -1.5, -1.2, 0.2),
+    (0.8, -1.3, 1.0, -1.3, -1.1, 0.4),
+    (1.1, -1.5, 0.9, -1.1, -1.1, 0.5),
+    (1.3, -1.7, 1.0, -1.0, -1.2, 0.7),
+    (1.4, -1.8, 1.2, -1.1, -1.4, 0.8),
+)
+
+
+def ur5_time(
+    start: Any = (0.0, -1.5, 1.0, -1.0, -1.5, 0.0),
+    end: Any = (1.5, -0.5, 0.5, -1.5, -1.0, 1.0),
+    points: int = 12,
+    torque_rates: Any = None,
+    obstacles: Sequence[Any] = (),
+) -> MotionProblem:
+    """Return the minimum-time motion of a UR5 from ``start`` to ``end`` (6,) in rad, both at rest.
+
+    Torques and velocities stay within the robot's limits. ``torque_rates`` (N m/s: a number, or one for each joint)
+    bounds torque rates too; the manufacturer publishes none. Accelerations are then zero at both ends and splines have
+    degree 5, otherwise they are cubic. ``obstacles`` are spheres, capsules and half-spaces of the world (see
+    ``motion.Clearance``); upper arm, forearm, wrist and tool, covered by capsules and a sphere, keep clear of them.
+
+    Example:
+        >>> from torsor import motion
+        >>> lamp = motion.Sphere(center=(0.45, 0.55, 0.5), radius=0.1)
+        >>> ur5_time(obstacles=[lamp]).constraints[-1].title
+        'Clearance'
+    """
+    clear = _clear(_UR5_BODIES, obstacles)
+    return _from_rest_to_rest("ur5-time", library.ur5(), (start, end), points, torque_rates, clear)
+
+
+def panda_time(
+    start: Any = (0.0, -0.8, 0.0, -2.4, 0.0, 1.6, 0.8),
+    end: Any = (1.2, 0.3, -0.3, -1.5, 0.4, 1.9, 0.2),
+    points: int = 12,
+    torque_rates: Any = 1000.0,
+    obstacles: Sequence[Any] = (),
+) -> MotionProblem:
+    """Return the minimum-time motion of a Panda with its hand from ``start`` to ``end`` (7,) in rad, both at rest.
+
+    As ``ur5_time``; torque rates stay within the manufacturer's 1000 N m/s by default.
+
+    Example:
+        >>> panda_time(points=8).model.names[0]
+        'panda_joint1'
+    """
+    clear = _clear(_PANDA_BODIES, obstacles)
+    return _from_rest_to_rest("panda-time", library.panda(), (start, end), points, torque_rates, clear)
+
+
+def _clear(bodies: Sequence[Any], obstacles: Sequence[Any]) -> list[Clearance]:
+    return [Clearance(first=bodies, second=tuple(obstacles), least=0.01)] if obstacles else []
+
+
+def _positive(bounds: Any, where: str, what: str) -> Any:
+    """Return bounds, or raise ModelError if one of them is not above 0."""
+    given = list(bounds.values()) if isinstance(bounds, Mapping) else bounds
+    if not (real_array(given, where, what) > 0).all():
+        raise ModelError(describe(f"{what} is {bounds}", where=where, allowed="numbers above 0"))
+    return bounds
+
+
+def _from_rest_to_rest(
+    name: str,
+    robot: Robot,
+    ends: tuple[Any, Any],
+    points: int,
+    torque_rates: Any,
+    clear: Sequence[Any] = (),
+    path: Path | None = None,
+) -> MotionProblem:
+    """Return the minimum-time problem from rest to rest, within limits and with further constraints ``clear``."""
+    still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
+    limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques()]
+    if np.isfinite(robot.velocity_limit).any():
+        limits.append(Velocities())
+    if torque_rates is not None:
+        limits.append(TorqueRates(upper=_positive(torque_rates, name, "torque_rates")))
+    phase = Phase((0.1, 5.0), points=points, degree=3 if torque_rates is None else 5)
+    return MotionProblem(robot, phase, Time(), [*limits, *clear], path=path, name=name)
+
+
+def path_time(
+    waypoints: Any = _WAY, robot: Robot | None = None, points: int = 30, torque_rates: Any = None
+) -> MotionProblem:
+    """Return the minimum-time motion along a joint path, from rest to rest: only the progress along it is free.
+
+    The path is the spline through ``waypoints`` (six or more, nv), of a ``robot`` (by default a UR5). Torques and
+    velocities stay within the robot's limits, and torque rates within ``torque_rates`` (N m/s: a number, or one for
+    each joint; None: free), in which case the progress has a spline of degree 5 and no acceleration at the ends,
+    otherwise a cubic one. ``points`` is the number of control points of the progress.
+
+    Example:
+        >>> path_time().model.names
+        ('progress',)
+    """
+    arm = library.ur5() if robot is None else robot
+    return _from_rest_to_rest("path-time", arm, (0.0, 1.0), points, torque_rates, path=Path.through(waypoints))
+
+
+__all__ = [
+    "PROBLEMS",
+    "elastic_arm",
+    "panda_time",
+    "path_time",
+    "slide_link",
+    "stanford_rates",
+    "two_link_time",
+    "ur5_time",
+]
+
+PROBLEMS: dict[str, Callable[..., MotionProblem]] = {
+    "two-link-time": two_link_time,
+    "slide-link": slide_link,
+    "stanford-rates": stanford_rates,
+    "ur5-time": ur5_time,
+    "panda-time": panda_time,
+    "path-time": path_time,
+    "elastic-arm": elastic_arm,
+}

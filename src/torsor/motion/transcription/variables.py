@@ -1,0 +1,259 @@
+"""The layout of the variables x of a motion problem: control points, durations and shared numbers.
+
+Known quantities are not variables: the first control points where the start is given and at rest, the last ones
+likewise, and given durations.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.base.arrays import Array, Flags, Indices
+from torsor.motion.transcription.phase import Phase
+from torsor.motion.transcription.splines import Spline
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseLayout:
+    """The layout of a phase: the spline of each profile, and the indices of its control points in x (-1: known).
+
+    ``columns`` and the ``known`` values are (N, largest count of control points); ``duration`` is the index of T or -1,
+    and ``ticks`` are the indices of the variables of the clock.
+    """
+
+    phase: Phase
+    splines: tuple[Spline, ...]
+    columns: Indices
+    known: Array
+    duration: int
+    ticks: tuple[int, ...] = ()
+
+    def points(self, x: Array) -> Array:
+        """Return the control points (N, most)."""
+        padded = np.append(x, 0.0)  # so that the index -1 exists even without variables
+        return np.where(self.columns >= 0, padded[self.columns], self.known)
+
+    def seconds(self, x: Array) -> float:
+        """Return the duration."""
+        return float(x[self.duration]) if self.duration >= 0 else self.phase.bounds[0]
+
+    def profiles(self, x: Array, s: Array, orders: int) -> Array:
+        """Return profiles and their time derivatives (orders, K, N) at s (K,)."""
+        C, T = self.points(x), self.seconds(x)
+        found = np.empty((orders, len(s), len(self.splines)))
+        for i, spline in enumerate(self.splines):
+            for order in range(orders):
+                found[order, :, i] = spline.matrix(s, order) @ C[i, : spline.count] / T**order
+        return self._timed(found, x, s) if self.ticks else found
+
+    def _timed(self, y: Array, x: Array, s: Array) -> Array:
+        """Return derivatives by time (orders, K, N), from those by s T."""
+        h1, h2, h3 = (self.phase.timing.numeric(s, x[list(self.ticks)], order)[:, None] for order in (1, 2, 3))
+        T, found = self.seconds(x), y.copy()
+        h2, h3 = h2 / T, h3 / T**2
+        if len(y) > 1:
+            found[1] = y[1] / h1
+        if len(y) > 2:
+            found[2] = (y[2] * h1 - y[1] * h2) / h1**3
+        if len(y) > 3:
+            found[3] = (y[3] * h1**2 - 3 * y[2] * h1 * h2 + y[1] * (3 * h2**2 - h1 * h3)) / h1**5
+        return found
+
+    def times(self, x: Array, s: Array) -> Array:
+        """Return the times (K,) since the start of the phase, at s (K,)."""
+        return self.seconds(x) * self.phase.timing.fraction(s, x[list(self.ticks)])
+
+    def places(self, x: Array, times: Array) -> Array:
+        """Return s (K,) at times (K,) since the start of the phase."""
+        fraction = np.clip(np.asarray(times) / self.seconds(x), 0.0, 1.0)
+        return self.phase.timing.place(fraction, x[list(self.ticks)]) if self.ticks else fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """All variables: those of the phases, then the shared ``numbers`` by name; ``size`` is their count."""
+
+    phases: tuple[PhaseLayout, ...]
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    size: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        phases: Sequence[Phase],
+        names: Sequence[str],
+        known: Sequence[Mapping[tuple[int, int], float]],
+        numbers: Sequence[str],
+    ) -> "Layout":
+        """Return the layout of phases; ``known`` has {(profile, control point): value} for each."""
+        layouts, size = list[PhaseLayout](), 0
+        for phase, fixed in zip(phases, known, strict=True):
+            splines = tuple((phase.own or {}).get(name, phase.spline) for name in names)
+            shape = len(splines), max(spline.count for spline in splines)
+            columns, values = np.full(shape, -1, dtype=int), np.zeros(shape)
+            for i, spline in enumerate(splines):
+                for k in range(spline.count):
+                    if (i, k) in fixed:
+                        values[i, k] = fixed[i, k]
+                    else:
+                        columns[i, k], size = size, size + 1
+            least, most = phase.bounds
+            duration = -1 if least == most else size
+            size += duration >= 0
+            layouts.append(PhaseLayout(phase, splines, columns, values, duration))
+        shared = {name: size + k for k, name in enumerate(numbers)}
+        timed = (replace(each, ticks=tuple(shared[name] for name in each.phase.timing.names)) for each in layouts)
+        return cls(tuple(timed), shared, size + len(numbers))
+
+
+# Rows that are linear in control points: states at ends, continuity of phases, periodicity, symmetry.
+#
+# Each row is a sum of parts T^-d (A x + b), one for each phase and order d of derivatives that occurs in it.
+
+
+class Part(NamedTuple):
+    """``coefficient`` times the derivative of that ``order`` of a profile (by its index) at s of a phase."""
+
+    phase: int
+    s: float
+    order: int
+    profile: int
+    coefficient: float = 1.0
+
+
+class Equation(NamedTuple):
+    """A sum of parts between two bounds."""
+
+    title: str
+    label: str
+    parts: tuple[Part, ...]
+    lower: float
+    upper: float
+    pace: float = 0.0  # times the duration of the first phase, or
+    paced_by: str = ""  # times it and the shared number of this name
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Linear rows over the variables of a layout."""
+
+    equations: Sequence[Equation]
+    layout: Layout
+
+    @property
+    def m(self) -> int:
+        """Number of rows."""
+        return len(self.equations)
+
+    @cached_property
+    def _parts(self) -> dict[tuple[int, int], tuple[Array, Array]]:
+        """The matrix A (m, n) and the column b (m,) for each (phase, order).
+
+        T^-d (A x + b) = 0 does not depend on T: there T is the mean of its bounds, so that the Jacobian is constant.
+        """
+        found: dict[tuple[int, int], tuple[Array, Array]] = {}
+        for row, equation in enumerate(self.equations):
+            only = len({(part.phase, part.order) for part in equation.parts}) == 1
+            is_timeless = only and equation.lower == equation.upper == equation.pace == 0.0
+            for part in equation.parts:
+                key = part.phase, 0 if is_timeless else part.order
+                if key not in found:
+                    found[key] = np.zeros((self.m, self.layout.size)), np.zeros(self.m)
+                A, b = found[key]
+                phase_layout = self.layout.phases[part.phase]
+                spline = phase_layout.splines[part.profile]
+                values = part.coefficient * spline.matrix([part.s], part.order)[0]
+                if is_timeless:
+                    values = values / (sum(phase_layout.phase.bounds) / 2) ** part.order
+                columns = phase_layout.columns[part.profile, : spline.count]
+                known = columns < 0
+                A[row, columns[~known]] += values[~known]
+                b[row] += values[known] @ phase_layout.known[part.profile, : spline.count][known]
+        return found
+
+    def value(self, x: Array) -> Array:
+        """Return the rows (m,)."""
+        total = np.zeros(self.m)
+        for (phase, order), (A, b) in self._parts.items():
+            total += (A @ x + b) / self.layout.phases[phase].seconds(x) ** order
+        return total + self._paces(x) * self._first.seconds(x) if self._paced.size else total
+
+    @property
+    def _first(self) -> PhaseLayout:
+        return self.layout.phases[0]
+
+    @cached_property
+    def _paced(self) -> Indices:
+        """The rows with a part that is proportional to the duration."""
+        return np.flatnonzero([each.pace for each in self.equations])
+
+    def _paces(self, x: Array) -> Array:
+        """Return the factors (m,) of the duration."""
+        found = np.array([each.pace for each in self.equations])
+        for row in self._paced.tolist():
+            if self.equations[row].paced_by:
+                found[row] *= x[self.layout.numbers[self.equations[row].paced_by]]
+        return found
+
+    @property
+    def _pacers(self) -> list[tuple[int, int, float]]:
+        """Row, index of the number, and factor, of the parts that have a shared number."""
+        own = [(row, self.equations[row]) for row in self._paced.tolist()]
+        return [(row, self.layout.numbers[each.paced_by], each.pace) for row, each in own if each.paced_by]
+
+    @property
+    def paced_entries(self) -> Flags:
+        """Which entries (m, n) of the Jacobian parts that are proportional to the duration have."""
+        found = np.zeros((self.m, self.layout.size), dtype=bool)
+        if self._first.duration >= 0:
+            found[self._paced, self._first.duration] = True
+        for row, column, _ in self._pacers:
+            found[row, column] = True
+        return found
+
+    def jacobian(self, x: Array) -> Array:
+        """Return the Jacobian (m, n)."""
+        total = np.zeros((self.m, self.layout.size))
+        for (phase, order), (A, b) in self._parts.items():
+            phase_layout = self.layout.phases[phase]
+            T = phase_layout.seconds(x)
+            total += A / T**order
+            if phase_layout.duration >= 0:
+                total[:, phase_layout.duration] -= order * (A @ x + b) / T ** (order + 1)
+        if self._paced.size and self._first.duration >= 0:
+            total[:, self._first.duration] += self._paces(x)
+        for row, column, pace in self._pacers:
+            total[row, column] += pace * self._first.seconds(x)
+        return total
+
+    def hessian(self, x: Array, multipliers: Array) -> Array:
+        """Return the Hessian (n, n) of multipliers . rows."""
+        total = np.zeros((self.layout.size, self.layout.size))
+        for (phase, order), (A, b) in self._parts.items():
+            phase_layout = self.layout.phases[phase]
+            T, at = phase_layout.seconds(x), phase_layout.duration
+            if at >= 0 and order:
+                column = -order * (multipliers @ A) / T ** (order + 1)
+                total[at] += column
+                total[:, at] += column
+                total[at, at] += order * (order + 1) * float(multipliers @ (A @ x + b)) / T ** (order + 2)
+        for row, place, pace in self._pacers if self._first.duration >= 0 else ():
+            total[self._first.duration, place] += pace * multipliers[row]
+            total[place, self._first.duration] += pace * multipliers[row]
+        return total
+
+    @cached_property
+    def hessian_pattern(self) -> Flags:
+        """The sparsity pattern (n, n) of the Hessian."""
+        found = np.zeros((self.layout.size, self.layout.size), dtype=bool)
+        for (phase, order), (A, _) in self._parts.items():
+            at = self.layout.phases[phase].duration
+            if at >= 0 and order:
+                seen = A.any(axis=0)
+                found[at, seen] = found[seen, at] = found[at, at] = True
+        for _, column, _ in self._pacers if self._first.duration >= 0 else ():
+            found[self._first.duration, column] = found[column, self._first.duration] = True
+        return found

@@ -1,0 +1,129 @@
+"""A compiled function with its derivatives, which are nodes again: of any order, compiled when first used."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.arrays import Shape
+from torsor.base.checks import common_shape
+from torsor.base.errors import ModelError, describe
+from torsor.compiler import compile
+from torsor.compiler.cuda.device import foreign_stream
+from torsor.dynamics.requests import Named, jacobians, pulled, pushed
+from torsor.robot.robot import Robot
+
+
+class Node:
+    """A function of arrays with leading batch axes; ``inputs`` and ``outputs`` are the shapes for one state.
+
+    ``dtype`` and ``device`` are those of its machine code: float64 on the host, or the robot's own on a card.
+    """
+
+    def __init__(
+        self,
+        function: ca.Function,
+        inputs: Sequence[Shape],
+        outputs: Sequence[Shape],
+        call: Any = None,
+        dtype: str = "float64",
+        device: str = "cpu",
+    ):
+        self.function, self.inputs, self.outputs = function, list(inputs), list(outputs)
+        self.dtype, self.device = dtype, device
+        self._wrapped: dict[str, Any] = {}
+        if call is not None:
+            self.kernel = call
+
+    def wrapped(self, framework: Any, wrap: Callable[[Any, "Node"], Any]) -> Any:
+        """Return the node as a function of a framework (the module jax or torch), which ``wrap`` makes once."""
+        name = framework.__name__
+        if name not in self._wrapped:
+            self._wrapped[name] = wrap(framework, self)
+        return self._wrapped[name]
+
+    @cached_property
+    def kernel(self) -> Callable[..., Any]:
+        """The machine code."""
+        return compile(self.function, self.dtype, self.device, inputs=self.inputs, outputs=self.outputs)
+
+    @property
+    def on_card(self) -> bool:
+        """Whether it computes on a card."""
+        return self.device == "cuda"
+
+    def call_on(self, stream: int, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Evaluate on a card, on a stream that another framework has made; arrays of CuPy, always a tuple."""
+        kernel: Any = self.kernel
+        with foreign_stream(kernel.xp, stream):
+            found = kernel(*values)
+        return found if isinstance(found, tuple) else (found,)
+
+    def __call__(self, *values: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """Evaluate in float64; always a tuple."""
+        found = self.kernel(*(np.asarray(each, dtype=np.float64) for each in values))
+        return tuple(map(np.asarray, found if isinstance(found, tuple) else (found,)))
+
+    def batch(self, shapes: Sequence[Shape]) -> Shape:
+        """Return the common batch axes of inputs of these shapes."""
+        where, names = self.function.name(), self.function.name_in()
+        if len(shapes) != len(self.inputs):
+            allowed = f"{len(names)}, one for each of {', '.join(names)}"
+            raise ModelError(describe(f"{len(shapes)} inputs", where=where, allowed=allowed))
+        batches = {}
+        for name, shape, core in zip(names, shapes, self.inputs, strict=True):
+            split = len(shape) - len(core)
+            if split < 0 or shape[split:] != core:
+                allowed = f"(..., {', '.join(map(str, core))})"
+                raise ModelError(describe(f"{name} has shape {tuple(shape)}", where=where, allowed=allowed))
+            batches[name] = tuple(shape[:split])
+        return common_shape(where, **batches)
+
+    def _symbols(self) -> tuple[Named, Named]:
+        names = self.function.name_in()
+        inputs = {name: ca.SX.sym(name, *self.function.size_in(name)) for name in names}
+        found = self.function.call(list(inputs.values()))
+        return inputs, dict(zip(self.function.name_out(), found, strict=True))
+
+    def _derive(self, kind: str, inputs: Named, outputs: Named, shapes: tuple[list[Shape], list[Shape]]) -> "Node":
+        name = f"{self.function.name()}_{kind}"
+        values = ca.cse(list(outputs.values()))
+        function = ca.Function(name, list(inputs.values()), values, list(inputs), list(outputs))
+        return Node(function, *shapes, dtype=self.dtype, device=self.device)
+
+    @cached_property
+    def jacobian(self) -> "Node":
+        """All derivatives: of each output with respect to each input, of shape output + input."""
+        inputs, results = self._symbols()
+        shapes = [out + each for out in self.outputs for each in self.inputs]
+        return self._derive("jacobian", inputs, jacobians(inputs, results, {}), (self.inputs, shapes))
+
+    @cached_property
+    def push(self) -> "Node":
+        """Tangents of the outputs, from the inputs and their tangents (Jacobian-vector product)."""
+        inputs, results = self._symbols()
+        tangents, changes = pushed(inputs, results, {})
+        return self._derive("push", inputs | tangents, changes, (self.inputs * 2, self.outputs))
+
+    @cached_property
+    def pull(self) -> "Node":
+        """Gradients with respect to the inputs of the weighted sum of the outputs (vector-Jacobian product)."""
+        inputs, results = self._symbols()
+        weights, gradients = pulled(inputs, results, {})
+        return self._derive("pull", inputs | weights, gradients, (self.inputs + self.outputs, self.inputs))
+
+
+def node_of(robot: Robot, name: str, options: dict[str, Any]) -> Node:
+    """Return a method of a robot as a node."""
+    if not isinstance(robot, Robot):
+        raise ModelError(describe(f"robot is {robot!r}", allowed="a Robot"))
+    kernels = robot.kernels
+    request = kernels.request(name, **options)
+    shapes = list(request.inputs(robot).values()), list(request.outputs(robot).values())
+    if robot.target.device == "cuda":
+        call = kernels.compiled(request)
+        return Node(kernels.traced(request), *shapes, call=call, dtype=robot.target.dtype, device="cuda")
+    return Node(kernels.traced(request), *shapes, call=kernels.exact.compiled(request))

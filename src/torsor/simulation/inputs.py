@@ -1,0 +1,405 @@
+"""Prescribed motion: coordinates that follow given functions of time, while the dynamics finds the others.
+
+This is the dynamics of a robot with a moving base whose joints are given (Khalil 2010, section 7.2): the base is found,
+and so are the forces of the joints that the motion needs.
+"""
+
+import reprlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from torsor.base.arrays import Array, Shape
+from torsor.base.checks import arrays, real_array
+from torsor.base.errors import ModelError, SimulationError, describe, listing, warn
+from torsor.robot.robot import Robot
+
+# Curves through samples: positions, velocities and accelerations at any time between them.
+
+CUBIC = 4  # points that determine a cubic
+
+
+class Curve(NamedTuple):
+    """Positions, velocities and accelerations (T, n each) at increasing ``times`` (T,), with quintics in between."""
+
+    times: Array
+    q: Array
+    v: Array
+    a: Array
+
+    @classmethod
+    def through(cls, times: Array, q: Array) -> "Curve":
+        """Return the cubic spline through positions (T, n): its accelerations are continuous.
+
+        The slopes at its ends are those of the cubics through the first and the last four points. A quintic with the
+        values, slopes and accelerations of a cubic at both ends is that cubic.
+
+        Example:
+            >>> t = np.linspace(0.0, 2.0, 6)
+            >>> q, v, a = Curve.through(t, (t**3)[:, None]).at(1.1)
+            >>> q.round(9).tolist(), v.round(9).tolist(), a.round(9).tolist()
+            ([1.331], [3.63], [6.6])
+        """
+        h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
+        slopes = np.empty_like(q)
+        slopes[0], slopes[-1] = _slope(times[:CUBIC], q[:CUBIC], 0), _slope(times[-CUBIC:], q[-CUBIC:], -1)
+        # Continuous accelerations: h_k m_k-1 + 2 (h_k-1 + h_k) m_k + h_k-1 m_k+1 is known; eliminated from the left.
+        factors = np.zeros_like(h)
+        for k in range(1, len(times) - 1):
+            before, after = h[k - 1, 0], h[k, 0]
+            known = 3 * (after * steep[k - 1] + before * steep[k]) - after * slopes[k - 1]
+            pivot = 2 * (before + after) - after * factors[k - 1, 0]
+            slopes[k], factors[k] = known / pivot, before / pivot
+        for k in reversed(range(1, len(times) - 1)):
+            slopes[k] -= factors[k] * slopes[k + 1]
+        a = np.empty_like(q)
+        a[:-1] = (6 * steep - 4 * slopes[:-1] - 2 * slopes[1:]) / h
+        a[-1] = (-6 * steep[-1] + 2 * slopes[-2] + 4 * slopes[-1]) / h[-1]
+        return cls(times, q, slopes, a)
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """Return the position, velocity and acceleration (n,) at a time."""
+        k = int(np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.times) - 2))
+        h = self.times[k + 1] - self.times[k]
+        s = (t - self.times[k]) / h
+        (q0, q1), (v0, v1), (a0, a1) = self.q[k : k + 2], h * self.v[k : k + 2], h**2 * self.a[k : k + 2]
+        # q0 + v0 s + a0 s^2 / 2 + c3 s^3 + c4 s^4 + c5 s^5, which has q1, v1 and a1 at s = 1.
+        left, slope, bend = q1 - q0 - v0 - a0 / 2, v1 - v0 - a0, a1 - a0
+        c3, c4, c5 = 10 * left - 4 * slope + bend / 2, -15 * left + 7 * slope - bend, 6 * left - 3 * slope + bend / 2
+        q = q0 + s * (v0 + s * (a0 / 2 + s * (c3 + s * (c4 + s * c5))))
+        v = v0 + s * (a0 + s * (3 * c3 + s * (4 * c4 + s * 5 * c5)))
+        a = a0 + s * (6 * c3 + s * (12 * c4 + s * 20 * c5))
+        return q, v / h, a / h**2
+
+
+def _slope(times: Array, q: Array, end: int) -> Array:
+    """Return the slope (n,) at one of some points of the polynomial through all of them (Lagrange's formula)."""
+    t, weights = times[end], np.zeros(len(times))
+    for j in np.delete(np.arange(len(times)), end).tolist():
+        rest = np.delete(times, [j, end])
+        weights[j] = np.prod(t - rest) / (np.prod(times[j] - rest) * (times[j] - t))
+    weights[end] = -weights.sum()
+    return np.asarray(weights @ q)
+
+
+# Sources of forces and wrenches: zero, a constant array, a Python function, or a traced CasADi function.
+
+Law = Callable[[float, Array, Array], Array]
+
+
+class Source(NamedTuple):
+    """The forces of a controller, or the wrenches of the environment: at most one of array, call and function.
+
+    ``added`` is a function of (t, q, v) whose forces act as well: those of contact, or of stops. ``limit`` are the
+    largest forces (nv,) that the controller's drives give.
+    """
+
+    array: Array | None = None
+    call: Law | None = None
+    function: ca.Function | None = None
+    added: ca.Function | None = None
+    limit: Array | None = None
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing is given but what is added."""
+        return self.array is None and self.call is None and self.function is None
+
+    @classmethod
+    def of(cls, robot: Robot, given: Any, what: str, core: Shape) -> "Source":
+        """Return the source for an argument of ``simulate``; ``core`` is the shape of its value for one rollout."""
+        if given is None:
+            return cls()
+        function = casadi_function(given)
+        active = _active(robot) if what == "controller" else []
+        if function is not None:
+            size = (core[0], core[1] if len(core) > 1 else 1)
+            if active and function.n_out() == 1 and function.size_out(0) == (len(active), 1):
+                function = _expand_function(robot, function, active)
+            return cls(function=traced(robot, function, what, size))
+        if callable(given):
+            return cls(call=_checked(given, robot, what, core, active))
+        if active and np.shape(given)[-1:] == (len(active),):
+            return cls(array=_expand(arrays(given, (len(active),), robot.name, what), core[0], active))
+        if active and np.shape(given)[-1:] != core:
+            allowed = f"(..., {core[0]}), or (..., {len(active)}) of the active coordinates"
+            raise ModelError(describe(f"{what} has shape {np.shape(given)}", where=robot.name, allowed=allowed))
+        return cls(array=arrays(given, core, robot.name, what))
+
+
+def _active(robot: Robot) -> list[int]:
+    """Return the indices of the active coordinates of a robot with loops; none if all coordinates are active."""
+    active = [robot.coordinate_names.index(name) for name in robot.active] if robot.loops else []
+    if len(active) == robot.nv and active != sorted(active):
+        text = "all coordinates are active, but in another order: the order of the forces is ambiguous"
+        fix = "robot.with_active(robot.coordinate_names)"
+        raise ModelError(describe(text, where=robot.name, fix=fix))
+    return active if len(active) < robot.nv else []
+
+
+def _expand(forces: Array, count: int, places: list[int]) -> Array:
+    """Return forces on all coordinates (..., count) from those on the coordinates at ``places``; zero elsewhere."""
+    whole = np.zeros((*forces.shape[:-1], count))
+    whole[..., places] = forces
+    return whole
+
+
+def _expand_function(robot: Robot, function: ca.Function, places: list[int]) -> ca.Function:
+    """Return a CasADi function of the forces on all coordinates, from one of those at ``places``."""
+    inputs = [ca.MX.sym(f"i{k}", *function.size_in(k)) for k in range(function.n_in())]
+    whole = ca.DM.eye(robot.nv)[:, places] @ function.call(inputs)[0]
+    return ca.Function(function.name(), inputs, [whole])
+
+
+def casadi_function(given: Any) -> ca.Function | None:
+    """Return a CasADi function, or that in the attribute ``function`` of an object; None for anything else."""
+    found = given if isinstance(given, ca.Function) else getattr(given, "function", None)
+    return found if isinstance(found, ca.Function) else None
+
+
+def traced(robot: Robot, function: ca.Function, what: str, size: tuple[int, int]) -> ca.Function:
+    """Return a CasADi function of (t, q, v) as one of scalar operations; raise ModelError for other sizes."""
+    inputs = [function.size_in(k) for k in range(function.n_in())]
+    outputs = [function.size_out(k) for k in range(function.n_out())]
+    wanted = [(1, 1), (robot.nq, 1), (robot.nv, 1)]
+    if inputs != wanted or outputs != [size]:
+        found = f"{what} {function.name()} takes {inputs} and gives {outputs}"
+        allowed = f"(t, q, v) of sizes {wanted} -> one of size {size}"
+        raise ModelError(describe(found, where=robot.name, allowed=allowed))
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+    try:
+        scalar = function if function.is_a("SXFunction") else function.expand()
+        value = ca.Function(what, [t, q, v], [ca.densify(scalar(t, q, v))], ["t", "q", "v"], [what])
+    except RuntimeError:
+        value = None
+    # Solvers, interpolation tables and external functions remain calls, which the compiler cannot translate.
+    if value is None or any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions())):
+        found = f"{what} {function.name()} cannot be expanded into scalar operations"
+        raise ModelError(describe(found, where=robot.name, fix="give a Python function that calls it"))
+    return value
+
+
+def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, active: list[int]) -> Law:
+    """Return a Python function whose result is checked at each call: a wrong shape must not broadcast by accident."""
+
+    def law(t: float, q: Array, v: Array) -> Array:
+        # Read-only views: a function that writes to the state would change the motion without notice.
+        q, v = q.view(), v.view()
+        q.flags.writeable = v.flags.writeable = False
+        given = call(t, q, v)
+        try:
+            result = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            found = f"{what} gave {reprlib.repr(given)} at t = {t:.6g} s"
+            raise ModelError(describe(found, where=robot.name, allowed=f"numbers of shape {core}")) from None
+        batch = v.shape[:-1]
+        if active and result.shape in ((*batch, len(active)), (len(active),)):
+            result = _expand(result, core[0], active)
+        if result.shape != (*batch, *core) and result.shape != core:
+            found = f"{what} gave an array of shape {result.shape} at t = {t:.6g} s"
+            allowed = f"{(*batch, *core)}, or {core} for all"
+            allowed += f", or {(*batch, len(active))} of the active coordinates" if active else ""
+            raise ModelError(describe(found, where=robot.name, allowed=allowed))
+        if not np.isfinite(result).all():
+            raise SimulationError(
+                describe(f"{what} gave numbers that are not finite at t = {t:.6g} s", where=robot.name)
+            )
+        return result
+
+    return law
+
+
+def words(given: Any, what: str, constant: str) -> str:
+    """Return in words what was given as a controller or as wrenches: what it is, not what it computes.
+
+    Example:
+        >>> words(None, "controller", "force"), words([1.0], "controller", "force")
+        ('no controller', 'constant force')
+        >>> words(torsor.control.gravity_compensation(torsor.library.two_link()), "controller", "force")
+        'controller gravity_compensation'
+    """
+    if given is None:
+        return f"no {what}"
+    function = casadi_function(given)
+    if function is not None:
+        return f"{what} {function.name()}"
+    return f"{what} {getattr(given, '__name__', type(given).__name__)}" if callable(given) else f"constant {constant}"
+
+
+Motion = Callable[[float], tuple[Array, Array, Array]]
+
+# What the change of a position during a step may differ from the integral of its velocity, and that of a velocity from
+# the integral of its acceleration: numbers that were rounded, or found by differences, and jumps of the acceleration.
+ROUNDED, DIFFERENCES = 1e-9, (1e-3, 1e-6)
+
+ALLOWED = (
+    "a number, (times, q), (times, q, v, a), a casadi.Function t -> q or t -> (q, v, a), or a Python function "
+    "t -> (q, v, a)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Prescribed:
+    """The prescribed coordinates: their ``names``, and motions, each with the indices in v of its own."""
+
+    robot: Robot
+    names: tuple[str, ...]
+    motions: tuple[tuple[tuple[int, ...], Motion], ...]
+    jumped: set[int] = field(default_factory=set)
+    """Indices in v of the coordinates whose motion a warning was given for."""
+
+    @classmethod
+    def of(cls, robot: Robot, given: Any, duration: float) -> "Prescribed | None":
+        """Return the motions of the argument ``prescribed`` of ``simulate``; None if no coordinate has one."""
+        if given is None:
+            return None
+        if not isinstance(given, Mapping):
+            raise ModelError(describe(f"prescribed is {given!r}", where=robot.name, allowed="{coordinate: motion}"))
+        names, motions = list[str](), []
+        for key, motion in given.items():
+            own = key if isinstance(key, tuple) else (key,)
+            if not own:
+                raise ModelError(describe("prescribed has a motion of no coordinate, ()", where=robot.name))
+            where = f"{robot.name}: prescribed motion of {', '.join(map(repr, own))}"
+            for name in own:
+                _check_name(robot, name, names)
+                names.append(name)
+            indices = tuple(robot.coordinate_names.index(name) for name in own)
+            motions.append((indices, _motion(motion, len(own), duration, where)))
+        return cls(robot, tuple(names), tuple(motions)) if names else None
+
+    @cached_property
+    def v(self) -> list[int]:
+        """Indices of the prescribed coordinates in v."""
+        return [self.robot.coordinate_names.index(name) for name in self.names]
+
+    @cached_property
+    def q(self) -> list[int]:
+        """Indices of the prescribed coordinates in q, in the same order."""
+        return [self.robot.position_names.index(name) for name in self.names]
+
+    @property
+    def forced(self) -> tuple[str, ...]:
+        """The names of all other coordinates, whose motion is found."""
+        return tuple(name for name in self.robot.coordinate_names if name not in self.names)
+
+    def at(self, t: float) -> Array:
+        """Return positions, velocities and accelerations (3, nv) at a time; zero for all other coordinates."""
+        found = np.zeros((3, self.robot.nv))
+        for indices, motion in self.motions:
+            found[:, indices] = motion(t)
+        return found
+
+    def stages(self, t: float, h: float) -> Array:
+        """Return the same (9, nv) at the start, the middle and the end of a step; warn where a motion jumps."""
+        found = np.concatenate([self.at(t), self.at(t + h / 2), self.at(t + h)])
+        if len(self.jumped) < len(self.v):
+            self._warn_of_jumps(t, h, found[:, self.v].reshape(3, 3, -1))
+        return found
+
+    def _warn_of_jumps(self, t: float, h: float, motion: Array) -> None:
+        """Warn, once for each coordinate, where v is not the rate of q or a that of v, with (3 times, q v a, n).
+
+        Such motions need forces that are not finite, which no step of an integrator sees.
+        """
+        sizes = np.abs(motion).max(axis=0)
+        changes = motion[2] - motion[0]
+        missed = np.abs(changes[:2] - h / 6 * (motion[0] + 4 * motion[1] + motion[2])[1:])  # Simpson's rule
+        turns = 2 * h * sizes[2]  # where the acceleration jumps
+        allowed = np.array([h * turns + DIFFERENCES[0] * h * sizes[1], turns + DIFFERENCES[1] * sizes[1]])
+        wrong = np.argwhere(missed > allowed + ROUNDED * np.maximum(1.0, sizes[:2])).tolist()
+        for row, k in reversed(wrong):  # a velocity that jumps misses the position as well
+            if self.v[k] in self.jumped:
+                continue
+            self.jumped.add(self.v[k])
+            what, rate = (("position", "velocity"), ("velocity", "acceleration"))[row]
+            found = f"its {what} changes by {changes[row, k]:.3g} from t = {t:.6g} s to {t + h:.6g} s"
+            found += f", and its {rate} gives another change: the forces of the motion are wrong there"
+            fix = "a smooth motion, such as samples (times, q), which get a spline; or a smaller step"
+            allowed_motion = f"a {what} without jumps, and the {rate} that is its derivative"
+            where = f"{self.robot.name}: prescribed motion of {self.names[k]!r}"
+            warn(describe(found, where=where, allowed=allowed_motion, fix=fix))
+
+    def imposed(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return states (..., nq) and (..., nv) with the prescribed positions and velocities at a time."""
+        now, q, v = self.at(t), q.copy(), v.copy()
+        q[..., self.q], v[..., self.v] = now[0, self.v], now[1, self.v]
+        return q, v
+
+
+def _check_name(robot: Robot, name: Any, taken: list[str]) -> None:
+    single = [each for each in robot.coordinate_names if each in robot.position_names]
+    if name not in single:
+        found, allowed = f"prescribed names {name!r}", listing(map(repr, single), like=repr(name))
+        raise ModelError(describe(found, where=robot.name, allowed=f"coordinates with one position: {allowed}"))
+    if name in taken:
+        raise ModelError(describe(f"prescribed has two motions of {name!r}", where=robot.name, allowed="one"))
+
+
+def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
+    """Return the motion of ``count`` coordinates as a function of time, checked where it begins and ends."""
+    function = casadi_function(given)
+    if function is not None:
+        motion = _of_casadi(function, count, where)
+    elif callable(given):
+        motion = given
+    elif isinstance(given, tuple):
+        motion = _of_samples(given, count, duration, where)
+    else:
+        still = real_array(given, where, "position")
+        if still.shape not in ((), (count,)):
+            raise ModelError(describe(f"positions of shape {still.shape}", where=where, allowed=f"() or ({count},)"))
+        if not np.isfinite(still).all():
+            raise ModelError(describe(f"positions are {still}", where=where, allowed="finite numbers"))
+        rest = np.zeros(count)
+        return lambda t: (np.broadcast_to(still, (count,)), rest, rest)
+
+    def checked(t: float) -> tuple[Array, Array, Array]:
+        try:
+            q, v, a = (np.asarray(each, dtype=float).reshape(count) for each in motion(t))
+        except (TypeError, ValueError):
+            raise ModelError(describe(f"no numbers at t = {t:.6g} s", where=where, allowed=ALLOWED)) from None
+        if not np.isfinite([q, v, a]).all():
+            raise ModelError(describe(f"not finite at t = {t:.6g} s", where=where))
+        return q, v, a
+
+    for t in (0.0, duration):
+        checked(t)
+    return checked
+
+
+def _of_casadi(function: ca.Function, count: int, where: str) -> Motion:
+    """Return the motion of a CasADi function of t; velocities and accelerations that it does not give are derived."""
+    sizes = [function.size_out(k) for k in range(function.n_out())]
+    if function.n_in() != 1 or function.size_in(0) != (1, 1) or sizes not in ([(count, 1)], [(count, 1)] * 3):
+        found = f"the function {function.name()} takes {function.n_in()} inputs and gives {sizes}"
+        raise ModelError(describe(found, where=where, allowed=f"t -> q or t -> (q, v, a), each of size {(count, 1)}"))
+    if function.n_out() == 1:
+        t = ca.MX.sym("t")
+        q = function(t)
+        v = ca.jacobian(q, t)
+        function = ca.Function(function.name(), [t], [q, v, ca.jacobian(v, t)])
+    return lambda t: tuple(each.full().ravel() for each in function(t))
+
+
+def _of_samples(given: tuple[Any, ...], count: int, duration: float, where: str) -> Motion:
+    """Return the motion through samples: a cubic spline through positions, or quintics through q, v and a."""
+    if len(given) not in (2, 4):
+        raise ModelError(describe(f"{len(given)} arrays", where=where, allowed="(times, q) or (times, q, v, a)"))
+    times = real_array(given[0], where, "times")
+    if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
+        raise ModelError(describe(f"times of shape {times.shape}", where=where, allowed="2 or more increasing times"))
+    if times[0] > 0 or times[-1] < duration * (1 - 1e-12):
+        found = f"samples from {times[0]:g} s to {times[-1]:g} s"
+        raise ModelError(describe(found, where=where, allowed=f"from 0 to the duration, {duration:g} s"))
+    rows = [real_array(each, where, name) for name, each in zip(("q", "v", "a"), given[1:], strict=False)]
+    rows = [each[:, None] if each.ndim == 1 and count == 1 else each for each in rows]
+    for each in rows:
+        if each.shape != (len(times), count):
+            allowed = f"({len(times)}, {count}), a row for each time"
+            raise ModelError(describe(f"samples of shape {each.shape}", where=where, allowed=allowed))
+    return (Curve.through(times, rows[0]) if len(rows) == 1 else Curve(times, *rows)).at
