@@ -12,30 +12,13 @@ import pytest
 import torsor
 from torsor.base.errors import ModelError
 from torsor.cli.main import main
-from torsor.mechanism import Joint, Link
 
 ARM = torsor.library.two_link()
-ODD = torsor.build(
-    '../"odd" <robot>\t& more',
-    [Link("base"), Link("pa lm", 1.0, inertia=0.1 * np.eye(3)), Link("finger<1>", 1.0, inertia=0.1 * np.eye(3))],
-    [Joint('it\'s "a\\b" & c', "revolute", "base", "pa lm"), Joint("Größe/λ", "prismatic", "pa lm", "finger<1>")],
-)
 
 
 def member(path: Path, name: str) -> str:
     with zipfile.ZipFile(path) as archive:
         return archive.read(name).decode()
-
-
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("inverse", [False, True])
-@pytest.mark.parametrize("robot", [ARM, ODD], ids=["arm", "odd"])
-def test_fmpy_finds_no_problem(robot: torsor.Robot, inverse: bool, version: int, tmp_path: Path) -> None:
-    validation = pytest.importorskip("fmpy.validation", reason="FMPy is not installed: pip install fmpy")
-    names = ["joint_wrenches", f"pose:{robot.link_names[0]}", "center_of_mass", "potential_energy"]
-    more: dict[str, Any] = {"parameters": ["gravity", "links.0.mass", "joints.1.viscous"], "external": robot.link_names}
-    (path,) = robot.export_fmi(tmp_path / "a b.fmu", names, version, inverse, binary=False, **more)
-    assert validation.validate_fmu(str(path)) == []
 
 
 def test_units_of_parameters_follow_the_joint(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
@@ -13,6 +12,8 @@ import torsor
 from bench.twins import MujocoTwin, PinocchioTwin
 
 from .corpus import mjcf_files, urdf_files
+
+pin = pytest.importorskip("pinocchio")
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -168,7 +168,7 @@ def test_a_link_with_two_parents_closes_a_loop(tmp_path: Path) -> None:
 def test_cassie_has_four_closed_loops_and_the_poses_of_its_file(tmp_path: Path) -> None:
     path = robot_file("talos_reduced.urdf").parents[2] / "cassie_description/robots/cassie_v2.sdf"
     if not path.is_file():
-        pytest.skip("this wheel has no Cassie")
+        pytest.skip("this version of example-robot-data has no Cassie")
     with pytest.warns(ModelWarning, match=r"^cassie_v2.sdf: not read: <plugin> \(1, line 1071\)$"):
         robot = torsor.load(path, base="floating").to(device="casadi")
     assert (robot.nv, len(robot.loops)) == (28, 4)

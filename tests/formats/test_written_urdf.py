@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import torsor
@@ -54,6 +53,7 @@ class Peer:
     """Pinocchio's model of a file, without followers: its velocities are G(q) v, its forces G^T tau."""
 
     def __init__(self, path: Path, robot: torsor.Robot):
+        pin = pytest.importorskip("pinocchio")
         self.robot, self.model = robot, pin.buildModelFromUrdf(str(path))
         self.data = self.model.createData()
 
@@ -81,6 +81,7 @@ class Peer:
 
 @pytest.mark.parametrize("name", URDF)
 def test_read_by_pinocchio_it_has_the_same_forces_mass_matrix_and_poses(tmp_path: Path, name: str) -> None:
+    pin = pytest.importorskip("pinocchio")
     robot = rigid(URDF[name])
     again = written(robot, tmp_path / "robot.urdf").to(device="casadi")
     copy, peer = Copy(robot, again), Peer(tmp_path / "robot.urdf", again)

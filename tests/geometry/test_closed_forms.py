@@ -3,8 +3,6 @@
 import itertools
 
 import casadi as ca
-import coal
-import mujoco
 import numpy as np
 import pytest
 
@@ -32,6 +30,7 @@ def evaluated(f: ca.Function, A: np.ndarray, B: np.ndarray) -> Closest:
 
 
 def geometry(kind: str) -> object:
+    coal = pytest.importorskip("coal")
     if kind == "plane":
         return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
     return getattr(coal, kind.capitalize())(*SIZES[kind])
@@ -39,6 +38,7 @@ def geometry(kind: str) -> object:
 
 @pytest.mark.parametrize("kinds", CLOSED, ids="-".join)
 def test_distances_and_normals_are_those_of_coal(kinds: tuple[str, str]) -> None:
+    coal = pytest.importorskip("coal")
     rng, f, shapes = np.random.default_rng(1), function(*kinds), [geometry(kind) for kind in kinds]
     call, request = coal.ComputeDistance(*shapes), coal.DistanceRequest()
     for _ in range(60):
@@ -54,6 +54,7 @@ def test_distances_and_normals_are_those_of_coal(kinds: tuple[str, str]) -> None
 
 
 def test_distances_are_those_of_mujoco() -> None:
+    mujoco = pytest.importorskip("mujoco")
     rng = np.random.default_rng(2)
     for a, b in (("capsule", "capsule"), ("sphere", "box"), ("sphere", "cylinder")):
         geoms = []

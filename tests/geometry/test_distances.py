@@ -3,7 +3,6 @@
 from unittest.mock import patch
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import torsor
@@ -68,6 +67,7 @@ def test_gradients_follow_mimic_joints() -> None:
 
 
 def test_distances_of_a_quadruped_are_those_of_pinocchio() -> None:
+    pin = pytest.importorskip("pinocchio")
     file = robot_file("a1.urdf")
     robot = torsor.load(file).to(device="casadi")
     model = pin.buildModelFromUrdf(str(file))

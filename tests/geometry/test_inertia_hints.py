@@ -1,6 +1,5 @@
 """Hints at suspicious inertias: uniform bodies against sums of points, MuJoCo and coal; what ``torsor info`` says."""
 
-import coal
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ SIZES = {"sphere": (0.2,), "capsule": (0.1, 0.6), "cylinder": (0.2, 0.5), "box":
 
 @pytest.mark.parametrize("kind", SIZES)
 def test_uniform_bodies_are_those_of_coal(kind: str) -> None:
+    coal = pytest.importorskip("coal")
     body = uniform_body(Shape(kind, SIZES[kind], make_pose(p=[0.1, 0.2, 0.3])), "link")
     assert body is not None
     theirs = getattr(coal, kind.capitalize())(*SIZES[kind])

@@ -184,11 +184,12 @@ def test_a_free_walk_weighs_heat_strength_and_joint_loads_within_strength_curves
     assert result.is_solved and result.is_feasible
     assert {part.title: part.weight for part in result.parts} == weights
     assert sum(part.weighted for part in result.parts) == pytest.approx(result.objective, rel=1e-9)
-    # Torques of the muscles are within the strength at their angle and velocity, at all nodes.
-    nodes = result.program.batches[0].s
-    at, moments = sampled(result, nodes), result.at(nodes * result.T)
+    # Torques of the muscles are within the strength at their angle and velocity at all nodes. The times of the nodes
+    # are free, so that s T is not the time of a node; the rows are divided by the peak torques.
+    at = sampled(result, result.program.batches[0].s)
     own = at.torques - passive_torques(BODY, at.q, at.v)
     for name in (f"{side}_{joint}_flexion" for side in ("right", "left") for joint in ("hip", "knee", "ankle")):
         k = BODY.coordinate_names.index(name)
-        lower, upper = joint_strength(BODY, name, moments.q[:, k], moments.v[:, k], StrengthCurves())
-        assert (own[:, k] >= lower - 0.01).all() and (own[:, k] <= upper + 0.01).all()
+        lower, upper = joint_strength(BODY, name, at.q[:, k], at.v[:, k], StrengthCurves())
+        extend, flex = ((result.max_violation + 1e-9) * curve.peak for curve in StrengthCurves().of(BODY, name))
+        assert (own[:, k] >= lower - extend).all() and (own[:, k] <= upper + flex).all()

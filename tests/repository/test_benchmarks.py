@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import torsor
 from bench.coordinates import MujocoCoordinates
 from bench.twins import MujocoTwin, PinocchioTwin, Twin
+
+pin = pytest.importorskip("pinocchio")
 
 mujoco = pytest.importorskip("mujoco")
 

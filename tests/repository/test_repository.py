@@ -167,7 +167,7 @@ PAGES = ["README.md", *(str(each.relative_to(ROOT)) for each in sorted((ROOT / "
 RUN = [page for page in PAGES if "tutorials" not in page]  # those have tests of their own
 LONG_PAGES = ("contact", "drives", "identification", "loops", "measured_people", "motion", "parallel", "retiming")
 LONG = {f"docs/{page}.md" for page in LONG_PAGES}
-NEEDS = {"docs/whole_body.md": "daqp", "docs/fmi.md": "fmpy", "docs/usd.md": "pxr"}  # optional packages of pages
+NEEDS = {"docs/whole_body.md": "daqp", "docs/usd.md": "pxr"}  # optional packages of pages
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in RUN])

@@ -92,7 +92,7 @@ def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -
     Of a mechanism with loops, the regressor is that of its drives: the rules of the tree hold, but they are too few.
     """
     names, p = parameter_names(robot), regressor.shape[-1]
-    Y = regressor.reshape(-1, p) * unknown
+    Y = regressor.reshape(regressor.shape[0] * regressor.shape[1], p) * unknown  # -1 is not allowed where p is 0
     # Masses last: of dependent parameters, moments are kept and masses are regrouped.
     preferred = [10 * link + k for link in range(len(robot.links)) for k in (9, 7, 4, 5, 6, 8, 1, 2, 3, 0)]
     kept = _independent(Y, [*preferred, *range(len(preferred), p)])

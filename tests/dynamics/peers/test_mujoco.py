@@ -22,7 +22,7 @@ mujoco = pytest.importorskip("mujoco")
 FILES = Path(__file__).parents[2] / "data" / "mjcf"
 STATES = 3
 RECENT = hasattr(mujoco.MjModel, "actuator_armature")  # older versions cannot read some of the files
-recent = pytest.mark.skipif(not RECENT, reason="this MuJoCo does not have it yet")
+recent = pytest.mark.skipif(not RECENT, reason=f"MuJoCo {mujoco.__version__} has no actuator_armature")
 TOLERANCE = 1e-10
 FREED = {
     "drone.xml": ('<body name="frame" pos="0 0 0.5" euler="0 0 20">', '<body name="frame"><freejoint name="root"/>')

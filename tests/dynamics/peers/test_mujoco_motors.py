@@ -1,10 +1,12 @@
 """Motors with their mass against MuJoCo, where the rotor is a body with a joint of its own."""
 
-import mujoco
 import numpy as np
+import pytest
 
 import torsor
 from torsor.spatial import make_pose
+
+mujoco = pytest.importorskip("mujoco")
 
 
 def test_an_elastic_motor_with_mass_is_a_rotor_with_a_coordinate_of_its_own_in_mujoco() -> None:

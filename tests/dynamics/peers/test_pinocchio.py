@@ -4,12 +4,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import torsor
 from bench.coordinates import PinocchioCoordinates
 from robots import robot_file, robot_files
+
+pin = pytest.importorskip("pinocchio")
 
 TOLERANCE = 1e-9
 # One has no link, the other a joint whose child does not exist: Pinocchio loads neither.

@@ -1,12 +1,13 @@
 """Centroidal momentum matrix, its rate and the Jacobian of the centre of mass against Pinocchio, floating and fixed."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import torsor
 from bench.coordinates import PinocchioCoordinates
 from robots import robot_file
+
+pin = pytest.importorskip("pinocchio")
 
 ORDER = np.r_[3:6, 0:3]  # linear part first, and back
 

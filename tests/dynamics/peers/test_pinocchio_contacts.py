@@ -1,13 +1,14 @@
 """Robots that stand on given contacts, against Pinocchio: accelerations, forces of the ground, impacts."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from robots import robot_file
 
 from .test_pinocchio import Peer
 from .test_pinocchio_loops import accelerations
+
+pin = pytest.importorskip("pinocchio")
 
 TALOS = (
     "talos_reduced.urdf",

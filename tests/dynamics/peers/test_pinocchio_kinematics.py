@@ -1,12 +1,13 @@
 """Derivatives of velocities and accelerations of frames against Pinocchio, fixed and floating."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import torsor
 from bench.coordinates import PinocchioCoordinates
 from robots import robot_file
+
+pin = pytest.importorskip("pinocchio")
 
 ORDER = np.r_[3:6, 0:3]  # linear part first, and back
 CASES = [("ur5_robot.urdf", "fixed", "ee_link"), ("solo12.urdf", "floating", "FL_FOOT")]

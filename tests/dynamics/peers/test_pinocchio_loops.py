@@ -4,7 +4,6 @@ import xml.etree.ElementTree as ET
 from importlib.metadata import files
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import torsor
@@ -13,6 +12,8 @@ from robots import robot_file
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
 from .test_pinocchio import Peer
+
+pin = pytest.importorskip("pinocchio")
 
 KINDS = {"spherical": pin.ContactType.CONTACT_3D, "weld": pin.ContactType.CONTACT_6D}
 
@@ -145,7 +146,7 @@ def cassie_leg() -> torsor.Robot:
     return robot.with_loop("achilles", hip, heel, "rod", length).with_loop("plantar", rod, foot, "spherical")
 
 
-@pytest.mark.skipif(not CASSIE, reason="this wheel has no Cassie")
+@pytest.mark.skipif(not CASSIE, reason="this version of example-robot-data has no Cassie")
 def test_a_leg_of_cassie_has_five_motors_and_two_springs() -> None:
     robot = cassie_leg()
     assert robot.loops[0].length == pytest.approx(0.5012, abs=2e-4)  # as its maker says

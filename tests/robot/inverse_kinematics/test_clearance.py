@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import torsor
@@ -165,6 +164,7 @@ def test_postures_of_real_arms_are_clear_by_pinocchio(name: str, place: str) -> 
 
 def pinocchio_distances(robot: torsor.Robot, file: Path, postures: np.ndarray) -> np.ndarray:
     """The least distance of the checked pairs at postures, of convex hulls of the meshes, by Pinocchio and coal."""
+    pin = pytest.importorskip("pinocchio")
     model = pin.buildModelFromUrdf(str(file))
     folders = [str(folder) for folder in file.parents]
     geometry = pin.buildGeomFromUrdf(model, str(file), pin.GeometryType.COLLISION, package_dirs=folders)
