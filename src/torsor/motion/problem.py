@@ -17,7 +17,6 @@ from torsor.base.viewable import Playable
 from torsor.motion.files import read_problem, save_problem
 from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import files, replay, report
-from torsor.motion.results import files as several
 from torsor.motion.results import report as plot
 from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.solve import SolveSettings, solve
@@ -276,24 +275,24 @@ class MotionMultistart(Result, Multistart[MotionResult]):
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionMultistart":
         """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
         with reading_archive(Path(path), cls.kind) as found:
-            solutions, seeds = several.several_of_archive(found, problem, load_problem)
+            solutions, seeds = files.several_of_archive(found, problem, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), seeds)
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the objective of each start, the best first, and return the figure; ``path`` saves it too."""
-        return several.plot(self.results, self.seeds, path)
+        return files.plot(self.results, self.seeds, path)
 
     def _archive(self) -> Archive:
-        return several.archive_of_several(self.results, self.seeds)
+        return files.archive_of_several(self.results, self.seeds)
 
     def _columns(self) -> list[Column]:
-        return several.columns(self.results, self.seeds)
+        return files.columns(self.results, self.seeds)
 
     def _content(self) -> dict[str, Any]:
-        return several.content(self.results, self.seeds)
+        return files.content(self.results, self.seeds)
 
     def _summary(self) -> Summary:
-        return several.summary(self.results, self.seeds, repr(self).strip("<>"))
+        return files.summary(self.results, self.seeds, repr(self).strip("<>"))
 
 
 def _warn_between_nodes(result: MotionResult) -> None:

@@ -13,7 +13,7 @@ from torsor.base.checks import number, positive, whole_number
 from torsor.base.errors import ModelError, describe
 from torsor.base.figures import label, new_figure
 from torsor.base.files import replacing
-from torsor.human.gait import figures as animation
+from torsor.human.gait import figures
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.terms.forces import Grounded
 from torsor.motion import MotionResult
@@ -114,7 +114,7 @@ def animate(
         'fall.gif'
     """
     if _is_of_a_body(result):
-        return animation.animate(result, path, rate, slower, progress)
+        return figures.animate(result, path, rate, slower, progress)
     target = movie_path(path)
     whole_number(rate, "animate", "rate")
     positive(slower, "animate", "slower")

@@ -20,7 +20,7 @@ from torsor.base.figures import label, label_of_title, new_figure, saved, styled
 from torsor.base.summary import as_text
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import UnclosedError, drives_of, is_excitable, measured_robot, notes_of
-from torsor.identification.logs import preparing as cutoffs
+from torsor.identification.logs import preparing
 from torsor.identification.logs.log import Log, LogFinding, of_arrays, of_trajectory, read
 from torsor.identification.logs.log_map import LogMap, own_map
 from torsor.identification.logs.model_checks import Excited, ModelLook, model_look
@@ -418,7 +418,7 @@ def _of_measurements(data: Any, robot: Robot) -> Log:
 
 def _signals(robot: Robot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:
     samples, found, places = prepared.samples, [], _places(robot)
-    noise = cutoffs.choose([(each.q, each.step) for each in prepared.segments]).noise
+    noise = preparing.choose([(each.q, each.step) for each in prepared.segments]).noise
     for j, name in enumerate(robot.coordinate_names):
         at = places[j]
         v, a, tau = (float(np.abs(x[:, j]).max()) for x in (samples.v, samples.a, samples.tau))
