@@ -33,7 +33,9 @@ from torsor.optimisation import (
     Patience,
     Settings,
     Watch,
+    min_max_violation,
     min_squared_violation,
+    min_sum_violation,
     row_violations,
 )
 

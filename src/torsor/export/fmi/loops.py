@@ -2,8 +2,8 @@
 
 The equations are those of ``simulate``: Lagrange multipliers of independent equations of closure, and the projection of
 the state at the end of each step of co-simulation (``dynamics/loops/constrained.py``). The equations are chosen
-once, at the state in the file. In model exchange, where the importer integrates, the rate ``closing`` reduces errors of closure
-(Baumgarte).
+once, at the state in the file. In model exchange, where the importer integrates, the rate ``closing`` reduces errors
+of closure (Baumgarte).
 """
 
 from collections.abc import Mapping
