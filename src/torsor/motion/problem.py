@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import InitVar, asdict, dataclass, fields, replace
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
-from torsor.base.archive import Archive, reading_archive
+from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
 from torsor.base.deprecation import renamed_argument, warn_deprecated
@@ -13,7 +14,6 @@ from torsor.base.errors import ModelError, MotionError, describe, warn
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
-from torsor.base.viewable import Playable
 from torsor.motion.files import read_problem, save_problem
 from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import files, replay, report
@@ -25,6 +25,7 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.simulation import Trajectory
 from torsor.simulation.files import columns
+from torsor.simulation.timeline import Timeline, timeline_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +173,7 @@ class MotionProblem(ProblemStatement):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionResult(Result, Solution, Playable):
+class MotionResult(Result, Solution):
     """A motion that was found for a problem.
 
     ``problem`` is the one that was solved (with the nodes that refinement added), ``outcome`` the solver's outcome.
@@ -257,6 +258,9 @@ class MotionResult(Result, Solution, Playable):
         return report.summary(self)
 
 
+register_result("motion", MotionResult, "a result of a motion problem")
+
+
 @dataclass(frozen=True, repr=False)
 class MotionMultistart(Result, Multistart[MotionResult]):
     """The results of ``MotionProblem.multistart``, the best first; ``plot`` draws their objectives.
@@ -293,6 +297,28 @@ class MotionMultistart(Result, Multistart[MotionResult]):
 
     def _summary(self) -> Summary:
         return files.summary(self.results, self.seeds, repr(self).strip("<>"))
+
+
+@singledispatch
+def timeline_of_term(term: Any, result: MotionResult) -> Timeline | None:
+    """Return the timeline of a result whose problem has a term that knows more of the motion, or else None.
+
+    The package of a term registers a function for it.
+    """
+    return None
+
+
+@timeline_of.register
+def _(result: MotionResult) -> Timeline:
+    for term in result.problem.terms:
+        found = timeline_of_term(term, result)
+        if found is not None:
+            return found
+    states = (result.times, result.q, result.v, result.a)
+    return Timeline(result.robot, result.robot.name, *states, result.tau, result.force_names)
+
+
+register_result("multistart", MotionMultistart, "results from random starts")
 
 
 def _warn_between_nodes(result: MotionResult) -> None:

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from torsor.base.archive import Archive, reading_archive
+from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import number
 from torsor.base.deprecation import renamed_argument
 from torsor.base.documents import plain
@@ -145,6 +145,9 @@ class MotionSequence(Result, Sequence[MotionResult]):
     def _labels(self) -> list[Any]:
         """The values as numbers and text."""
         return [each if files.is_number(each) else str(each) for each in plain(self.values)]
+
+
+register_result("sequence", MotionSequence, "a sequence of motions")
 
 
 # Sequences of solves: along a parameter, and between two objectives.

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import flag, indices_of, one_of
 from torsor.base.errors import ModelError, describe
-from torsor.base.viewable import Viewable
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -49,7 +48,7 @@ Coefficients = Mapping[str, float | Sequence[float]] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Robot(Mechanism, Viewable):
+class Robot(Mechanism):
     """A mechanism (links, joints, drives, loops) with its compiled dynamics.
 
     Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws``, ``torsor.build`` and ``torsor.library``. SI

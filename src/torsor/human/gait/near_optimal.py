@@ -14,7 +14,7 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.base.archive import Archive, reading_archive
+from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import number, one_of, whole_number
 from torsor.base.errors import ModelError, describe
 from torsor.base.summary import Summary, as_text
@@ -182,6 +182,9 @@ class NearOptimalWalks(MotionMultistart):
         ``references`` are as in ``Stride.plot``: built-in ones by default, recordings of people, or other strides.
         """
         return plot(self.stride, path, references, self.curves if len(self.strides) > 1 else None)
+
+
+register_result("near_optimal_walks", NearOptimalWalks, "walks from several starts")
 
 
 def near_optimal_walks(

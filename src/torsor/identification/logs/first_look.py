@@ -14,7 +14,7 @@ from rich.table import Table
 
 from torsor.base.arrays import Array
 from torsor.base.checks import several
-from torsor.base.documents import header, plain, robot_facts
+from torsor.base.documents import header, plain
 from torsor.base.errors import ModelError, describe
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
 from torsor.base.summary import as_text
@@ -26,7 +26,7 @@ from torsor.identification.logs.log_map import LogMap, own_map
 from torsor.identification.logs.model_checks import Excited, ModelLook, model_look
 from torsor.identification.logs.preparing import Delay, Prepared, prepare, spectrum
 from torsor.identification.logs.signal_checks import motion_findings, quantum, signal_findings
-from torsor.mechanism.mechanism import force_units, units
+from torsor.mechanism.mechanism import force_units, robot_facts, units
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
