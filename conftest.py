@@ -2,9 +2,10 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,12 @@ os.environ.setdefault("TORSOR_CACHE", str(Path(__file__).parent / ".pytest_cache
 # Small matrices gain nothing from more threads, which take the cores from the tests that run beside.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Tests compare with peers by the package of the benchmarks. Its folder is not on the path, since its files have the
+# names of folders of tests.
+BENCH = Path(__file__).parent / "benchmarks" / "bench"
+_spec = spec_from_file_location("bench", BENCH / "__init__.py", submodule_search_locations=[str(BENCH)])
+assert _spec is not None
+sys.modules["bench"] = module_from_spec(_spec)
 
 # Files whose tests are all slow ones: whole searches, and laws that other files check on smaller robots.
 LONG = (

@@ -18,7 +18,15 @@ import torsor
 from torsor.human.measured import identify_segments, marker_paths, marker_set, measured_gait
 from torsor.human.recordings import GroundForces, Markers, load
 from torsor.human.recordings.axes import HUMAN
-from torsor.identification import LogMap, Measurements, differentiate, excite, identify_masses, output_error
+from torsor.identification import (
+    LogMap,
+    Measurements,
+    differentiate,
+    excite,
+    identify_masses,
+    output_error,
+    write_identification_report,
+)
 from torsor.identification.closed_robot import ClosedRobot, closed_robot
 
 CHAIN = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
@@ -116,7 +124,7 @@ def log_to_result() -> None:
                 )
                 found.report()
                 text = time.perf_counter() - start
-                found.save_report(Path(folder) / "report.html")
+                write_identification_report(Path(folder) / "report.html", found)
                 page = time.perf_counter() - start
                 if run:
                     parts = f"reading {read:.1f} s, text report after {text:.1f} s"

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torsor
-from torsor.view.live import view
+from torsor.view.live import show
 from torsor.view.scene import timeline
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -57,7 +57,7 @@ def main() -> None:
     sizes = sys.argv[1:] or ["1280x720", "960x540", "640x480"]
     walk = timeline(torsor.human.walking().solve(), "walking")
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {len(walk.robot.links)} links, {len(walk)} samples")
-    with view(walk, open=False, block=False, port=0) as viewer:
+    with show(walk, open=False, block=False, port=0) as viewer:
         for size in sizes:
             width, height = map(int, size.split("x"))
             with opened(viewer.url, width, height) as page:

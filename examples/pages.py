@@ -13,7 +13,7 @@ import torsor
 from torsor.human import Stride, walking
 from torsor.spatial import quaternion_exp, right_jacobian
 from torsor.spatial.rotations import from_quaternion
-from torsor.view.page import Page, page
+from torsor.view.pages import Page, page
 
 PERIOD = 4.0  # seconds
 COUNT = 200  # instants of a period

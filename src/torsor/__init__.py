@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 # The first import handles Ctrl-C of the command while the others are imported.
 import torsor.base.startup  # noqa: F401
+from torsor._version import __version__
+from torsor.base.registry import declare
 
 if TYPE_CHECKING:
     from torsor import (
@@ -46,8 +48,7 @@ if TYPE_CHECKING:
     from torsor.robot.robot import Robot
     from torsor.simulation import Trajectory
     from torsor.simulation.simulate import simulate
-
-__version__ = "0.1.0"
+    from torsor.view import show
 
 __all__ = [
     "AssemblyError",
@@ -95,6 +96,7 @@ __all__ = [
     "mechanism",
     "motion",
     "robot",
+    "show",
     "simulate",
     "simulation",
     "spatial",
@@ -120,8 +122,21 @@ _MODULES = {
     "torsor.robot.parametric": ("Parametric",),
     "torsor.robot.robot": ("Robot",),
     "torsor.simulation": ("Trajectory", "simulate"),
+    "torsor.view": ("show",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+# Where packages register what others use by name: kinds of results, the writer of 3D pages.
+_RESULTS = {
+    "torsor.simulation": ("trajectory", "rollout"),
+    "torsor.motion": ("motion", "multistart", "sequence", "retimed"),
+    "torsor.motion.inverse.weight_fit": ("weights",),
+    "torsor.human": ("near_optimal_walks", "stride", "printed_gait"),
+    "torsor.identification": ("identification", "excitation"),
+    "torsor.robot.parallel": ("workspace",),
+}
+declare("result", {kind: module for module, kinds in _RESULTS.items() for kind in kinds})
+declare("page", {"html": "torsor.view"})
 
 
 def __getattr__(name: str) -> Any:

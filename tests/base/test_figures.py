@@ -9,9 +9,10 @@ import pytest
 
 import torsor
 from torsor import human, library
-from torsor.base.figures import MOST, Bound, Quantity, colours_of, friction_jumps, plot_quantities
+from torsor.base.figures import MOST, Bound, Quantity, colours_of, plot_quantities
 from torsor.human.body.drawing import landmarks
 from torsor.human.tasks import figures as task_figures
+from torsor.mechanism.friction import friction_jumps
 from torsor.view import plot_motion
 
 from . import small as made

@@ -16,8 +16,10 @@ import pytest
 
 import torsor
 from torsor import human, motion
-from torsor.base.archive import FORMAT, KINDS
+from torsor.base import result_kinds
+from torsor.base.archive import FORMAT, Archive, write_archive
 from torsor.base.documents import schema_of
+from torsor.base.registry import registered
 from torsor.human.gait.printed_constraints import Stage
 from torsor.human.terms.problem import HumanProblem
 from torsor.motion.encoding import decoded, encoded
@@ -267,8 +269,9 @@ def test_bench_and_reproduce_follow_their_schemas() -> None:
 
 
 def test_every_kind_has_a_schema_and_a_class() -> None:
-    for kind, (module, name, _) in KINDS.items():
-        cls = getattr(sys.modules.get(module) or __import__(module, fromlist=[name]), name)
+    assert len(result_kinds()) == 13
+    for kind in result_kinds():
+        cls, _ = registered("result", kind)
         assert cls.kind == kind and hasattr(cls, "load") and hasattr(cls, "plot")
         assert schema_of(kind)["properties"]["torsor"]["properties"]["kind"] == {"const": kind}
 
@@ -312,3 +315,9 @@ def test_searches_for_the_printed_gait_read_back_equal(tmp_path: Path) -> None:
     assert np.array_equal(again.nearest.x, x) and again.nearest.problem.bands == problem.bands
     gait.save(tmp_path / "gait.csv")
     assert (tmp_path / "gait.csv").read_text().startswith("band of heights [m],band of velocities [m/s],effort [1],")
+
+
+def test_a_kind_that_no_package_knows_is_refused(tmp_path: Path) -> None:
+    write_archive(tmp_path / "poem.npz", Archive("poem", {}, {}))
+    with pytest.raises(torsor.ModelError, match="no installed package knows results of the kind 'poem'"):
+        torsor.load_result(tmp_path / "poem.npz")

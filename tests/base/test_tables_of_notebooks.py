@@ -39,5 +39,5 @@ def test_names_are_escaped() -> None:
 
 
 def test_figures_are_pictures_in_notebooks_without_any_setting() -> None:
-    figure = library.two_link().draw([0.3, 0.6])
+    figure = torsor.view.draw(library.two_link(), [0.3, 0.6])
     assert figure._repr_png_().startswith(b"\x89PNG")

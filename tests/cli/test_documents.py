@@ -15,7 +15,7 @@ from torsor.base.documents import schema_of
 from torsor.cli.commands import COMMANDS
 from torsor.cli.main import main
 
-from ..results.schemas import faults
+from ..base.schemas import faults
 
 ARM = torsor.library.two_link()
 HEAD = "time [s],q joint1 [rad],q joint2 [rad]"

@@ -31,7 +31,7 @@ class Fake:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     found = Fake()
-    monkeypatch.setattr(torsor.view.live, "view", found)
+    monkeypatch.setattr(torsor.view.live, "show", found)
     monkeypatch.setenv("TORSOR_MESHES", "")
     return found
 

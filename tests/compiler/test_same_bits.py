@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.compiler.llvm import code
-from torsor.compiler.llvm import piece as plan
+from torsor.compiler.llvm import code, piece
 from torsor.compiler.llvm.angles import passes
 
 ARM = torsor.library.six_axis_arm()
@@ -36,7 +35,7 @@ def test_pieces_and_registers_change_no_bit(name: str, monkeypatch: pytest.Monke
     function = ARM.function(name)
     usual = results(function)
     with monkeypatch.context() as few_registers:
-        few_registers.setattr(plan, "HELD", 0.3)
+        few_registers.setattr(piece, "HELD", 0.3)
         assert same(results(function), usual)
     with monkeypatch.context() as short_pieces:
         short_pieces.setattr(code, "PIECE", 67)

@@ -8,7 +8,7 @@ from identification.driven_motions import Swing, swing
 from robot.closed_loops.mechanisms import closed_chain
 from torsor import ModelError
 from torsor.cli.main import main
-from torsor.identification import Measurements, first_look
+from torsor.identification import Measurements, first_look, write_identification_report
 from torsor.identification.closed_robot import _at_home, closed_robot
 from torsor.identification.measurements import measurements_of
 from torsor.library import five_bar, four_bar, palletiser, slider_crank
@@ -235,7 +235,7 @@ def test_a_physical_linkage_has_the_forces_of_the_real_one(tmp_path) -> None:
     assert np.array_equal(again.predict(*unseen.motion), found.predict(*unseen.motion))
     assert again.report() == found.report() and "crank_joint" in found.report()
     assert found.plot(tmp_path / "forces.png") is not None
-    page = found.save_report(tmp_path / "linkage.html").read_text()
+    page = write_identification_report(tmp_path / "linkage.html", found).read_text()
     assert all(f"<td>{name}</td>" in page for name in LINKAGE.link_names)
 
 

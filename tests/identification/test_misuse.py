@@ -9,7 +9,7 @@ import torsor
 from torsor import ModelError
 from torsor.cli.main import main
 from torsor.human.measured import identify_segments
-from torsor.identification import Measurements, output_error
+from torsor.identification import Measurements, output_error, write_identification_report
 from torsor.identification.closed_robot import is_excitable
 from torsor.identification.excitation.excite import check_excitable
 from torsor.identification.physical import explained
@@ -144,8 +144,8 @@ def test_a_covariance_that_is_singular_to_rounding_is_no_mistake_of_the_program(
         (lambda: Measurements.load("no.npz", ARM), "no.npz: no such file"),
         (lambda: Measurements.load("no.csv", ARM, "no.toml"), "no.toml: no such file; allowed: the map of a log"),
         (lambda: identify_segments([]), "no gait; allowed: one"),
-        (lambda: torsor.identify(ARM, DATA).save_report("x.html", 5), "validated is 5"),
-        (lambda: torsor.identify(ARM, DATA).save_report("x.pdf"), "ends with .html"),
+        (lambda: write_identification_report("x.html", torsor.identify(ARM, DATA), 5), "validated is 5"),
+        (lambda: write_identification_report("x.pdf", torsor.identify(ARM, DATA)), "ends with .html"),
         (lambda: torsor.identify(ARM, DATA, friction=["auto", "offset"]), "allowed: 'auto' alone"),
     ],
 )

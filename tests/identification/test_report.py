@@ -14,8 +14,8 @@ import pytest
 import torsor
 from torsor.base.documents import schema_of
 from torsor.cli.main import main
-from torsor.identification import Identified, LogMap, Measurements
-from torsor.view.identification_report import _parameters, _unidentified
+from torsor.identification import Identified, LogMap, Measurements, write_identification_report
+from torsor.identification.html_report import _parameters, _unidentified
 
 ARM = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
 RATE, COUNT = 200.0, 1600
@@ -99,7 +99,8 @@ def test_the_report_has_all_of_it_and_escapes_names(tmp_path: Path) -> None:
     drag = np.stack([0.8 * np.sign(v) * np.exp(-((v / 0.7) ** 2)), 0 * v], axis=1)
     data = measured(robot, extra=drag, notes=(f"log {HOSTILE}",))
     found = torsor.identify(robot, data, physical=True, friction="auto", held_out=0.25)
-    text = found.save_report(tmp_path / "found.html", found.validate(measured(robot, extra=drag, seed=3))).read_text()
+    validated = found.validate(measured(robot, extra=drag, seed=3))
+    text = write_identification_report(tmp_path / "found.html", found, validated).read_text()
     head = text.split("<iframe")[0]
     for words in ("Prediction of the forces", "95 % interval", "could not be identified", "In motion", "stribeck"):
         assert words in text

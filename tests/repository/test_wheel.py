@@ -29,8 +29,8 @@ FEATURES = {
     "yaml": 'torsor.load("arm.yaml")',
     "simulate": 'torsor.simulate(arm, duration=0.01, method="adaptive")',
     "mocap": 'r = torsor.human.recordings; r.save(r.Markers(["a"], [0.0, 0.1], np.ones((2, 1, 3))), "a.c3d")',
-    "plot": 'arm.draw(path="arm.png"), fall.plot(), fall.animate("fall.gif")',
-    "view": "arm.view(open=False, block=False).stop()",
+    "plot": 'torsor.view.draw(arm, path="arm.png"), fall.plot(), torsor.view.animate(fall, "fall.gif")',
+    "view": "torsor.show(arm, open=False, block=False).stop()",
     "jax": 'torsor.robot.autodiff.to_jax(arm, "kinetic_energy")(*np.eye(2))',
     "torch": 'torsor.robot.autodiff.to_torch(arm, "kinetic_energy")(*np.eye(2))',
     "gpu": 'arm.to(device="cuda")',
@@ -178,7 +178,7 @@ def test_a_wheel_has_the_package_and_the_examples_and_nothing_else(wheel: Path) 
     names = names_in(wheel)
     about = {name for name in names if ".dist-info/" in name}
     assert names - about == files(SOURCE, "torsor") | files(EXAMPLES, "torsor/examples")
-    assert {"torsor/py.typed", "torsor/view/page/assets/page.html", "torsor/base/schemas/trajectory.json"} <= names
+    assert {"torsor/py.typed", "torsor/view/pages/assets/page.html", "torsor/base/schemas/trajectory.json"} <= names
     assert {"METADATA", "entry_points.txt", "licenses/LICENSE"} <= {name.split("/", 1)[1] for name in about}
     assert wheel.stat().st_size < 3e6
     with zipfile.ZipFile(wheel) as archive:

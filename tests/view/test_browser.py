@@ -14,7 +14,7 @@ import pytest
 
 import torsor
 from chromium import Browser, needs_chromium
-from torsor.view.live import view
+from torsor.view.live import show
 
 pytest.importorskip("viser", reason="viser is not installed (extra: view)")
 pytestmark = [pytest.mark.slow, needs_chromium]
@@ -78,7 +78,7 @@ def press(page: Browser, text: str) -> None:
 
 
 def test_a_slider_in_the_page_moves_the_robot(page: Browser, tmp_path: Path) -> None:
-    with view(torsor.library.six_axis_arm(), open=False, block=False, port=0) as viewer:
+    with show(torsor.library.six_axis_arm(), open=False, block=False, port=0) as viewer:
         opened(page, viewer, "joint1")
         slider = still(page, SLIDER.format(json.dumps("joint2")))
         before = picture(page, tmp_path)
@@ -98,7 +98,7 @@ def test_a_slider_in_the_page_moves_the_robot(page: Browser, tmp_path: Path) -> 
 def test_a_motion_plays_pauses_and_can_be_scrubbed(page: Browser, tmp_path: Path) -> None:
     arm = torsor.library.six_axis_arm()
     fall = torsor.simulate(arm.to(device="casadi"), duration=1.0, step=0.01)
-    with view(fall, open=False, block=False, port=0, play=False) as viewer:
+    with show(fall, open=False, block=False, port=0, play=False) as viewer:
         opened(page, viewer, "time (s)")
         still(page, BUTTON.format('"Play"'))
         before, clock = picture(page, tmp_path), viewer.stage.clock
@@ -121,7 +121,7 @@ def test_a_motion_plays_pauses_and_can_be_scrubbed(page: Browser, tmp_path: Path
 def test_without_a_graphics_card_no_time_goes_into_smooth_edges_and_an_empty_background(page: Browser) -> None:
     samples = """[...document.querySelectorAll('canvas')].map((each) => each.getContext('webgl2'))
         .map((gl) => gl.getParameter(gl.SAMPLES))"""
-    with view(torsor.library.two_link(), open=False, block=False, port=0) as viewer:
+    with show(torsor.library.two_link(), open=False, block=False, port=0) as viewer:
         opened(page, viewer, "joint1")
         assert set(page.value(samples)) == {0}
         page.wait("window.__viserMutable?.backgroundMaterial?.visible === false")
@@ -144,7 +144,7 @@ def stranger(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_page_elsewhere_cannot_reach_the_viewer(page: Browser, stranger: str) -> None:
-    with view(torsor.library.two_link(), open=False, block=False, port=0) as viewer:
+    with show(torsor.library.two_link(), open=False, block=False, port=0) as viewer:
         page.open(stranger, "document.body !== null && document.body.innerText.includes('stranger')")
         protocol = f"viser-v{__import__('viser').__version__}"
         script = f"""new Promise((done) => {{
@@ -159,7 +159,7 @@ def test_a_page_elsewhere_cannot_reach_the_viewer(page: Browser, stranger: str) 
 def test_hostile_names_stay_text(page: Browser) -> None:
     hostile = "<img src=x onerror=document.title='broken'>"
     robot = torsor.library.two_link()
-    with view(robot, names=[hostile], open=False, block=False, port=0) as viewer:
+    with show(robot, names=[hostile], open=False, block=False, port=0) as viewer:
         opened(page, viewer, "onerror")
         assert page.value("document.title") != "broken"
         assert page.value("document.querySelectorAll('img[src=x]').length") == 0

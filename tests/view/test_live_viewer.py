@@ -11,7 +11,7 @@ import pytest
 
 import torsor
 from torsor.base.errors import ModelError, ModelWarning
-from torsor.view.live import Viewer, view
+from torsor.view.live import Viewer, show
 from torsor.view.live.server import free_port, is_own_page
 
 from .test_scene import slide
@@ -23,13 +23,13 @@ viser = pytest.importorskip("viser", reason="viser is not installed (extra: view
 def shown() -> Iterator[Any]:
     opened = list[Viewer]()
 
-    def show(*what: Any, **options: Any) -> Viewer:
-        viewer = view(*what, open=False, block=False, port=0, **options)
+    def opener(*what: Any, **options: Any) -> Viewer:
+        viewer = show(*what, open=False, block=False, port=0, **options)
         opened.append(viewer)
         viewer.player.close()  # the test itself lets time pass
         return viewer
 
-    yield show
+    yield opener
     for viewer in opened:
         viewer.player.closed = False
         viewer.stop()
@@ -168,11 +168,11 @@ def test_another_host_is_warned_of(shown: Any) -> None:
 
 def test_what_cannot_be_shown_is_refused() -> None:
     with pytest.raises(ModelError, match="cannot play int"):
-        view(3)
+        show(3)
     with pytest.raises(ModelError, match="1 to 16"):
-        view()
+        show()
     with pytest.raises(ModelError, match="2 names"):
-        view(torsor.library.two_link(), names=["a", "b"])
+        show(torsor.library.two_link(), names=["a", "b"])
 
 
 def test_external_wrenches_are_arrows_of_forces_and_of_moments(shown: Any) -> None:

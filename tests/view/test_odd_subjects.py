@@ -15,7 +15,7 @@ from torsor.base.errors import ModelError, ModelWarning
 from torsor.view.live.postures import Posture
 from torsor.view.live.readout import readout
 from torsor.view.live.subjects import Subject
-from torsor.view.page import page
+from torsor.view.pages import page
 from torsor.view.pictures import _frames, animate, draw
 from torsor.view.scene import Scene, timeline
 
@@ -163,7 +163,7 @@ console.log(JSON.stringify({ texts: pen.texts, cells }));
 
 @needs_node
 def test_charts_take_any_number_of_motions_and_the_ground_any_size() -> None:
-    folder = Path(__file__).parents[2] / "src" / "torsor" / "view" / "page" / "assets"
+    folder = Path(__file__).parents[2] / "src" / "torsor" / "view" / "pages" / "assets"
     found = json.loads(node(CHART, str(folder)))
     assert found["texts"][-1] == "397.8"  # the largest of 400,000 values; the one that is no number does not count
     for squares, cell in found["cells"]:

@@ -15,10 +15,10 @@ from node import needs_node, node
 from pages import Scripts, decoded
 from torsor.formats.meshes.triangles import box, sphere
 from torsor.spatial.rotations import from_quaternion
-from torsor.view.page import page
-from torsor.view.page.numbers import Numbers
-from torsor.view.page.shapes import SOLIDS, surfaces
-from torsor.view.page.sliders import controls
+from torsor.view.pages import page
+from torsor.view.pages.numbers import Numbers
+from torsor.view.pages.shapes import SOLIDS, surfaces
+from torsor.view.pages.sliders import controls
 from torsor.view.scene import Scene, Timeline, home
 from torsor.view.scene.detail import detailed, level
 from torsor.view.scene.simplify import simplified, within
@@ -202,7 +202,7 @@ def test_loops_in_a_page_follow_as_the_robot_assembles(name: str, tmp_path: Path
     (tmp_path / "robot.js").write_text(module)
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "robot.json").write_text(json.dumps(content))  # the path of the module, and "on"
-    closing = ROOT / "src" / "torsor" / "view" / "page" / "assets" / "closing.js"
+    closing = ROOT / "src" / "torsor" / "view" / "pages" / "assets" / "closing.js"
     found = json.loads(node(CLOSE, str(closing), str(tmp_path / "robot.js"), "0.15"))
     active = [robot.position_names.index(each) for each in robot.active]
     goal = start[active]

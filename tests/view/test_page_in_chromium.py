@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from chromium import WITHOUT_WEBGL, Browser, needs_chromium
-from torsor.view.page import page
+from torsor.view.pages import page
 from torsor.view.scene import Scene, Timeline
 
 from .test_scene import bending_arm, slide

@@ -9,7 +9,7 @@ import pytest
 
 import torsor
 from pages import Scripts, decoded
-from torsor.view.page import page
+from torsor.view.pages import page
 from torsor.view.scene import Timeline
 
 ROOT = Path(__file__).parents[2]

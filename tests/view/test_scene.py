@@ -8,12 +8,13 @@ import pytest
 import torsor
 from torsor import human, library
 from torsor.human.body.drawing import landmarks
+from torsor.human.tasks.things import load_thing, seat_thing
 from torsor.mechanism import Visual, flexible_links
 from torsor.mechanism.flexible import Modes
 from torsor.view.live.clock import Clock
 from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Film
-from torsor.view.page.content import content
+from torsor.view.pages.content import content
 from torsor.view.scene import Scene, Timeline, timeline
 from torsor.view.scene.beams import Beam, beams
 from torsor.view.scene.forces import arrows
@@ -87,7 +88,10 @@ def test_shapes_of_a_flexible_link_show_it_at_rest_and_are_faint() -> None:
 def test_loads_are_drawn_where_figures_draw_them(load: human.Backpack | human.Box) -> None:
     body = library.human()
     q = np.random.default_rng(1).normal(scale=0.2, size=(3, 55))
-    scene, seat = Scene.of(body, things=(load,)), Scene.of(body, things=(human.Sitting(height=0.4),))
+    scene, seat = (
+        Scene.of(body, things=(load_thing(body, load),)),
+        Scene.of(body, things=(seat_thing(human.Sitting(height=0.4)),)),
+    )
     shown = scene.shown[-1]
     poses = scene.poses(q)[:, shown.link + 1]
     corners = np.unique(shown.surface.vertices, axis=0) @ poses[:, :3, :3].swapaxes(1, 2) + poses[:, None, :3, 3]

@@ -5,56 +5,41 @@ shapes and types of its arrays. The robot is kept whole, as the text of a TOML f
 """
 
 import json
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor._version import __version__
 from torsor.base.errors import ModelError, describe, listing
 from torsor.base.files import check_array, check_target, reading_npz, write_npz
-from torsor.formats.toml.reading import parse_toml
-from torsor.formats.toml.writing import toml_content
-from torsor.mechanism import Mechanism
-from torsor.robot.robot import Robot
+from torsor.base.registry import names, register, registered
 
 FORMAT = 2  # 1: trajectories and motions, without a header
-# The package and the class of each kind, and what it is in messages.
-KINDS: Mapping[str, tuple[str, str, str]] = {
-    "trajectory": ("torsor.simulation", "Trajectory", "a trajectory"),
-    "rollout": ("torsor.simulation", "Rollout", "a rollout"),
-    "motion": ("torsor.motion", "MotionResult", "a result of a motion problem"),
-    "multistart": ("torsor.motion", "MotionMultistart", "results from random starts"),
-    "sequence": ("torsor.motion", "MotionSequence", "a sequence of motions"),
-    "retimed": ("torsor.motion", "Retimed", "a retimed motion"),
-    "near_optimal_walks": ("torsor.human", "NearOptimalWalks", "walks from several starts"),
-    "weights": ("torsor.motion", "WeightFit", "fitted weights of objectives"),
-    "stride": ("torsor.human", "Stride", "a stride"),
-    "printed_gait": ("torsor.human", "PrintedGait", "a printed gait"),
-    "identification": ("torsor.identification", "Identified", "identified parameters"),
-    "excitation": ("torsor.identification", "Excitation", "an excitation"),
-    "workspace": ("torsor.robot.parallel", "Workspace", "a workspace"),
-}
 _HEADER, _VERSION = "header", "torsor"
 Arrays = dict[str, NDArray[Any]]
 
 
-def version() -> str:
-    """Return the version of Torsor.
+def register_result(kind: str, cls: type, words: str) -> None:
+    """Register the class of a kind of result, and what it is in messages: "a trajectory"."""
+    register("result", kind, (cls, words))
+
+
+def result_kinds() -> tuple[str, ...]:
+    """Return the kinds of results that a file can have.
 
     Example:
-        >>> version() == torsor.__version__
+        >>> "trajectory" in result_kinds()
         True
     """
-    return str(import_module("torsor").__version__)
+    return names("result")
 
 
-# Text and robots as arrays
+# Text as arrays
 
 
 def as_bytes(text: str | bytes) -> NDArray[np.uint8]:
@@ -79,24 +64,6 @@ def as_text(array: NDArray[Any]) -> str:
     return array.tobytes().decode()
 
 
-def robot_text(robot: Mechanism) -> str:
-    """Return a robot as the text of a TOML file, from which ``robot_of`` makes an equal robot.
-
-    Example:
-        >>> arm = torsor.library.two_link()
-        >>> robot_of(robot_text(arm)) == arm
-        True
-    """
-    return toml_content(robot).decode()
-
-
-def robot_of(text: str) -> Robot:
-    """Return the robot of ``robot_text``; its meshes are not opened."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # these warnings were given when the robot was made
-        return Robot.of(parse_toml(text.encode(), "robot", strict=False))
-
-
 # Files
 
 
@@ -118,14 +85,9 @@ class Archive:
     units: Mapping[str, Any] = field(default_factory=dict)
     format: int = FORMAT
 
-    @property
-    def robot(self) -> Robot:
-        """The robot in it."""
-        return robot_of(as_text(self.arrays["robot"]))
-
     def within(self, prefix: str = "") -> dict[str, Any]:
         """Return all arrays, the header among them, under names that begin with a prefix."""
-        header = {"kind": self.kind, "version": version(), "settings": dict(self.settings), "units": dict(self.units)}
+        header = {"kind": self.kind, "version": __version__, "settings": dict(self.settings), "units": dict(self.units)}
         named = {_HEADER: as_bytes(json.dumps(header)), **self.arrays}
         return {prefix + name: value for name, value in named.items()}
 
@@ -144,17 +106,17 @@ def write_archive(path: Path, archive: Archive) -> None:
 @contextmanager
 def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
     """Give the archive in a file, which must be of a ``kind``, if one is given; errors within the block name it."""
-    what = KINDS[kind][2] if kind else "a result of Torsor"
+    what = _words(kind) if kind else "a result of Torsor"
     with reading_npz(path, what) as found:
         check_array(found[_VERSION], (), "the version of its format", "iu")
         format = int(found.pop(_VERSION))
         if 1 <= format <= FORMAT:
             archive = _archive(found, format)
             if kind and archive.kind != kind:
-                raise ValueError(f"it is {KINDS[archive.kind][2]}; fix: read it with torsor.load_result")
+                raise ValueError(f"it is {_words(archive.kind)}; fix: read it with torsor.load_result")
             yield archive
             return
-    found_, fix = f"its format has the version {format}", f"read it with a newer Torsor; this is {version()}"
+    found_, fix = f"its format has the version {format}", f"read it with a newer Torsor; this is {__version__}"
     raise ModelError(describe(found_, where=path.name, allowed=f"1 to {FORMAT}", fix=fix))
 
 
@@ -164,10 +126,13 @@ def _archive(found: Arrays, format: int) -> Archive:
     header = json.loads(as_text(found[_HEADER]))
     if (
         not isinstance(header, dict)
-        or header.get("kind") not in list(KINDS)
+        or not isinstance(header.get("kind"), str)
         or not isinstance(header.get("settings"), dict)
     ):
-        raise ValueError(f"its header names no kind of result; allowed: {listing(KINDS)}")
+        raise ValueError(f"its header names no kind of result; allowed: {listing(result_kinds())}")
+    if registered("result", header["kind"]) is None:
+        known = f"allowed: {listing(result_kinds())}"
+        raise ValueError(f"no installed package knows results of the kind {header['kind']!r}; {known}")
     arrays = {name: each for name, each in found.items() if name != _HEADER}
     return Archive(header["kind"], arrays, header["settings"], format=format)
 
@@ -193,5 +158,10 @@ def load_result(path: str | Path, **given: Any) -> Any:
         raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=".npz", fix=fix))
     with reading_archive(path) as archive:
         kind = archive.kind
-    module, name, _ = KINDS[kind]
-    return getattr(import_module(module), name).load(path, **given)
+    cls, _ = registered("result", kind)
+    return cls.load(path, **given)
+
+
+def _words(kind: str) -> str:
+    words: str = registered("result", kind)[1]
+    return words

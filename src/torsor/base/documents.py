@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.archive import FORMAT, KINDS, version
+from torsor._version import __version__
+from torsor.base.archive import FORMAT, result_kinds
 from torsor.base.checks import one_of
 from torsor.base.files import check_target, replacing
-from torsor.mechanism import Mechanism
-from torsor.mechanism.mechanism import FORCES, units
 
 STANDARD_OUTPUT = Path("-")
 TABLES = ("bench", "reproduce")  # kinds of documents that are no results of a robot
@@ -26,7 +25,7 @@ def header(kind: str) -> dict[str, Any]:
         >>> header("trajectory")["kind"]
         'trajectory'
     """
-    return {"format": FORMAT, "kind": kind, "version": version()}
+    return {"format": FORMAT, "kind": kind, "version": __version__}
 
 
 def plain(value: Any) -> Any:
@@ -54,38 +53,6 @@ def plain(value: Any) -> Any:
     return repr(value)
 
 
-def robot_facts(robot: Mechanism) -> dict[str, Any]:
-    """Return the names of a robot's coordinates with their units, for documents.
-
-    Example:
-        >>> robot_facts(torsor.library.planar_chain(1))["force_units"]
-        ['N m']
-    """
-    positions, rates = units(robot)
-    return {
-        "name": robot.name,
-        "mass": robot.mass,
-        "positions": list(robot.position_names),
-        "position_units": positions,
-        "coordinates": list(robot.coordinate_names),
-        "velocity_units": [f"{unit}/s" for unit in rates],
-        "acceleration_units": [f"{unit}/s^2" for unit in rates],
-        "force_units": [FORCES[unit] for unit in rates],
-        "joints": list(robot.joint_names),
-    }
-
-
-def state_units(robot: Mechanism) -> dict[str, list[str]]:
-    """Return the units of the columns of q, v, a and tau.
-
-    Example:
-        >>> state_units(torsor.library.planar_chain(1))
-        {'q': ['rad'], 'v': ['rad/s'], 'a': ['rad/s^2'], 'tau': ['N m']}
-    """
-    facts, keys = robot_facts(robot), ("position", "velocity", "acceleration", "force")
-    return {name: facts[f"{key}_units"] for name, key in zip(("q", "v", "a", "tau"), keys, strict=True)}
-
-
 def write_document(path: Path, document: Mapping[str, Any]) -> None:
     """Write a document as JSON, whole or not at all; to standard output, if the path is ``-``."""
     text = json.dumps(plain(document), allow_nan=False)
@@ -104,6 +71,6 @@ def schema_of(kind: str) -> dict[str, Any]:
         >>> torsor.base.documents.schema_of("trajectory")["required"]
         ['torsor', 'units', 'robot', 'settings', 'status', 'times', 'q', 'v', 'a', 'tau', 'external', 'held', 'events']
     """
-    one_of(kind, (*KINDS, *TABLES), "schema_of", "kind")
+    one_of(kind, (*result_kinds(), *TABLES), "schema_of", "kind")
     found: dict[str, Any] = json.loads((files("torsor.base") / "schemas" / f"{kind}.json").read_text("utf-8"))
     return found

@@ -16,7 +16,6 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import several
 from torsor.base.errors import ModelError, describe, missing
 from torsor.base.files import check_target, replacing
-from torsor.mechanism import Mechanism
 
 MOST = 8  # curves in a panel: more cannot be told apart
 MOST_ROLLOUTS = 50  # that are drawn
@@ -184,24 +183,6 @@ def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, 
     if not names:
         raise ModelError(describe("nothing to plot", allowed=allowed))
     return names
-
-
-def friction_jumps(robot: Mechanism, v: Array) -> Flags:
-    """Return the intervals (..., T - 1, nv) of velocities v (..., T, nv) in which Coulomb friction jumps.
-
-    It has the sign of the velocity, unless the joint's friction is ``smooth``.
-
-    Example:
-        >>> robot = torsor.library.six_axis_arm()
-        >>> friction_jumps(robot, np.array([[1.0] * 6, [-1.0] * 6, [-2.0] * 6])).any(axis=1).tolist()
-        [True, False]
-    """
-    rough = np.zeros(robot.nv, dtype=bool)
-    for joint, at in zip(robot.joints, robot.coordinates, strict=True):
-        if not joint.follows and not joint.smooth:
-            rough[at.v] = np.asarray(joint.coulomb) > 0
-    sign = np.sign(v)
-    return np.asarray((sign[..., 1:, :] != sign[..., :-1, :]) & rough)
 
 
 # The figure of curves over time

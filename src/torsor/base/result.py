@@ -51,6 +51,10 @@ class Result:
         """Return the result as plain data for JSON; ``torsor.base.documents.schema_of(kind)`` is its schema."""
         return {"torsor": header(self.kind), **self._content()}
 
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw the result and return the figure (matplotlib); ``path`` saves it too."""
+        raise NotImplementedError
+
     def _repr_html_(self) -> str:
         return self._summary().html()
 

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor import library, view
-from torsor.base.documents import state_units
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_plot, write_json
+from torsor.mechanism.mechanism import state_units
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

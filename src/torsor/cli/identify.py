@@ -22,7 +22,7 @@ from torsor.cli.outputs import (
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import CHECKED, DONE, NONE
 from torsor.formats.dispatch import WRITTEN
-from torsor.identification import LogMap, Measurements, first_look
+from torsor.identification import LogMap, Measurements, first_look, write_identification_report
 from torsor.identification.closed_robot import measured_robot
 from torsor.identification.drives import OFFERED
 from torsor.identification.estimation import INFLUENCES
@@ -126,7 +126,7 @@ def _run(arguments: Namespace, console: Console) -> int | None:
             shown["validation"] = {"log": arguments.validate.name, "residuals": validated.to_dict()["residuals"]}
         write_json(arguments, console, shown)
     if arguments.report is not None:
-        result.save_report(arguments.report, validated)
+        write_identification_report(arguments.report, result, validated)
     print_paths(console, arguments.output, arguments.plot, arguments.report)
     return None
 
@@ -154,7 +154,7 @@ def _check(robot: Robot, arguments: Namespace, console: Console) -> int:
     if arguments.plot is not None:
         look.plot(arguments.plot)
     if arguments.report is not None:
-        from torsor.view.report import write_look_report
+        from torsor.identification.logs.look_report import write_look_report
 
         write_look_report(arguments.report, look)
     write_json(arguments, console, look.to_dict())

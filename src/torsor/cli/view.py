@@ -47,20 +47,20 @@ def _run(arguments: Namespace, console: Console) -> None:
             raise ModelError(describe("no such folder", where=f"--meshes {folder}"))
         os.environ[ALLOWED] = os.pathsep.join(filter(None, (os.environ.get(ALLOWED, ""), folder)))
     if arguments.page is not None:
-        from torsor.view.page import page
+        from torsor.view.pages import page
 
         given = [_given(name, arguments) for name in arguments.what]
         page(given[0] if len(given) == 1 else dict(zip(arguments.what, given, strict=True)), arguments.page)
         print_paths(console, arguments.page)
         write_json(arguments, console, {"url": None, "page": arguments.page, "shows": _shown(arguments, given)})
         return
-    from torsor.view.live import view  # it needs the extra ``view``, which other commands do not
+    from torsor.view.live import show  # it needs the extra ``view``, which other commands do not
 
     place = {"host": arguments.host, "port": arguments.port}
     with warnings.catch_warnings(record=True) as caught:  # told now, not when the viewer ends
         warnings.simplefilter("always", ModelWarning)
         given = [_given(name, arguments) for name in arguments.what]
-        viewer = view(*given, **place, open=not arguments.no_browser, block=False, swing=arguments.swing)
+        viewer = show(*given, **place, open=not arguments.no_browser, block=False, swing=arguments.swing)
     errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     for warning in caught:
         errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")

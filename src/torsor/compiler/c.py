@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.compiler import source as erfinv
+from torsor.compiler import source
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import in_scalars
 from torsor.compiler.source import (
@@ -202,8 +202,8 @@ C_RULES: dict[int, Rule] = {
 def _erfinv(t: CScalar) -> str:
     """Return the C function for the inverse of erf as CasADi computes it: rational, then two Newton steps."""
     real, n = t.name, t.literal
-    tail, middle = erfinv.tail(n), erfinv.middle(n)
-    one, two, slope = n(1.0), n(2.0), n(erfinv.SLOPE)
+    tail, middle = source.tail(n), source.middle(n)
+    one, two, slope = n(1.0), n(2.0), n(source.SLOPE)
     step = f"y = y - ({t.call('erf', 'y')} - x) / ({slope} * {t.call('exp', '-y * y')});"
     return f"""/* The inverse of erf. */
 static {real} torsor_erfinv({real} x)
@@ -211,11 +211,11 @@ static {real} torsor_erfinv({real} x)
     {real} y, z;
     if (x >= {one}) return x == {one} ? INFINITY : NAN;
     if (x <= -{one}) return x == -{one} ? -INFINITY : NAN;
-    if (x < -{n(erfinv.BORDER)}) {{
+    if (x < -{n(source.BORDER)}) {{
         z = {t.call("sqrt", f"-{t.call('log', f'({one} + x) / {two}')}")};
         return -{tail};
     }}
-    if (x < {n(erfinv.BORDER)}) {{
+    if (x < {n(source.BORDER)}) {{
         z = x * x;
         y = x * {middle};
     }} else {{

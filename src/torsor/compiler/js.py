@@ -10,7 +10,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
-from torsor.compiler import source as erfinv
+from torsor.compiler import source
 from torsor.compiler.program import in_scalars
 from torsor.compiler.source import (
     MARK,
@@ -235,7 +235,7 @@ _FAR = (
 
 
 def _erf(t: JsScalar) -> str:
-    near, far = erfinv.polynomial(t.literal, *_NEAR), erfinv.polynomial(t.literal, *_FAR)
+    near, far = source.polynomial(t.literal, *_NEAR), source.polynomial(t.literal, *_FAR)
     return f"""// The error function, within 2 ulp.
 function torsor$erf(x) {{
     const size = Math.abs(x);
@@ -253,18 +253,18 @@ function torsor$erf(x) {{
 
 def _erfinv(t: JsScalar) -> str:
     n = t.literal
-    tail, middle = erfinv.tail(n), erfinv.middle(n)
-    step = f"y -= (torsor$erf(y) - x) / ({n(erfinv.SLOPE)} * Math.exp(-y * y));"
+    tail, middle = source.tail(n), source.middle(n)
+    step = f"y -= (torsor$erf(y) - x) / ({n(source.SLOPE)} * Math.exp(-y * y));"
     return f"""// The inverse of erf.
 function torsor$erfinv(x) {{
     let y, z;
     if (x >= 1) return x === 1 ? Infinity : NaN;
     if (x <= -1) return x === -1 ? -Infinity : NaN;
-    if (x < -{n(erfinv.BORDER)}) {{
+    if (x < -{n(source.BORDER)}) {{
         z = Math.sqrt(-Math.log((1 + x) / 2));
         return -{tail};
     }}
-    if (x < {n(erfinv.BORDER)}) {{
+    if (x < {n(source.BORDER)}) {{
         z = x * x;
         y = x * {middle};
     }} else {{

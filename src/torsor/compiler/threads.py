@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from torsor.base.arrays import Shape
 from torsor.compiler.cache import load, store
 from torsor.compiler.llvm import native, pool
-from torsor.compiler.llvm import pool as chunks
 from torsor.compiler.llvm.target import host
 
 # Batches divided among Python threads, where the system has no threads that generated code could run.
@@ -187,7 +186,7 @@ class SharedKernel:
         run, prepare, blocks = (engine.get_function_address(name) for name in ("run", "prepare", "blocks"))
         least, share, smallest, largest = map(states, (LEAST, SHARE, SMALLEST, LARGEST))
         functions, sizes = (run, prepare, blocks, memory), (least, share, smallest, largest, width)
-        self.compiled = chunks.Compiled(*functions, arrays, min(threads, MOST), *sizes)
+        self.compiled = pool.Compiled(*functions, arrays, min(threads, MOST), *sizes)
         self._words = (ctypes.c_int64 * len(self.compiled))(*self.compiled)
         self.loop, self.data = native_pool.loop, ctypes.addressof(self._words)
 
@@ -201,7 +200,7 @@ class SharedKernel:
         length, steps = lengths.pop(axis), [each.pop(axis) for each in strides]
         states = math.prod(batch)
         threads = min(this.threads, states // this.share) if states >= this.least else 1
-        even = -(-states // (chunks.ROUNDS * threads * this.width)) * this.width
+        even = -(-states // (pool.ROUNDS * threads * this.width)) * this.width
         chunk = max(this.smallest, min(this.largest, even))
         pieces = -(-length // chunk)
         tables = [
@@ -211,7 +210,7 @@ class SharedKernel:
             np.array(strides, np.int64).T.copy(),
         ]
         of_arrays, of_steps, of_lengths, of_strides = (each.ctypes.data for each in tables)
-        job = chunks.Job(
+        job = pool.Job(
             kernel=self.data,
             arrays=of_arrays,
             steps=of_steps,
@@ -225,8 +224,8 @@ class SharedKernel:
             several=max(1, chunk // length),
             helpers=threads - 1,
         )
-        room = np.zeros(chunks.JOB_WORDS + chunks.ALIGN // 8, np.int64)
-        place = room[(-room.ctypes.data % chunks.ALIGN) // 8 :]
+        room = np.zeros(pool.JOB_WORDS + pool.ALIGN // 8, np.int64)
+        place = room[(-room.ctypes.data % pool.ALIGN) // 8 :]
         place[: len(job)] = job
         self._pool.share(place.ctypes.data)
 

@@ -7,19 +7,22 @@ from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import Any
 
+from torsor.dynamics.derivatives import dynamics, hessian
 from torsor.dynamics.derivatives import dynamics as derivatives
 from torsor.dynamics.derivatives import dynamics as solved
-from torsor.dynamics.derivatives import dynamics as traced
-from torsor.dynamics.derivatives import hessian
 from torsor.dynamics.derivatives import kinematics as motion
 from torsor.dynamics.loops import closure, constrained, constrained_derivatives
-from torsor.dynamics.loops import constrained as assembly_step
-from torsor.dynamics.loops import constrained as index_one
-from torsor.dynamics.loops import constrained as wrenches
-from torsor.dynamics.loops import constrained_derivatives as wrench_derivatives
-from torsor.dynamics.recursions import composite, configuration, hybrid, newton_euler, passive, places, rates, regressor
-from torsor.dynamics.recursions import momentum as centroidal
-from torsor.dynamics.recursions import momentum as energy
+from torsor.dynamics.recursions import (
+    composite,
+    configuration,
+    hybrid,
+    momentum,
+    newton_euler,
+    passive,
+    places,
+    rates,
+    regressor,
+)
 from torsor.dynamics.recursions import places as task_space
 from torsor.mechanism import Coupling, Mechanism
 
@@ -178,9 +181,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         derivatives.joint_wrench_derivatives, ("L", 6, "n"), _BY_A, instead="constrained_joint_wrench_derivatives"
     ),
     "inverse_dynamics_hessian": Algorithm(hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True, instead=NO_METHOD),
-    "force_rate": Algorithm(traced.force_rate, _N, ("tau", "rate"), lean=True, instead=_INVERSE_D),
+    "force_rate": Algorithm(dynamics.force_rate, _N, ("tau", "rate"), lean=True, instead=_INVERSE_D),
     "joint_wrench_rates": Algorithm(
-        traced.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="constrained_joint_wrench_derivatives"
+        dynamics.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="constrained_joint_wrench_derivatives"
     ),
     "joint_wrenches": Algorithm(newton_euler.joint_wrenches, _LINKS, instead="constrained_joint_wrenches"),
     "bias_force": Algorithm(newton_euler.bias_force, _N, lean=True, instead=_INVERSE),
@@ -191,7 +194,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "power_regressor": Algorithm(regressor.power_regressor, ("p",)),
     "energy_regressor": Algorithm(regressor.energy_regressor, ("p",)),
     "mass_matrix": Algorithm(composite.mass_matrix, _NN, lean=True, instead=_MASS),
-    "coriolis_matrix": Algorithm(traced.coriolis_matrix, _NN, lean=True, instead=NO_METHOD),
+    "coriolis_matrix": Algorithm(dynamics.coriolis_matrix, _NN, lean=True, instead=NO_METHOD),
     "poses": Algorithm(places.poses, ("L", 4, 4)),
     "velocities": Algorithm(places.velocities, _LINKS),
     "accelerations": Algorithm(places.accelerations, _LINKS),
@@ -205,20 +208,18 @@ ALGORITHMS: dict[str, Algorithm] = {
     "velocity_derivatives": Algorithm(motion.velocity_derivatives, _COLUMNS, _BY_A[:2]),
     "acceleration_derivatives": Algorithm(motion.acceleration_derivatives, _COLUMNS, _BY_A),
     "jerk_derivatives": Algorithm(motion.jerk_derivatives, _COLUMNS, (*_BY_A, "dj")),
-    "kinetic_energy": Algorithm(energy.kinetic_energy, ()),
-    "potential_energy": Algorithm(energy.potential_energy, ()),
-    "center_of_mass": Algorithm(energy.center_of_mass, (3,)),
-    "momentum": Algorithm(energy.momentum, _TWIST),
-    "centroidal_momentum_matrix": Algorithm(centroidal.centroidal_momentum_matrix, _COLUMNS, lean_afloat=True),
-    "centroidal_momentum_matrix_rate": Algorithm(
-        centroidal.centroidal_momentum_matrix_rate, _COLUMNS, lean_afloat=True
-    ),
-    "centroidal_momentum_bias": Algorithm(centroidal.centroidal_momentum_bias, _TWIST, lean_afloat=True),
-    "composite_inertia": Algorithm(centroidal.composite_inertia, (6, 6)),
-    "center_of_mass_jacobian": Algorithm(centroidal.center_of_mass_jacobian, (3, "n"), lean_afloat=True),
-    "center_of_mass_jacobian_rate": Algorithm(centroidal.center_of_mass_jacobian_rate, (3, "n"), lean_afloat=True),
-    "center_of_mass_velocity": Algorithm(centroidal.center_of_mass_velocity, (3,), lean_afloat=True),
-    "center_of_mass_acceleration": Algorithm(centroidal.center_of_mass_acceleration, (3,), lean_afloat=True),
+    "kinetic_energy": Algorithm(momentum.kinetic_energy, ()),
+    "potential_energy": Algorithm(momentum.potential_energy, ()),
+    "center_of_mass": Algorithm(momentum.center_of_mass, (3,)),
+    "momentum": Algorithm(momentum.momentum, _TWIST),
+    "centroidal_momentum_matrix": Algorithm(momentum.centroidal_momentum_matrix, _COLUMNS, lean_afloat=True),
+    "centroidal_momentum_matrix_rate": Algorithm(momentum.centroidal_momentum_matrix_rate, _COLUMNS, lean_afloat=True),
+    "centroidal_momentum_bias": Algorithm(momentum.centroidal_momentum_bias, _TWIST, lean_afloat=True),
+    "composite_inertia": Algorithm(momentum.composite_inertia, (6, 6)),
+    "center_of_mass_jacobian": Algorithm(momentum.center_of_mass_jacobian, (3, "n"), lean_afloat=True),
+    "center_of_mass_jacobian_rate": Algorithm(momentum.center_of_mass_jacobian_rate, (3, "n"), lean_afloat=True),
+    "center_of_mass_velocity": Algorithm(momentum.center_of_mass_velocity, (3,), lean_afloat=True),
+    "center_of_mass_acceleration": Algorithm(momentum.center_of_mass_acceleration, (3,), lean_afloat=True),
     "manipulability": Algorithm(task_space.manipulability, (), instead=NO_METHOD),
     "manipulability_gradient": Algorithm(task_space.manipulability_gradient, _N, instead=NO_METHOD),
     "cartesian_mass_matrix": Algorithm(task_space.cartesian_mass_matrix, ("rows", "rows"), instead=NO_METHOD),
@@ -229,15 +230,15 @@ ALGORITHMS: dict[str, Algorithm] = {
     "closure_error": Algorithm(closure.closure_error, ("c",)),
     "closure_jacobian": Algorithm(closure.closure_jacobian, ("c", "n")),
     "closure_rate": Algorithm(closure.closure_rate, ("c",)),
-    "closure_trial": Algorithm(assembly_step.closure_trial, ("nq+n+2",), lean=True),
-    "closure_state": Algorithm(assembly_step.closure_state, (3,), lean=True),
+    "closure_trial": Algorithm(constrained.closure_trial, ("nq+n+2",), lean=True),
+    "closure_state": Algorithm(constrained.closure_state, (3,), lean=True),
     "constrained_velocities": Algorithm(constrained.constrained_velocities, _N, lean=True),
     "constrained_accelerations": Algorithm(constrained.constrained_accelerations, _N, ("v", "a"), lean=True),
     "constrained_inverse_dynamics": Algorithm(constrained.constrained_inverse_dynamics, ("N",), lean=True),
     "constrained_forward_dynamics": Algorithm(constrained.constrained_forward_dynamics, ("N",), lean=True),
-    "constrained_joint_wrenches": Algorithm(wrenches.constrained_joint_wrenches, _LINKS),
+    "constrained_joint_wrenches": Algorithm(constrained.constrained_joint_wrenches, _LINKS),
     "loop_forces": Algorithm(constrained.loop_forces, ("c",), lean=True),
-    "loop_wrenches": Algorithm(wrenches.loop_wrenches, ("cuts", 6), lean=True),
+    "loop_wrenches": Algorithm(constrained.loop_wrenches, ("cuts", 6), lean=True),
     "constrained_velocity_derivatives": Algorithm(
         constrained_derivatives.constrained_velocity_derivatives, ("n", "N"), ("dq", "dv"), lean=True
     ),
@@ -252,17 +253,17 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "loop_force_derivatives": Algorithm(constrained_derivatives.loop_force_derivatives, ("c", "N"), _BY_A, lean=True),
     "loop_wrench_derivatives": Algorithm(
-        wrench_derivatives.loop_wrench_derivatives, ("cuts", 6, "N"), _BY_A, lean=True
+        constrained_derivatives.loop_wrench_derivatives, ("cuts", 6, "N"), _BY_A, lean=True
     ),
     "constrained_joint_wrench_derivatives": Algorithm(
-        wrench_derivatives.constrained_joint_wrench_derivatives, ("L", 6, "N"), _BY_A
+        constrained_derivatives.constrained_joint_wrench_derivatives, ("L", 6, "N"), _BY_A
     ),
-    "closed_forward_dynamics": Algorithm(index_one.closed_forward_dynamics, _N, lean=True, multipliers=True),
-    "closed_inverse_dynamics": Algorithm(index_one.closed_inverse_dynamics, ("N",), lean=True, multipliers=True),
-    "closed_loop_forces": Algorithm(index_one.closed_loop_forces, ("c",), lean=True, multipliers=True),
-    "closed_velocities": Algorithm(index_one.closed_velocities, _N, lean=True, multipliers=True),
-    "loop_loads": Algorithm(wrenches.loop_loads, _LINKS),
-    "closure_margin": Algorithm(index_one.closure_margin, (), lean=True, multipliers=True),
+    "closed_forward_dynamics": Algorithm(constrained.closed_forward_dynamics, _N, lean=True, multipliers=True),
+    "closed_inverse_dynamics": Algorithm(constrained.closed_inverse_dynamics, ("N",), lean=True, multipliers=True),
+    "closed_loop_forces": Algorithm(constrained.closed_loop_forces, ("c",), lean=True, multipliers=True),
+    "closed_velocities": Algorithm(constrained.closed_velocities, _N, lean=True, multipliers=True),
+    "loop_loads": Algorithm(constrained.loop_loads, _LINKS),
+    "closure_margin": Algorithm(constrained.closure_margin, (), lean=True, multipliers=True),
     "chart": Algorithm(configuration.chart, ("nq",)),
     "chart_rate": Algorithm(configuration.chart_rate, _N),
 }

@@ -1,10 +1,12 @@
 """Identification: the parameters of a robot from measured motions and forces, and motions that excite them."""
 
+import torsor.identification.timeline  # noqa: F401  it registers how an identification is shown
 from torsor.identification.contents import Unidentified
 from torsor.identification.differentiation import differentiate
 from torsor.identification.drives import Drives
 from torsor.identification.excitation.excite import excite
 from torsor.identification.excitation.fourier import Excitation
+from torsor.identification.html_report import write_identification_report
 from torsor.identification.identify import identify
 from torsor.identification.logs.first_look import FirstLook, first_look
 from torsor.identification.logs.log import LogFinding
@@ -45,4 +47,5 @@ __all__ = [
     "identify_masses",
     "identify_payload",
     "output_error",
+    "write_identification_report",
 ]

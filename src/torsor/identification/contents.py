@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.base.arrays import Array
-from torsor.base.documents import plain, robot_facts
+from torsor.base.documents import plain
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
@@ -18,7 +18,7 @@ from torsor.identification.closed_robot import is_excitable, whole
 from torsor.identification.drives import Drives
 from torsor.identification.excitation.design import sizes_of
 from torsor.identification.measurements import Measurements
-from torsor.mechanism.mechanism import force_units
+from torsor.mechanism.mechanism import force_units, robot_facts
 from torsor.robot.robot import Robot
 
 MARK = " !"

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.archive import Archive, as_bytes, as_text, robot_text
-from torsor.base.documents import plain, state_units
+from torsor.base.archive import Archive, as_bytes, as_text
+from torsor.base.documents import plain
 from torsor.base.files import check_array
 from torsor.identification.closed_robot import ClosedRobot, closed_robot
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
+from torsor.mechanism.mechanism import state_units
+from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parallel.files import parallel_fields, parallel_text
@@ -39,9 +41,10 @@ def robot_arrays(robot: Robot) -> dict[str, Any]:
 
 def robot_of_arrays(found: Archive) -> Robot:
     """Return the robot of a file; raise ValueError or KeyError where the arrays are none."""
-    robot: Robot | ParallelRobot = found.robot
+    tree = archived_robot(found)
     if "start" not in found.arrays:
-        return found.robot
+        return tree
+    robot: Robot | ParallelRobot = tree
     if "parallel_robot" in found.arrays:
         robot = ParallelRobot(**parallel_fields(as_text(found.arrays["parallel_robot"])))
     made = closed_robot(robot, np.asarray(found.arrays["start"]))

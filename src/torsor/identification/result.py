@@ -3,20 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.archive import Archive, reading_archive
+from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError, describe, warn
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column
-from torsor.base.viewable import Viewable
 from torsor.identification import contents, files
 from torsor.identification.bases import environment_forces, free_coordinates, wrenches_of
 from torsor.identification.closed_robot import ClosedRobot, driven_motion
@@ -43,7 +41,7 @@ ROUNDING = 1e-9  # fraction of the largest force below which a residual does not
 
 
 @dataclass(frozen=True, eq=False)
-class Identified(Result, Viewable):
+class Identified(Result):
     """Identified base parameters: ``values`` (b,), ``covariance`` (b, b), of the parameters ``base.names``.
 
     ``prior`` is the given robot, ``condition`` the condition number of the weighted regressor, ``predicted`` (N, nv)
@@ -342,27 +340,6 @@ class Identified(Result, Viewable):
         )
         return plot(self.prior, *own, self.method, path, unseen)
 
-    def save_report(self, path: str | Path, validated: "Identified | None" = None) -> Path:
-        """Write the report as one HTML file that opens offline, and return its path.
-
-        It has the prediction of measured and held-out forces for each coordinate, and of another motion ``validated``
-        (of ``validate``), the parameters with 95 % intervals, the laws of friction, what could not be identified and
-        why, the masses, the settings and the motion in 3D. Needs matplotlib: ``torsor[plot]``.
-
-        Example:
-            >>> import tempfile
-            >>> robot = torsor.library.planar_chain(1)
-            >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 1))
-            >>> found = torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a)))
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     "could not be identified" in found.save_report(folder + "/arm.html").read_text()
-            True
-        """
-        written: Path = import_module("torsor.view.identification_report").write_identification_report(
-            path, self, validated
-        )
-        return written
-
     @classmethod
     def load(cls, path: str | Path) -> "Identified":
         """Return the identification in a .npz file.
@@ -404,3 +381,6 @@ class Identified(Result, Viewable):
 
     def _summary(self) -> Summary:
         return contents.summary(self)
+
+
+register_result("identification", Identified, "identified parameters")

@@ -462,7 +462,7 @@ def lineage(mechanism: Mechanism, link: int) -> list[int]:
     return found
 
 
-# The units of coordinates.
+# The names and units of coordinates.
 
 FORCES = {"rad": "N m", "m": "N"}
 """The unit of a force, by that of its coordinate."""
@@ -496,3 +496,35 @@ def force_units(mechanism: Mechanism) -> dict[str, str]:
         'N'
     """
     return {name: FORCES[unit] for name, unit in zip(mechanism.coordinate_names, units(mechanism)[1], strict=True)}
+
+
+def robot_facts(robot: Mechanism) -> dict[str, Any]:
+    """Return the names of a robot's coordinates with their units, for documents.
+
+    Example:
+        >>> robot_facts(torsor.library.planar_chain(1))["force_units"]
+        ['N m']
+    """
+    positions, rates = units(robot)
+    return {
+        "name": robot.name,
+        "mass": robot.mass,
+        "positions": list(robot.position_names),
+        "position_units": positions,
+        "coordinates": list(robot.coordinate_names),
+        "velocity_units": [f"{unit}/s" for unit in rates],
+        "acceleration_units": [f"{unit}/s^2" for unit in rates],
+        "force_units": [FORCES[unit] for unit in rates],
+        "joints": list(robot.joint_names),
+    }
+
+
+def state_units(robot: Mechanism) -> dict[str, list[str]]:
+    """Return the units of the columns of q, v, a and tau.
+
+    Example:
+        >>> state_units(torsor.library.planar_chain(1))
+        {'q': ['rad'], 'v': ['rad/s'], 'a': ['rad/s^2'], 'tau': ['N m']}
+    """
+    facts, keys = robot_facts(robot), ("position", "velocity", "acceleration", "force")
+    return {name: facts[f"{key}_units"] for name, key in zip(("q", "v", "a", "tau"), keys, strict=True)}

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.archive import robot_of, robot_text
 from torsor.base.errors import ModelError, describe
 from torsor.motion.statement import ProblemStatement
+from torsor.robot.archived import robot_of, robot_text
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 

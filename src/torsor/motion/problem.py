@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import InitVar, asdict, dataclass, fields, replace
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
-from torsor.base.archive import Archive, reading_archive
+from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
 from torsor.base.deprecation import renamed_argument, warn_deprecated
@@ -13,11 +14,9 @@ from torsor.base.errors import ModelError, MotionError, describe, warn
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
-from torsor.base.viewable import Playable
 from torsor.motion.files import read_problem, save_problem
 from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import files, replay, report
-from torsor.motion.results import files as several
 from torsor.motion.results import report as plot
 from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.solve import SolveSettings, solve
@@ -26,6 +25,7 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.simulation import Trajectory
 from torsor.simulation.files import columns
+from torsor.simulation.timeline import Timeline, timeline_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +173,7 @@ class MotionProblem(ProblemStatement):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionResult(Result, Solution, Playable):
+class MotionResult(Result, Solution):
     """A motion that was found for a problem.
 
     ``problem`` is the one that was solved (with the nodes that refinement added), ``outcome`` the solver's outcome.
@@ -258,6 +258,9 @@ class MotionResult(Result, Solution, Playable):
         return report.summary(self)
 
 
+register_result("motion", MotionResult, "a result of a motion problem")
+
+
 @dataclass(frozen=True, repr=False)
 class MotionMultistart(Result, Multistart[MotionResult]):
     """The results of ``MotionProblem.multistart``, the best first; ``plot`` draws their objectives.
@@ -276,24 +279,46 @@ class MotionMultistart(Result, Multistart[MotionResult]):
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionMultistart":
         """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
         with reading_archive(Path(path), cls.kind) as found:
-            solutions, seeds = several.several_of_archive(found, problem, load_problem)
+            solutions, seeds = files.several_of_archive(found, problem, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), seeds)
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the objective of each start, the best first, and return the figure; ``path`` saves it too."""
-        return several.plot(self.results, self.seeds, path)
+        return files.plot(self.results, self.seeds, path)
 
     def _archive(self) -> Archive:
-        return several.archive_of_several(self.results, self.seeds)
+        return files.archive_of_several(self.results, self.seeds)
 
     def _columns(self) -> list[Column]:
-        return several.columns(self.results, self.seeds)
+        return files.columns(self.results, self.seeds)
 
     def _content(self) -> dict[str, Any]:
-        return several.content(self.results, self.seeds)
+        return files.content(self.results, self.seeds)
 
     def _summary(self) -> Summary:
-        return several.summary(self.results, self.seeds, repr(self).strip("<>"))
+        return files.summary(self.results, self.seeds, repr(self).strip("<>"))
+
+
+@singledispatch
+def timeline_of_term(term: Any, result: MotionResult) -> Timeline | None:
+    """Return the timeline of a result whose problem has a term that knows more of the motion, or else None.
+
+    The package of a term registers a function for it.
+    """
+    return None
+
+
+@timeline_of.register
+def _(result: MotionResult) -> Timeline:
+    for term in result.problem.terms:
+        found = timeline_of_term(term, result)
+        if found is not None:
+            return found
+    states = (result.times, result.q, result.v, result.a)
+    return Timeline(result.robot, result.robot.name, *states, result.tau, result.force_names)
+
+
+register_result("multistart", MotionMultistart, "results from random starts")
 
 
 def _warn_between_nodes(result: MotionResult) -> None:

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from torsor.base.archive import Archive, reading_archive
+from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import number
 from torsor.base.deprecation import renamed_argument
 from torsor.base.documents import plain
@@ -17,7 +17,7 @@ from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
 from torsor.motion.problem import MotionProblem, MotionResult, load_problem
-from torsor.motion.results import files as several
+from torsor.motion.results import files
 
 WEIGHT, VALUE = "weight", "value"  # what the values of a sequence are
 MOST = 100_000  # results in a file
@@ -84,7 +84,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
             if not isinstance(values, list) or not 0 < len(values) <= MOST or parameter not in (VALUE, WEIGHT):
                 raise ValueError("its header has no list of values")
             problems = [problem(each) if callable(problem) else problem for each in values]
-            solutions = several.unpacked(found, problems, load_problem)
+            solutions = files.unpacked(found, problems, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), tuple(values), parameter)
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -95,7 +95,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
         first = self._some()[0]
         figure = new_figure(9.0, 4.0)
         (left, right), is_front = figure.subplots(1, 2), self.parameter == WEIGHT
-        is_line = all(map(several.is_number, self.values))
+        is_line = all(map(files.is_number, self.values))
         x = np.array(self.values if is_line else range(len(self)), dtype=float)
         parts = np.array([[part.value for part in each.parts] for each in self.results]) if is_front else None
         panels = [
@@ -125,26 +125,29 @@ class MotionSequence(Result, Sequence[MotionResult]):
         return self.results
 
     def _archive(self) -> Archive:
-        arrays, _ = several.packed(self._some())
+        arrays, _ = files.packed(self._some())
         settings = {"parameter": self.parameter, "values": plain(self.values)}
         return Archive(self.kind, arrays, settings, {"0/ and so on": "as in a motion"})
 
     def _columns(self) -> list[Column]:
-        return several.columns(self._some(), self._labels, self.parameter)
+        return files.columns(self._some(), self._labels, self.parameter)
 
     def _content(self) -> dict[str, Any]:
-        found = several.content(self._some(), self._labels, VALUE)
+        found = files.content(self._some(), self._labels, VALUE)
         return found | {"parameter": self.parameter}
 
     def _summary(self) -> Summary:
         if not self.results:
             return Summary("MotionSequence: no results", {})
-        return several.summary(self.results, self._labels, repr(self).strip("<>"), self.parameter)
+        return files.summary(self.results, self._labels, repr(self).strip("<>"), self.parameter)
 
     @property
     def _labels(self) -> list[Any]:
         """The values as numbers and text."""
-        return [each if several.is_number(each) else str(each) for each in plain(self.values)]
+        return [each if files.is_number(each) else str(each) for each in plain(self.values)]
+
+
+register_result("sequence", MotionSequence, "a sequence of motions")
 
 
 # Sequences of solves: along a parameter, and between two objectives.

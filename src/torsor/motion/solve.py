@@ -27,9 +27,17 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.limits import Torques
 from torsor.motion.terms.objectives import Effort, Time
 from torsor.motion.transcription.program import Program
-from torsor.optimisation import SOLVERS, Outcome, Patience, Settings, Watch, min_squared_violation, row_violations
-from torsor.optimisation import feasibility as min_max_violation
-from torsor.optimisation import feasibility as min_sum_violation
+from torsor.optimisation import (
+    SOLVERS,
+    Outcome,
+    Patience,
+    Settings,
+    Watch,
+    min_max_violation,
+    min_squared_violation,
+    min_sum_violation,
+    row_violations,
+)
 
 # The tie-break of minimum-time motions: least effort among the fastest.
 #

@@ -5,10 +5,6 @@ from typing import NamedTuple
 
 from torsor.base.errors import ModelError, describe
 from torsor.reproduce.documents import barman, gait, guarino, hua, khalil, lie
-from torsor.reproduce.documents import barman as barman_arms
-from torsor.reproduce.documents import gait as gait_equations
-from torsor.reproduce.documents import khalil as khalil_bases
-from torsor.reproduce.documents import khalil as khalil_parallel
 from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.item import Item, Kind, Outcome, Row, Verdict
 
@@ -117,13 +113,13 @@ ALIASES = {
 ITEMS: tuple[Item, ...] = (
     *lie.ITEMS,
     *barman.ITEMS,
-    *barman_arms.ARM_ITEMS,
+    *barman.ARM_ITEMS,
     *gait.ITEMS,
-    *gait_equations.EQUATION_ITEMS,
+    *gait.EQUATION_ITEMS,
     *guarino.ITEMS,
     *khalil.ITEMS,
-    *khalil_parallel.PARALLEL_ITEMS,
-    *khalil_bases.BASE_ITEMS,
+    *khalil.PARALLEL_ITEMS,
+    *khalil.BASE_ITEMS,
     *hua.ITEMS,
     *MISPRINTS,
 )

@@ -13,9 +13,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.formats import DHLink, MDHLink
 from torsor.mechanism import Frame, Joint, Link
-from torsor.reproduce.equations import barman as denavit_hartenberg
-from torsor.reproduce.equations import guarino as luh_walker_paul
-from torsor.reproduce.equations import hua, khalil, lie
+from torsor.reproduce.equations import barman, guarino, hua, khalil, lie
 from torsor.robot.load import build, from_dh, from_mdh, from_screws
 from torsor.robot.robot import Robot
 from torsor.spatial import composite, from_rpy, make_pose
@@ -47,10 +45,10 @@ def _gravity(rng: np.random.Generator) -> Array:
 class Standard(NamedTuple):
     """A chain in standard Denavit-Hartenberg parameters, a state, and what link 2 does to its environment."""
 
-    data: denavit_hartenberg.Robot
+    data: barman.Robot
     robot: Robot
     state: tuple[Array, Array, Array]
-    load: denavit_hartenberg.Load
+    load: barman.Load
     external: Array  # the same load, on the robot, in link axes
 
 
@@ -66,7 +64,7 @@ def standard() -> Standard:
     m, r, inertia = _bodies(rng, n)
     theta, alpha = rng.uniform(-ANGLE, ANGLE, (2, n))
     d, a = rng.uniform(-SIZE, SIZE, (2, n))
-    data = denavit_hartenberg.Robot(np.array(JOINTS), theta, d, a, alpha, r, m, inertia, _gravity(rng))
+    data = barman.Robot(np.array(JOINTS), theta, d, a, alpha, r, m, inertia, _gravity(rng))
     rows = zip(data.revolute, theta, d, a, alpha, r, m, inertia, strict=True)
     links = [
         DHLink(t, dj, aj, al, joint="revolute" if turns else "prismatic", mass=mj, com=c, inertia=J)
@@ -78,14 +76,14 @@ def standard() -> Standard:
     force, moment = 10 * rng.normal(size=(2, 3))
     external, R = np.zeros((n, 6)), robot.poses(q)[k, :3, :3]
     external[k] = -np.concatenate([R.T @ moment + np.cross(lever, R.T @ force), R.T @ force])
-    load = denavit_hartenberg.Load(k, force, moment, lever)
+    load = barman.Load(k, force, moment, lever)
     return Standard(data, robot, (q, v, a_), load, external)
 
 
 class Modified(NamedTuple):
     """A chain in modified Denavit-Hartenberg parameters, and a motion q, v, a, j."""
 
-    data: luh_walker_paul.Robot
+    data: guarino.Robot
     robot: Robot
     motion: tuple[Array, Array, Array, Array]
 
@@ -102,7 +100,7 @@ def modified() -> Modified:
     m, c, inertia = _bodies(rng, n)
     theta, alpha = rng.uniform(-ANGLE, ANGLE, (2, n))
     d, a = rng.uniform(-SIZE, SIZE, (2, n))
-    data = luh_walker_paul.Robot(np.array(JOINTS), a, alpha, theta, d, m, c, inertia, _gravity(rng))
+    data = guarino.Robot(np.array(JOINTS), a, alpha, theta, d, m, c, inertia, _gravity(rng))
     links = [
         MDHLink(
             j - 1,

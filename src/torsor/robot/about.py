@@ -1,8 +1,8 @@
 """What exported source says of a robot: names and order of the coordinates, units, axes, limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 
+from torsor._version import __version__
 from torsor.compiler.source import About
 from torsor.mechanism import Mechanism
 from torsor.mechanism.mechanism import FORCES, units
@@ -34,14 +34,9 @@ _ARGUMENTS = {
 }
 
 
-def version() -> str:
-    """Return the version of Torsor. It is asked for when it is needed: the package itself is above all layers."""
-    return str(import_module("torsor").__version__)
-
-
 def origin(kind: str, name: str) -> str:
     """Return the line that says what was exported, and by what."""
-    return f"{kind} {name}, by Torsor {version()} (licence Apache-2.0). SI units, radians."
+    return f"{kind} {name}, by Torsor {__version__} (licence Apache-2.0). SI units, radians."
 
 
 def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -89,7 +84,7 @@ def about_robot(
     )
     facts = {
         "name": robot.name,
-        "torsor": version(),
+        "torsor": __version__,
         "positions": list(robot.position_names),
         "positionUnits": positions,
         "coordinates": list(robot.coordinate_names),

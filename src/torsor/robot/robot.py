@@ -15,16 +15,11 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import flag, indices_of, one_of
 from torsor.base.errors import ModelError, describe
-from torsor.base.viewable import Viewable
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.formats import write
 from torsor.mechanism import Mechanism, Shape, edit, edit_loops
-from torsor.mechanism import edit as edit_bodies
-from torsor.mechanism import edit as edit_drives
-from torsor.mechanism import edit as edit_joints
-from torsor.mechanism import edit as edit_postures
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -53,7 +48,7 @@ Coefficients = Mapping[str, float | Sequence[float]] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Robot(Mechanism, Viewable):
+class Robot(Mechanism):
     """A mechanism (links, joints, drives, loops) with its compiled dynamics.
 
     Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws``, ``torsor.build`` and ``torsor.library``. SI
@@ -113,7 +108,7 @@ class Robot(Mechanism, Viewable):
     ) -> Any:
         """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
 
-        ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``robot.inverse_kinematics``
+        ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets of ``inverse_kinematics``
         (Pose, Position, Orientation, Direction, LookAt, CenterOfMass), with weights and hard ones; in base axes, m and
         rad. Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
         begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed.
@@ -1999,7 +1994,7 @@ class Robot(Mechanism, Viewable):
             >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
             2.0
         """
-        return edit_bodies.with_payload(self, link, mass, com, inertia)
+        return edit.with_payload(self, link, mass, com, inertia)
 
     def with_posture(self, name: str, q: ArrayLike) -> Self:
         """Return the robot with a named configuration q (nq,), kept in ``robot.postures`` and in TOML and MJCF files.
@@ -2011,7 +2006,7 @@ class Robot(Mechanism, Viewable):
             >>> robot.postures["home"].tolist(), robot.fix("joint2", -1.2).postures["home"].tolist()
             ([0.3, -1.2], [0.3])
         """
-        return edit_postures.with_posture(self, name, q)
+        return edit.with_posture(self, name, q)
 
     def without_posture(self, name: str) -> Self:
         """Return the robot without a named configuration.
@@ -2020,7 +2015,7 @@ class Robot(Mechanism, Viewable):
             >>> dict(torsor.library.two_link().with_posture("home", [0.3, -1.2]).without_posture("home").postures)
             {}
         """
-        return edit_postures.without_posture(self, name)
+        return edit.without_posture(self, name)
 
     def with_joint_type(self, name: str, type: str) -> Self:
         """Return the robot with a joint of another type, at the same place and with the same axis.
@@ -2033,7 +2028,7 @@ class Robot(Mechanism, Viewable):
             >>> robot.nv, robot.coordinate_names[1]
             (4, 'joint2/wx')
         """
-        return edit_joints.with_joint_type(self, name, type)
+        return edit.with_joint_type(self, name, type)
 
     def fix(self, joint: str, value: ArrayLike = 0.0) -> Self:
         """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
@@ -2090,7 +2085,7 @@ class Robot(Mechanism, Viewable):
             >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
             [1.0, 0.5]
         """
-        return edit_drives.with_friction(self, joint, coulomb, viscous, smooth)
+        return edit.with_friction(self, joint, coulomb, viscous, smooth)
 
     def without_friction(self) -> Self:
         """Return the robot without friction; springs keep their damping.
@@ -2099,7 +2094,7 @@ class Robot(Mechanism, Viewable):
             >>> bool(torsor.library.six_axis_arm().without_friction().friction_force(np.ones(6)).any())
             False
         """
-        return edit_drives.without_friction(self)
+        return edit.without_friction(self)
 
     def with_spring(self, joint: str, stiffness: Any, damping: float = 0.0, rest: float = 0.0) -> Self:
         """Return the robot with a spring on a joint: it pulls it back with K(x) x + D x', where x = q - rest.
@@ -2117,7 +2112,7 @@ class Robot(Mechanism, Viewable):
             >>> robot.with_spring("joint2", 100 + 500 * x**2).spring_force([0.0, 0.1]).round(12).tolist()
             [0.0, 10.5]
         """
-        return edit_drives.with_spring(self, joint, stiffness, damping, rest)
+        return edit.with_spring(self, joint, stiffness, damping, rest)
 
     def with_motor(
         self,
@@ -2153,7 +2148,7 @@ class Robot(Mechanism, Viewable):
             [-0.1072, 0.1429, 4.0021]
         """
         motor = (inertia, ratio, carrier, axis, stiffness, damping, mass, place, moments)
-        return edit_drives.with_motor(self, joint, *motor)
+        return edit.with_motor(self, joint, *motor)
 
     def without_motor(self, joint: str) -> Self:
         """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.
@@ -2163,7 +2158,7 @@ class Robot(Mechanism, Viewable):
             >>> arm.with_motor("joint2", 1e-4, stiffness=1e3).without_motor("joint2") == arm
             True
         """
-        return edit_drives.without_motor(self, joint)
+        return edit.without_motor(self, joint)
 
     def with_loop(
         self, name: str, frame_a: str, frame_b: str, kind: str = "revolute", length: float = 0.0, axis: Maybe = None

@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.archive import Archive, as_bytes, reading_archive, robot_text
+from torsor.base.archive import Archive, as_bytes, reading_archive
 from torsor.base.arrays import Array
-from torsor.base.documents import plain, robot_facts, state_units
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe
 from torsor.base.files import check_array
 from torsor.base.result import Result
 from torsor.base.tables import Column, columns_of
-from torsor.mechanism.mechanism import FORCES, units
+from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
+from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 
 # The samples of a motion: plain data that trajectories, files and figures share.
@@ -112,7 +113,7 @@ def of_archive(archive: Archive, robot: Robot | None) -> Samples:
         raise ValueError(f"status {status[:40]!r}; allowed: one of {STATUSES}")
     if not 0 <= count <= len(found):
         raise ValueError(f"{count} events")
-    robot = archive.robot if robot is None else robot
+    robot = archived_robot(archive) if robot is None else robot
     events = tuple(Crossings(*(found[f"event{k}_{name}"] for name in Crossings._fields)) for k in range(count))
     check_array(found["held"], (2,), "held", "b")
     tau_held, external_held = map(bool, found["held"])

@@ -9,10 +9,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.base.archive import Archive, as_bytes, reading_archive, robot_text
+from torsor.base.archive import Archive, as_bytes, reading_archive, register_result
 from torsor.base.arrays import Array
 from torsor.base.checks import one_of, positive, whole_number
-from torsor.base.documents import plain, robot_facts, state_units
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe
 from torsor.base.figures import checked_what
 from torsor.base.files import check_array
@@ -20,7 +20,8 @@ from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column, columns_of
 from torsor.dynamics.requests import pulled
-from torsor.mechanism.mechanism import units
+from torsor.mechanism.mechanism import robot_facts, state_units, units
+from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled, forces, symbols
@@ -96,7 +97,7 @@ class Rollout(Result):
     def load(cls, path: str | Path, robot: Robot | None = None) -> "Rollout":
         """Return the rollout of a .npz file, for the given robot or the one that the file contains."""
         with reading_archive(Path(path), cls.kind) as found:
-            own = found.robot if robot is None else robot
+            own = archived_robot(found) if robot is None else robot
             times, q, v = (found.arrays[name] for name in ("times", "q", "v"))
             count, batch = len(np.atleast_1d(times)), q.shape[:-2]
             check_array(times, (count,), "times")
@@ -146,6 +147,9 @@ class Rollout(Result):
         rows = [row[:2] for row in found.rows]  # it has no forces
         facts = {name: text for name, text in found.facts.items() if name != "status"}
         return Summary(f"Rollout of {self.robot.name}", facts, found.head[:2], rows)
+
+
+register_result("rollout", Rollout, "a rollout")
 
 
 def _here(array: Any) -> Array:

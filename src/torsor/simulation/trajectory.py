@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.archive import Archive
+from torsor.base.archive import Archive, register_result
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
 from torsor.base.errors import ModelError, describe, shortened, warn
@@ -20,7 +20,6 @@ from torsor.base.figures import Bound, Quantity, checked_what, plot_quantities
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
-from torsor.base.viewable import Playable
 from torsor.mechanism.mechanism import FORCES, force_units, units
 from torsor.robot.robot import Robot
 from torsor.simulation.files import Crossings, Samples, archive, columns, content, read
@@ -158,7 +157,7 @@ def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory(Result, Samples, Playable):
+class Trajectory(Result, Samples):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of
@@ -378,6 +377,9 @@ class Trajectory(Result, Samples, Playable):
 
     def _summary(self) -> Summary:
         return summary(self)
+
+
+register_result("trajectory", Trajectory, "a trajectory")
 
 
 def forward_dynamics(robot: Robot) -> Callable[..., Array]:

@@ -1,19 +1,54 @@
-"""Views of robots and motions: tables for the terminal, and figures."""
+"""Views of robots and motions: the viewer in the browser, offline pages, figures, animations, reports and tables."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from torsor.base.registry import register
 from torsor.view.bearings import BearingLoads, bearing_loads, bearing_table
 from torsor.view.figures import plot_motion
 from torsor.view.tables import count_table, counted, drive_table, joint_table, link_table, motion_table, state_table
 
+if TYPE_CHECKING:
+    from torsor.view.live import show
+    from torsor.view.pages import page
+    from torsor.view.pictures import animate, draw
+    from torsor.view.report import write_report
+
 __all__ = [
     "BearingLoads",
+    "animate",
     "bearing_loads",
     "bearing_table",
     "count_table",
     "counted",
+    "draw",
     "drive_table",
     "joint_table",
     "link_table",
     "motion_table",
+    "page",
     "plot_motion",
+    "show",
     "state_table",
+    "write_report",
 ]
+
+# Names of modules that are imported when they are first used: tables need no scenes.
+_HOMES = {"animate": "pictures", "draw": "pictures", "page": "pages", "show": "live", "write_report": "report"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = globals()[name] = getattr(import_module(f"torsor.view.{_HOMES[name]}"), name)
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _embedded(what: Any, title: str) -> str:
+    """Return a page inside another: the motions of reports."""
+    from torsor.view.pages import page
+
+    return page(what, title=title)._repr_html_()
+
+
+register("page", "html", _embedded)

@@ -7,17 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.figures import (
-    JUMPS,
-    Quantity,
-    colours_of,
-    draw_panel,
-    friction_jumps,
-    label_of_title,
-    new_figure,
-    saved,
-    styled,
-)
+from torsor.base.figures import JUMPS, Quantity, colours_of, draw_panel, label_of_title, new_figure, saved, styled
+from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import force_units
 from torsor.robot.robot import Robot
 

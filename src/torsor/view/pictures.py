@@ -13,10 +13,6 @@ from torsor.base.checks import number, positive, whole_number
 from torsor.base.errors import ModelError, describe
 from torsor.base.figures import label, new_figure
 from torsor.base.files import replacing
-from torsor.human.gait import figures as animation
-from torsor.human.gait.curves import StrideCurves
-from torsor.human.terms.forces import Grounded
-from torsor.motion import MotionResult
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation.movie import movie_path, write_movie
@@ -113,12 +109,12 @@ def animate(
         ...     animate(fall, folder + "/fall.gif", rate=10).name
         'fall.gif'
     """
-    if _is_of_a_body(result):
-        return animation.animate(result, path, rate, slower, progress)
     target = movie_path(path)
     whole_number(rate, "animate", "rate")
     positive(slower, "animate", "slower")
     line = timeline(result)
+    if line.movie is not None:
+        return line.movie(path, rate, slower, progress)
     scene, figure = Scene.of(line.robot, _meshes(), line.things), new_figure(6.4, 5.6)
     times, kept = _frames(line, rate * slower)
     postures, forces = line.q[kept], arrows(line, scene)
@@ -135,12 +131,6 @@ def animate(
 def _headed(line: Timeline) -> str:
     """Return the title of a motion: who moves, and the times of what is shown."""
     return f"{label(line.title)}\n{len(line)} instants from {line.times[0]:.3g} to {line.times[-1]:.3g} s"
-
-
-def _is_of_a_body(result: Any) -> bool:
-    return isinstance(result, StrideCurves) or (
-        isinstance(result, MotionResult) and any(isinstance(each, Grounded) for each in result.problem.terms)
-    )
 
 
 def _meshes() -> bool:

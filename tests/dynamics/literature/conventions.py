@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 import torsor
-from references import denavit_hartenberg, khalil, lie, luh_walker_paul
+from torsor.reproduce.equations import barman, guarino, khalil, lie
 
 # Poses, wrenches and inertias
 
@@ -70,7 +70,7 @@ class Serial:
     def __init__(self, n, seed):
         rng = np.random.default_rng([n, seed])
         self.n, self.rng = n, rng
-        self.dh = denavit_hartenberg.Robot(
+        self.dh = barman.Robot(
             revolute=rng.random(n) < 0.7,
             theta=rng.uniform(-3, 3, n),
             d=rng.uniform(-0.5, 0.5, n),
@@ -100,7 +100,7 @@ class Serial:
     @property
     def mdh(self):
         dh, E = self.dh, self.E
-        return luh_walker_paul.Robot(
+        return guarino.Robot(
             revolute=dh.revolute,
             a=np.concatenate([[0], dh.a[:-1]]),
             alpha=np.concatenate([[0], dh.alpha[:-1]]),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from references import barman_2020, denavit_hartenberg
+from torsor.reproduce.equations import barman
 
 from .conventions import Serial
 
@@ -23,9 +23,7 @@ def printed(*rows):
     theta, d, a, alpha, revolute, r = (np.array(column, float) for column in zip(*rows, strict=True))
     n = len(rows)
     inertias = np.tile(0.1 * np.eye(3), (n, 1, 1))
-    return denavit_hartenberg.Robot(
-        revolute.astype(bool), theta, d, a, alpha, r, np.full(n, 0.5), inertias, np.zeros(3)
-    )
+    return barman.Robot(revolute.astype(bool), theta, d, a, alpha, r, np.full(n, 0.5), inertias, np.zeros(3))
 
 
 QUARTER = np.pi / 2
@@ -50,7 +48,7 @@ def pair(request):
 def test_the_sensitivities_of_the_motion_of_each_link(pair):
     """Steps 3 to 6: angular velocity, angular acceleration and acceleration of O_j, by q, qd and qdd."""
     dh, robot, state = pair
-    robot, steps = robot.to(device="casadi"), list(barman_2020.outward(dh, *state))
+    robot, steps = robot.to(device="casadi"), list(barman.outward(dh, *state))
     for j in {0, len(steps) // 2, len(steps) - 1}:
         _, w, wd, xdd, _ = steps[j]
         dq, dv = robot.velocity_derivatives(*state[:2], j)
@@ -65,9 +63,9 @@ def at_the_far_end(dh, q, F, T):
     """Wrenches (moment, force) at O_j, with their sensitivities, from the paper's at O_{j-1}; all are in frame j."""
     found = []
     for j in range(len(dh.m)):
-        link = barman_2020.Link(dh, j, q)
-        force, moment = (barman_2020.Sensitive(*(part[j] for part in each)) for each in (F, T))
-        moment = moment + barman_2020.levered(-link.Dx, -link.Dx_q, force)
+        link = barman.Link(dh, j, q)
+        force, moment = (barman.Sensitive(*(part[j] for part in each)) for each in (F, T))
+        moment = moment + barman.levered(-link.Dx, -link.Dx_q, force)
         found.append([np.concatenate([getattr(x, part) for x in (moment, force)]) for part in ("x", "q", "qd", "qdd")])
     return [np.array(part) for part in zip(*found, strict=True)]
 
@@ -79,14 +77,14 @@ def loaded(robot, dh, q):
     R = robot.poses(q)[k, :3, :3]
     external = np.zeros((len(dh.m), 6))
     external[k] = -np.concatenate([R.T @ tau, R.T @ F])  # the paper's is what the robot does to its environment
-    return denavit_hartenberg.Load(k, F, tau, np.zeros(3)), external
+    return barman.Load(k, F, tau, np.zeros(3)), external
 
 
 @pytest.mark.parametrize("with_load", [False, True], ids=["free", "loaded"])
 def test_forces_and_their_sensitivities_are_the_documents(pair, with_load):
     dh, robot, state = pair
     load, external = loaded(robot, dh, state[0]) if with_load else (None, None)
-    (tau, *by_state), _, _ = barman_2020.sensitivities(dh, *state, load)
+    (tau, *by_state), _, _ = barman.sensitivities(dh, *state, load)
     assert_same(robot.inverse_dynamics(*state, external=external), tau)
     found = robot.inverse_dynamics_derivatives(*state, external=external, fixed_in="world")
     for each, expected in zip(found, by_state, strict=True):
@@ -97,7 +95,7 @@ def test_forces_and_their_sensitivities_are_the_documents(pair, with_load):
 def test_reactions_and_their_sensitivities_are_the_documents(pair, with_load):
     dh, robot, state = pair
     load, external = loaded(robot, dh, state[0]) if with_load else (None, None)
-    _, F, T = barman_2020.sensitivities(dh, *state, load)
+    _, F, T = barman.sensitivities(dh, *state, load)
     wrenches, *by_state = at_the_far_end(dh, state[0], F, T)
     assert_same(robot.joint_wrenches(*state, external=external), wrenches)
     found = robot.joint_wrench_derivatives(*state, external=external, fixed_in="world")
@@ -109,14 +107,14 @@ def test_the_documents_sensitivities_are_the_derivatives_of_its_forces(pair):
     """By complex steps, under a load with a lever."""
     dh, robot, state = pair
     load = loaded(robot, dh, state[0])[0]._replace(r=np.array([0.1, -0.2, 0.3]))
-    found, n, h = barman_2020.sensitivities(dh, *state, load), len(dh.m), 1e-30
-    values = denavit_hartenberg.inverse_dynamics(dh, *state, load)
+    found, n, h = barman.sensitivities(dh, *state, load), len(dh.m), 1e-30
+    values = barman.inverse_dynamics(dh, *state, load)
     for each, expected in zip(found, values, strict=True):
         assert_same(each[0], expected, 1e-13)
     for which in range(3):
         for i in range(n):
             moved = np.array(state, complex)
             moved[which, i] += 1j * h
-            steps = denavit_hartenberg.inverse_dynamics(dh, *moved, load)
+            steps = barman.inverse_dynamics(dh, *moved, load)
             for each, step in zip(found, steps, strict=True):
                 assert_same(each[1 + which][..., i], step.imag / h, 1e-12)

@@ -6,7 +6,7 @@ A function of complex numbers that is analytic has f(x + ih) = f(x) + ih f'(x) b
 import numpy as np
 import pytest
 
-from references import denavit_hartenberg, khalil, lie, luh_walker_paul
+from torsor.reproduce.equations import barman, guarino, khalil, lie
 
 from .conventions import Serial, Tree
 
@@ -43,8 +43,8 @@ def rate(function, q, v, a, j):
 # Serial robots, in the four published forms
 
 FORMS = {
-    "standard DH": (denavit_hartenberg, lambda case: (case.dh, case.from_dh().robot)),
-    "modified DH": (luh_walker_paul, lambda case: (case.mdh, case.from_mdh().robot)),
+    "standard DH": (barman, lambda case: (case.dh, case.from_dh().robot)),
+    "modified DH": (guarino, lambda case: (case.mdh, case.from_mdh().robot)),
     "screws": (lie, lambda case: (case.screws, case.from_screws().robot)),
     "six parameters": (khalil, lambda case: (case.tree, case.from_mdh().robot)),
 }

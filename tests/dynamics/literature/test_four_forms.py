@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from references import denavit_hartenberg, khalil, lie, luh_walker_paul
+from torsor.reproduce.equations import barman, guarino, khalil, lie
 
 from .conventions import Serial, Tree, carry, pose
 
@@ -36,12 +36,12 @@ def test_the_four_published_forms_agree_under_a_load_at_the_tip(serial):
     case, _ = serial
     tip = -case.tip[-1]
     R = chain_rotation(case, case.n - 1)
-    load = denavit_hartenberg.Load(case.n - 1, R @ tip[3:], R @ tip[:3], np.zeros(3))
-    expected = denavit_hartenberg.inverse_dynamics(case.dh, *case.state, load)[0]
+    load = barman.Load(case.n - 1, R @ tip[3:], R @ tip[:3], np.zeros(3))
+    expected = barman.inverse_dynamics(case.dh, *case.state, load)[0]
 
     assert_same(lie.inverse_dynamics(case.screws, *case.state, carry(pose(p=-case.dh.r[-1]), tip))[0], expected)
     moment, force = np.split(carry(case.E[-1], tip), 2)
-    assert_same(luh_walker_paul.inverse_dynamics(case.mdh, *case.state, force, moment)[0], expected)
+    assert_same(guarino.inverse_dynamics(case.mdh, *case.state, force, moment)[0], expected)
     me, fe = np.zeros((2, case.n, 3))
     me[-1], fe[-1] = moment, force
     assert_same(khalil.inverse_dynamics(case.tree, *case.state, fe, me)[0], expected)
@@ -52,7 +52,7 @@ def chain_rotation(case, link):
     R = np.eye(3)
     for j in range(link + 1):
         theta = case.dh.theta[j] + case.dh.revolute[j] * case.state[0][j]
-        R = R @ denavit_hartenberg.rotation(theta, case.dh.alpha[j])
+        R = R @ barman.rotation(theta, case.dh.alpha[j])
     return R
 
 
@@ -67,9 +67,9 @@ def test_forces_agree_in_every_convention(serial):
 
 def test_forces_without_loads_agree_in_every_form_and_convention(serial):
     case, described = serial
-    expected = denavit_hartenberg.inverse_dynamics(case.dh, *case.state)[0]
+    expected = barman.inverse_dynamics(case.dh, *case.state)[0]
     assert_same(lie.inverse_dynamics(case.screws, *case.state)[0], expected)
-    assert_same(luh_walker_paul.inverse_dynamics(case.mdh, *case.state)[0], expected)
+    assert_same(guarino.inverse_dynamics(case.mdh, *case.state)[0], expected)
     assert_same(khalil.inverse_dynamics(case.tree, *case.state)[0], expected)
     for robot, _ in described.values():
         assert_same(robot.inverse_dynamics(*case.state), expected)
@@ -81,8 +81,8 @@ def test_a_load_on_any_link_acts_as_in_standard_dh(serial):
     for k in range(case.n):
         R, external = chain_rotation(case, k), np.zeros((case.n, 6))
         external[k] = case.external[k]
-        load = denavit_hartenberg.Load(k, -R @ case.external[k, 3:], -R @ case.external[k, :3], np.zeros(3))
-        expected = denavit_hartenberg.inverse_dynamics(case.dh, *case.state, load)[0]
+        load = barman.Load(k, -R @ case.external[k, 3:], -R @ case.external[k, :3], np.zeros(3))
+        expected = barman.inverse_dynamics(case.dh, *case.state, load)[0]
         assert_same(robot.inverse_dynamics(*case.state, external=external), expected)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from references import lie
+from torsor.reproduce.equations import lie
 from torsor.spatial import to_quaternion
 
 from .conventions import Serial, Tree, carry, pose, random_inertia, random_rotation, turn

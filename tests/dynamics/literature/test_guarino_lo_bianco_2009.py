@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import torsor
-from references import guarino_lo_bianco_2009, luh_walker_paul
+from torsor.reproduce.equations import guarino
 
 from .conventions import Serial, random_rotation
 
 TOLERANCE = 1e-10
 CASES = [(1, 0), (2, 1), (3, 0), (4, 1), (6, 0), (6, 1), (7, 1)]
 QUARTER = np.pi / 2
-STANFORD = luh_walker_paul.Robot(  # Tables I and II; the lost column as in the library
+STANFORD = guarino.Robot(  # Tables I and II; the lost column as in the library
     revolute=np.array([True, True, False, True, True, True]),
     a=np.zeros(6),
     alpha=QUARTER * np.array([0, -1, 1, 0, -1, 1]),
@@ -66,9 +66,9 @@ def rates(request, pair):
     """The library's robot and arguments, and the paper's results."""
     mdh, robot, motion = pair
     if request.param == "free":
-        return robot, motion, guarino_lo_bianco_2009.force_rates(mdh, *motion)
+        return robot, motion, guarino.force_rates(mdh, *motion)
     rng, w = np.random.default_rng(7), robot.velocities(*motion[:2])[-1, :3]
-    tip = guarino_lo_bianco_2009.Tip(random_rotation(rng), *rng.normal(size=(5, 3)) * [[0.2], [10], [10], [10], [10]])
+    tip = guarino.Tip(random_rotation(rng), *rng.normal(size=(5, 3)) * [[0.2], [10], [10], [10], [10]])
     loads = []
     for n, f in ((tip.n, tip.f), (tip.n_rate, tip.f_rate)):
         external = np.zeros((robot.nv, 6))  # the paper's tip is what the robot does to its environment
@@ -78,7 +78,7 @@ def rates(request, pair):
     f, n = tip.R @ tip.f, tip.R @ tip.n
     loads[1][-1, 3:] += np.cross(w, f)
     loads[1][-1, :3] += np.cross(w, n) + np.cross(tip.p, np.cross(w, f))
-    return robot, (*motion, *loads), guarino_lo_bianco_2009.force_rates(mdh, *motion, tip)
+    return robot, (*motion, *loads), guarino.force_rates(mdh, *motion, tip)
 
 
 def test_forces_and_their_rates_are_the_documents(rates):

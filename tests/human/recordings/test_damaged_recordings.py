@@ -5,8 +5,7 @@ import pytest
 
 from human.recordings.damage import DAMAGE, Trial, clean, on_plates, turned
 from torsor.base.errors import ModelError
-from torsor.human.recordings import by_foot, inspect, overground
-from torsor.human.recordings import processing as standing
+from torsor.human.recordings import by_foot, inspect, overground, standing
 
 CLEAN = clean()
 

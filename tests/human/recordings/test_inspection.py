@@ -20,8 +20,8 @@ from torsor.human.recordings import (
     likely_axes,
     load,
     save,
+    standing,
 )
-from torsor.human.recordings import processing as standing
 from torsor.human.recordings.inspection import swapped
 
 MARKERS, FORCES = walkers.markers(), walkers.forces()

@@ -5,10 +5,10 @@ from itertools import pairwise
 import casadi as ca
 import numpy as np
 import pytest
-from flexible_links.tracing import GROUND, HUB, Small, Traced, frequencies
 from scipy.optimize import brentq
 
 import torsor
+from mechanism.flexible_links.tracing import GROUND, HUB, Small, Traced, frequencies
 from torsor.mechanism import flexible_links
 from torsor.spatial import from_quaternion, left_jacobian, make_pose, quaternion_exp, skew
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from flexible_links.tracing import GROUND, Traced
 
 import torsor
+from mechanism.flexible_links.tracing import GROUND, Traced
 from torsor.compiler.program import count_operations
 from torsor.dynamics.recursions import elimination
 from torsor.dynamics.trees.lean import lean

@@ -3,9 +3,9 @@
 import casadi as ca
 import numpy as np
 import pytest
-from flexible_links.tracing import Traced
 
 import torsor
+from mechanism.flexible_links.tracing import Traced
 from torsor.mechanism import flexible_links
 from torsor.spatial import from_quaternion, make_pose
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flexible_links.tracing import GROUND, HUB, Traced, frequencies
 
 import torsor
+from mechanism.flexible_links.tracing import GROUND, HUB, Traced, frequencies
 from torsor import ModelError
 from torsor.dynamics.requests import fingerprint
 from torsor.mechanism import flexible_links

@@ -5,12 +5,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from flexible_links.tracing import GROUND, Traced
 from numpy.polynomial.legendre import leggauss, legvander
 from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
 import torsor
+from mechanism.flexible_links.tracing import GROUND, Traced
 from torsor.mechanism import flexible_links
 from torsor.spatial import make_pose
 

@@ -9,7 +9,7 @@ import numpy as np
 import torsor
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
-TARGET = json.loads((Path(__file__).parents[1] / "data" / "targets.json").read_text())["003_gough"]
+TARGET = json.loads((Path(__file__).parents[2] / "data" / "targets.json").read_text())["003_gough"]
 KINDS = ("weld", "revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "rod")
 COUNTS = dict(zip(KINDS, (6, 5, 5, 4, 4, 3, 3, 1), strict=True))
 

@@ -4,12 +4,12 @@ import html
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 
+from torsor._version import __version__
 from torsor.compiler.source import About
 from torsor.export.fmi.interface import CLOSING, STEP
 from torsor.export.fmi.model import Model
 from torsor.export.fmi.units import used
 from torsor.export.fmi.variables import Variable, is_structured
-from torsor.robot.about import version
 
 TOOL = "Torsor"
 """The program that writes descriptions, as they name it."""
@@ -28,7 +28,7 @@ def model_description(model: Model, identifier: str, token: str, fmi: int, sourc
             "modelName": _text(model.robot.name),
             {2: "guid", 3: "instantiationToken"}[fmi]: token,
             "description": _text(f"{dynamics} of {model.robot.name}; SI units, radians"),
-            "generationTool": f"{TOOL} {version()}",
+            "generationTool": f"{TOOL} {__version__}",
             "variableNamingConvention": "structured" if plain else "flat",
         },
     )

@@ -1,9 +1,9 @@
 """Robots with closed loops in an FMU: their accelerations, reactions, and the way back to closed loops after a step.
 
 The equations are those of ``simulate``: Lagrange multipliers of independent equations of closure, and the projection of
-the state at the end of each step of co-simulation (``dynamics/loops/constrained.py``). The equations are chosen once, at
-the state in the file. In model exchange, where the importer integrates, the rate ``closing`` reduces errors of closure
-(Baumgarte).
+the state at the end of each step of co-simulation (``dynamics/loops/constrained.py``). The equations are chosen
+once, at the state in the file. In model exchange, where the importer integrates, the rate ``closing`` reduces errors
+of closure (Baumgarte).
 """
 
 from collections.abc import Mapping

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from torsor._version import __version__
 from torsor.base.errors import ModelError, describe
 from torsor.compiler.c import c_names, cpp_texts
 from torsor.compiler.source import is_own, plain, write_all
 from torsor.mechanism import Joint
 from torsor.robot import Robot
-from torsor.robot.about import about_robot, version
+from torsor.robot.about import about_robot
 
 _FILES = {  # of the folder ``assets``, by their names in the package of ROS
     "package.xml": "package.xml",
@@ -147,12 +148,12 @@ def _blanks(robot: Robot, name: str) -> dict[str, str]:
     rng = np.random.default_rng(0)
     q, v, a = rng.uniform(-1.0, 1.0, (3, robot.nv))
     tau = np.array(robot.function("inverse_dynamics")(q, v, a)).ravel()
-    number = re.match(r"\d+\.\d+\.\d+", version())
+    number = re.match(r"\d+\.\d+\.\d+", __version__)
     return {
         "package": name,
         "guard": name.upper(),
         "robot": re.sub(r"[<>]|--+", "_", plain(robot.name)),
-        "version": version(),
+        "version": __version__,
         "number": number[0] if number else "0.0.0",
         "joints": ", ".join(map(plain, robot.coordinate_names)),
         "gravity": ", ".join(f"{each:g}" for each in robot.gravity),

@@ -12,6 +12,7 @@ from torsor.human.ergonomics.lumbar import (
     lumbar_loads,
 )
 from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, frequency_multiplier, lifting_index
+from torsor.human.ergonomics.report import write_ergonomic_report
 
 __all__ = [
     "IN_VIVO",
@@ -33,4 +34,5 @@ __all__ = [
     "lifting_index",
     "lumbar_loads",
     "muscle_forces",
+    "write_ergonomic_report",
 ]

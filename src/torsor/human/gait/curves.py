@@ -14,7 +14,6 @@ from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, one_of
 from torsor.base.deprecation import renamed_attribute
 from torsor.base.errors import ModelError, describe
-from torsor.base.viewable import Playable
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.comparison.given import CURVES, Given, given_references
 from torsor.human.comparison.table import LikenessTable
@@ -145,7 +144,7 @@ OPPOSITE = {
 
 
 @dataclass(frozen=True, eq=False)
-class StrideCurves(Playable):
+class StrideCurves:
     """The curves of ``Stride``, which adds reports and figures."""
 
     result: MotionResult

@@ -14,7 +14,7 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.base.archive import Archive, reading_archive
+from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import number, one_of, whole_number
 from torsor.base.errors import ModelError, describe
 from torsor.base.summary import Summary, as_text
@@ -35,7 +35,7 @@ from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start
 from torsor.human.terms.problem import walk_of
 from torsor.motion import MotionError, MotionMultistart, MotionProblem, MotionResult, load_problem
-from torsor.motion.results import files as several
+from torsor.motion.results import files
 from torsor.motion.results.report import titled_table
 
 MOST_STARTS = 1000
@@ -111,12 +111,12 @@ class NearOptimalWalks(MotionMultistart):
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "NearOptimalWalks":
         """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
         with reading_archive(Path(path), cls.kind) as found:
-            solutions, seeds = several.several_of_archive(found, problem, load_problem)
+            solutions, seeds = files.several_of_archive(found, problem, load_problem)
             own = {name: found.settings[name] for name in ("starts", "seed", "within", "side")}
             return cls(tuple(map(MotionResult.of, solutions)), seeds, **own)
 
     def _archive(self) -> Archive:
-        found = several.archive_of_several(self.results, self.seeds)
+        found = files.archive_of_several(self.results, self.seeds)
         own = {"starts": self.starts, "seed": self.seed, "within": self.within, "side": self.side}
         return Archive(self.kind, found.arrays, own, found.units)
 
@@ -124,7 +124,7 @@ class NearOptimalWalks(MotionMultistart):
         return curve_columns(self.curves)
 
     def _content(self) -> dict[str, Any]:
-        found = several.content(self.results, self.labels, "start")
+        found = files.content(self.results, self.labels, "start")
         for row, result in zip(found["results"], self.results, strict=True):
             row["is_near_optimal"] = self._is_near(result)
         own = {"starts": self.starts, "seed": self.seed, "within": self.within, "side": self.side}
@@ -182,6 +182,9 @@ class NearOptimalWalks(MotionMultistart):
         ``references`` are as in ``Stride.plot``: built-in ones by default, recordings of people, or other strides.
         """
         return plot(self.stride, path, references, self.curves if len(self.strides) > 1 else None)
+
+
+register_result("near_optimal_walks", NearOptimalWalks, "walks from several starts")
 
 
 def near_optimal_walks(

@@ -14,8 +14,8 @@ import numpy as np
 from rich.console import Group
 from rich.table import Table
 
-from torsor.base.archive import Archive, reading_archive
-from torsor.base.documents import plain, robot_facts
+from torsor.base.archive import Archive, reading_archive, register_result
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.files import check_array
@@ -27,6 +27,7 @@ from torsor.human.gait.printed_constraints import SLIPS, TOLERANCE, PrintedWalk,
 from torsor.human.gait.settings import VERSIONS
 from torsor.human.gait.walking import walking
 from torsor.human.terms.problem import who
+from torsor.mechanism.mechanism import robot_facts
 from torsor.motion import MotionProblem, MotionResult, load_problem
 from torsor.motion.results.files import LONGEST, MOST, archive, of_archive, outcome_arrays
 from torsor.motion.results.report import titled_table
@@ -253,6 +254,9 @@ class PrintedGait(Result):
         for name, value in self.conflict.items():
             table.add_row(name, f"{value:.2g}")
         return table
+
+
+register_result("printed_gait", PrintedGait, "a printed gait")
 
 
 def differences_table() -> Table:

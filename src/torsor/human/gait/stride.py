@@ -8,9 +8,9 @@ import numpy as np
 from rich.console import Group
 from rich.table import Table
 
-from torsor.base.archive import Archive, reading_archive
+from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import instance_of, number, table, whole_number
-from torsor.base.documents import plain, robot_facts
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text
@@ -24,6 +24,7 @@ from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
 from torsor.human.terms.forces import Strengths, Torques
 from torsor.human.terms.problem import REACTION_JOINTS, sampled, walk_of, who
+from torsor.mechanism.mechanism import robot_facts
 from torsor.motion import MotionProblem, MotionResult, load_problem
 from torsor.motion.results.files import archive, of_archive
 from torsor.motion.results.report import titled_table
@@ -268,6 +269,9 @@ class Stride(Result, StrideCurves):
         ``references`` are as in ``likeness``: built-in ones by default, recordings of people, or other strides.
         """
         return plot(self, path, references)
+
+
+register_result("stride", Stride, "a stride")
 
 
 def _ends(curve: Any) -> dict[str, float]:

@@ -38,7 +38,7 @@ FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-12, 1e8  # fractions of th
 EXACT, NEAR = 2e-4, 0.05
 
 Mask = NDArray[np.bool_]
-SOURCES = tuple(f"human/measured/{name}.py" for name in ("normal_equations", "fitting", "curves"))  # of kernels
+SOURCES = "human/measured/normal_equations.py", "human/measured/fitting.py", "mechanism/curves.py"  # of kernels
 
 
 @cache

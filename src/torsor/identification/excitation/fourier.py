@@ -10,17 +10,19 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.archive import Archive, as_bytes, reading_archive, robot_text
+from torsor.base.archive import Archive, as_bytes, reading_archive, register_result
 from torsor.base.arrays import Array
-from torsor.base.documents import plain, robot_facts, state_units
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe
-from torsor.base.figures import Bound, Quantity, friction_jumps, plot_quantities
+from torsor.base.figures import Bound, Quantity, plot_quantities
 from torsor.base.files import check_array
 from torsor.base.points import check_rate, instants, write_points
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column, columns_of, write_table
-from torsor.mechanism.mechanism import FORCES, units
+from torsor.mechanism.friction import friction_jumps
+from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
+from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 
 # Finite Fourier series with exact derivatives.
@@ -276,7 +278,7 @@ class Excitation(Result):
             2.0
         """
         with reading_archive(Path(path), cls.kind) as found:
-            robot, coefficients, figures = found.robot, found.arrays["coefficients"], found.arrays["figures"]
+            robot, coefficients, figures = archived_robot(found), found.arrays["coefficients"], found.arrays["figures"]
             check_array(figures, (3,), "figures")
             check_array(coefficients, (coefficients.shape[0], robot.nv), "coefficients")
             if len(coefficients) % 2 == 0 or not (np.isfinite(coefficients).all() and figures[0] > 0):
@@ -352,3 +354,6 @@ class Excitation(Result):
         ]
         head = ("coordinate", "largest speed", "largest acceleration")
         return Summary(f"Excitation of {self.robot.name}", facts, head, rows)
+
+
+register_result("excitation", Excitation, "an excitation")

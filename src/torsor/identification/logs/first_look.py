@@ -14,19 +14,19 @@ from rich.table import Table
 
 from torsor.base.arrays import Array
 from torsor.base.checks import several
-from torsor.base.documents import header, plain, robot_facts
+from torsor.base.documents import header, plain
 from torsor.base.errors import ModelError, describe
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
 from torsor.base.summary import as_text
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import UnclosedError, drives_of, is_excitable, measured_robot, notes_of
-from torsor.identification.logs import preparing as cutoffs
+from torsor.identification.logs import preparing
 from torsor.identification.logs.log import Log, LogFinding, of_arrays, of_trajectory, read
 from torsor.identification.logs.log_map import LogMap, own_map
 from torsor.identification.logs.model_checks import Excited, ModelLook, model_look
 from torsor.identification.logs.preparing import Delay, Prepared, prepare, spectrum
 from torsor.identification.logs.signal_checks import motion_findings, quantum, signal_findings
-from torsor.mechanism.mechanism import force_units, units
+from torsor.mechanism.mechanism import force_units, robot_facts, units
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -418,7 +418,7 @@ def _of_measurements(data: Any, robot: Robot) -> Log:
 
 def _signals(robot: Robot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:
     samples, found, places = prepared.samples, [], _places(robot)
-    noise = cutoffs.choose([(each.q, each.step) for each in prepared.segments]).noise
+    noise = preparing.choose([(each.q, each.step) for each in prepared.segments]).noise
     for j, name in enumerate(robot.coordinate_names):
         at = places[j]
         v, a, tau = (float(np.abs(x[:, j]).max()) for x in (samples.v, samples.a, samples.tau))

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.base.archive import Archive, reading_archive
+from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array, Flags
-from torsor.base.documents import plain, robot_facts
+from torsor.base.documents import plain
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.files import check_array
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
+from torsor.mechanism.mechanism import robot_facts
 from torsor.motion.problem import MotionProblem, MotionResult, load_problem
 from torsor.motion.results import files
 
@@ -234,3 +235,6 @@ class WeightFit(Result):
         errors = self.deviations
         rows = [(name, f"{value:.6g}", f"{errors[name]:.2g}") for name, value in self.weights.items()]
         return Summary(repr(self).strip("<>"), facts, ("weight", "value", "relative error"), rows)
+
+
+register_result("weights", WeightFit, "fitted weights of objectives")

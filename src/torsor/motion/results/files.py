@@ -7,19 +7,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from torsor.base.archive import Archive, as_bytes, as_text, robot_text
-from torsor.base.documents import plain, robot_facts
+from torsor.base.archive import Archive, as_bytes, as_text
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.files import check_array
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
+from torsor.mechanism.mechanism import robot_facts
 from torsor.motion.encoding import decoded, encoded
 from torsor.motion.files import save_problem
 from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.optimisation import SOLVERS
 from torsor.optimisation.program import Iteration, Outcome, largest_violation
+from torsor.robot.archived import robot_text
 
 P = TypeVar("P", bound=ProblemStatement)
 

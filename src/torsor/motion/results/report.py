@@ -11,10 +11,10 @@ from rich.table import Table
 
 from torsor.base import documents
 from torsor.base.arrays import Array
-from torsor.base.documents import robot_facts
-from torsor.base.figures import Bound, Quantity, checked_what, friction_jumps, plot_quantities
+from torsor.base.figures import Bound, Quantity, checked_what, plot_quantities
 from torsor.base.summary import Summary, as_text
-from torsor.mechanism.mechanism import FORCES, units
+from torsor.mechanism.friction import friction_jumps
+from torsor.mechanism.mechanism import FORCES, robot_facts, units
 from torsor.motion.results.replay import trajectory
 from torsor.motion.results.solution import BETWEEN, FINER, VARIABLES, Solution
 

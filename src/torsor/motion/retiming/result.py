@@ -9,20 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.archive import Archive, as_bytes, reading_archive, robot_text
+from torsor.base.archive import Archive, as_bytes, reading_archive, register_result
 from torsor.base.arrays import Array, Indices
 from torsor.base.checks import positive, real_array
-from torsor.base.documents import plain, robot_facts, state_units
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe, shortened
-from torsor.base.figures import Bound, Quantity, friction_jumps, plot_quantities
+from torsor.base.figures import Bound, Quantity, plot_quantities
 from torsor.base.files import check_array
 from torsor.base.points import check_rate, instants, write_points
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column, columns_of, write_table
-from torsor.mechanism.mechanism import FORCES, units
+from torsor.mechanism.friction import friction_jumps
+from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
 from torsor.motion.retiming.bounds import KINDS, SLOWEST, SOURCES, WITHIN, Bounds
 from torsor.motion.retiming.path import JointPath, Timing
+from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -145,7 +147,8 @@ def archive(robot: Robot, path: JointPath, timing: Timing, bounds: Bounds, setti
 
 def read(found: Archive) -> tuple[Robot, JointPath, Timing, Bounds]:
     """Return the parts of a motion in an archive; raise ValueError for arrays that are not those of one."""
-    robot, arrays, n = found.robot, found.arrays, found.robot.nv
+    robot, arrays = archived_robot(found), found.arrays
+    n = robot.nv
     knots, count = len(arrays["times"]), len(arrays["breaks"]) - 1
     check_array(arrays["breaks"], (count + 1,), "breaks")
     check_array(arrays["pieces"], (count, arrays["pieces"].shape[1], n), "pieces")
@@ -496,6 +499,9 @@ class Retimed(Result):
             rows.append((name, *cells))
         head = ("coordinate", *(kind.replace("_", " ") for kind in kinds))
         return Summary(f"Retimed motion of {self.robot.name}", facts, head, rows)
+
+
+register_result("retimed", Retimed, "a retimed motion")
 
 
 def _moving(on_path: Array, rate: Array, u: Array, jerk: Array) -> tuple[Array, Array, Array, Array]:

@@ -10,10 +10,9 @@ import numpy as np
 from torsor import library, motion
 from torsor.base.arrays import Array
 from torsor.motion.problems import slide_link, two_link_time
-from torsor.reproduce.documents import drawing as sketches
+from torsor.reproduce.documents import drawing
 from torsor.reproduce.documents.drawing import curves, peaks, snapshots, tidy
 from torsor.reproduce.equations import barman
-from torsor.reproduce.equations import barman as denavit_hartenberg
 from torsor.reproduce.errata.barman import by_complex_steps
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
 from torsor.reproduce.samples import standard
@@ -304,7 +303,7 @@ def _transforms() -> Outcome:
     for j in range(len(data.m)):
         theta, d = data.theta[j] + data.revolute[j] * q[j], data.d[j] + (not data.revolute[j]) * q[j]
         step = np.eye(4)
-        step[:3, :3] = denavit_hartenberg.rotation(theta, data.alpha[j])  # 2.10
+        step[:3, :3] = barman.rotation(theta, data.alpha[j])  # 2.10
         step[:3, 3] = data.a[j] * np.cos(theta), data.a[j] * np.sin(theta), d  # 2.11
         T = T @ step
         found.append(T)
@@ -313,7 +312,7 @@ def _transforms() -> Outcome:
 
 def _recursion() -> Outcome:
     data, robot, state, load, external = standard()
-    tau, Fp, Tp = denavit_hartenberg.inverse_dynamics(data, *state, load)
+    tau, Fp, Tp = barman.inverse_dynamics(data, *state, load)
     wrenches = robot.joint_wrenches(*state, external=external)
     levers = np.array([barman.Link(data, j, state[0]).Dx for j in range(len(data.m))])
     return Outcome(
@@ -351,7 +350,7 @@ def _table(robot: Robot, rows: Sequence[tuple[str, str, str, str]]) -> Outcome:
     for k, row in enumerate(rows):
         theta, d, a, alpha = (size[each] for each in row)
         step = np.eye(4)
-        step[:3, :3] = denavit_hartenberg.rotation(theta, alpha)
+        step[:3, :3] = barman.rotation(theta, alpha)
         step[:3, 3] = a * np.cos(theta), a * np.sin(theta), d
         ours = np.linalg.inv(before) @ poses[k]
         held = bool(np.allclose(ours, step, atol=1e-12))
@@ -395,8 +394,8 @@ def _splines() -> Outcome:
 
 A, F, T = Kind.ALGORITHM, Kind.FIGURE, Kind.TABLE
 ITEMS = [
-    Item("barman/fig-2.1", "free body of a link", F, "Figure 2.1, eqs. 2.1, 2.2", sketches.free_body),
-    Item("barman/fig-2.2", "frames of a joint and a centre of mass", F, "Figure 2.2", sketches.standard_frames),
+    Item("barman/fig-2.1", "free body of a link", F, "Figure 2.1, eqs. 2.1, 2.2", drawing.free_body),
+    Item("barman/fig-2.2", "frames of a joint and a centre of mass", F, "Figure 2.2", drawing.standard_frames),
     Item("barman/transforms", "Denavit-Hartenberg transforms", A, "eqs. 2.3 to 2.12", _transforms),
     Item("barman/recursion", "forces and internal forces", A, "chapter III, eqs. 2.1 to 3.94", _recursion),
     Item("barman/sensitivities", "analytical sensitivities", A, "chapter III, eqs. 3.1 to 3.95", _sensitivities),
@@ -425,5 +424,5 @@ ITEMS = [
         seconds=1,
         first=2,
     ),
-    Item("barman/fig-4.1", "the two-link arm", F, "Figure 4.1", sketches.two_link_arm),
+    Item("barman/fig-4.1", "the two-link arm", F, "Figure 4.1", drawing.two_link_arm),
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from torsor import control, library
 from torsor.base.arrays import Array
 from torsor.mechanism import Link
-from torsor.reproduce.documents import drawing as sketches
+from torsor.reproduce.documents import drawing
 from torsor.reproduce.documents.drawing import curves, tidy
 from torsor.reproduce.equations import hua
 from torsor.reproduce.errata.hua import library_rows
@@ -228,7 +228,7 @@ def _settings() -> Outcome:
 
 
 def _unified() -> Outcome:
-    return sketches.unified_body(np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3]))  # Table I; motors at O_2
+    return drawing.unified_body(np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3]))  # Table I; motors at O_2
 
 
 def _errors(case: str) -> list[Row]:
@@ -326,7 +326,7 @@ def _figure(k: int, title: str, make: Callable[[str, str], Outcome], case: str) 
 
 F = Kind.FIGURE
 ITEMS = [
-    Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", sketches.drives),
+    Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", drawing.drives),
     Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", _unified),
     Item("hua/algorithm-1", "inverse dynamics", Kind.ALGORITHM, "Algorithm 1, eqs. 2 to 29", _recursion),
     Item("hua/algorithm-2", "forward dynamics", Kind.ALGORITHM, "Algorithm 2, eqs. 30 to 36", _forward),

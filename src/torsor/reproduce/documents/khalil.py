@@ -13,7 +13,7 @@ from torsor import library
 from torsor.base.arrays import Array
 from torsor.formats import MDHLink
 from torsor.mechanism import Link
-from torsor.reproduce.documents import drawing as sketches
+from torsor.reproduce.documents import drawing
 from torsor.reproduce.documents.drawing import curves, tidy
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations import khalil as recursive
@@ -489,9 +489,9 @@ def _five_bar() -> Outcome:
 
 A, F = Kind.ALGORITHM, Kind.FIGURE
 ITEMS = [
-    Item("khalil/fig-1", "geometric parameters", F, "Figure 1", sketches.tree_frames),
-    Item("khalil/fig-2", "frames of a cut joint", F, "Figure 2", sketches.cut_joint),
-    Item("khalil/fig-3", "forces and moments on a link", F, "Figure 3, eq. 25", sketches.link_of_a_tree),
+    Item("khalil/fig-1", "geometric parameters", F, "Figure 1", drawing.tree_frames),
+    Item("khalil/fig-2", "frames of a cut joint", F, "Figure 2", drawing.cut_joint),
+    Item("khalil/fig-3", "forces and moments on a link", F, "Figure 3, eq. 25", drawing.link_of_a_tree),
     Item("khalil/frames", "frames of a tree in six parameters", A, "section 2.1, eq. 1", _frames),
     Item("khalil/cut-joint", "closed loops by a cut joint", A, "section 2.2, eqs. 2 to 5", _cut_joint, seconds=1),
     Item("khalil/inverse", "inverse dynamics of a tree", A, "section 3.2, eqs. 9 to 31", _inverse),

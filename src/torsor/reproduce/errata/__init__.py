@@ -6,7 +6,6 @@ Example:
 """
 
 from torsor.reproduce.errata import barman, guarino, hua, khalil, lie
-from torsor.reproduce.errata import khalil as khalil_models
 from torsor.reproduce.errata.erratum import Decision, Erratum
 
 __all__ = ["ERRATA", "Decision", "Erratum", "by_name"]
@@ -16,7 +15,7 @@ ERRATA: tuple[Erratum, ...] = (
     *barman.ERRATA,
     *guarino.ERRATA,
     *khalil.ERRATA,
-    *khalil_models.MODEL_ERRATA,
+    *khalil.MODEL_ERRATA,
     *hua.ERRATA,
 )
 by_name = {each.name: each for each in ERRATA}

@@ -8,7 +8,6 @@ import numpy as np
 from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import barman
-from torsor.reproduce.equations import barman as denavit_hartenberg
 from torsor.reproduce.equations.form import BARMAN, Form
 from torsor.reproduce.errata.erratum import Decision, Erratum, decide, error, words
 from torsor.reproduce.samples import standard
@@ -31,7 +30,7 @@ def by_complex_steps() -> list[list[Array]]:
             moved = np.array(state, complex)
             moved[which, i] += 1j * STEP
             q, qd, qdd = moved
-            for rows, value in zip(found, denavit_hartenberg.inverse_dynamics(data, q, qd, qdd, load), strict=True):
+            for rows, value in zip(found, barman.inverse_dynamics(data, q, qd, qdd, load), strict=True):
                 rows[which].append(value.imag / STEP)
     return [[np.moveaxis(np.array(each), 0, -1) for each in rows] for rows in found]
 
@@ -69,7 +68,7 @@ def _axes() -> Decision:
 
 def _reactions() -> Decision:
     data, robot, state, load, external = standard()
-    _, Fp, _ = denavit_hartenberg.inverse_dynamics(data, *state, load)
+    _, Fp, _ = barman.inverse_dynamics(data, *state, load)
     return decide(robot.joint_wrenches(*state, external=external)[:, 3:], Fp, -Fp)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from torsor import library
 from torsor.reproduce.equations import guarino
-from torsor.reproduce.equations import guarino as luh_walker_paul
 from torsor.reproduce.equations.form import Form
 from torsor.reproduce.errata.erratum import Decision, Erratum, decide, words
 from torsor.reproduce.samples import modified
@@ -26,7 +25,7 @@ def _forces() -> Decision:
 
 def _rotation() -> Decision:
     data, robot, (q, *_) = modified()
-    R, _ = luh_walker_paul.placement(data.a[0], data.alpha[0], data.theta[0] + q[0], data.d[0])
+    R, _ = guarino.placement(data.a[0], data.alpha[0], data.theta[0] + q[0], data.d[0])
     return decide(robot.poses(q)[0, :3, :3], R, R.T)
 
 
@@ -43,7 +42,7 @@ def _tip() -> Decision:
     external = np.zeros((robot.nv, 6))
     external[-1] = np.concatenate([moment, force])  # on the last link
     corrected, printed = (
-        luh_walker_paul.inverse_dynamics(data, *motion[:3], sign * force, sign * moment)[0] for sign in (-1, 1)
+        guarino.inverse_dynamics(data, *motion[:3], sign * force, sign * moment)[0] for sign in (-1, 1)
     )
     return decide(robot.inverse_dynamics(*motion[:3], external=external), corrected, printed)
 

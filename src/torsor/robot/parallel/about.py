@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from torsor._version import __version__
 from torsor.compiler.source import About
 from torsor.mechanism.mechanism import FORCES, units
-from torsor.robot.about import AXES, UNITS, listed, origin, results_of, version
+from torsor.robot.about import AXES, UNITS, listed, origin, results_of
 from torsor.robot.parallel.kernels import Assembled
 
 _ARGUMENTS = {
@@ -33,7 +34,7 @@ def about_parallel(robot: Assembled, names: Iterable[str], prefix: str) -> About
     )
     facts = {
         "name": robot.name,
-        "torsor": version(),
+        "torsor": __version__,
         "pose": list(robot.carriage.position_names),
         "poseUnits": poses,
         "twist": list(robot.carriage.coordinate_names),

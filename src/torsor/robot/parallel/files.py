@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.archive import Archive, robot_of, robot_text
+from torsor.base.archive import Archive
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
 from torsor.base.files import check_array
+from torsor.robot.archived import robot_of, robot_text
 from torsor.robot.parallel.kernels import Assembled
 from torsor.robot.parallel.legs import Leg
 from torsor.robot.robot import Robot

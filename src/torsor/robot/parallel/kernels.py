@@ -23,7 +23,6 @@ from torsor.mechanism.part import Part
 from torsor.robot.closed_loops.search import NEAREST
 from torsor.robot.kernels import Kernels
 from torsor.robot.parallel import decomposition
-from torsor.robot.parallel import decomposition as trials
 from torsor.robot.parallel.decomposition import Parts, legs, moving, platforms, soundness
 from torsor.robot.parallel.legs import HOME, Leg, carriage, coordinates_of, fit, length_of
 from torsor.robot.parallel.limbs import Limb, Platform, Strut, closest, strut_of
@@ -70,10 +69,10 @@ RULES: dict[str, Rule] = {
     "closed_positions": Rule(decomposition.closed_positions, ("pose", "guess"), [("q",)]),
     "leg_errors": Rule(decomposition.leg_errors, _STATE, [("c",)]),
     "leg_matrices": Rule(decomposition.leg_matrices, _STATE, [("A",)]),
-    "sides": Rule(trials.sides, _STATE, [("sides",)]),
-    "leg_side": Rule(trials.leg_side, ("leg_q",), [()]),
-    "leg_trial": Rule(trials.leg_trial, ("leg_state", "leg_move"), [("leg_trial",)]),
-    "assembly_trial": Rule(trials.assembly_trial, ("state", "move"), [("assembly_trial",)]),
+    "sides": Rule(decomposition.sides, _STATE, [("sides",)]),
+    "leg_side": Rule(decomposition.leg_side, ("leg_q",), [()]),
+    "leg_trial": Rule(decomposition.leg_trial, ("leg_state", "leg_move"), [("leg_trial",)]),
+    "assembly_trial": Rule(decomposition.assembly_trial, ("state", "move"), [("assembly_trial",)]),
 }
 """Every algorithm of a parallel robot by the name of its method, and those of its kinematics."""
 

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import vectors
 from torsor.base.errors import ModelError, describe, shortened
-from torsor.base.viewable import Viewable
 from torsor.compiler import c as c_source
 from torsor.compiler import js as js_source
 from torsor.compiler.source import About
@@ -28,7 +27,7 @@ from torsor.robot.parallel.workspace import Workspace, explore, grid
 from torsor.robot.robot import Robot
 
 
-class ParallelRobot(Assembled, Viewable):
+class ParallelRobot(Assembled):
     """Legs from the base to one moving platform, and their dynamics leg by leg (Khalil 2010, section 5).
 
     ``platform`` is a Link; ``motion`` is its motion relative to the base: "free" (6), "planar" (x, y, angle about

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.archive import Archive, as_bytes, as_text, reading_archive
+from torsor.base.archive import Archive, as_bytes, as_text, reading_archive, register_result
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import positive, real_array
 from torsor.base.documents import plain
@@ -180,6 +180,9 @@ class Workspace(Result):
             allowed = f"two of 0 to {count - 1}: {', '.join(self.labels)}"
             raise ModelError(describe(f"axes are {axes!r}", allowed=allowed))
         return pair[0], pair[1]
+
+
+register_result("workspace", Workspace, "a workspace")
 
 
 def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:

@@ -1,5 +1,5 @@
 """The viewer in the browser (viser, the extra ``view``): robots with sliders, results that play, several at once."""
 
-from torsor.view.live.viewer import Viewer, view
+from torsor.view.live.viewer import Viewer, show
 
-__all__ = ["Viewer", "view"]
+__all__ = ["Viewer", "show"]

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.base.scenes import Color, Solid
 from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.spatial import quaternion_product
 from torsor.view.live.shots import placed
 from torsor.view.live.words import node
 from torsor.view.scene import Scene
 from torsor.view.scene.detail import level, unit
-from torsor.view.scene.scene import Color
-from torsor.view.scene.solids import Solid
 
 MOST = 4000  # triangles of solids: browsers without a graphics card draw some 200,000 in a second
 FULL = 0.8  # opacity of bodies: what is inside of them shimmers through

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.base.scenes import Color
 from torsor.view.live.arrows import LEAST, Arrows
 from torsor.view.live.figure import MOST, PLAIN, Batch, rotated
 from torsor.view.live.shots import Film, Shot, weight
@@ -13,7 +14,6 @@ from torsor.view.live.words import node
 from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
 from torsor.view.scene.detail import level, unit
-from torsor.view.scene.scene import Color
 
 ARM = 0.25  # lever arm of the weight whose moment has a long arrow, in sizes of the robot
 LONG = 0.35  # length of a long arrow, in sizes of the robot

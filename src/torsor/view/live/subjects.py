@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.base.scenes import Color
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.view.live.figure import Figure
@@ -13,7 +14,6 @@ from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Film, Shot
 from torsor.view.live.words import node
 from torsor.view.scene import Scene, timeline
-from torsor.view.scene.scene import Color
 
 MOST = 4000  # samples of a motion that are shown: those of a browser in a minute
 

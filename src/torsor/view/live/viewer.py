@@ -1,4 +1,4 @@
-"""``view``: robots and results in the browser, with sliders, playback and numbers."""
+"""``show``: robots and results in the browser, with sliders, playback and numbers."""
 
 import sys
 import webbrowser
@@ -79,7 +79,7 @@ class Viewer:
                 self.server.stop()
 
 
-def view(
+def show(
     *what: Any,
     names: Sequence[str] | None = None,
     host: str = "localhost",
@@ -100,7 +100,7 @@ def view(
 
     Example:
         >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)
-        >>> viewer = view(fall, torsor.library.two_link(), open=False, block=False)  # doctest: +SKIP
+        >>> viewer = torsor.show(fall, torsor.library.two_link(), open=False, block=False)  # doctest: +SKIP
         >>> viewer.stop()  # doctest: +SKIP
     """
     if not 1 <= len(what) <= MOST:

@@ -1,8 +1,8 @@
 """Robots and motions as a viewer sees them: surfaces on links, and samples over time. Nothing here knows a viewer."""
 
 from torsor.formats.meshes.triangles import Triangles
+from torsor.simulation.timeline import Timeline, timeline
 from torsor.view.scene.posture import home, upwards
 from torsor.view.scene.scene import Scene, Shown, palette
-from torsor.view.scene.timeline import Timeline, timeline
 
 __all__ = ["Scene", "Shown", "Timeline", "Triangles", "home", "palette", "timeline", "upwards"]

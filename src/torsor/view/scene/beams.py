@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
+from torsor.base.scenes import Solid
 from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
-from torsor.view.scene.solids import Solid
 
 MOST = 150  # nodes of finite elements that are drawn
 STRAIGHT = 1e-6  # distance of nodes from the line to the tip, in lengths of it, up to which a link is a beam

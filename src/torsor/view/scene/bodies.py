@@ -3,11 +3,12 @@
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.base.scenes import Solid
 from torsor.formats.meshes.triangles import Triangles
 from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
 from torsor.spatial import make_pose
-from torsor.view.scene.solids import Solid, ball, rod
+from torsor.view.scene.solids import ball, rod, surface_of
 
 THIN = 0.014  # radius of a bone, as a fraction of the size of the robot
 SLENDER = 0.02  # an ellipsoid with a semi-axis below this fraction of its largest is no body that one could see
@@ -101,4 +102,4 @@ def ellipsoid_solid(link: Link) -> Solid | None:
 def ellipsoid(link: Link) -> Triangles | None:
     """Return the surface of ``ellipsoid_solid``, or None."""
     solid = ellipsoid_solid(link)
-    return None if solid is None else solid.surface
+    return None if solid is None else surface_of(solid)

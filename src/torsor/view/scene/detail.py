@@ -2,9 +2,10 @@
 
 from functools import lru_cache
 
+from torsor.base.scenes import Solid
 from torsor.formats.meshes.triangles import Triangles, cylinder, joined, sphere
 from torsor.view.scene.scene import Scene, Shown
-from torsor.view.scene.solids import UNITS, Solid
+from torsor.view.scene.solids import UNITS
 
 LEVELS = ((24, 16), (16, 12), (16, 10), (12, 8), (10, 6))  # corners of circles, of bodies and of rods and joints
 

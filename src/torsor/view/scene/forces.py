@@ -3,8 +3,8 @@
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.simulation.timeline import Timeline
 from torsor.view.scene.scene import Scene
-from torsor.view.scene.timeline import Timeline
 
 LONG = 1 / 3  # length of the arrow of the whole weight, in sizes of the robot
 G = 9.81  # m/s^2, where the robot has no weight

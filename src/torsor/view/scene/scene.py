@@ -1,6 +1,6 @@
 """A robot as surfaces that move with its links: what the viewer, the offline page and pictures draw."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe, warn
+from torsor.base.scenes import Color, Solid, Thing
 from torsor.formats.meshes.mesh_files import Painted, read_painted
 from torsor.formats.meshes.triangles import Triangles, capsule, joined
 from torsor.mechanism import Visual
@@ -18,10 +19,8 @@ from torsor.robot.robot import Robot
 from torsor.view.scene.beams import Beam, beams, is_beam
 from torsor.view.scene.bodies import bones, ellipsoid_solid, joint_mark, size_of
 from torsor.view.scene.proportions import bone_radius
-from torsor.view.scene.solids import Solid, ball, surface_of
-from torsor.view.scene.things import BROWN, FIXED, WOOD, Carried, Thing, fixed_solids
+from torsor.view.scene.solids import ball, surface_of
 
-Color = tuple[float, float, float, float]
 GREY: Color = (0.62, 0.65, 0.69, 1.0)
 DARK: Color = (0.25, 0.28, 0.33, 1.0)
 SIDES: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
@@ -45,6 +44,19 @@ class Mover(Protocol):
 
     def poses(self, links: Array, q: Array) -> Array:
         """Return poses (..., count, 4, 4) from those of base and links (..., L + 1, 4, 4) and positions (..., nq)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """A thing that moves with links: one place."""
+
+    thing: Thing
+    pose: Callable[[Array], Array]
+    count = 1
+
+    def poses(self, links: Array, q: Array) -> Array:
+        """Return the pose (..., 1, 4, 4) of the thing in base axes; ``links`` (..., L + 1, 4, 4) has the base first."""
+        return self.pose(links[..., 1:, :, :])[..., None, :, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +97,14 @@ class Scene:
     def of(cls, robot: Robot | ParallelRobot, meshes: bool = True, things: Sequence[Thing] = ()) -> "Scene":
         """Return the scene of a robot; ``meshes=False`` draws links with meshes as if they had no shapes.
 
-        ``things`` are what a human carries, sits or walks on.
+        ``things`` are drawn beside it.
         """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
         bent = tuple(beams(tree))
-        loads = tuple(Carried(tree, each) for each in things if not isinstance(each, FIXED))
-        fixed = [fixed_solids(each) for each in things if isinstance(each, FIXED)]
-        seats = [_drawn(name, -1, WOOD, "visual", solids) for name, solids in fixed]
+        loads = tuple(Carried(each, each.pose) for each in things if each.pose is not None)
+        fixed = [_drawn(each.name, -1, each.color, "visual", each.solids) for each in things if each.pose is None]
         moved = _moved(tree, bent, loads)
-        return cls(tree, (*_shown(tree, meshes), *moved, *seats), (*bent, *loads))
+        return cls(tree, (*_shown(tree, meshes), *moved, *fixed), (*bent, *loads))
 
     @property
     def places(self) -> int:
@@ -190,7 +201,7 @@ def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
         solid = Solid("ball", visual.pose, np.array(visual.size))
     else:
         solid = Solid("cylinder", visual.pose, np.array([visual.size[0], *visual.size]))
-    return [(solid.surface, color, (solid,))]
+    return [(surface_of(solid), color, (solid,))]
 
 
 def _color(visual: Visual) -> Color:
@@ -209,7 +220,7 @@ def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iter
             yield _drawn(f"{name}/beam", place, color, "bone", (solid,))
             place += 1
     for number, each in enumerate(loads):
-        yield _drawn(type(each.load).__name__.lower(), place + number, BROWN, "visual", (each.solid(),))
+        yield _drawn(each.thing.name, place + number, each.thing.color, "visual", each.thing.solids)
 
 
 def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
@@ -220,7 +231,7 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     body = ellipsoid_solid(link) if index >= 0 and not is_beam(robot, link) else None
     if body is not None and rods:
         volume = 4 / 3 * np.pi * float(body.size.prod())
-        if link.mass < LIGHT * volume or 2 * body.size.max() > IMPLAUSIBLE * _extent(surface_of(rods)):
+        if link.mass < LIGHT * volume or 2 * body.size.max() > IMPLAUSIBLE * _extent(surface_of(*rods)):
             body = None  # inertias of many files are those of much larger bodies, which would hide the robot
     if rods:
         yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
@@ -235,7 +246,7 @@ def _extent(surface: Triangles) -> float:
 
 
 def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, ...]) -> Shown:
-    return Shown(name, index, surface_of(solids), color, kind, solids)
+    return Shown(name, index, surface_of(*solids), color, kind, solids)
 
 
 def palette(robot: Robot, index: int) -> Color:

@@ -6,16 +6,16 @@ import json
 import re
 from collections.abc import Sequence
 from html import escape
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from torsor._version import __version__
 from torsor.base.checks import positive, whole_number
 from torsor.base.files import replacing
-from torsor.view.page.content import content
+from torsor.view.pages.content import content
 
 SCRIPTS = (
     "math",
@@ -43,7 +43,7 @@ class Page:
     """A page as text (``html``). In Jupyter it is shown in the notebook; ``save`` writes it.
 
     Example:
-        >>> from torsor.view.page import page
+        >>> from torsor.view.pages import page
         >>> shown = page(torsor.library.two_link())
         >>> shown.title, shown.html[:15], "<iframe" in shown._repr_html_()
         ('two_link', '<!DOCTYPE html>', True)
@@ -106,7 +106,7 @@ def page(
     policy = POLICY.format(scripts=" ".join(map(_digest, [script, *modules])), style=_digest(style))
     places = {
         "POLICY": policy,
-        "VERSION": import_module("torsor").__version__,
+        "VERSION": __version__,
         "TITLE": escape(heading),
         "SUBTITLE": escape(_subtitle(found.data)),
         "STYLE": style,
@@ -123,7 +123,7 @@ def page(
 
 
 def _asset(name: str) -> str:
-    return files("torsor.view.page").joinpath("assets", name).read_text(encoding="utf-8").replace("\r\n", "\n")
+    return files("torsor.view.pages").joinpath("assets", name).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def _digest(text: str) -> str:

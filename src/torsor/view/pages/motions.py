@@ -9,7 +9,7 @@ from torsor.base.arrays import Array
 from torsor.mechanism.mechanism import force_units
 from torsor.robot.robot import Robot
 from torsor.spatial import to_quaternion
-from torsor.view.page.numbers import Numbers
+from torsor.view.pages.numbers import Numbers
 from torsor.view.scene import Scene, Timeline
 
 MOST = 2000  # samples of a motion

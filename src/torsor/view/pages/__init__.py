@@ -1,5 +1,5 @@
 """Self-contained HTML pages that show robots and motions in 3D, offline. See ``page``."""
 
-from torsor.view.page.document import Page, page
+from torsor.view.pages.document import Page, page
 
 __all__ = ["Page", "page"]

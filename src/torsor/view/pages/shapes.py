@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.view.page.numbers import Numbers
+from torsor.view.pages.numbers import Numbers
 from torsor.view.scene import Scene, Triangles
 from torsor.view.scene.beams import Beam
 from torsor.view.scene.bodies import ellipsoid_solid

@@ -8,15 +8,15 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
+from torsor.base.scenes import Thing
 from torsor.mechanism.loops import Loop
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.view.page.motions import motion, packed, shown_samples
-from torsor.view.page.numbers import Numbers
-from torsor.view.page.shapes import beam_data, surfaces
-from torsor.view.page.sliders import controls
+from torsor.view.pages.motions import motion, packed, shown_samples
+from torsor.view.pages.numbers import Numbers
+from torsor.view.pages.shapes import beam_data, surfaces
+from torsor.view.pages.sliders import controls
 from torsor.view.scene import Scene, Timeline, home, palette, timeline, upwards
-from torsor.view.scene.things import Thing
 
 ALLOWED = "robots, trajectories, motions, strides and identifications; one, a list of them, or a dict with their titles"
 LEAVES = 8  # ends of a tree whose trails are drawn
@@ -39,7 +39,7 @@ class Content(NamedTuple):
 def content(
     what: Any, q: ArrayLike | None, rate: float, triangles: int, trails: Sequence[str] | None, meshes: bool
 ) -> Content:
-    """Return the data of a page; see ``torsor.view.page.page`` for the arguments."""
+    """Return the data of a page; see ``torsor.view.page`` for the arguments."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
     scenes, robots, actors = dict[tuple[int, tuple[Thing, ...]], int](), list[dict[str, Any]](), list[dict[str, Any]]()
     kept, boxes = list[tuple[Robot, Scene]](), list[tuple[Array, Array]]()

@@ -9,14 +9,11 @@ import numpy as np
 
 from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError, describe
-from torsor.identification import Identified
+from torsor.base.html_report import html_list, html_table, html_text, image, in_motion, write_html
 from torsor.identification.closed_robot import whole
 from torsor.identification.contents import HALF_INTERVAL, KINDS, percent_text, short, unit_of
-from torsor.identification.result import UNDETERMINED, UNEXPLAINED
+from torsor.identification.result import UNDETERMINED, UNEXPLAINED, Identified
 from torsor.mechanism.mechanism import force_units
-from torsor.view.html_tables import html_table, html_text
-from torsor.view.page import page
-from torsor.view.report import image, write
 
 LAWS = {
     "inertia": "x · acceleration",
@@ -34,12 +31,21 @@ LAWS = {
 
 
 def write_identification_report(path: str | Path, found: Identified, validated: Identified | None = None) -> Path:
-    """Write the report of an identification; see ``Identified.save_report``.
+    """Write the report of an identification as one HTML file that opens offline, and return its path.
+
+    It has the prediction of measured and held-out forces for each coordinate, and of another motion ``validated`` (of
+    ``validate``), the parameters with 95 % confidence intervals, the friction models, what could not be identified and
+    why, the masses, the settings and the motion in 3D. Needs matplotlib: ``torsor[plot]``.
 
     Example:
-        >>> write_identification_report("arm.html", 3)
-        Traceback (most recent call last):
-        torsor.ModelError: report: found is 3; allowed: a result of torsor.identify
+        >>> import tempfile
+        >>> robot = torsor.library.planar_chain(1)
+        >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 1))
+        >>> found = torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a)))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     text = write_identification_report(folder + "/arm.html", found).read_text()
+        >>> "could not be identified" in text
+        True
     """
     instance_of(found, Identified, "report", "found", allowed="a result of torsor.identify")
     if validated is not None:
@@ -61,8 +67,7 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
     if found.parameters is not None:
         parts += ["<h2>The identified robot</h2>", _masses(found)]
     parts += ["<h2>Log and settings</h2>", _notes(found), _settings(found)]
-    parts += ["<h2>In motion</h2>", page(_first_run(found), title=name)._repr_html_()]
-    return write(Path(path), name, parts)
+    return write_html(Path(path), name, [*parts, *in_motion(_first_run(found), name)])
 
 
 def _first_run(found: Identified) -> Identified:
@@ -224,8 +229,8 @@ def _masses(found: Identified) -> str:
 
 
 def _notes(found: Identified) -> str:
-    notes = [f"<li>{html_text(each)}</li>" for each in found.measurements.notes]
-    return f"<ul>{''.join(notes)}</ul>" if notes else ""
+    notes = found.measurements.notes
+    return html_list(notes) if notes else ""
 
 
 def _settings(found: Identified) -> str:

@@ -1,0 +1,95 @@
+"""Reports as one HTML file that opens offline: tables, lists, figures, and motions in 3D."""
+
+import base64
+import io
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, RenderableType
+
+from torsor._version import __version__
+from torsor.base.errors import printable
+from torsor.base.files import replacing
+from torsor.base.registry import registered
+
+WIDTH = 118  # characters of a table
+STYLE = (
+    "body{font-family:system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
+    "h1{font-size:1.5em}h2{font-size:1.1em;margin-top:2em}pre{font-size:12px;line-height:1.25;overflow-x:auto}"
+    "img{max-width:100%}footer{color:#777;margin-top:3em;font-size:85%}"
+    "table{border-collapse:collapse;font-size:85%;font-variant-numeric:tabular-nums}.wide{overflow-x:auto}"
+    "th,td{padding:.25em .8em;text-align:right;border-bottom:1px solid #e4e4e4;white-space:nowrap}"
+    "th{border-bottom:2px solid #bbb;font-weight:600}td:first-child,th:first-child{text-align:left;white-space:normal}"
+    ".words td,.words th{text-align:left;white-space:normal}tr.marked td{background:#fff4e0}"
+    ".note{color:#666;font-size:85%}h3{font-size:1em;margin:1.2em 0 .3em}"
+    ".remark{border-left:4px solid #e0a030;background:#fff8ea;padding:.4em .8em;margin:.6em 0}"
+    ".bar{display:inline-block;height:.6em;background:#7fa8d0;margin-right:.5em;vertical-align:baseline}"
+    "details summary{cursor:pointer;margin:.6em 0}"
+)
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'unsafe-inline'; frame-src 'self'"
+
+
+def write_html(target: Path, name: str, parts: Iterable[str]) -> Path:
+    """Write a page with a title and its parts (HTML, in which names are escaped), whole or not at all."""
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
+    head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'
+    body = "\n".join(parts)
+    text = f"<!DOCTYPE html>\n<title>{escape(name)}</title>{head}\n{body}\n<footer>Torsor {__version__}</footer>\n"
+    with replacing(target) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+    return target
+
+
+def html_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], marked: Sequence[bool] = (), words: bool = False
+) -> str:
+    """Return a table of numbers, or of ``words``; cells are HTML, in which names were escaped.
+
+    Example:
+        >>> html_table(["link", "kg"], [["arm", "2"]])
+        '<div class="wide"><table><tr><th>link</th><th>kg</th></tr><tr><td>arm</td><td>2</td></tr></table></div>'
+    """
+    marks = marked or [False] * len(rows)
+    lines = ["".join(f"<th>{html_text(each)}</th>" for each in head)]
+    classes = [""] + [' class="marked"' if each else "" for each in marks]
+    lines += ["".join(f"<td>{each}</td>" for each in row) for row in rows]
+    body = "".join(f"<tr{own}>{line}</tr>" for own, line in zip(classes, lines, strict=True))
+    kind = ' class="words"' if words else ""
+    return f'<div class="wide"><table{kind}>{body}</table></div>'
+
+
+def html_text(text: str) -> str:
+    """Return text of a file or of a user as HTML, without control characters.
+
+    Example:
+        >>> html_text("a < b")
+        'a &lt; b'
+    """
+    return escape(printable(text).replace("\n", " "))
+
+
+def html_list(lines: Iterable[str]) -> str:
+    """Return lines as a list; names in them are escaped."""
+    return f"<ul>{''.join(f'<li>{html_text(each)}</li>' for each in lines)}</ul>"
+
+
+def terminal_table(table: RenderableType) -> str:
+    """Return a table of the terminal as HTML; every text in it is escaped by Rich."""
+    console = Console(record=True, file=io.StringIO(), width=WIDTH, force_jupyter=False)
+    console.print(table)
+    return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+
+
+def image(figure: Any) -> str:
+    """Return a figure of matplotlib as HTML that needs no other file."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=100)
+    return f'<img alt="figure" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'
+
+
+def in_motion(what: Any, title: str, heading: str = "In motion") -> list[str]:
+    """Return a motion or a robot in 3D, below a heading; nothing where ``torsor.view`` is not installed."""
+    page = registered("page", "html")
+    return [] if page is None else [f"<h2>{heading}</h2>", page(what, title)]

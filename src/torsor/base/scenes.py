@@ -1,0 +1,40 @@
+"""What an object adds to a picture of a robot, as plain data: solids that stand still or move with the links."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from torsor.base.arrays import Array
+
+Color = tuple[float, float, float, float]
+"""Red, green, blue and opacity (0 to 1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A box, ball or cylinder of size 1, scaled by ``size`` (3,) along its axes and moved by ``pose`` (4 x 4).
+
+    A box has edges of length 1, a ball the radius 1, a cylinder the radius 1 and the length 1 along z.
+
+    Example:
+        >>> Solid("box", np.eye(4), np.array([1.0, 2.0, 3.0])).shape
+        'box'
+    """
+
+    shape: str
+    pose: Array
+    size: Array
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object beside a robot: a load, a seat, stairs. ``solids`` are in base axes, or in those of ``pose``.
+
+    ``pose`` returns the poses (..., 4, 4) of a thing that moves, from those (..., L, 4, 4) of the links. Things whose
+    ``source`` is equal are equal.
+    """
+
+    name: str
+    source: Hashable
+    color: Color = field(compare=False)
+    solids: tuple[Solid, ...] = field(compare=False)
+    pose: Callable[[Array], Array] | None = field(default=None, compare=False)

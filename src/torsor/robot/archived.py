@@ -1,0 +1,32 @@
+"""Robots in result files: the text of a TOML file, as an array of bytes."""
+
+import warnings
+
+from torsor.base.archive import Archive, as_text
+from torsor.formats.toml.reading import parse_toml
+from torsor.formats.toml.writing import toml_content
+from torsor.mechanism import Mechanism
+from torsor.robot.robot import Robot
+
+
+def robot_text(robot: Mechanism) -> str:
+    """Return a robot as the text of a TOML file, from which ``robot_of`` makes an equal robot.
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> robot_of(robot_text(arm)) == arm
+        True
+    """
+    return toml_content(robot).decode()
+
+
+def robot_of(text: str) -> Robot:
+    """Return the robot of ``robot_text``; its meshes are not opened."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # these warnings were given when the robot was made
+        return Robot.of(parse_toml(text.encode(), "robot", strict=False))
+
+
+def archived_robot(archive: Archive) -> Robot:
+    """Return the robot in an archive."""
+    return robot_of(as_text(archive.arrays["robot"]))

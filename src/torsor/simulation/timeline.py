@@ -1,0 +1,126 @@
+"""A motion as viewers play it, whatever result it comes from: times, states, drive forces, forces of the ground."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, singledispatch
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError, describe
+from torsor.base.scenes import Thing
+from torsor.robot.robot import Robot
+from torsor.simulation.trajectory import Trajectory
+
+ALLOWED = "a trajectory, a motion, a stride or an identification; of a batch of rollouts, one: trajectory[3]"
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """Samples of a motion at ``times`` (T,), in s: ``q`` (T, nq), ``v`` and ``a`` (T, nv). ``timeline`` makes them.
+
+    ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are wrenches of the
+    environment on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are forces of the ground: the point of
+    application (m), then the force (N), in base axes; NaN where there is none. ``residuals`` (T, k) are the measured
+    less the predicted forces of an identification. ``things`` are drawn beside the robot. ``ahead`` (3,), in m, of a
+    motion that goes on for ever, is how far the whole robot is then: the last sample is the first one, moved. ``movie``
+    writes an animation in a style of its own, from a path, pictures a second, the factor of slow motion, and whether
+    progress is shown.
+    """
+
+    robot: Robot
+    title: str
+    times: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array | None = None
+    driven: tuple[str, ...] = ()
+    external: Array | None = None
+    ground: Array | None = None
+    residuals: Array | None = None
+    things: tuple[Thing, ...] = ()
+    ahead: Array | None = None
+    movie: Callable[[str | Path, int, float, bool | None], Path] | None = None
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @cached_property
+    def reactions(self) -> Array:
+        """The wrench of each parent on its link (T, L, 6): moment, then force, at the link's frame in its axes."""
+        tau = np.zeros_like(self.v) if self.tau is None else self.tau
+        samples = Trajectory(self.robot, self.times, self.q, self.v, self.a, tau, external=self.external)
+        return samples.reactions
+
+    @cached_property
+    def limits(self) -> Array:
+        """The largest forces (k,) of the drives, infinite where there is no limit."""
+        limits = dict(zip(self.robot.coordinate_names, self.robot.effort_limit, strict=True))
+        return np.array([limits[name] for name in self.driven])
+
+    def every(self, count: int) -> "Timeline":
+        """Return at most ``count`` samples, spread evenly, the first and the last included."""
+        if len(self) <= count:
+            return self
+        return self.kept(np.linspace(0, len(self) - 1, count).round().astype(int))
+
+    def kept(self, samples: NDArray[np.int64]) -> "Timeline":
+        """Return some of the samples, by their indices."""
+        names = ("times", "q", "v", "a", "tau", "external", "ground", "residuals")
+        parts = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: part[samples] for name, part in parts.items() if part is not None})
+
+
+@singledispatch
+def timeline_of(result: Any) -> Timeline:
+    """Return the timeline of a result as its package makes it: each registers a function for its own classes."""
+    raise ModelError(describe(f"cannot play {type(result).__name__}", where="view", allowed=ALLOWED))
+
+
+def timeline(result: Any, title: str = "") -> Timeline:
+    """Return the motion of a result: a simulated trajectory, a predicted motion, a stride, or an identification.
+
+    A walk is shown as one stride, after which it goes on; walks and tasks of a human have the forces of the ground. Of
+    a result that failed, the samples before the first that is not finite are shown.
+
+    Example:
+        >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)
+        >>> played = timeline(fall)
+        >>> len(played), played.every(50).q.shape, played.reactions.shape
+        (501, (50, 2), (501, 2, 6))
+    """
+    found = timeline_of(result)
+    return _reached(replace(found, title=title) if title else found)
+
+
+def _reached(line: Timeline) -> Timeline:
+    """Return the samples before the first that is not finite: what a simulation or a search that failed has reached."""
+    finite = np.isfinite(line.times) & np.isfinite(line.q).all(axis=-1)
+    count = len(line) if finite.all() else int(np.argmin(finite))
+    if not count:
+        fix = "check the result: its first positions are not finite" if len(line) else ""
+        raise ModelError(describe(f"{line.title} has no samples to show", where="view", fix=fix))
+    back = np.flatnonzero(np.diff(line.times[:count]) < 0)
+    if back.size:
+        k, times = int(back[0]), line.times
+        found = f"{line.title}: time goes back from {times[k]:g} s to {times[k + 1]:g} s (sample {k + 1})"
+        raise ModelError(describe(found, where="view", allowed="times that increase"))
+    return line if count == len(line) else line.kept(np.arange(count))
+
+
+@timeline_of.register
+def _(result: Timeline) -> Timeline:
+    return result
+
+
+@timeline_of.register
+def _(result: Trajectory) -> Timeline:
+    if result.q.ndim != 2:
+        batch = " x ".join(map(str, result.q.shape[:-2]))
+        raise ModelError(describe(f"{batch} rollouts at once", where="view", allowed=ALLOWED))
+    robot, states = result.robot, (result.times, result.q, result.v, result.a, result.tau)
+    return Timeline(robot, robot.name, *states, robot.coordinate_names, result.external)
