@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 # The first import handles Ctrl-C of the command while the others are imported.
 import torsor.base.startup  # noqa: F401
+from torsor.base.registry import declare
 
 if TYPE_CHECKING:
     from torsor import (
@@ -121,7 +122,15 @@ _MODULES = {
     "torsor.robot.robot": ("Robot",),
     "torsor.simulation": ("Trajectory", "simulate"),
 }
+
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+# Problems of add-ons by name, and packages that register what problems of motion in files are made of, by group.
+_PROBLEMS = {"human.problems": ("walk", "run", "lift", "push", "pull", "reach", "stand-up", "sit-down")}
+_ENCODINGS = {"human": "human", "inverse": "motion.inverse", "measured": "human.measured"}
+declare("problem", {name: f"torsor.{module}" for module, own in _PROBLEMS.items() for name in own})
+declare("encoding", {group: f"torsor.{module}" for group, module in _ENCODINGS.items()})
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,6 @@
 """The human body in motion: contact with the ground, balance, and predicted walking and other tasks."""
 
+import torsor.human.encoding  # noqa: F401  # registers classes
 from torsor.base.lazy import subpackages
 from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads

@@ -378,3 +378,6 @@ class ParallelRobot(Assembled, Viewable):
             [0.0, -9.81, 0.0]
         """
         return replace(self, gravity=gravity)  # type: ignore[arg-type]  # __post_init__ converts it
+
+
+Workspace.robot_class = ParallelRobot

@@ -1,0 +1,50 @@
+"""Objects that packages register by name, so that a package below uses what stands above it without importing it.
+
+``torsor/__init__.py`` declares which package registers a name; that package is imported when the name is first used.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+_known: dict[tuple[str, str], Any] = {}
+_homes: dict[tuple[str, str], str] = {}
+
+
+def declare(what: str, homes: Mapping[str, str]) -> None:
+    """Declare the module that registers each name of a group."""
+    _homes.update({(what, name): module for name, module in homes.items()})
+
+
+def register(what: str, name: str, value: Any) -> None:
+    """Register an object under a name of a group, e.g. the class of a kind of result."""
+    _known[what, name] = value
+
+
+def names(what: str) -> tuple[str, ...]:
+    """Return the names of a group: those that are declared, and others that are registered.
+
+    Example:
+        >>> register("colour", "red", 0xFF0000)
+        >>> names("colour")
+        ('red',)
+    """
+    return tuple(dict.fromkeys(name for group, name in (*_homes, *_known) if group == what))
+
+
+def registered(what: str, name: str) -> Any:
+    """Return a registered object, or None; the package that registers it is imported if it is not yet.
+
+    Example:
+        >>> register("colour", "red", 0xFF0000)
+        >>> registered("colour", "red"), registered("colour", "blue")
+        (16711680, None)
+    """
+    home = _homes.get((what, name))
+    if (what, name) not in _known and home is not None:
+        try:
+            import_module(home)
+        except ModuleNotFoundError as error:
+            if not home.startswith(str(error.name)):
+                raise
+    return _known.get((what, name))
