@@ -126,17 +126,28 @@ _MODULES = {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
-# Where packages register what others use by name: kinds of results, the writer of 3D pages.
-_RESULTS = {
-    "torsor.simulation": ("trajectory", "rollout"),
-    "torsor.motion": ("motion", "multistart", "sequence", "retimed"),
-    "torsor.motion.inverse.weight_fit": ("weights",),
-    "torsor.human": ("near_optimal_walks", "stride", "printed_gait"),
-    "torsor.identification": ("identification", "excitation"),
-    "torsor.robot.parallel": ("workspace",),
+# Where packages register what others use by name: kinds of results, problems, what problem files are made of, 3D pages.
+_REGISTERED = {
+    "result": {
+        "torsor.simulation": ("trajectory", "rollout"),
+        "torsor.motion": ("motion", "multistart", "sequence", "retimed"),
+        "torsor.motion.inverse": ("weights",),
+        "torsor.human": ("near_optimal_walks", "stride", "printed_gait"),
+        "torsor.identification": ("identification", "excitation"),
+        "torsor.robot.parallel": ("workspace",),
+    },
+    "problem": {
+        "torsor.human.problems": ("walk", "run", "lift", "push", "pull", "reach", "stand-up", "sit-down"),
+    },
+    "encoding": {
+        "torsor.human": ("human",),
+        "torsor.human.measured": ("measured",),
+        "torsor.motion.inverse": ("inverse",),
+    },
+    "page": {"torsor.view": ("html",)},
 }
-declare("result", {kind: module for module, kinds in _RESULTS.items() for kind in kinds})
-declare("page", {"html": "torsor.view"})
+for _group, _homes in _REGISTERED.items():
+    declare(_group, {name: module for module, names in _homes.items() for name in names})
 
 
 def __getattr__(name: str) -> Any:

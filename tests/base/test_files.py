@@ -123,10 +123,14 @@ def test_all_tasks_of_the_human_are_kept_whole(make: Callable[[], motion.MotionP
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"module": "os", "function": "system"}, "modules of torsor"),
-        ({"module": "torsor.motion.encoding", "function": "decoded"}, "no function"),
-        ({"module": "torsor.motion.files", "class": "Path", "fields": {}}, "no class"),
-        ({"module": "torsor.motion.nothing", "class": "Time", "fields": {}}, "no module"),
+        ({"function": "os.system"}, "no function 'os.system'"),
+        ({"function": "motion.Time"}, "no function 'motion.Time'"),
+        ({"class": "motion.Nothing", "fields": {}}, "no class 'motion.Nothing'"),
+        ({"class": "human.hand_clearance", "fields": {}}, "no class"),
+        (
+            {"class": "Time", "module": "torsor.motion.terms.objectives", "fields": {}},
+            "version of Torsor that wrote it",
+        ),
         ({"number": "1e9"}, "1e9"),
         (10**9, "too large"),
         ({"robot": 7}, "range"),

@@ -238,10 +238,9 @@ def test_multi_turn_limits(tmp_path: Path) -> None:
     assert read_text(tmp_path, text).upper.tolist() == [100.0]
 
 
-def test_couplings_are_written_with_coefficients_and_read_with_the_old_key_shares_too(tmp_path: Path) -> None:
-    coupling = '[[couplings]]\nname = "lock"\nshares = { hinge = 2.0 }\noffset = 0.5\n'
-    with pytest.warns(DeprecationWarning, match=r"arm\.toml: coupling 'lock': shares= is deprecated"):
-        robot = read_text(tmp_path, HEAD + LINKS + JOINT + coupling)
+def test_couplings_are_written_and_read_with_coefficients(tmp_path: Path) -> None:
+    coupling = '[[couplings]]\nname = "lock"\ncoefficients = { hinge = 2.0 }\noffset = 0.5\n'
+    robot = read_text(tmp_path, HEAD + LINKS + JOINT + coupling)
     assert robot.loops == (Coupling("lock", {"hinge": 2.0}, 0.5),)
     write_toml(robot, tmp_path / "again.toml")
     assert tomllib.loads((tmp_path / "again.toml").read_text())["couplings"][0]["coefficients"] == {"hinge": 2.0}
@@ -333,10 +332,6 @@ WRONG = {
     "no coefficients": (
         HEAD + LINKS + JOINT + '[[couplings]]\nname = "c"',
         r"arm\.toml: coupling 'c': no coefficients; allowed: coefficients = ",
-    ),
-    "coefficients twice": (
-        HEAD + LINKS + JOINT + '[[couplings]]\nname = "c"\nshares = { hinge = 1 }\ncoefficients = { hinge = 1 }',
-        r"coupling 'c': both coefficients and shares; allowed: coefficients = ",
     ),
     "coefficient true": (
         HEAD + LINKS + JOINT + '[[couplings]]\nname = "c"\ncoefficients = { hinge = true }',

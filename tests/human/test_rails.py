@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.cli.predictions.tasks import STAND_UP
+from torsor.cli.predictions import NAMED
 from torsor.human import Box, Rails, Standing, Step, Stride, joint_torques, sitting_down, standing_up, walking
 from torsor.human.contact.contact_forces import RAILS, railed
 from torsor.human.terms.places import RailForces
@@ -65,7 +65,7 @@ def test_rails_that_cannot_be_held_are_refused(make, words):
 
 
 def test_the_command_has_armrests():
-    made = STAND_UP.problem({"armrests": 0.62})
+    made = NAMED["stand-up"].problem({"armrests": 0.62})
     assert next(each for each in made.terms if isinstance(each, RailForces)).rails.height == 0.62
 
 

@@ -10,7 +10,7 @@ import pytest
 import torsor
 from torsor.base.summary import as_text
 from torsor.cli.predictions.walk import stride_report
-from torsor.human import REFERENCES, Foot, JointLoads, Standing, Step, Stride, Walk, animate, draw, likeness, walking
+from torsor.human import REFERENCES, Standing, Step, Stride, Walk, animate, draw, likeness, walking
 from torsor.human.body.coordinates import FROZEN, mirror
 from torsor.human.gait.curves import Energy, Work
 from torsor.human.gait.references import SOURCES
@@ -222,16 +222,3 @@ def test_a_solved_step_is_like_that_of_people() -> None:
     assert 50 < peaks["knee_in_swing"] < 70
     assert all(0.8 < peaks["vertical"][name] < 1.25 for name in ("first", "second"))
     assert abs(stride.energy.residual) < 1e-9 and abs(stride.energy.change) < 1e-3
-
-
-def test_old_names_still_work_with_a_warning(one: Stride) -> None:
-    step = Step()
-    carried, s = step.carried(np.array([0.1]), Foot.of(one.body)), np.array([0.1])
-    for find, expected in (
-        (lambda: step.share(s), step.leading_fraction(s)),
-        (lambda: carried.share, carried.right_fraction),
-        (lambda: one.share, one.s),
-        (lambda: JointLoads(1.0, {"tilt": s}).shares["tilt"], s),
-    ):
-        with pytest.warns(DeprecationWarning, match="is deprecated; use"):
-            np.testing.assert_array_equal(find(), expected)

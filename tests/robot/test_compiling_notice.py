@@ -11,8 +11,8 @@ pty = pytest.importorskip("pty", reason="terminals of this kind are those of POS
 
 CALL = """
 import sys
-import torsor, torsor.base.compiling
-torsor.base.compiling.PATIENCE = 0.0
+import torsor, torsor.base.progress
+torsor.base.progress.PATIENCE = 0.0
 torsor.library.two_link().gravity_force([0.1, 0.2])
 """
 

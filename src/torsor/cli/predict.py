@@ -59,7 +59,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
         title = f"options of {', '.join(owners)}"
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
-        groups[title].add_argument(option.flag, **option.settings)
+        text = option.settings["help"] + _defaults(option, owners)
+        groups[title].add_argument(option.flag, **option.settings | {"help": text})
 
 
 def _run(arguments: Namespace, console: Console) -> int:
@@ -119,6 +120,21 @@ def _owners() -> dict[Option, list[str]]:
         for option in prediction.options:
             found.setdefault(option, []).append(prediction.name)
     return found
+
+
+def _defaults(option: Option, owners: list[str]) -> str:
+    """Return the defaults of an option for its help, where the help does not name them already."""
+    found = {name: NAMED[name].defaults.get(option.name) for name in owners}
+    shown: dict[str, list[str]] = {}
+    for name, value in found.items():
+        if value not in (None, False) and "(default" not in option.settings["help"]:
+            values = value if isinstance(value, tuple) else (value,)
+            text = " ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in values)
+            shown.setdefault(text, []).append(name)
+    if list(shown.values()) == [owners]:
+        return f" (default: {next(iter(shown))})"
+    texts = [f"{text} of {', '.join(own)}" for text, own in shown.items()]
+    return f" (default: {'; '.join(texts)})" if shown else ""
 
 
 def _options_of(prediction: Prediction, arguments: Namespace) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The human body in motion: contact with the ground, balance, and predicted walking and other tasks."""
 
+import torsor.human.encoding  # registers classes
 import torsor.human.gait.timelines  # noqa: F401  it registers how walks and tasks are shown
 from torsor.base.lazy import subpackages
 from torsor.human.body.drawing import draw

@@ -123,15 +123,11 @@ def with_wheel(
 def with_coupling(
     robot: M,
     name: str,
-    coefficients: Mapping[str, float | Sequence[float]] | None,
+    coefficients: Mapping[str, float | Sequence[float]],
     offset: float,
-    shares: Mapping[str, float | Sequence[float]] | None,
 ) -> M:
-    """Return the robot with a gear, belt, cam or lock; ``shares`` is the deprecated name of ``coefficients``."""
-    if coefficients is not None and shares is not None:
-        found, fix = f"coupling {name!r} has coefficients and shares, their old name", "give coefficients only"
-        raise ModelError(describe(found, where=robot.name, fix=fix))
-    return replace(robot, loops=(*robot.loops, Coupling(name, coefficients, offset, shares=shares)))
+    """Return the robot with a gear, belt, cam or lock."""
+    return replace(robot, loops=(*robot.loops, Coupling(name, coefficients, offset)))
 
 
 def without_loop(robot: M, name: str) -> M:

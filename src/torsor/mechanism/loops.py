@@ -13,7 +13,6 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.checks import LARGEST, name_of, number, one_of
-from torsor.base.deprecation import renamed_argument, warn_deprecated
 from torsor.base.errors import ModelError, describe
 from torsor.mechanism.part import Part
 from torsor.spatial import cross
@@ -319,18 +318,16 @@ class Coupling(Part):
     def __init__(
         self,
         name: str,
-        coefficients: Mapping[str, float | Sequence[float]] | None = None,
+        coefficients: Mapping[str, float | Sequence[float]],
         offset: float = 0.0,
         source: str = "",
-        shares: Mapping[str, float | Sequence[float]] | None = None,
     ) -> None:
         name_of(name, "coupling", source)
         where = f"{source}: coupling {name!r}" if source else f"coupling {name!r}"
-        given = renamed_argument(where, "shares", "coefficients", shares, coefficients)
-        if not isinstance(given, Mapping) or not given:
-            found, allowed = f"coefficients are {given!r}", "{coordinate: number} with at least one coordinate"
+        if not isinstance(coefficients, Mapping) or not coefficients:
+            found, allowed = f"coefficients are {coefficients!r}", "{coordinate: number} with at least one coordinate"
             raise ModelError(describe(found, where=where, allowed=allowed))
-        checked = {key: _coefficient(value, where, f"coefficient of {key!r}") for key, value in given.items()}
+        checked = {key: _coefficient(value, where, f"coefficient of {key!r}") for key, value in coefficients.items()}
         offset = number(offset, where, "offset", least=-LARGEST, most=LARGEST)
         self._set(name=name, coefficients=checked, offset=offset, source=source)
 
@@ -343,12 +340,6 @@ class Coupling(Part):
     def is_linear(self) -> bool:
         """Whether no power of a coordinate is above 1."""
         return all(isinstance(c, float) for c in self.coefficients.values())
-
-    @property
-    def shares(self) -> Mapping[str, float | tuple[float, ...]]:
-        """Old name of ``coefficients``."""
-        warn_deprecated("Coupling.shares is deprecated; use Coupling.coefficients")
-        return self.coefficients
 
     @property
     def count(self) -> int:

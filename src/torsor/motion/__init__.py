@@ -17,10 +17,8 @@ Files import downwards only, from the top: problems, sweeps, switching, inverse;
 statement (the data of a problem and its nonlinear program); terms and transcription.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from torsor.base.deprecation import renamed_names
 from torsor.base.errors import MotionError
 from torsor.motion.multistart import Multistart
 from torsor.motion.problem import MotionMultistart, MotionProblem, MotionResult, load_problem
@@ -56,10 +54,7 @@ from torsor.motion.transcription.splines import Spline
 from torsor.optimisation import SOLVERS
 
 if TYPE_CHECKING:
-    from torsor.motion.inverse.fitting import fit_weights
-    from torsor.motion.inverse.measured import Measured
-    from torsor.motion.inverse.weight_fit import WeightFit
-    from torsor.motion.inverse.weighted_optima import WeightSensitivities, weight_sensitivities
+    from torsor.motion.inverse import Measured, WeightFit, WeightSensitivities, fit_weights, weight_sensitivities
 
 __all__ = [
     "PROBLEMS",
@@ -129,20 +124,14 @@ __all__ = [
     "weight_sensitivities",
 ]
 
-# Imported when they are first used: few problems are solved for their weights.
-_LATER = {
-    "Measured": "measured",
-    "WeightFit": "weight_fit",
-    "WeightSensitivities": "optima",
-    "fit_weights": "fitting",
-    "weight_sensitivities": "optima",
-}
-_renamed = renamed_names(__name__, {"ExpressionRows": ("motion.ExpressionConstraint", ExpressionConstraint)})
-
 
 def __getattr__(name: str) -> Any:
     if name == "sweeps":
-        return import_module("torsor.motion.sweeps")
-    if name in _LATER:
-        return getattr(import_module(f"torsor.motion.inverse.{_LATER[name]}"), name)
-    return _renamed(name)
+        import torsor.motion.sweeps
+
+        return torsor.motion.sweeps
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from torsor.motion import inverse  # imported when it is first used: few problems are solved for their weights
+
+    return getattr(inverse, name)

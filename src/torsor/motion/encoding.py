@@ -1,29 +1,47 @@
 """Problems as JSON, with everything that TOML files do not describe: bodies, supports and terms of the human.
 
-Only data of Torsor's own classes are written and read: frozen dataclasses and named tuples of ``torsor.motion`` and
-``torsor.human``, robots as the text of TOML files, and the functions of a node that these packages define. A file can
-therefore name nothing that runs code of its own.
+Only data of registered classes are written and read (``encodable``): frozen dataclasses and named tuples, functions of
+a node, and robots as the text of TOML files. A file can therefore name nothing that runs code of its own.
 """
 
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from inspect import isfunction, signature
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from torsor.base.errors import ModelError, describe
+from torsor.base.registry import register, registered
+from torsor.motion import statement
 from torsor.motion.statement import ProblemStatement
+from torsor.motion.terms import distances, ends, frames, limits, objectives, term
+from torsor.motion.transcription import phase, splines
 from torsor.robot.archived import robot_of, robot_text
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-PACKAGES = ("torsor.motion.", "torsor.human.")
 LARGEST = 100_000  # of whole numbers: counts of points and nodes
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_objects: dict[str, Any] = {}  # classes and functions by their names in files: "motion.Time"
+_names: dict[Any, str] = {}
+
+
+def encodable(group: str, *places: ModuleType | type) -> None:
+    """Register classes, or all classes of data and functions of a node in modules, under GROUP.NAME in files.
+
+    The names do not change when modules move. ``torsor/__init__.py`` says which package registers a group.
+    """
+    for place in places:
+        own = vars(place).values() if isinstance(place, ModuleType) else [place]
+        for each in own:
+            if each is place or (getattr(each, "__module__", "") == place.__name__ and _is_encodable(each)):
+                name = f"{group}.{each.__name__}"
+                _objects[name], _names[each] = each, name
+    register("encoding", group, True)
 
 
 def encoded(problem: ProblemStatement) -> str:
@@ -86,15 +104,15 @@ class _Writer:
 
     def _object(self, value: Any) -> dict[str, Any]:
         cls = type(value)
-        if isfunction(value) and _is_own_function(value):
-            return {"function": value.__name__, "module": value.__module__}
-        if not _is_own_class(cls):
+        if isfunction(value) and value in _names:
+            return {"function": _names[value]}
+        if cls not in _names:
             fix = "keep the problem in Python, and give it to load: problem=..."
             name = getattr(value, "__qualname__", cls.__qualname__)
             raise ModelError(describe(f"{name} cannot be written to a file", where=self.where, fix=fix))
         names = cls._fields if hasattr(cls, "_fields") else [each.name for each in fields(value) if each.init]
         own = {name: self.encode(getattr(value, name)) for name in names}
-        return {"class": cls.__name__, "module": cls.__module__, "fields": own}
+        return {"class": _names[cls], "fields": own}
 
 
 class _Reader:
@@ -123,28 +141,22 @@ class _Reader:
         return self._object(data)
 
     def _object(self, data: dict[str, Any]) -> Any:
-        module = data["module"]
-        if not (isinstance(module, str) and module.startswith(PACKAGES) and module.replace(".", "").isidentifier()):
-            raise ValueError(f"module {str(module)[:60]!r}; allowed: modules of {' and '.join(PACKAGES)}")
-        try:
-            home = import_module(module)
-        except ImportError:
-            raise ValueError(f"there is no module {module[:60]!r}; fix: read it with a newer Torsor") from None
-        found = getattr(home, data["function"] if "function" in data else data["class"], None)
-        if "function" in data:
-            if not isfunction(found) or not _is_own_function(found):
-                raise ValueError(f"{module} has no function {str(data['function'])[:60]!r} of a node")
+        what = "function" if "function" in data else "class"
+        name = str(data[what])
+        registered("encoding", name.partition(".")[0])  # imports the package
+        found = _objects.get(name)
+        if found is None or isfunction(found) is not (what == "function"):
+            fix = "read it with the version of Torsor that wrote it"
+            raise ValueError(f"there is no {what} {name[:60]!r} of motion problems; fix: {fix}")
+        if what == "function":
             return found
-        if not isinstance(found, type) or not _is_own_class(found):
-            raise ValueError(f"{module} has no class {str(data['class'])[:60]!r} of data")
-        return found(**{str(name): self.decode(each) for name, each in data["fields"].items()})
+        return found(**{str(key): self.decode(each) for key, each in data["fields"].items()})
 
 
-def _is_own_class(cls: type) -> bool:
-    return cls.__module__.startswith(PACKAGES) and (is_dataclass(cls) or hasattr(cls, "_fields"))
+def _is_encodable(value: Any) -> bool:
+    if isinstance(value, type):
+        return is_dataclass(value) or hasattr(value, "_fields")
+    return isfunction(value) and list(signature(value).parameters) == ["node"]
 
 
-def _is_own_function(function: Any) -> bool:
-    """Whether a function of one node is defined at the top of a module of Torsor."""
-    home, name = function.__module__, function.__qualname__
-    return home.startswith(PACKAGES) and name.isidentifier() and list(signature(function).parameters) == ["node"]
+encodable("motion", statement, distances, ends, frames, limits, objectives, term, motion_model, phase, splines)

@@ -10,7 +10,6 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 
 from torsor import library
-from torsor.base.deprecation import renamed_argument
 from torsor.base.errors import ModelError
 from torsor.base.files import read_limited, replacing
 from torsor.formats.toml.reading import Table, error, one_of, toml_data
@@ -43,7 +42,6 @@ TOP = (
     "numbers",
     "assembly",
     "relaxation_order",
-    "yielding",
     "frozen",
     "path",
     "solver",
@@ -93,8 +91,7 @@ class _Reader:
             given["path"] = self._joint_path(data["path"])
         if "assembly" in data:
             given["assembly"] = self._value(data, "assembly", list[float], None)
-        old, new = (self._value(data, key, list[list[str]], None) for key in ("yielding", "relaxation_order"))
-        given["relaxation_order"] = renamed_argument(self.source, "yielding", "relaxation_order", old, new or [])
+        given["relaxation_order"] = self._value(data, "relaxation_order", list[list[str]], [])
         numbers = self._value(data, "numbers", dict[str, dict[str, float]], {})
         given["numbers"] = {name: self._number(name, table) for name, table in numbers.items()}
         given["settings"] = self._settings(data.get("solver", {}))

@@ -20,12 +20,12 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError
+from torsor.base.progress import Bar
 from torsor.motion.results.solution import Solution
 from torsor.motion.solve import CTRL_C, SolveSettings, solve
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.phase import Phase
 from torsor.optimisation import Outcome
-from torsor.simulation.progress import Bar
 
 S = TypeVar("S", bound=Solution)
 

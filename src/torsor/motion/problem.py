@@ -1,7 +1,7 @@
 """Motion problems and their results, the two classes that users work with: each refers to the other."""
 
 from collections.abc import Sequence
-from dataclasses import InitVar, asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,11 @@ from typing import Any
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
-from torsor.base.deprecation import renamed_argument, warn_deprecated
 from torsor.base.errors import ModelError, MotionError, describe, warn
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
+from torsor.motion.encoding import encodable
 from torsor.motion.files import read_problem, save_problem
 from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import files, replay, report
@@ -22,7 +22,6 @@ from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.solve import SolveSettings, solve
 from torsor.motion.starts import random_start, read_start
 from torsor.motion.statement import ProblemStatement
-from torsor.motion.transcription.motion_model import MotionModel
 from torsor.simulation import Trajectory
 from torsor.simulation.files import columns
 from torsor.simulation.timeline import Timeline, timeline_of
@@ -52,13 +51,6 @@ class MotionProblem(ProblemStatement):
         >>> round(problem.solve().T, 5)
         0.39563
     """
-
-    yielding: InitVar[Sequence[Sequence[str]] | None] = None  # deprecated: relaxation_order
-
-    def __post_init__(self, yielding: Sequence[Sequence[str]] | None) -> None:
-        order = renamed_argument("MotionProblem", "yielding", "relaxation_order", yielding, self.relaxation_order)
-        object.__setattr__(self, "relaxation_order", order)
-        super().__post_init__()
 
     def solve(
         self,
@@ -123,12 +115,6 @@ class MotionProblem(ProblemStatement):
             _warn_between_nodes(result)
         return result
 
-    @property
-    def subject(self) -> MotionModel:
-        """The old name of ``model``, deprecated."""
-        warn_deprecated("MotionProblem.subject is deprecated; use model")
-        return self.model
-
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
         return SolveSettings.of(self.name, **(dict(self.settings) | given))
 
@@ -170,6 +156,9 @@ class MotionProblem(ProblemStatement):
     def save(self, path: str | Path) -> None:
         """Write the problem as TOML, with its robot in a file beside it (``NAME.robot.toml``)."""
         save_problem(self, Path(path))
+
+
+encodable("motion", MotionProblem)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,7 +6,7 @@ Example:
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from torsor import library
 from torsor.base.checks import number, one_of, positive, real_array
 from torsor.base.errors import ModelError, describe
+from torsor.motion.declaration import Argument, NamedProblem
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms.distances import Capsule, Clearance, Sphere
 from torsor.motion.terms.ends import End, Start
@@ -254,12 +255,46 @@ __all__ = [
     "ur5_time",
 ]
 
-PROBLEMS: dict[str, Callable[..., MotionProblem]] = {
-    "two-link-time": two_link_time,
-    "slide-link": slide_link,
-    "stanford-rates": stanford_rates,
-    "ur5-time": ur5_time,
-    "panda-time": panda_time,
-    "path-time": path_time,
-    "elastic-arm": elastic_arm,
+POINTS = Argument("points", int, "control points of each profile", metavar="N")
+_START, _END = (
+    Argument(name, float, f"positions at the {name} (rad), one for a joint", "rad", "NUMBER", count="+")
+    for name in ("start", "end")
+)
+_RATES = Argument(
+    "torque_rates", float, "bounds of torque rates: one, or one for each joint", "N m/s", "N m/s", count="1+"
+)
+_WAYPOINTS = Argument("waypoints", list, "positions of the joints along the path", "rad")
+_TWO_LINK_TIME = (
+    POINTS,
+    Argument("nodes", int, "moments at which bounds hold (default: ten a control point)", metavar="N"),
+)
+_SLIDE_LINK = (
+    POINTS,
+    Argument("variant", str, "reading of the printed data", choices=VARIANTS),
+    Argument(
+        "u",
+        float,
+        "weight of the effort, from 0 to 1",
+        metavar="U",
+        option="weight",
+        bounds={"least": 0.0, "most": 1.0},
+    ),
+)
+_STANFORD_RATES = (
+    POINTS,
+    Argument("force", float, "bound of all forces", "N m", "N m"),
+    Argument("rate", float, "bound of all force rates", "N m/s", "N m/s"),
+)
+_ELASTIC_ARM = (POINTS, _START, _END, Argument("torque", float, "bound of the motor torques", "N m", "N m"))
+PROBLEMS: dict[str, NamedProblem] = {
+    each.name: each
+    for each in (
+        NamedProblem("two-link-time", two_link_time, _TWO_LINK_TIME),
+        NamedProblem("slide-link", slide_link, _SLIDE_LINK),
+        NamedProblem("stanford-rates", stanford_rates, _STANFORD_RATES),
+        NamedProblem("ur5-time", ur5_time, (POINTS, _START, _END, _RATES)),
+        NamedProblem("panda-time", panda_time, (POINTS, _START, _END, _RATES)),
+        NamedProblem("path-time", path_time, (_WAYPOINTS, POINTS, _RATES)),
+        NamedProblem("elastic-arm", elastic_arm, _ELASTIC_ARM),
+    )
 }

@@ -9,7 +9,6 @@ import numpy as np
 
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import number
-from torsor.base.deprecation import renamed_argument
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe
 from torsor.base.figures import label_of_title, new_figure, saved, styled
@@ -187,9 +186,7 @@ def _solved(
     return MotionSequence(tuple(found), given, parameter)
 
 
-def pareto(
-    problem: MotionProblem, weights: Sequence[float] = (), *, shares: Sequence[float] | None = None, **settings: Any
-) -> MotionSequence:
+def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) -> MotionSequence:
     """Return the results for an objective u w1 f1 + (1 - u) w2 f2, for each u of ``weights`` from 0 to 1.
 
     The problem's objective has two terms f1 and f2; their own weights w1 and w2 should give them similar sizes. Each
@@ -205,7 +202,6 @@ def pareto(
         >>> [part.title for part in front[0].parts], front[0].T < front[1].T
         (['Time', 'Effort'], True)
     """
-    weights = renamed_argument("pareto", "shares", "weights", shares, weights)
     if len(problem.costs) != 2:
         found = f"the objective has {len(problem.costs)} terms"
         raise ModelError(describe(found, where=problem.name, allowed="two terms"))

@@ -2,21 +2,20 @@
 
 import math
 import signal
-import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError, describe
 from torsor.base.interrupts import is_stoppable
+from torsor.base.progress import Display
 from torsor.optimisation.program import (
     Evaluations,
     Iteration,
@@ -26,10 +25,6 @@ from torsor.optimisation.program import (
     StoppedError,
     largest_violation,
 )
-
-if TYPE_CHECKING:
-    from rich.live import Live
-
 
 # A scaled program for solvers: an objective that is not tiny, and no bounds on rows that are constant.
 #
@@ -126,10 +121,8 @@ class Watch:
 
     def __init__(self, shown: bool | None = False, title: str = "solver"):
         self.title, self._shown, self.interrupted = title, shown, False
-        terminal = sys.stderr is not None and sys.stderr.isatty()
-        self._later = time.monotonic() + PATIENCE if shown is None and terminal else math.inf
+        self._display = Display(shown, PATIENCE, keep=bool(shown))
         self._last = deque[Iteration](maxlen=SHOWN)
-        self._live: Live | None = None
         self._before: Any = None
 
     def __enter__(self) -> Self:
@@ -139,26 +132,14 @@ class Watch:
             before = signal.getsignal(signal.SIGINT)
             if before not in (signal.SIG_IGN, None):
                 self._before = signal.signal(signal.SIGINT, self._interrupt)
-        if self._shown:
-            self._start()
         return self
-
-    def _start(self) -> None:
-        from rich.console import Console  # imported here: it is slow, and rarely used
-        from rich.live import Live
-
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=not self._shown)
-        self._live.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
-        if self._live is not None:
-            self._live.stop()
-            if not self._live.console.is_terminal:  # there the table has no final line break
-                self._live.console.line()
+        self._display.__exit__(kind, error, trace)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         again, self.interrupted = self.interrupted, True
@@ -167,11 +148,9 @@ class Watch:
 
     def __call__(self, iteration: Iteration, x: Array) -> None:
         """Show an iteration; raise StoppedError after Ctrl-C."""
-        if self._live is None and time.monotonic() > self._later:
-            self._start()
-        if self._live is not None:
+        if self._display.is_due:
             self._last.append(iteration)
-            self._live.update(self._table() if self._shown else self._line(iteration), refresh=True)
+            self._display.show(self._table() if self._shown else self._line(iteration))
         if self.interrupted:
             raise StoppedError
 

@@ -158,9 +158,9 @@ def _told(key: Hashable) -> AbstractContextManager[Any]:
     """Return a context that says on a terminal what compiles, if it takes long."""
     if sys.stderr is None or not sys.stderr.isatty():
         return nullcontext()
-    from torsor.base.compiling import Compiling
+    from torsor.base.progress import compiling
 
-    return Compiling(str(getattr(key, "name", None) or (key if isinstance(key, str) else "a function")))
+    return compiling(str(getattr(key, "name", None) or (key if isinstance(key, str) else "a function")))
 
 
 class RequestShapes(NamedTuple):

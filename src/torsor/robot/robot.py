@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 Two = tuple[Array, Array]
 Three = tuple[Array, Array, Array]
 Place = str | int | None  # a link (by name or index) or a named frame
-Coefficients = Mapping[str, float | Sequence[float]] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -2204,12 +2203,11 @@ class Robot(Mechanism):
         return edit_loops.with_wheel(self, name, link, radius, kind, axis, point, roller, ground)
 
     def with_coupling(
-        self, name: str, coefficients: Coefficients = None, offset: float = 0.0, shares: Coefficients = None
+        self, name: str, coefficients: Mapping[str, float | Sequence[float]], offset: float = 0.0
     ) -> Self:
         """Return the robot with a gear, belt or lock: the sum of coefficients times coordinates equals ``offset``.
 
-        For a cam, a coefficient is a list of up to 4 numbers: the factors of q, q^2, q^3 and q^4. ``shares`` is the
-        deprecated name of ``coefficients``.
+        For a cam, a coefficient is a list of up to 4 numbers: the factors of q, q^2, q^3 and q^4.
 
         Example:
             >>> torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0}).loops[0].offset
@@ -2218,7 +2216,7 @@ class Robot(Mechanism):
             >>> cam.closure_error([2.0, 0.0]).round(9).tolist()
             [0.2]
         """
-        return edit_loops.with_coupling(self, name, coefficients, offset, shares)
+        return edit_loops.with_coupling(self, name, coefficients, offset)
 
     def with_contacts(
         self, places: Sequence[str] | Mapping[str, str], q: ArrayLike | None = None, kind: str = "point"

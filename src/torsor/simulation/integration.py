@@ -11,6 +11,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import SimulationError, describe
+from torsor.base.progress import Bar
 from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.repeat import can_repeat, repeat
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -30,7 +31,6 @@ from torsor.simulation.hard import hard_step, hard_wrenches
 from torsor.simulation.limits import limits_of
 from torsor.simulation.loop_projection import ClosureMonitor, LoopStep, project
 from torsor.simulation.methods import STEPS
-from torsor.simulation.progress import Bar
 from torsor.simulation.setup import FASTEST, WHOLE, Setup, divergence, normalised, python_controller
 from torsor.simulation.trajectory import Trajectory, forward_dynamics, needed
 

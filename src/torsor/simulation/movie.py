@@ -9,7 +9,7 @@ import numpy as np
 
 from torsor.base.errors import ModelError, describe, missing
 from torsor.base.files import replacing
-from torsor.simulation.progress import Bar
+from torsor.base.progress import Bar
 
 KINDS = (".gif", ".mp4")
 COLOURS = 128  # of a .gif; each picture has its own

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.errors import ModelError, SimulationError, describe, missing
+from torsor.base.progress import Bar
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact
 from torsor.simulation.events import EventDetector, read_events
 from torsor.simulation.integration import Recorder, run_adaptive, run_fixed, sample_times, samples_of
 from torsor.simulation.limits import Limits
-from torsor.simulation.progress import Bar
 from torsor.simulation.setup import Settings, Setup, check_mass_matrix
 from torsor.simulation.trajectory import Trajectory, warn_of_overloads
 

@@ -1,6 +1,9 @@
 """Motion problems of a study: their parts by dotted names, and their names, files and parameters."""
 
+import inspect
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.base.errors import ModelError
+from torsor.cli.predictions import NAMED
 from torsor.motion import sweeps
 from torsor.motion.sweeps.variations import Variation
 
@@ -101,7 +105,7 @@ def test_a_function_that_returns_a_problem_is_solved(reach: Path) -> None:
             {"hight": 1.8},
             "case 0: got an unexpected keyword argument 'hight'; allowed: the parameters of walk: h",
         ),
-        ("wlak", {}, "wlak: no such problem; allowed: a .toml file of a motion problem, or one of walk, lift"),
+        ("wlak", {}, "wlak: no such problem; allowed: a .toml file of a motion problem, or one of walk, run"),
         (3, {}, "there is a int to compute"),
     ],
 )
@@ -111,17 +115,40 @@ def test_wrong_names_are_refused(what: Any, case: dict[str, Any], words: str) ->
 
 
 def test_named_problems_are_those_of_their_packages() -> None:
-    one = sweeps.PROBLEMS["walk"].function(1.8, 80.0, backpack=10.0, speed=1.1, slope=0.05)
+    one = sweeps.PROBLEMS["walk"](height=1.8, mass=80.0, backpack=10.0, speed=1.1, slope=0.05)
     load, step = torsor.human.Backpack(10.0), torsor.human.Step(speed=1.1)
     other = torsor.human.walking(torsor.library.human(1.8, 80.0), step, load=load, slope=0.05)
     assert one.numbers == other.numbers and one.stages[0].duration == other.stages[0].duration
     assert set(motion.PROBLEMS) < set(sweeps.PROBLEMS)
     with pytest.raises(ModelError, match="backpack and box are both given"):
-        sweeps.PROBLEMS["walk"].function(backpack=1.0, box=1.0)
+        sweeps.PROBLEMS["walk"](backpack=1.0, box=1.0)
+
+
+@pytest.mark.parametrize("name", sweeps.PROBLEMS)
+def test_sweeps_and_the_command_line_have_the_arguments_of_the_declaration(name: str) -> None:
+    named = sweeps.PROBLEMS[name]
+    declared = {each.name: each.option_name for each in named.arguments if each.kind is not list}
+    assert set(declared.values()) <= {each.name for each in NAMED[name].options}
+    assert list(inspect.signature(named).parameters) == [each.name for each in named.arguments]
+    given = {key: value for key, value in named.defaults.items() if value is not None}
+    assert named(**given).name == named().name == name  # the function takes all of them
+    assert pickle.loads(pickle.dumps(named)) is named
+
+
+def test_bounds_of_a_declaration_hold_in_python_too() -> None:
+    with pytest.raises(ModelError, match=r"slide-link: u is 2\.0; allowed: a finite number, 0 or more and 1 or less"):
+        sweeps.PROBLEMS["slide-link"](u=2.0)
+    with pytest.raises(ModelError, match=r"push: handle is -1\.0"):
+        sweeps.PROBLEMS["push"](handle=-1.0)
+
+
+def test_sweeps_know_the_human_without_importing_it() -> None:
+    code = "import sys, torsor.motion.sweeps as s; assert 'walk' in s.PROBLEMS and 'torsor.human' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_people_of_a_study_are_described_by_age_and_percentiles() -> None:
-    child = sweeps.PROBLEMS["walk"].function(sex="female", age=8.0, mass_percentile=95.0)
+    child = sweeps.PROBLEMS["walk"](sex="female", age=8.0, mass_percentile=95.0)
     mass = sum(each.start for name, each in child.numbers.items() if name.endswith(".mass"))
     assert mass == pytest.approx(torsor.human.size_of_percentile(50, 95, "female", 8.0)[1], rel=1e-9)
     found = torsor.sweep("walk", [{"stature_percentile": 99.0}], workers=0)

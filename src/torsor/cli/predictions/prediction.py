@@ -1,21 +1,20 @@
-"""The definition of a motion that ``torsor predict`` finds: options, problem, report; and the options of a body."""
+"""The definition of a motion that ``torsor predict`` finds: options of declared arguments, problem, report."""
 
+import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rich.console import RenderableType
 
 from torsor.base.errors import ModelError, describe
 from torsor.human import animate
-from torsor.human.body.percentiles import POPULATIONS
-from torsor.human.body.person import described_person
-from torsor.library.anthropometry import BODY_TABLES
+from torsor.human.terms.habits import METRES
 from torsor.motion import MotionProblem, MotionResult
-from torsor.robot.robot import Robot
+from torsor.motion.declaration import Argument, NamedProblem
 
 
 class Option:
@@ -64,7 +63,8 @@ class Prediction:
 
     ``problem`` makes the motion problem from {name of an option: value}, for the ``options`` that are given; ``report``
     is called with the result and the same options. ``saves`` are suffixes of files that ``--save`` writes beside .npz.
-    ``search`` replaces ``problem.solve()`` and ``report`` where options ask for another search.
+    ``search`` replaces ``problem.solve()`` and ``report`` where options ask for another search. ``defaults`` has those
+    of options.
     """
 
     name: str
@@ -73,6 +73,32 @@ class Prediction:
     report: Callable[[MotionResult, Mapping[str, Any]], Report] = plain_report
     saves: tuple[str, ...] = ()
     search: Search | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        named: NamedProblem,
+        *more: Option,
+        prepare: Callable[[Mapping[str, Any], dict[str, Any]], dict[str, Any]] | None = None,
+        **own: Any,
+    ) -> Self:
+        """Return the prediction of a declared problem, with ``more`` options of the command line.
+
+        ``prepare`` is called with the options and the values of arguments that are given, and returns the values.
+        """
+        declared = {option_of(each): each for each in named.arguments if each.kind is not list}
+
+        def problem(given: Mapping[str, Any]) -> MotionProblem:
+            values = {
+                argument.name: value_of(argument, given[option.name], named.name)
+                for option, argument in declared.items()
+                if option.name in given
+            }
+            return named(**(values if prepare is None else prepare(given, values)))
+
+        defaults = {option.name: named.defaults[argument.name] for option, argument in declared.items()}
+        return cls(named.name, problem, (*declared, *more), defaults=defaults, **own)
 
     def solved(
         self, problem: MotionProblem, given: Mapping[str, Any], settings: Mapping[str, Any]
@@ -114,28 +140,76 @@ def by_name(flag: str, given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def pairs(flag: str, text: str, metavar: str = "NAME=NUMBER") -> Option:
-    """Return an option that takes one or more NAME=NUMBER."""
-    return Option(flag, type=pair, nargs="+", metavar=metavar, help=text)
+def interval(text: str) -> tuple[str, tuple[float, float]]:
+    """Return (name, (least, most)) from the text NAME=LEAST:MOST.
+
+    Example:
+        >>> interval("knee_flexion=30:120")
+        ('knee_flexion', (30.0, 120.0))
+    """
+    name, _, ends = text.partition("=")
+    low, _, high = ends.partition(":")
+    try:
+        least, most = float(low), float(high)
+        if not least <= most:
+            raise ValueError
+        return name, (least, most)
+    except ValueError:
+        allowed = "NAME=LEAST:MOST, as in knee_flexion=30:120"
+        raise ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
 
 
-# Options that several predictions of a human have: who it is, and a box in the hands.
-BODY = (
-    Option("--height", type=float, metavar="M", help="height of the body (default: 1.741)"),
-    Option("--mass", type=float, metavar="KG", help="mass of the body (default: 73)"),
-    Option("--sex", choices=tuple(BODY_TABLES), help="table of segments (default: male)"),
-    Option("--age", type=float, metavar="YEARS", help="children and older people; sizes not given are medians"),
-    Option(
-        "--stature-percentile", type=float, metavar="PERCENT", help="taller than this part of the people, for --height"
-    ),
-    Option("--mass-percentile", type=float, metavar="PERCENT", help="mass that this part of people has at most"),
-    Option("--population", choices=POPULATIONS, help="of the percentiles (default: CDC below 20 years, else NHANES)"),
-    pairs("--lengths", "lengths of segments (m), as thigh=0.45 left_shank=0.41", "NAME=M"),
-    pairs("--strength", "joints that are weaker or stronger, with factors: knee_flexion=0.8 left=0.5"),
-    pairs("--largest-torque", "strengths of joints (N m), as elbow_flexion=60", "NAME=NM"),
-)
-_PAIRS = ("lengths", "strength", "largest_torque")
-BOX = Option("--box", type=float, metavar="KG", help="mass of a box in the hands (default of lift: 10)")
+@cache
+def option_of(argument: Argument) -> Option:
+    """Return the option of a declared argument.
+
+    Example:
+        >>> option_of(Argument("push_force", float, "force of both hands", "N", "N")).flag
+        '--push-force'
+    """
+    settings: dict[str, Any] = {"help": argument.help}
+    if argument.kind is bool:
+        settings["action"] = "store_true"
+    else:
+        readers: dict[type, Any] = {dict: pair, tuple: interval}
+        settings["type"] = readers.get(argument.kind, argument.kind)
+        settings["choices"], settings["metavar"] = argument.choices or None, argument.metavar
+        if argument.kind in (dict, tuple):
+            settings["nargs"] = "+"
+        elif argument.count is not None:
+            settings["nargs"] = argument.count if isinstance(argument.count, int) else "+"
+    return Option(f"--{argument.option_name.replace('_', '-')}", **settings)
+
+
+def value_of(argument: Argument, given: Any, where: str) -> Any:
+    """Return the value of an argument from that of its option.
+
+    Example:
+        >>> value_of(Argument("frozen", dict, "joints that do not move", degrees=True), [("knee", 180.0)], "walk")
+        {'knee': 3.141592653589793}
+    """
+    option = option_of(argument)
+    if argument.kind in (dict, tuple):
+        values = by_name(option.flag, given)
+        return {name: _in_radians(name, each) for name, each in values.items()} if argument.degrees else values
+    if argument.degrees:
+        low, high = (math.degrees(argument.bounds[end]) for end in ("above", "below"))
+        if not low < given < high:
+            allowed = f"degrees, between {low:g} and {high:g}"
+            raise ModelError(describe(f"{option.flag} is {given:g}", where=where, allowed=allowed))
+        return math.radians(given)
+    if argument.count == "1+" and len(given) == 1:
+        given = given[0]
+    argument.check(given, where, option.name)
+    return given
+
+
+def _in_radians(name: str, value: Any) -> Any:
+    """Return an angle or a range of angles in rad; the slides of the pelvis are in m."""
+    if name in METRES:
+        return value
+    return tuple(map(math.radians, value)) if isinstance(value, tuple) else math.radians(value)
+
 
 ERGONOMICS = Option(
     "--ergonomics",
@@ -161,17 +235,3 @@ def chosen(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
         {'speed': 1.0}
     """
     return {name: given[name] for name in names if name in given}
-
-
-def body_of(given: Mapping[str, Any]) -> Robot:
-    """Return the body that the options describe.
-
-    Example:
-        >>> round(body_of({"mass": 80.0}).mass, 9)
-        80.0
-    """
-    who = chosen(given, *(option.name for option in BODY))
-    for option in BODY:
-        if option.name in _PAIRS and option.name in who:
-            who[option.name] = by_name(option.flag, who[option.name])
-    return described_person(**who).body()

@@ -1,8 +1,7 @@
-"""``torsor predict walk``: one step of a human, or a stride, and its report."""
+"""``torsor predict walk`` and ``run``: one step of a human, or a stride, and its report."""
 
-import argparse
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,34 +9,27 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from torsor.base.checks import positive, whole_number
+from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, describe
 from torsor.cli.predictions.prediction import (
-    BODY,
-    BOX,
     ERGONOMICS,
     MOVIES,
     Option,
     Prediction,
     Report,
-    body_of,
-    by_name,
     chosen,
     movies,
-    pairs,
     plain_report,
 )
-from torsor.human import Backpack, Box, Step, Stride, near_optimal_walks, recorded_walk, walking, write_opensim
+from torsor.human import Stride, near_optimal_walks, recorded_walk, write_opensim
 from torsor.human.comparison.given import given_references
 from torsor.human.comparison.recorded import SUFFIXES
 from torsor.human.contact.free_walk import FreeWalk
 from torsor.human.gait.near_optimal import MOST_STARTS
-from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES, VERSIONS
 from torsor.human.gait.stride import peaks_table
-from torsor.human.terms.habits import METRES
+from torsor.human.problems import PERSON, PROBLEMS, body_of
 from torsor.human.terms.problem import walk_of
 from torsor.motion import MotionError, MotionProblem, MotionResult
-from torsor.robot.robot import Robot
 
 ONE_START = (
     "Found from one start, the initial guess: a local minimum. Other starts may end at other walks that are nearly as "
@@ -45,84 +37,8 @@ ONE_START = (
 )
 LET_FREE = "or --version free: the times of the contacts, which are given here, are then results as well"
 TREAD, CLIMB = 0.29, 0.5  # m, m/s: stairs without --length and --speed
-STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
 
-
-def _range(text: str) -> tuple[str, tuple[float, float]]:
-    """Return (name, (least, most)) from the text NAME=LEAST:MOST.
-
-    Example:
-        >>> _range("knee_flexion=30:120")
-        ('knee_flexion', (30.0, 120.0))
-    """
-    name, _, ends = text.partition("=")
-    low, _, high = ends.partition(":")
-    try:
-        least, most = float(low), float(high)
-        if not least <= most:
-            raise ValueError
-        return name, (least, most)
-    except ValueError:
-        allowed = "NAME=LEAST:MOST, as in knee_flexion=30:120"
-        raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
-
-
-def _words(names: Iterable[str]) -> str:
-    """Return names as words of a command line."""
-    return ", ".join(name.replace(" ", "_") for name in names)
-
-
-_VERSIONS = (
-    "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
-    "clean: 8 control points, forces that do not jump, feet that do not slip (default otherwise); "
-    "thesis: 6 control points, looser contact; "
-    "printed: Barman's equations alone, which no known motion satisfies; "
-    "nearest: the same with contact within 2 mm and 2 mm/s"
-)
-# Options that walking and running have.
-SPEED = Option(
-    "--speed",
-    type=float,
-    metavar="M/S",
-    help="speed (default: 1.2, run: 3.0); without --length, and for one step, the best step length is found",
-)
-LENGTH = Option(
-    "--length", type=float, metavar="M", help="length of a step (default: 0.6, or free with --speed; run: free)"
-)
-WIDTH = Option("--width", type=float, metavar="M", help="width of a step (default: 0.1, run: free)")
-PLANAR = Option("--planar", action="store_true", help="freeze lateral motion")
-FROZEN = pairs("--frozen", "joints that do not move, with their angles in degrees")
-OBJECTIVE = pairs(
-    "--objective",
-    f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of "
-    f"{_words(FREE_OBJECTIVES)}; of a run: energy, effort, accelerations",
-)
 OPTIONS = (
-    *BODY,
-    SPEED,
-    LENGTH,
-    WIDTH,
-    Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
-    Option(
-        "--rise",
-        type=float,
-        metavar="M",
-        help="stairs: rise of each step, negative downstairs; --length is the tread (then default: 0.29 m at 0.5 m/s), "
-        "the version is free",
-    ),
-    Option("--backpack", type=float, metavar="KG", help="mass of a backpack"),
-    BOX,
-    Option("--version", choices=tuple(VERSIONS), help=_VERSIONS),
-    Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
-    PLANAR,
-    FROZEN,
-    Option(
-        "--range",
-        type=_range,
-        nargs="+",
-        metavar="NAME=LEAST:MOST",
-        help="ranges of joints in degrees (tx, ty, tz in m), as in knee_flexion=30:120 for crouched walking",
-    ),
     ERGONOMICS,
     Option(
         "--compare",
@@ -141,78 +57,48 @@ OPTIONS = (
         help="search from N starts: the best walk, and the spread of those within 2 %% of its objective (default: 1)",
     ),
     Option("--workers", type=int, metavar="N", help="processes of --starts (default: one for each core)"),
-    OBJECTIVE,
 )
 
 
-def _problem(given: Mapping[str, Any]) -> MotionProblem:
+def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of arguments, after checks of the options."""
     given_references(_references(given), "right", Stride)  # a mistake in a file is told before the search
     _check_starts(given)
-    body = body_of(given)
     if "backpack" in given and "box" in given:
         raise ModelError(describe("--backpack and --box are both given", where="walk", allowed="one of them"))
-    for name in ("backpack", "box"):
-        if name in given:
-            positive(given[name], "walk", name)
-    load = Backpack(given["backpack"]) if "backpack" in given else Box(given["box"]) if "box" in given else None
-    slope = given.get("slope", 0.0)
-    if not abs(slope) < STEEPEST:
-        allowed = f"degrees, between {-STEEPEST:g} and {STEEPEST:g}"
-        raise ModelError(describe(f"--slope is {slope:g}", where="walk", allowed=allowed))
-    return walking(
-        body,
-        _step(given),
-        load=load,
-        slope=math.radians(slope),
-        **joints_and_weights(body, given, "walk"),
-        ranges={name: _in_radians(name, ends) for name, ends in by_name("--range", given.get("range", ())).items()},
-        **chosen(given, "version", "steps", "planar"),
-    )
+    return _free_step(values) | _checked_body("walk", given, values)
 
 
-def joints_and_weights(body: Robot, given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return frozen joints (rad) and weights of the objective from the options."""
-    return {
-        "frozen": _frozen(body, by_name("--frozen", given.get("frozen", ())), where),
-        "objective": _objective(given["objective"]) if "objective" in given else None,
-    }
-
-
-def _objective(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Return weights by name; joint_loads is "joint loads", which a shell would split."""
-    return by_name("--objective", ((name.replace("_", " "), weight) for name, weight in pairs))
-
-
-def _step(given: Mapping[str, Any]) -> Step:
-    """Return the step; what is not given is free on stairs, with --version free, and with a speed alone."""
+def _free_step(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the values; those of a step are free on stairs, with --version free, and with a speed alone."""
     is_alone = (
         "speed" in given and not {"length", "version", "box", "planar"} & given.keys() and given.get("steps") != 2
     )
-    free: dict[str, Any] = {}
     if given.get("rise") == 0:
         raise ModelError(
             describe("--rise is 0", where="walk", allowed="another number", fix="leave it out: level ground")
         )
     if "rise" in given:
-        free = {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"}
-    elif given.get("version") == "free" or is_alone:
-        free = {"length": "free", "width": "free", "timing": "free"}
-    return Step(**(free | chosen(given, "speed", "length", "width", "rise")))
+        return {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"} | given
+    if given.get("version") == "free" or is_alone:
+        return {"length": "free", "width": "free", "timing": "free"} | given
+    return given
 
 
-def _in_radians(name: str, ends: tuple[float, float]) -> tuple[float, float]:
-    """Return a range in rad; the slides of the pelvis are in m."""
-    return ends if name in METRES else (math.radians(ends[0]), math.radians(ends[1]))
-
-
-def _frozen(body: Robot, degrees: Mapping[str, float], where: str) -> dict[str, float]:
-    """Return the angles of frozen joints in rad; an error about their ranges is in degrees, as the option is."""
+def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body; an error about the ranges of frozen joints is in degrees, as the option is."""
+    body = body_of(**chosen(values, *(each.name for each in PERSON)))
+    degrees = dict(given.get("frozen", ()))
     for k, name in enumerate(body.coordinate_names):
         low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
         if name in degrees and not low <= degrees[name] <= high:
             found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
             raise ModelError(describe(found, where=where, allowed=allowed))
-    return {name: math.radians(angle) for name, angle in degrees.items()}
+    return {"body": body}
+
+
+def _prepare_run(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    return values | _checked_body("run", given, values)
 
 
 def _references(given: Mapping[str, Any]) -> list[Any] | None:
@@ -284,4 +170,8 @@ def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     return Report(partial(stride.plot, references=references), tables, figures, stride.save, saves)
 
 
-WALK = Prediction("walk", _problem, OPTIONS, stride_report, (*MOVIES, ".mot"), _search)
+_SAVES = (*MOVIES, ".mot")
+WALK = Prediction.of(
+    PROBLEMS["walk"], *OPTIONS, prepare=_prepare_walk, report=stride_report, saves=_SAVES, search=_search
+)
+RUN = Prediction.of(PROBLEMS["run"], prepare=_prepare_run, report=stride_report, saves=_SAVES)

@@ -62,7 +62,7 @@ KEYS = {
     "frame": "name* link* position rpy rotation",
     "loop": "name* a* b* kind length",
     "wheel": "name* frame* kind radius roller ground",
-    "coupling": "name* coefficients shares offset",
+    "coupling": "name* coefficients offset",
     "posture": "name* positions*",
     "allowed_collision": "a* b* reason",
 }
@@ -74,7 +74,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
         "name angle link type parent child follows shape mesh path carrier a b kind frame ground reason",
     ),
     "a table": (dict, "spring motor flexible"),
-    "a table of coordinates and their coefficients": (dict, "coefficients shares"),
+    "a table of coordinates and their coefficients": (dict, "coefficients"),
     "a table of positions and their values": (dict, "positions"),
     "names of coordinates": (tuple, "active"),
     'a table with angle = "rad" or angle = "deg"': (dict, "units"),
@@ -312,11 +312,9 @@ class _Reader:
             roller = entry.pop("roller", 0.0)
             yield Wheel(**entry, roller=np.radians(roller) if self.degrees else roller, source=self.source)
         for where, entry in entries("coupling", data, self.source):
-            given = some(entry, "coefficients", "shares")  # shares is the old name
-            if len(given) != 1:
-                allowed = "coefficients = { joint = 1.0, other = -2.0 }"
-                raise error(where, "both coefficients and shares" if given else "no coefficients", allowed)
-            yield Coupling(entry["name"], offset=entry.get("offset", 0.0), source=self.source, **given)
+            if "coefficients" not in entry:
+                raise error(where, "no coefficients", "coefficients = { joint = 1.0, other = -2.0 }")
+            yield Coupling(**entry, source=self.source)
 
     def _pose(self, where: str, entry: Table) -> Array:
         rpy, R = entry.get("rpy", np.zeros(3)), entry.get("rotation")

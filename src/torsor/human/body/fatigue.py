@@ -25,7 +25,6 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import finite_vector, number, positive
-from torsor.base.deprecation import warn_deprecated
 from torsor.base.errors import ModelError, describe
 
 # F and R (1/s) by parts of the names of coordinates: the rates of the trunk for the spine, those of grip for wrists.
@@ -125,9 +124,3 @@ class JointLoads(NamedTuple):
 
     seconds: float
     fractions: dict[str, Array]
-
-    @property
-    def shares(self) -> dict[str, Array]:
-        """The old name of ``fractions``."""
-        warn_deprecated("JointLoads.shares is deprecated; use JointLoads.fractions")
-        return self.fractions

@@ -13,7 +13,6 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, interval, number, one_of, positive, whole_number
-from torsor.base.deprecation import renamed_attribute
 from torsor.base.errors import ModelError, describe, warn
 from torsor.human.body.coordinates import other_side
 from torsor.human.body.postures import landmark
@@ -87,7 +86,6 @@ class Step:
     timing: str | None = None
     rise: float = 0.0
     landing: str | None = None
-    share = renamed_attribute("Step", "share", "leading_fraction")
 
     def __post_init__(self) -> None:
         for name in FREE:

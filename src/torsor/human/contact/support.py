@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import number, positive
-from torsor.base.deprecation import warn_deprecated
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
 from torsor.motion.terms.term import TOUCHING
@@ -128,12 +127,6 @@ class Carried(NamedTuple):
     toes: Array
     box: Array
     meet: float = np.inf
-
-    @property
-    def share(self) -> Array:
-        """The old name of ``right_fraction``."""
-        warn_deprecated("Carried.share is deprecated; use Carried.right_fraction")
-        return self.right_fraction
 
     @property
     def across(self) -> Array:

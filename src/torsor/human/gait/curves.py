@@ -12,7 +12,6 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, one_of
-from torsor.base.deprecation import renamed_attribute
 from torsor.base.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.comparison.given import CURVES, Given, given_references
@@ -191,8 +190,6 @@ class StrideCurves:
     def s(self) -> Array:
         """Times (401,) as fractions of the stride, from 0 to 1."""
         return np.linspace(0.0, 1.0, COUNT)
-
-    share = renamed_attribute("Stride", "share", "s")
 
     @cached_property
     def samples(self) -> Samples:

@@ -10,6 +10,7 @@ from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.segments import Segments, identify_segments
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.measured.tracking import TrackForces, TrackMarkers, followed, measured_start
+from torsor.motion.encoding import encodable
 
 __all__ = [
     "MarkerSet",
@@ -37,3 +38,5 @@ __all__ = [
     "scaled_skeleton",
     "skeleton",
 ]
+
+encodable("measured", MarkerSet, TrackForces, TrackMarkers)

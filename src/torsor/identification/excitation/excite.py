@@ -11,6 +11,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, number, one_of, positive, several, whole_number
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.progress import Bar
 from torsor.geometry.pairs import Pairs
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.excitation.design import CRITERIA, FINE, MARGIN, Clearance, Descent, Design, Limits, sizes_of
@@ -22,7 +23,6 @@ from torsor.robot.inertial import BaseParameters
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-from torsor.simulation.progress import Bar
 
 BARRIERS = (0.1, 0.01, 0.001)  # weights of the barrier, each from the solution of the one before
 CANDIDATES = 30  # random motions, the best of which is the initial guess

@@ -4,3 +4,14 @@ From the top: ``fitting`` (the search for weights, ``fit_weights``), ``weight_fi
 weights that leave the least gradient at the data), ``optima`` (solved problems and their sensitivities), ``measured``
 (data and residuals), ``weighted`` (a program whose weights are inputs).
 """
+
+from torsor.motion.encoding import encodable
+from torsor.motion.inverse import measured
+from torsor.motion.inverse.fitting import fit_weights
+from torsor.motion.inverse.measured import Measured
+from torsor.motion.inverse.weight_fit import WeightFit
+from torsor.motion.inverse.weighted_optima import WeightSensitivities, weight_sensitivities
+
+__all__ = ["Measured", "WeightFit", "WeightSensitivities", "fit_weights", "weight_sensitivities"]
+
+encodable("inverse", measured)

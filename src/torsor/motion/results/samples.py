@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.deprecation import warn_deprecated
 from torsor.base.errors import ModelError, describe, shortened
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Constraint, Rows
@@ -161,12 +160,6 @@ class Moments(Profiled):
         found.times, found.s = np.concatenate(times), np.concatenate(parts)
         found.phase = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         return found
-
-    @classmethod
-    def of_shares(cls, problem: ProblemStatement, x: Array, shares: Sequence[Array]) -> "Moments":
-        """Return ``of_fractions``, whose old name this is (deprecated)."""
-        warn_deprecated("Moments.of_shares is deprecated; use of_fractions")
-        return cls.of_fractions(problem, x, shares)
 
     def __len__(self) -> int:
         return self.times.size

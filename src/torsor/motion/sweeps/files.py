@@ -14,9 +14,9 @@ import numpy as np
 from torsor.base.errors import ModelError
 from torsor.base.files import read_limited
 from torsor.formats.toml.reading import Table, error, one_of, toml_data
+from torsor.motion.declaration import NAMED_PROBLEMS
 from torsor.motion.files import SETTINGS
 from torsor.motion.sweeps.cases import Cases, grid, samples
-from torsor.motion.sweeps.problems import PROBLEMS
 from torsor.motion.sweeps.results import Results
 from torsor.motion.sweeps.sweep import sweep
 
@@ -105,7 +105,9 @@ class _Reader:
         for key in data:
             one_of(TOP, key, "key", self.source)
         if "problem" not in data:
-            raise error(self.source, "no problem", fix=f"add problem, a .toml file or one of {', '.join(PROBLEMS)}")
+            raise error(
+                self.source, "no problem", fix=f"add problem, a .toml file or one of {', '.join(NAMED_PROBLEMS)}"
+            )
         ways = [key for key in WAYS if key in data]
         if len(ways) != 1:
             found = " and ".join(ways) if ways else "no cases"
@@ -133,10 +135,10 @@ class _Reader:
         return data.get(key)
 
     def _problem(self, name: str) -> str | Path:
-        if name in PROBLEMS:
+        if name in NAMED_PROBLEMS:
             return name
         if not (self.path.parent / name).is_file():
-            allowed = f"a .toml file, from the folder of this one, or one of {', '.join(PROBLEMS)}"
+            allowed = f"a .toml file, from the folder of this one, or one of {', '.join(NAMED_PROBLEMS)}"
             raise error(f"{self.source}: problem", f"no such problem: {short(name)}", allowed)
         return self.path.parent / name
 

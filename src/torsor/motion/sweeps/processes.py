@@ -18,8 +18,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 from torsor.base.checks import whole_number
-from torsor.base.compiling import be_silent
 from torsor.base.errors import ModelError, describe
+from torsor.base.progress import be_silent
 
 # Threads of linear algebra in a new process.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")}

@@ -12,8 +12,8 @@ import numpy as np
 from torsor.base.checks import rows, table
 from torsor.base.errors import ModelError, describe, listing
 from torsor.motion import MotionProblem, MotionResult, load_problem
+from torsor.motion.declaration import NAMED_PROBLEMS
 from torsor.motion.solve import CTRL_C, SolveSettings
-from torsor.motion.sweeps.problems import PROBLEMS
 from torsor.motion.sweeps.values import results_of
 from torsor.motion.sweeps.variations import Variation
 
@@ -114,11 +114,11 @@ def subject_of(
     own = {str(name): str(unit) for name, unit in table(units, "sweep", "units").items()}
     common: dict[str, Any] = {"keep": kept, "settings": given}
     if isinstance(what, (str, Path)):
-        if str(what) in PROBLEMS:
-            named = PROBLEMS[str(what)]
-            return Subject(str(what), named.function, dict(named.units) | own, named.report, **common)
+        if str(what) in NAMED_PROBLEMS:
+            named = NAMED_PROBLEMS[str(what)]
+            return Subject(named.name, named, named.units | own, named.report, **common)
         if not Path(what).is_file():
-            allowed = f"a .toml file of a motion problem, or one of {', '.join(PROBLEMS)}"
+            allowed = f"a .toml file of a motion problem, or one of {', '.join(NAMED_PROBLEMS)}"
             raise ModelError(describe("no such problem", where=str(what), allowed=allowed))
         what = load_problem(what)
     if isinstance(what, MotionProblem):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, describe
+from torsor.base.progress import Bar
 from torsor.motion.sweeps.cases import Case, numbered
 from torsor.motion.sweeps.executors import Pool
 from torsor.motion.sweeps.opening import new_store
@@ -19,7 +20,6 @@ from torsor.motion.sweeps.results import COMPLETE, STOPPED, Results
 from torsor.motion.sweeps.store import Store
 from torsor.motion.sweeps.subjects import Subject, subject_of
 from torsor.motion.sweeps.values import Row
-from torsor.simulation.progress import Bar
 
 # Times that a case may lose its worker: machines of a cluster may be taken away again and again from innocent cases.
 ATTEMPTS = 5

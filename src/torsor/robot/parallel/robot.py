@@ -377,3 +377,6 @@ class ParallelRobot(Assembled):
             [0.0, -9.81, 0.0]
         """
         return replace(self, gravity=gravity)  # type: ignore[arg-type]  # __post_init__ converts it
+
+
+Workspace.robot_class = ParallelRobot

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +39,7 @@ class Workspace(Result):
     """
 
     kind = "workspace"
+    robot_class: ClassVar[type[Assembled]] = Assembled  # set to ParallelRobot where that is defined
     poses: Array
     reachable: Flags
     within_limits: Flags
@@ -119,8 +119,7 @@ class Workspace(Result):
             True
         """
         with reading_archive(Path(path), cls.kind) as found:
-            make = import_module("torsor.robot.parallel").ParallelRobot  # by its name, since its file imports this one
-            robot = make(**parallel_fields(as_text(found.arrays["parallel_robot"])))
+            robot = cls.robot_class(**parallel_fields(as_text(found.arrays["parallel_robot"])))
             length = positive(found.settings["length"], robot.name, "length")
             return cls(**workspace_arrays(found, robot), labels=_labels(robot), robot=robot, length=length)
 

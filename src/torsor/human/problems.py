@@ -1,0 +1,282 @@
+"""Problems of the human by name: each is declared here once, for Python, sweeps, TOML files and the command line."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from torsor.base.errors import ModelError, describe
+from torsor.human.body.coordinates import SIDES
+from torsor.human.body.loads import Backpack, Box
+from torsor.human.body.percentiles import POPULATIONS
+from torsor.human.body.person import described_person
+from torsor.human.contact.schedule import Step
+from torsor.human.contact.support import Rails
+from torsor.human.gait.running import running
+from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES, VERSIONS
+from torsor.human.gait.stride import Stride, peaks
+from torsor.human.gait.walking import walking
+from torsor.human.tasks.hand_tasks import lifting
+from torsor.human.tasks.pushing import pulling, pushing
+from torsor.human.tasks.reaching import reaching
+from torsor.human.tasks.seat_tasks import standing_up
+from torsor.human.tasks.sitting_down import sitting_down
+from torsor.library.anthropometry import BODY_TABLES
+from torsor.motion import MotionProblem, MotionResult
+from torsor.motion.declaration import Argument, NamedProblem, defaults_of
+from torsor.motion.problems import POINTS
+from torsor.robot.robot import Robot
+
+STEEPEST = math.radians(45.0)  # the range of walking's argument ``slope``
+_NAMED = "NAME=NUMBER"
+_POSITIVE, _NOT_NEGATIVE = {"above": 0.0}, {"least": 0.0}
+
+# Arguments that several problems have: who it is, a load, a step, a duration.
+PERSON = (
+    Argument("height", float, "height of the body (default: 1.741)", "m", "M"),
+    Argument("mass", float, "mass of the body (default: 73)", "kg", "KG"),
+    Argument("sex", str, "table of segments", choices=tuple(BODY_TABLES)),
+    Argument("age", float, "children and older people; sizes not given are medians", "years", "YEARS"),
+    Argument("stature_percentile", float, "taller than this part of the people, for --height", "%", "PERCENT"),
+    Argument("mass_percentile", float, "mass that this part of people has at most", "%", "PERCENT"),
+    Argument("population", str, "of the percentiles (default: CDC below 20 years, else NHANES)", choices=POPULATIONS),
+    Argument("lengths", dict, "lengths of segments (m), as thigh=0.45 left_shank=0.41", "m", "NAME=M"),
+    Argument(
+        "strength", dict, "joints that are weaker or stronger, with factors: knee_flexion=0.8 left=0.5", "1", _NAMED
+    ),
+    Argument("largest_torque", dict, "strengths of joints (N m), as elbow_flexion=60", "N m", "NAME=NM"),
+)
+BOX = Argument("box", float, "mass of a box in the hands", "kg", "KG", bounds=_NOT_NEGATIVE)
+DURATION = Argument("duration", float, "duration of the motion", "s", "S")
+SPEED = Argument(
+    "speed", float, "speed; without --length, and for one step, the best step length is found", "m/s", "M/S"
+)
+LENGTH = Argument("length", float, "length of a step; of a walk free with --speed alone", "m", "M")
+WIDTH = Argument("width", float, "width of a step", "m", "M")
+PLANAR = Argument("planar", bool, "freeze lateral motion")
+FRICTION = Argument("friction", float, "coefficient of friction of the ground", "1", "NUMBER")
+FROZEN = Argument("frozen", dict, "joints that do not move, with their angles in degrees", "rad", _NAMED, degrees=True)
+
+
+def _words(names: Iterable[str]) -> str:
+    """Return names as words of a command line."""
+    return ", ".join(name.replace(" ", "_") for name in names)
+
+
+OBJECTIVE = Argument(
+    "objective",
+    dict,
+    f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of "
+    f"{_words(FREE_OBJECTIVES)}; of a run: energy, effort, accelerations",
+    "1",
+    _NAMED,
+)
+_VERSIONS = (
+    "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
+    "clean: 8 control points, forces that do not jump, feet that do not slip (default otherwise); "
+    "thesis: 6 control points, looser contact; "
+    "printed: Barman's equations alone, which no known motion satisfies; "
+    "nearest: the same with contact within 2 mm and 2 mm/s"
+)
+_RISE = (
+    "stairs: rise of each step, negative downstairs; --length is the tread (then default: 0.29 m at 0.5 m/s), "
+    "the version is free"
+)
+_WALK = (
+    SPEED,
+    LENGTH,
+    WIDTH,
+    Argument(
+        "slope",
+        float,
+        "slope, positive uphill",
+        "rad",
+        "DEGREES",
+        degrees=True,
+        bounds={"above": -STEEPEST, "below": STEEPEST},
+    ),
+    Argument("rise", float, _RISE, "m", "M"),
+    Argument("backpack", float, "mass of a backpack", "kg", "KG", bounds=_NOT_NEGATIVE),
+    BOX,
+    FRICTION,
+    Argument("version", str, _VERSIONS, choices=tuple(VERSIONS)),
+    Argument("steps", int, "2: left and right may differ", choices=(1, 2)),
+    PLANAR,
+    FROZEN,
+    Argument(
+        "ranges",
+        tuple,
+        "ranges of joints in degrees (tx, ty, tz in m), as in knee_flexion=30:120 for crouched walking",
+        "rad",
+        "NAME=LEAST:MOST",
+        option="range",
+        degrees=True,
+    ),
+    OBJECTIVE,
+)
+_TENDONS = Argument("tendons", bool, "muscles of ankle and knee act through tendons")
+_TURN = Argument("turn", float, "direction of the box at the start, to the left", "degrees", "DEGREES")
+_FORCE = Argument("push_force", float, "force of both hands on the handle", "N", "N", bounds=_POSITIVE)
+_HANDLE = Argument("handle", float, "height of the handle", "m", "M", bounds=_POSITIVE)
+_TARGET = Argument(
+    "target",
+    float,
+    "target of the hand, from the middle between the heels (m)",
+    "m",
+    ("LEFT", "UP", "AHEAD"),
+    count=3,
+)
+_HAND = Argument("hand", str, "hand that reaches", choices=SIDES)
+_SEAT = Argument("seat", float, "height of the seat", "m", "M")
+_ARMRESTS = Argument("armrests", float, "height of armrests that the hands push on", "m", "M")
+
+
+def body_of(**person: Any) -> Robot:
+    """Return the body of a person (``PERSON``); a number as ``strength`` is a factor of all strengths.
+
+    Example:
+        >>> round(body_of(mass=80.0, strength=0.9).mass, 9)
+        80.0
+    """
+    strength = person.get("strength")
+    if strength is not None and not isinstance(strength, Mapping):
+        person["strength"] = {"all": strength}
+    return described_person(**person).body()
+
+
+def walk(
+    body: Robot,
+    speed: float = 1.2,
+    length: float | str = 0.6,
+    width: float | str = 0.1,
+    rise: float = 0.0,
+    timing: str | None = None,
+    backpack: float = 0.0,
+    box: float = 0.0,
+    **own: Any,
+) -> MotionProblem:
+    """Return ``torsor.human.walking`` with a load of a mass (kg), 0 for none; length and width may be "free"."""
+    if backpack and box:
+        raise ModelError(describe("backpack and box are both given", where="walk", allowed="one of them"))
+    load = Backpack(backpack) if backpack else Box(box) if box else None
+    step = Step(length=length, width=width, speed=speed, rise=rise, timing=timing)
+    return walking(body, step, load=load, **_spelt(own))
+
+
+def run(body: Robot, **own: Any) -> MotionProblem:
+    """Return ``torsor.human.running``."""
+    return running(body=body, **_spelt(own))
+
+
+def _spelt(given: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments with the objective "joint loads" for joint_loads: a shell would split it."""
+    weights = given.get("objective")
+    if not isinstance(weights, Mapping):
+        return given
+    return given | {"objective": {name.replace("_", " "): weight for name, weight in weights.items()}}
+
+
+def lift(body: Robot, box: float = 10.0, **own: Any) -> MotionProblem:
+    """Return ``torsor.human.lifting`` of a box of a mass (kg)."""
+    return lifting(body, Box(box), **own)
+
+
+def push(body: Robot, push_force: float = 100.0, handle: float = 1.0, **own: Any) -> MotionProblem:
+    """Return ``torsor.human.pushing`` of a handle at a height (m) with a force (N)."""
+    return pushing(body, push_force, handle, **own)
+
+
+def pull(body: Robot, push_force: float = 100.0, handle: float = 1.0, **own: Any) -> MotionProblem:
+    """Return ``torsor.human.pulling`` of a handle at a height (m) with a force (N)."""
+    return pulling(body, push_force, handle, **own)
+
+
+def stand_up(body: Robot, armrests: float | None = None, **own: Any) -> MotionProblem:
+    """Return ``torsor.human.standing_up``, with armrests at a height (m)."""
+    return standing_up(body, rails=None if armrests is None else Rails(height=armrests), **own)
+
+
+def sit_down(body: Robot, armrests: float | None = None, **own: Any) -> MotionProblem:
+    """Return ``torsor.human.sitting_down``, with armrests at a height (m)."""
+    return sitting_down(body, rails=None if armrests is None else Rails(height=armrests), **own)
+
+
+# Figures of a stride, and their units.
+_STRIDE = {
+    "cost_of_transport": "J/(kg m)",
+    "positive_work": "J",
+    "hip_extension": "N m/kg",
+    "knee_extension": "N m/kg",
+    "ankle_plantarflexion": "N m/kg",
+    "vertical_peak": "weights",
+    "knee_in_swing": "degrees",
+}
+# Figures of a lift, and their units: the largest loads of L5/S1, and the part of the people who are strong enough.
+_BACK = {"lumbar_moment": "N m", "compression": "N", "shear": "N", "lifting_index": "1", "capable": "1"}
+
+
+def stride_figures(result: MotionResult) -> dict[str, Any]:
+    """Return figures of a walk: work, largest moments and forces; NaN where the walk is infeasible."""
+    if not result.is_feasible:
+        return dict.fromkeys(_STRIDE, np.nan)
+    stride = Stride(result)
+    found, energy = peaks(stride), stride.energy
+    moments = {name: each["most"] for name, each in found["moments"].items() if name in _STRIDE}
+    return moments | {
+        "cost_of_transport": energy.cost_of_transport,
+        "positive_work": energy.positive,
+        "vertical_peak": max(found["vertical"]["first"], found["vertical"]["second"]),
+        "knee_in_swing": found["knee_in_swing"],
+    }
+
+
+def back_figures(result: MotionResult) -> dict[str, Any]:
+    """Return figures of a lift: loads of the back, lifting index, and who is capable; NaN where it is infeasible."""
+    if not result.is_feasible:
+        return dict.fromkeys(_BACK, np.nan)
+    from torsor.human.ergonomics import assess
+
+    found = assess(result)
+    return {
+        "lumbar_moment": float(found.loads.extension.max()),
+        "compression": float(found.loads.compression.max()),
+        "shear": float(np.abs(found.loads.shear).max()),
+        "lifting_index": np.nan if isinstance(found.niosh, str) else found.niosh.index,
+        "capable": found.capable,
+    }
+
+
+def _of_person(make: Callable[..., MotionProblem], body: Robot | None = None, **given: Any) -> MotionProblem:
+    """Return the problem of a body, or of a person who is described."""
+    person = {each.name: given.pop(each.name) for each in PERSON if each.name in given}
+    return make(body_of(**person) if body is None else body, **given)
+
+
+def _named(
+    name: str,
+    make: Callable[..., MotionProblem],
+    function: Callable[..., MotionProblem],
+    *arguments: Argument,
+    **report: Any,
+) -> NamedProblem:
+    """Return a declared problem; defaults are those of ``make``, the person, and the function of Python."""
+    defaults = defaults_of(function) | defaults_of(described_person) | defaults_of(make)
+    return NamedProblem(name, partial(_of_person, make), PERSON + arguments, defaults=defaults, **report)
+
+
+_SEATED, _HANDLED = (_SEAT, _ARMRESTS, DURATION, POINTS), (_FORCE, _HANDLE, DURATION, POINTS)
+PROBLEMS: dict[str, NamedProblem] = {
+    each.name: each
+    for each in (
+        _named("walk", walk, walking, *_WALK, figures=_STRIDE, report=stride_figures),
+        _named("run", run, running, SPEED, LENGTH, WIDTH, FRICTION, PLANAR, FROZEN, OBJECTIVE, _TENDONS),
+        _named("lift", lift, lifting, BOX, _TURN, DURATION, POINTS, figures=_BACK, report=back_figures),
+        _named("push", push, pushing, *_HANDLED),
+        _named("pull", pull, pulling, *_HANDLED),
+        _named("reach", reaching, reaching, _TARGET, _HAND, DURATION, POINTS),
+        _named("stand-up", stand_up, standing_up, *_SEATED),
+        _named("sit-down", sit_down, sitting_down, *_SEATED),
+    )
+}

@@ -1,0 +1,122 @@
+"""Declarations of named problems: the arguments that Python, sweeps, TOML files and the command line share."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torsor.base.checks import number
+from torsor.base.registry import names, register, registered
+from torsor.motion.problem import MotionProblem, MotionResult
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """An argument of named problems; problems that share it share one object.
+
+    ``kind`` is float, int, str, bool, dict (numbers by name) or tuple (intervals by name). ``count`` is the number of
+    values of a list, "+" for any number, "1+" for one number for all or a list. Numbers are from ``least`` to ``most``,
+    or ``above`` and ``below`` bounds. ``unit`` is that of values in Python, sweeps and files; on the command line they
+    are in degrees if ``degrees``. The option is ``--name``, unless ``option`` gives another name.
+    """
+
+    name: str
+    kind: type
+    help: str
+    unit: str = ""
+    metavar: str | tuple[str, ...] | None = None
+    choices: tuple[Any, ...] = ()
+    count: int | str | None = None
+    option: str = ""
+    degrees: bool = False
+    bounds: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def option_name(self) -> str:
+        """The name of the option, with underscores."""
+        return self.option or self.name
+
+    def check(self, value: Any, where: str, what: str = "") -> None:
+        """Raise ModelError for a number beyond the bounds."""
+        if self.bounds and not isinstance(value, str):  # text, such as "free", is checked by the problem
+            number(value, where, what or self.name, **self.bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedProblem:
+    """A motion problem with a name: a call returns it, for values of its ``arguments``.
+
+    Values that are not given are the defaults of ``function``. ``report`` returns figures of a result in addition to
+    those of all motions, and ``figures`` has their units.
+
+    Example:
+        >>> problem = NAMED_PROBLEMS["two-link-time"]
+        >>> problem(points=8).program.n, [each.name for each in problem.arguments]
+        (9, ['points', 'nodes'])
+    """
+
+    name: str
+    function: Callable[..., MotionProblem]
+    arguments: tuple[Argument, ...] = ()
+    figures: Mapping[str, str] = field(default_factory=dict)
+    report: Callable[[MotionResult], dict[str, Any]] | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        given = self.defaults or defaults_of(self.function)
+        own = {each.name: given.get(each.name) for each in self.arguments}
+        parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=own[name]) for name in own]
+        object.__setattr__(self, "defaults", own)
+        object.__setattr__(self, "__signature__", inspect.Signature(parameters))
+        register("problem", self.name, self)
+
+    def __call__(self, *values: Any, **given: Any) -> MotionProblem:
+        """Return the problem; Python may give further arguments of the function."""
+        for argument in self.arguments:
+            if given.get(argument.name) is not None:
+                argument.check(given[argument.name], self.name)
+        return self.function(*values, **given)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NAMED_PROBLEMS.__getitem__, (self.name,)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of arguments and figures by name, as far as they have any."""
+        return {each.name: each.unit for each in self.arguments if each.unit} | dict(self.figures)
+
+
+def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the defaults of a function by argument.
+
+    Example:
+        >>> defaults_of(lambda mass, height=1.8: None)
+        {'height': 1.8}
+    """
+    found = inspect.signature(function).parameters.values()
+    return {each.name: each.default for each in found if each.default is not each.empty}
+
+
+class _NamedProblems(Mapping[str, NamedProblem]):
+    """All registered problems by name; the package of a problem is imported when the problem is first used."""
+
+    def __getitem__(self, name: str) -> NamedProblem:
+        found: NamedProblem | None = registered("problem", name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in names("problem")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(names("problem"))
+
+    def __len__(self) -> int:
+        return len(names("problem"))
+
+    def __reduce__(self) -> str:
+        return "NAMED_PROBLEMS"
+
+
+NAMED_PROBLEMS = _NamedProblems()
