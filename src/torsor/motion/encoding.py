@@ -19,7 +19,7 @@ from torsor.base.registry import register, registered
 from torsor.motion import statement
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms import distances, ends, frames, limits, objectives, term
-from torsor.motion.transcription import phase, splines
+from torsor.motion.transcription import motion_model, phase, splines
 from torsor.robot.archived import robot_of, robot_text
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
