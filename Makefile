@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 # Bytecode on disk saves a second at each start of Python, of which the tests have many.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo view test quick test-slow test-versions lock check bench docs clean
+.PHONY: demo view test test-all test-slow test-versions durations lock check bench docs lines clean
 
 # What the demonstration needs is a small part of what the tests need.
 $(VENV)/.demo: pyproject.toml constraints.txt
@@ -37,15 +37,22 @@ view: $(VENV)/.view
 demo: $(VENV)/.demo
 	$(BIN)/torsor demo --output demo.png
 
-# Style and types are checked while the tests run.
-test: $(READY)
-	$(MAKE) -j2 check quick
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-quick: $(READY)
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
+# After every change: style, types, and all tests but the long ones.
+test: check
+	$(PYTEST) -m "not slow and not long"
+
+# Everything but the slow proofs.
+test-all: check
+	$(PYTEST) -m "not slow"
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow -n 2
+	$(PYTEST) -m slow
+
+# The seconds of each test function, by which long ones are known.
+durations: $(READY)
+	$(PYTEST) -m "not slow" --record-durations
 
 # A minute of tests with the lowest versions of pyproject.toml and with the newest ones, on every Python that is
 # installed; for some of them: make test-versions VERSIONS="3.11-lowest 3.13"
@@ -68,6 +75,14 @@ docs: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/speed.py --json bench.json
+
+# Lines and files of each package.
+lines:
+	@for package in src/torsor/*/; do \
+		printf '%7d lines %4d files  %s\n' $$(find $$package -name '*.py' -exec cat {} + | wc -l) \
+			$$(find $$package -name '*.py' | wc -l) $$package; done
+	@printf '%7d lines %4d files  src/torsor\n' $$(find src -name '*.py' -exec cat {} + | wc -l) \
+		$$(find src -name '*.py' | wc -l)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

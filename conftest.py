@@ -1,5 +1,6 @@
-"""Settings of all tests: a kernel cache of their own, one core each, names for examples, Ctrl-C."""
+"""Settings of all tests: their kernel cache, which of them are long, names for examples, Ctrl-C."""
 
+import json
 import os
 import signal
 import sys
@@ -10,19 +11,28 @@ from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("TORSOR_CACHE", str(Path(__file__).parent / ".pytest_cache" / "kernels"))
+ROOT = Path(__file__).parent
+# Kernels are kept between runs and shared by all clones: their names are hashes of all that they depend on.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torsor-tests"
+os.environ.setdefault("TORSOR_CACHE", str(CACHE))
 # Small matrices gain nothing from more threads, which take the cores from the tests that run beside.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Tests compare with peers by the package of the benchmarks. Its folder is not on the path, since its files have the
 # names of folders of tests.
-BENCH = Path(__file__).parent / "benchmarks" / "bench"
+BENCH = ROOT / "benchmarks" / "bench"
 _spec = spec_from_file_location("bench", BENCH / "__init__.py", submodule_search_locations=[str(BENCH)])
 assert _spec is not None
 sys.modules["bench"] = module_from_spec(_spec)
 
+# Seconds of each test function, all its cases together, written by ``make durations``. Those above the limit are marked
+# long: ``make test`` leaves them out, ``make test-all`` runs them too.
+DURATIONS = ROOT / "tests" / "durations.json"
+LONG_SECONDS = 0.8
+RECORDED_SECONDS = 0.2  # shorter ones are not in the file
+
 # Files whose tests are all slow ones: whole searches, and laws that other files check on smaller robots.
-LONG = (
+SLOW_FILES = (
     "cli/test_contact.py",
     "compiler/test_cuda_on_processor.py",
     "compiler/test_cuda_split.py",
@@ -82,15 +92,49 @@ def ctrl_c() -> Iterator[Callable[[], None]]:
     signal.signal(signal.SIGINT, before)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--record-durations``, which ``make durations`` uses."""
+    parser.addoption("--record-durations", action="store_true", help="write tests/durations.json")
+
+
+def function_of(nodeid: str) -> str:
+    """Return the name of a test function without its case."""
+    return nodeid.partition("[")[0]
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow files; skip the examples in docstrings that need a framework which is not installed."""
-    long = {Path(__file__).parent / "tests" / name for name in LONG}
+    """Mark slow and long tests; skip the examples in docstrings that need a framework which is not installed."""
+    slow_files = {ROOT / "tests" / name for name in SLOW_FILES}
+    durations = json.loads(DURATIONS.read_text())
     for item in items:
-        if item.path in long:
+        if item.path in slow_files:
             item.add_marker(pytest.mark.slow)
+        if durations.get(function_of(item.nodeid), 0.0) > LONG_SECONDS:
+            item.add_marker(pytest.mark.long)
     for framework in ("jax", "torch"):
         if find_spec(framework) is None:
             for item in items:
                 if isinstance(item, pytest.DoctestItem) and item.name.endswith(f"to_{framework}.to_{framework}"):
                     item.add_marker(pytest.mark.skip(reason=f"{framework} is not installed (extra: {framework})"))
+
+
+class DurationRecorder:
+    """Sums the durations of test functions, and writes them when the tests have ended."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = function_of(report.nodeid)
+        self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        rows = {name: round(each, 1) for name, each in sorted(self.seconds.items()) if each >= RECORDED_SECONDS}
+        DURATIONS.write_text(json.dumps(rows, indent=0) + "\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record durations in the process that reports, not in its workers."""
+    if config.getoption("record_durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(DurationRecorder())
