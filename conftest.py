@@ -126,10 +126,12 @@ class DurationRecorder:
         self.seconds: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add the duration of a part of a test: setup, call or teardown."""
         name = function_of(report.nodeid)
         self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
 
     def pytest_sessionfinish(self) -> None:
+        """Write the file."""
         rows = {name: round(each, 1) for name, each in sorted(self.seconds.items()) if each >= RECORDED_SECONDS}
         DURATIONS.write_text(json.dumps(rows, indent=0) + "\n")
 
