@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor import motion
 
 ENDS = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0), motion.Torques(upper=10.0, name="weak")]
@@ -55,5 +56,5 @@ def test_warnings_point_at_the_line_that_uses_the_old_name() -> None:
         _ = torsor.Coupling("belt", {"joint1": 1.0}).shares
         motion.MotionProblem(robot, PHASE, motion.Time(), ENDS, yielding=[["weak"]])
     assert [each.filename for each in caught] == [__file__] * 4
-    with pytest.raises(torsor.ModelError, match="give coefficients only"):
+    with refused(value="belt", fix="give coefficients only"):
         robot.with_coupling("belt", {"joint1": 1.0}, shares={"joint1": 2.0})

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.base.files import check_array, check_target, reading_npz, write_npz
 from torsor.formats.toml.reading import parse_toml
 from torsor.formats.toml.writing import toml_content
@@ -155,7 +155,7 @@ def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
             yield archive
             return
     found_, fix = f"its format has the version {format}", f"read it with a newer Torsor; this is {version()}"
-    raise ModelError(describe(found_, where=path.name, allowed=f"1 to {FORMAT}", fix=fix))
+    raise ModelError(found_, where=path.name, allowed=f"1 to {FORMAT}", fix=fix)
 
 
 def _archive(found: Arrays, format: int) -> Archive:
@@ -190,7 +190,7 @@ def load_result(path: str | Path, **given: Any) -> Any:
     path = Path(path)
     if path.suffix.lower() != ".npz":
         fix = "torsor.Trajectory.load(path, robot=...) reads the table of a trajectory" if path.suffix == ".csv" else ""
-        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=".npz", fix=fix))
+        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=".npz", fix=fix)
     with reading_archive(path) as archive:
         kind = archive.kind
     module, name, _ = KINDS[kind]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.archive import robot_of, robot_text
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.statement import ProblemStatement
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
@@ -91,7 +91,7 @@ class _Writer:
         if not _is_own_class(cls):
             fix = "keep the problem in Python, and give it to load: problem=..."
             name = getattr(value, "__qualname__", cls.__qualname__)
-            raise ModelError(describe(f"{name} cannot be written to a file", where=self.where, fix=fix))
+            raise ModelError("cannot be written to a file", argument=name, where=self.where, fix=fix)
         names = cls._fields if hasattr(cls, "_fields") else [each.name for each in fields(value) if each.init]
         own = {name: self.encode(getattr(value, name)) for name in names}
         return {"class": cls.__name__, "module": cls.__module__, "fields": own}

@@ -109,7 +109,7 @@ def by_name(flag: str, given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found = dict[str, Any]()
     for name, value in given:
         if name in found:
-            raise ModelError(describe(f"{name} is given twice", where=flag, fix="keep one of them"))
+            raise ModelError("is given twice", argument=name, where=flag, fix="keep one of them")
         found[name] = value
     return found
 

@@ -150,7 +150,7 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
     _check_starts(given)
     body = body_of(given)
     if "backpack" in given and "box" in given:
-        raise ModelError(describe("--backpack and --box are both given", where="walk", allowed="one of them"))
+        raise ModelError("--backpack and --box are both given", where="walk", allowed="one of them")
     for name in ("backpack", "box"):
         if name in given:
             positive(given[name], "walk", name)
@@ -158,7 +158,7 @@ def _problem(given: Mapping[str, Any]) -> MotionProblem:
     slope = given.get("slope", 0.0)
     if not abs(slope) < STEEPEST:
         allowed = f"degrees, between {-STEEPEST:g} and {STEEPEST:g}"
-        raise ModelError(describe(f"--slope is {slope:g}", where="walk", allowed=allowed))
+        raise ModelError(f"--slope is {slope:g}", where="walk", allowed=allowed)
     return walking(
         body,
         _step(given),
@@ -190,9 +190,7 @@ def _step(given: Mapping[str, Any]) -> Step:
     )
     free: dict[str, Any] = {}
     if given.get("rise") == 0:
-        raise ModelError(
-            describe("--rise is 0", where="walk", allowed="another number", fix="leave it out: level ground")
-        )
+        raise ModelError("--rise is 0", where="walk", allowed="another number", fix="leave it out: level ground")
     if "rise" in given:
         free = {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"}
     elif given.get("version") == "free" or is_alone:
@@ -211,7 +209,7 @@ def _frozen(body: Robot, degrees: Mapping[str, float], where: str) -> dict[str, 
         low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
         if name in degrees and not low <= degrees[name] <= high:
             found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
-            raise ModelError(describe(found, where=where, allowed=allowed))
+            raise ModelError(found, where=where, allowed=allowed)
     return {name: math.radians(angle) for name, angle in degrees.items()}
 
 
@@ -221,7 +219,7 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
     recorded = [names for names in named or () if Path(names[0]).suffix.lower() in SUFFIXES]
     if mass is not None and not recorded:
         fix = "--compare forces.mot names a recording"
-        raise ModelError(describe("--compare-mass without a recording", where="walk", fix=fix))
+        raise ModelError("--compare-mass without a recording", where="walk", fix=fix)
     if named is None:
         return None
     return [
@@ -234,7 +232,7 @@ def _check_starts(given: Mapping[str, Any]) -> None:
     for name in chosen(given, "starts", "workers"):
         whole_number(given[name], "walk", name, most=MOST_STARTS)
     if "workers" in given and given.get("starts", 1) == 1:
-        raise ModelError(describe("--workers without several starts", where="walk", fix="--starts 4"))
+        raise ModelError("--workers without several starts", where="walk", fix="--starts 4")
 
 
 def _search(
@@ -247,7 +245,7 @@ def _search(
             result = problem.solve(**settings)
         except MotionError as error:
             if not is_free:
-                error.args = (f"{error}; {LET_FREE}",)
+                error.fix = f"{error.fix}; {LET_FREE}" if error.fix else LET_FREE
             raise
         report = stride_report(result, given)
         return result, replace(report, tables=(*report.tables, ONE_START)) if is_free else report

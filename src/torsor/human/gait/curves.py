@@ -13,7 +13,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, one_of
 from torsor.base.deprecation import renamed_attribute
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.viewable import Playable
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.comparison.given import CURVES, Given, given_references
@@ -215,7 +215,7 @@ class StrideCurves(Playable):
             if each in names[TURNS]:
                 return names.index(each)
         own = [each.removeprefix("right_") for each in names[TURNS] if not each.startswith("left_")]
-        raise ModelError(describe(f"no {name!r}", where="stride", allowed=", ".join(own)))
+        raise ModelError(f"no {name!r}", value=name, where="stride", allowed=", ".join(own))
 
     # Curves
 

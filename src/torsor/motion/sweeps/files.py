@@ -201,4 +201,4 @@ class _Reader:
         try:
             return make()
         except ModelError as wrong:
-            raise ModelError(f"{self.source}: {wrong}") from None
+            raise wrong.inside(self.source) from None

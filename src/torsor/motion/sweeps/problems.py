@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human import Backpack, Box, Step, Stride, lifting, reaching, standing_up, walking
 from torsor.human.body.person import described_person
 from torsor.human.ergonomics import assess
@@ -100,7 +100,7 @@ def walk(
         85.0
     """
     if backpack and box:
-        raise ModelError(describe("backpack and box are both given", where="walk", allowed="one of them"))
+        raise ModelError("and box are both given", argument="backpack", where="walk", allowed="one of them")
     load = Backpack(backpack) if backpack else Box(box) if box else None
     step = Step(length=length, width=width, speed=speed)
     body = _body(height, mass, sex, age, stature_percentile, mass_percentile, population, strength)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.schedule import Walk
 from torsor.human.contact.stairs import stairs_of
@@ -113,7 +113,7 @@ def timeline(result: Any, title: str = "") -> Timeline:
     elif isinstance(result, Identified):
         found = _of_identified(result)
     else:
-        raise ModelError(describe(f"cannot play {type(result).__name__}", where="view", allowed=ALLOWED))
+        raise ModelError(f"cannot play {type(result).__name__}", where="view", allowed=ALLOWED)
     return _reached(replace(found, title=title) if title else found)
 
 
@@ -123,19 +123,19 @@ def _reached(line: Timeline) -> Timeline:
     count = len(line) if finite.all() else int(np.argmin(finite))
     if not count:
         fix = "check the result: its first positions are not finite" if len(line) else ""
-        raise ModelError(describe(f"{line.title} has no samples to show", where="view", fix=fix))
+        raise ModelError(f"{line.title} has no samples to show", where="view", fix=fix)
     back = np.flatnonzero(np.diff(line.times[:count]) < 0)
     if back.size:
         k, times = int(back[0]), line.times
         found = f"{line.title}: time goes back from {times[k]:g} s to {times[k + 1]:g} s (sample {k + 1})"
-        raise ModelError(describe(found, where="view", allowed="times that increase"))
+        raise ModelError(found, where="view", allowed="times that increase")
     return line if count == len(line) else line.kept(np.arange(count))
 
 
 def _of_trajectory(result: Trajectory) -> Timeline:
     if result.q.ndim != 2:
         batch = " x ".join(map(str, result.q.shape[:-2]))
-        raise ModelError(describe(f"{batch} rollouts at once", where="view", allowed=ALLOWED))
+        raise ModelError(f"{batch} rollouts at once", where="view", allowed=ALLOWED)
     robot, states = result.robot, (result.times, result.q, result.v, result.a, result.tau)
     return Timeline(robot, robot.name, *states, robot.coordinate_names, result.external)
 
