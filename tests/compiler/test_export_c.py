@@ -8,12 +8,14 @@ import stat
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.compiler import c as c_source
 from torsor.compiler.c import C_RULES, CScalar, export_c
 from torsor.compiler.llvm.elementary import EVERY_RULE
@@ -366,35 +368,39 @@ def printing() -> ca.Function:
     return ca.Function("f", [x], [x.printme(1)])
 
 
-BAD = {
-    "no functions are given; allowed: one or more.*fix: ": ([], {}),
-    "functions is Function.*allowed: a list.*fix: ": (function(), {}),
-    "3 is among the functions; allowed: CasADi": ([3], {}),
-    "a function is named 3; allowed: a string": ({3: function()}, {}),
-    "two functions are named 'f'; allowed: each name once; fix: give a mapping": ([function(), function()], {}),
-    "dtype is 'float16'; allowed: float64, float32": ([function()], {"dtype": "float16"}),
-    "name is 'a/b'; allowed: letters": ([function()], {"name": "a/b"}),
-    "name is 'test'; allowed: ": ([function()], {"name": "test"}),
-    "f: free variables p; allowed: none; fix: ": ([free()], {}),
-    "f: no rule for CasADi's operation OP_PRINTME; .*fix: leave printme out": ([printing()], {}),
-}
+BAD = [
+    ("one or more CasADi functions", [], {}),
+    ("functions", function(), {}),
+    ("CasADi functions", [3], {}),
+    ("a string", {3: function()}, {}),
+    ("each name once", [function(), function()], {}),
+    ("dtype", [function()], {"dtype": "float16"}),
+    ("name", [function()], {"name": "a/b"}),
+    ("name", [function()], {"name": "test"}),
+    ("make them inputs of the function", [free()], {}),
+]
 
 
-@pytest.mark.parametrize("message", BAD)
-def test_errors(message: str, tmp_path: Path) -> None:
-    functions, settings = BAD[message]
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize(("about", "functions", "settings"), BAD)
+def test_errors(about: str, functions: Any, settings: dict[str, Any], tmp_path: Path) -> None:
+    with refused(about):
         export_c(functions, tmp_path / "folder", **settings)
+    assert not (tmp_path / "folder").exists()
+
+
+def test_an_operation_without_a_rule_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="OP_PRINTME"):
+        export_c([printing()], tmp_path / "folder")
     assert not (tmp_path / "folder").exists()
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(ValueError, match=r"cannot write to .*allowed: a folder; fix: "):
+        with refused(allowed="a folder"):
             export_c([function()], path)
     (tmp_path / "CMakeLists.txt").write_text("project(mine)")
-    with pytest.raises(ValueError, match=r"CMakeLists.txt: is there and was not written by Torsor; .*fix: "):
+    with refused(where="CMakeLists.txt", allowed="files that were"):
         export_c([function()], tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["CMakeLists.txt", "file"]
     closed = tmp_path / "closed"
@@ -402,7 +408,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     try:
         (closed / "try").touch()
     except PermissionError:
-        with pytest.raises(ValueError, match="cannot write to"):
+        with refused(where="closed", allowed="a folder"):
             export_c([function()], closed)
 
 
@@ -416,7 +422,7 @@ def test_a_write_that_fails_leaves_the_files_of_before(tmp_path: Path, monkeypat
         return write(path, content)
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(ValueError, match="no space left"):
+    with refused(what="no space left"):
         export_c([function("g")], tmp_path)
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
 
@@ -424,18 +430,18 @@ def test_a_write_that_fails_leaves_the_files_of_before(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("names", "place", "message"),
     [
-        (["torques"], None, r"no algorithm 'torques'; allowed: .* in all; fix: correct the name"),
-        (["jacobain:hand"], None, r"no algorithm 'jacobain:hand'; allowed: jacobian:LINK, .* in all; fix: "),
-        ([3], None, "no algorithm 3; allowed: "),
-        (["jacobian"], None, "'jacobian' needs the name of a link or frame.*fix: write 'jacobian:LINK'"),
-        (["jacobian:hand"], None, r"no link or frame 'hand'; allowed: "),
-        (["mass_matrix:link1"], None, "mass_matrix takes no link or frame; fix: write 'mass_matrix'"),
-        (["poses", "poses"], None, "'poses' is named twice; allowed: each name once"),
-        ([], None, "no algorithm is named; allowed: inverse_dynamics"),
+        (["torques"], None, "torques"),
+        (["jacobain:hand"], None, "jacobain:hand"),
+        ([3], None, "no algorithm 3"),
+        (["jacobian"], None, "jacobian"),
+        (["jacobian:hand"], None, "hand"),
+        (["mass_matrix:link1"], None, "mass_matrix:link1"),
+        (["poses", "poses"], None, "poses"),
+        ([], None, "no algorithm is named"),
     ],
 )
 def test_errors_of_robots(names: list[str], place: str | None, message: str, tmp_path: Path) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         export_robot(torsor.library.two_link(), tmp_path / "folder", names, place=place)
     assert not (tmp_path / "folder").exists()
 
@@ -464,9 +470,9 @@ def test_parametric_robots_with_loops_export_and_count_their_own_dynamics(tmp_pa
     text = model.export_c(tmp_path)[0].read_text()
     assert "void constrained_inverse_dynamics(" in text and "const double p[1]" in text
     assert "The robot has closed loops" in text
-    with pytest.raises(torsor.ModelError, match="mass_matrix would cut"):
+    with refused(what="mass_matrix would cut"):
         model.export_c(tmp_path / "tree", ["mass_matrix"])
-    with pytest.raises(torsor.ModelError, match="mass_matrix would cut"):
+    with refused(what="mass_matrix would cut"):
         model.operation_count("mass_matrix")
     assert model.operation_count("mass_matrix", loops="open").arithmetic > 0
 
@@ -490,17 +496,17 @@ def test_one_name_may_stand_alone(tmp_path: Path) -> None:
     [
         (
             "math",
-            r"name is 'math': math.h would hide the header <math.h> of the C library; allowed: other names; fix: ",
+            "name",
         ),
-        ("Math", r"would hide the header <math.h>"),
-        ("stdio", r"would hide the header <stdio.h>"),
-        ("unistd", r"would hide the header <unistd.h>"),
-        ("double", r"name is 'double', a keyword of C; allowed: other names; fix: "),
-        ("while", r"a keyword of C"),
+        ("Math", "name"),
+        ("stdio", "name"),
+        ("unistd", "name"),
+        ("double", "name"),
+        ("while", "name"),
     ],
 )
 def test_names_that_hide_a_header_or_are_keywords_are_refused(tmp_path: Path, name: str, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
+    with refused(text):
         torsor.library.two_link().export_c(tmp_path, name=name)
     assert not list(tmp_path.iterdir())
 
@@ -523,9 +529,7 @@ def test_the_cmake_file_forbids_the_fusing_that_the_c_promises_not_to_do(tmp_pat
 @pytest.mark.parametrize(("export", "name"), [("export_c", "a.c"), ("export_c", "a.h"), ("export_js", "a.js")])
 def test_the_name_of_a_file_is_no_folder(tmp_path: Path, export: str, name: str) -> None:
     write = getattr(torsor.library.two_link(), export)
-    with pytest.raises(
-        ValueError, match=rf"{name} has the name of a file; allowed: a folder, for torsor_k.*fix: '.*/a'"
-    ):
+    with refused(where=name, allowed="a folder, for torsor_kernels", fix="/a'"):
         write(tmp_path / name)
     assert not list(tmp_path.iterdir())
     (tmp_path / name).mkdir()  # a folder that is there may have any name

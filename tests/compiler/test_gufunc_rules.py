@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from refusals import refused
 from torsor.compiler.kernel import compile
 from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import MOST_ARRAYS
@@ -198,7 +199,7 @@ def test_inputs_are_never_written(kernel):
 def test_read_only_out_is_refused(kernel):
     place = np.zeros((4, 3), kernel.dtype)
     place.flags.writeable = False
-    with pytest.raises(ValueError, match="read-only"):
+    with refused(argument="out"):
         kernel(*states(4, kernel.dtype), out=(None, place, None))
     assert (place == 0).all()
 
@@ -333,11 +334,11 @@ def test_a_number_comes_out_as_the_same_type_whatever_goes_in():
 
 def test_wrong_arguments_of_a_single_state_are_refused_with_the_name_of_the_argument():
     kernel, M, v, a = single(), np.ones((3, 5)), np.ones(5), np.ones(())
-    with pytest.raises(ValueError, match=r"single: M has shape \(5, 3\); allowed: \(\.\.\., 3, 5\)"):
+    with refused(argument="M", where="single", allowed="(..., 3, 5)"):
         kernel(np.ones((5, 3)), v, a)
-    with pytest.raises(ValueError, match=r"single: v has shape \(4,\); allowed: \(\.\.\., 5\)"):
+    with refused(argument="v", where="single", allowed="(..., 5)"):
         kernel(M, np.ones(4), a)
-    with pytest.raises(ValueError, match=r"single: v must be an array of real numbers"):
+    with refused(argument="v", where="single"):
         kernel(M, np.ones(5, complex), a)
     for given in ([], [M], [M, v], [M, v, a, a]):
         with pytest.raises(TypeError, match=f"single: 3 arguments wanted, {len(given)} given"):
@@ -356,7 +357,7 @@ def test_a_single_state_leaves_no_references_behind():
     assert all(abs(sys.getrefcount(each) - count) < 50 for each, count in zip(everything, before, strict=True))
     # NumPy's own gufuncs lose a reference to the type when shapes are wrong, so only the arrays are counted here.
     for wrong in range(1000):
-        with pytest.raises(ValueError, match="single: v has shape"):
+        with refused(argument="v", where="single"):
             kernel(given[0], np.ones(wrong % 5), given[2])
     assert [sys.getrefcount(array) for array in given] == before[:3]
 
@@ -418,7 +419,7 @@ def test_whole_numbers_and_lists_are_taken_and_booleans_are_not(kernel):
         found = kernel(M.astype(dtype), v, 2)
         assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
     for given in ((M > 3, v, 2), (M, v, True), (M, v, np.True_)):
-        with pytest.raises(ValueError, match="must be an array of real numbers"):
+        with refused(allowed="an array of real numbers"):
             kernel(*given)
     assert all(np.array_equal(a, b) for a, b in zip(kernel(M.tolist(), v, 2), wanted, strict=True))
 
@@ -447,20 +448,20 @@ def test_out_of_another_floating_type_is_filled_with_rounded_results(kernel):
     "wrong", [1j, np.ones(5, complex), "abc", ["a"] * 5, None, np.array([None] * 5), {}, [[1, 2], [3]]]
 )
 def test_values_that_are_not_real_numbers_are_refused_with_the_name_of_the_argument(kernel, wrong):
-    with pytest.raises(ValueError, match="mixed: v must be an array of real numbers"):
+    with refused(argument="v", where="mixed"):
         kernel(np.ones((3, 5)), wrong, 1.0)
 
 
 @pytest.mark.parametrize("shape", [(), (4,), (6,), (1,), (5, 1), (2, 3), (0,)])
 def test_a_wrong_shape_is_refused_with_the_name_of_the_argument_and_what_is_allowed(kernel, shape):
-    with pytest.raises(ValueError, match=r"mixed: v has shape .*; allowed: \(\.\.\., 5\)"):
+    with refused(argument="v", where="mixed", allowed="(..., 5)"):
         kernel(np.ones((3, 5)), np.ones(shape), 1.0)
-    with pytest.raises(ValueError, match=r"mixed: M has shape .*; allowed: \(\.\.\., 3, 5\)"):
+    with refused(argument="M", where="mixed", allowed="(..., 3, 5)"):
         kernel(np.ones(shape), np.ones(5), 1.0)
 
 
 def test_batches_that_do_not_broadcast_are_refused_with_the_names_of_the_arguments(kernel):
-    with pytest.raises(ValueError, match=r"leading axes do not broadcast: M \(2,\), v \(3,\), a \(\)"):
+    with refused(what="leading axes do not broadcast: M (2,), v (3,), a ()"):
         kernel(np.ones((2, 3, 5)), np.ones((3, 5)), 1.0)
 
 
@@ -473,10 +474,10 @@ def test_a_wrong_number_of_arguments_is_refused(kernel):
 def test_a_wrong_out_is_refused(kernel):
     given = states(4, kernel.dtype)
     for out in [(None, np.zeros((4, 2)), None), (None, np.zeros((3, 3)), None), (None, np.zeros(3), None)]:
-        with pytest.raises(ValueError, match=r"."):
+        with refused(argument="out"):
             kernel(*given, out=out)
     for out in [np.zeros((4, 3)), (None, None), (None, [0.0] * 4, None)]:
-        with pytest.raises((TypeError, ValueError), match=r"out|return arrays"):
+        with refused(argument="out"):
             kernel(*given, out=out)
 
 
@@ -489,14 +490,14 @@ def test_wrong_settings_are_refused_with_what_is_allowed():
         "threads": [0, -1, 1.5, "2"],
     }.items():
         for value in wrong:
-            with pytest.raises(ValueError, match=f"{name} is .*; allowed: "):
+            with refused(argument=name):
                 compile(function, **{name: value})
 
 
 @pytest.mark.parametrize("width", [3, -1, "4", 2.0, 6])
 def test_a_width_that_is_no_power_of_two_is_refused_with_what_is_allowed(width):
     x = ca.SX.sym("x", 3)
-    with pytest.raises(ValueError, match=r"width is .*; allowed: "):
+    with refused(argument="width"):
         compile(ca.Function("f", [x], [x]), width=width)
 
 
@@ -537,7 +538,7 @@ def test_a_row_may_be_a_vector_with_any_stride(dtype):
 )
 def test_shapes_that_hold_another_number_of_entries_are_refused(shapes):
     x = ca.SX.sym("x", 5)
-    with pytest.raises(ValueError, match=r"f: .*; allowed: "):
+    with refused(allowed="one shape for each of the matrices [(5, 1)], with"):
         compile(ca.Function("f", [x], [x]), **shapes)
 
 
@@ -595,7 +596,7 @@ def grows_by(kernel, calls: int) -> int:
         else:
             kernel(*given)
         if k % 100 == 0:
-            with pytest.raises(ValueError, match="v has shape"):
+            with refused(argument="v"):
                 kernel(given[0], given[1][:, :4], given[2])
     gc.collect()
     return memory() - before

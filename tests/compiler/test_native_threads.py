@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from refusals import refused
 from torsor.compiler import machine_code, threads
 from torsor.compiler.kernel import compile
 from torsor.compiler.llvm.pool import JOINED, Job, write_pool
@@ -249,7 +250,7 @@ def test_the_quota_of_a_container_limits_the_cores(files, cores, tmp_path):
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "two", "AUTO", None])
 def test_other_numbers_of_threads_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"threads is .*; allowed: a whole number from 1, or 'auto'"):
+    with refused(argument="threads", allowed="a whole number from 1, or 'auto'"):
         compile(small(), threads=wrong)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import torsor
 from control.closed_loop import Flow, random_states, run, sines
+from refusals import warned
 from torsor import control
 from torsor.compiler import count_operations
 from torsor.control.drives import Drives
@@ -121,7 +122,7 @@ def test_neglected_coupling_is_warned_of_and_small() -> None:
     robot = torsor.library.planar_chain(2, length=0.5)
     for name in robot.joint_names:
         robot = robot.with_motor(name, 1e-4, ratio=100.0, stiffness=300.0)
-    with pytest.warns(torsor.ModelWarning, match="elastic joints move the motors of 'joint2'"):
+    with warned(what="elastic joints move the motors of 'joint2'"):
         law = control.mixed(robot, sines(2), 20.0, 8.0, 20.0, 40.0)
     *_, (t, q, _) = run(law, np.zeros(4), np.zeros(4), 4.0, 2e-3)
     assert np.abs(law.reference(t)[0] - q[:2]).max() < 1e-3

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.base.errors import ModelError
+from refusals import refused
 from torsor.control import OnlineScaling
 from torsor.control.scaling.online import FromRest, Spline, ToRest
 from torsor.control.scaling.path_dynamics import coefficients, interpolation, loads, refinement
@@ -286,7 +286,7 @@ def test_a_bound_that_cannot_hold_between_two_samples_is_an_error():
     for k in range(10):  # upright, then hanging, ...: at the samples there is no torque
         scaling.feed([np.pi * (k + 0.5)], [np.pi], [0.0], [0.0])
     scaling.close()
-    with pytest.raises(ModelError, match=r"between samples . and . even the slowest motion takes .* times a bound"):
+    with refused(what="times a bound"):
         scaling.step()
 
 
@@ -374,25 +374,24 @@ def test_the_simulated_arm_of_the_example_stays_within_the_bounds():
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"spacing": 0.0}, "spacing is 0.0; allowed: a finite number, above 0"),
-        ({"spacing": -0.1}, "spacing is -0.1; allowed: a finite number, above 0"),
-        ({"torque_rate": -1.0}, "torque_rate is -1.0; allowed: positive numbers"),
-        ({"torque": [1.0, 2.0, 3.0]}, "torque: [1.0, 2.0, 3.0]; allowed: a number, or 2 of them"),
-        ({"speed": np.inf}, "speed is inf; allowed: a finite number, above 0"),
-        ({"margin": 0.7}, "margin is 0.7; allowed: a finite number, above 0 and below 0.5"),
-        ({"pieces": 0}, "pieces is 0; allowed: a whole number from 1"),
-        ({"spacing": np.nan}, "spacing is nan; allowed: a finite number, above 0"),
-        ({"preview": 3}, "preview is 3; allowed: a whole number from 16"),
+        ({"spacing": 0.0}, "spacing"),
+        ({"spacing": -0.1}, "spacing"),
+        ({"torque_rate": -1.0}, "torque_rate"),
+        ({"torque": [1.0, 2.0, 3.0]}, "a number, or 2 of them"),
+        ({"speed": np.inf}, "speed"),
+        ({"margin": 0.7}, "margin"),
+        ({"pieces": 0}, "pieces"),
+        ({"spacing": np.nan}, "spacing"),
+        ({"preview": 3}, "preview"),
     ],
 )
 def test_options_are_checked(option, message):
-    with pytest.raises(ModelError) as error:
+    with refused(message):
         two_link(**option)
-    assert message in str(error.value)
 
 
 def test_a_period_of_zero_is_an_error():
-    with pytest.raises(ModelError, match="period is 0; allowed: a finite number, above 0"):
+    with refused(argument="period", allowed="a finite number, above 0"):
         OnlineScaling(torsor.library.two_link(), 0.1, 0)
 
 
@@ -400,47 +399,44 @@ def test_a_path_on_which_the_robot_cannot_stand_still_is_an_error():
     hanging = torsor.library.two_link().with_gravity([0.0, -9.81, 0.0])
     scaling = OnlineScaling(hanging, 0.1, 1e-3, torque=3.0)
     scaling.feed([-np.pi / 2, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0])
-    with pytest.raises(ModelError) as error:
+    with refused(what="'joint1'", allowed="less than 2.97"):
         scaling.feed([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0])
-    assert "sample 1: standing still takes" in str(error.value)
-    assert "at 'joint1'; allowed: less than 2.97, the torque bound less the margin" in str(error.value)
 
 
 @pytest.mark.parametrize(
     ("sample", "message"),
     [
-        (([0.0, np.nan], [1, 0], [0, 0], [0, 0]), "sample 0: q[1] is nan"),
-        (([0.0, 0.0], [1, 0], [0, np.inf], [0, 0]), "sample 0: d2[1] is inf"),
-        (([0.0, 0.0], [1, 0, 2], [0, 0], [0, 0]), "d1 has shape (3,); allowed: (..., 2)"),
-        (([[0.0, 0.0]] * 2, [1, 0], [0, 0], [0, 0]), "q has shape (2, 2); allowed: (2,)"),
-        ((["a", 0.0], [1, 0], [0, 0], [0, 0]), "sample 0: q"),
+        (([0.0, np.nan], [1, 0], [0, 0], [0, 0]), "q"),
+        (([0.0, 0.0], [1, 0], [0, np.inf], [0, 0]), "d2"),
+        (([0.0, 0.0], [1, 0, 2], [0, 0], [0, 0]), "d1"),
+        (([[0.0, 0.0]] * 2, [1, 0], [0, 0], [0, 0]), "q"),
+        ((["a", 0.0], [1, 0], [0, 0], [0, 0]), "q"),
     ],
 )
 def test_samples_are_checked(sample, message):
-    with pytest.raises(ModelError) as error:
+    with refused(message):
         two_link().feed(*sample)
-    assert message in str(error.value)
 
 
 def test_samples_come_neither_after_the_end_nor_beyond_the_room():
     sample, scaling = ([-1.5, 0.0], [0.1, 0.0], [0.0, 0.0], [0.0, 0.0]), two_link(preview=16)
-    with pytest.raises(ModelError, match="a path of 0 samples; allowed: 5 or more"):
+    with refused(allowed="5 or more"):
         scaling.close()
     while scaling.room:
         scaling.feed(*sample)
-    with pytest.raises(ModelError, match="more than the preview holds; fix: feed samples while"):
+    with refused(fix="feed samples while"):
         scaling.feed(*sample)
     scaling.close()
-    with pytest.raises(ModelError, match="after the end of the path"):
+    with refused(what="after the end of the path"):
         scaling.feed(*sample)
-    with pytest.raises(ModelError, match="0 samples of an open path; fix: feed 9 or more, or close the path"):
+    with refused(fix="feed 9 or more, or close the path"):
         two_link(preview=16).step()
 
 
 def test_robots_whose_torques_jump_are_refused():
-    with pytest.raises(ModelError, match="Coulomb friction at 'joint2'"):
+    with refused(what="Coulomb friction at 'joint2'"):
         OnlineScaling(torsor.library.two_link().with_friction("joint2", coulomb=1.0), 0.1, 1e-3)
-    with pytest.raises(ModelError, match="OnlineScaling for the elastic joints"):
+    with refused(what="OnlineScaling for the elastic joints"):
         OnlineScaling(torsor.library.elastic_arm(), 0.1, 1e-3)
-    with pytest.raises(ModelError, match="OnlineScaling for a robot with loops"):
+    with refused(what="OnlineScaling for a robot with loops"):
         OnlineScaling(torsor.library.five_bar(), 0.1, 1e-3)

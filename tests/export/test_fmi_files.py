@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.base.errors import ModelError
+from refusals import refused
 from torsor.cli.main import main
 
 ARM = torsor.library.two_link()
@@ -53,45 +53,44 @@ def test_all_sources_are_listed(version: int, tmp_path: Path) -> None:
     ("options", "words"),
     [
         ({"path": "no/arm.fmu"}, "its folder does not exist"),
-        ({"path": "arm.zip"}, "the suffix is '.zip'; allowed: .fmu; fix: arm.fmu"),
+        ({"path": "arm.zip"}, "arm.fmu"),
         ({"path": "a\0b.fmu"}, "a null character"),
-        ({"path": 3}, "path is 3"),
-        ({"path": ""}, "path is ''; allowed: a file; fix: robot.fmu"),
-        ({"version": 1}, "version of FMI is 1; allowed: 2 or 3"),
-        ({"version": True}, "version of FMI is True"),
-        ({"version": "3.0"}, "version of FMI is '3.0'"),
-        ({"inverse": "yes"}, "inverse is 'yes'"),
-        ({"names": ["jacobian:link2"]}, "output 'jacobian:link2'; allowed: joint_wrenches:LINK"),
+        ({"path": 3}, "path"),
+        ({"path": ""}, "path"),
+        ({"version": 1}, "version"),
+        ({"version": True}, "version"),
+        ({"version": "3.0"}, "version"),
+        ({"inverse": "yes"}, "inverse"),
+        ({"names": ["jacobian:link2"]}, "jacobian:link2"),
         ({"names": ["pose"]}, "write 'pose:LINK'"),
         ({"names": ["pose:nose"]}, "nose"),
-        ({"names": ["joint_wrenches:base"]}, "no moving link 'base'"),
+        ({"names": ["joint_wrenches:base"]}, "base"),
         ({"names": ["kinetic_energy:link1"]}, "write 'kinetic_energy'"),
         ({"names": ["pose:link1", "pose:link1"]}, "named twice"),
-        ({"names": [3]}, "output 3"),
+        ({"names": [3]}, "3"),
         ({"parameters": ["links.link9.mass"]}, "no such link"),
         ({"parameters": {"tau.joint1": "gravity.x"}}, "two variables are named 'tau.joint1'"),
-        ({"external": ["base"]}, "no moving link 'base'"),
-        ({"external": ["link1", "link1"]}, "twice"),
-        ({"q0": [0.0]}, "q0 has shape"),
-        ({"q0": [[0.0, 0.0]]}, "allowed: one state"),
+        ({"external": ["base"]}, "base"),
+        ({"external": ["link1", "link1"]}, "external"),
+        ({"q0": [0.0]}, "q0"),
+        ({"q0": [[0.0, 0.0]]}, "one state"),
         ({"v0": [0.0, np.inf]}, "v0"),
-        ({"step": 0.0}, "step is 0.0"),
+        ({"step": 0.0}, "step"),
         ({"step": 1e-12}, "1e-09 or more"),
     ],
 )
 def test_wrong_arguments_are_named(options: dict[str, Any], words: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError) as error:
+    with refused(words):
         ARM.export_fmi(**({"path": "arm.fmu", "binary": False} | options))
-    assert words in str(error.value)
     assert not list(tmp_path.iterdir())
 
 
 def test_robots_without_such_a_model_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"inverse=True with closed loops; .*export_c"):
+    with refused(fix="export_c"):
         torsor.library.four_bar().export_fmi(tmp_path / "a.fmu", inverse=True)
     rigid = ARM.fix("joint1").fix("joint2")
-    with pytest.raises(ModelError, match="no coordinate"):
+    with refused(what="no coordinate"):
         rigid.export_fmi(tmp_path / "a.fmu")
 
 
@@ -99,14 +98,14 @@ def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch:
     path = tmp_path / "a.fmu"
     ARM.export_fmi(path, binary=False)
     first = path.read_bytes()
-    with pytest.raises(ModelError, match="it exists"):
+    with refused(what="it exists"):
         ARM.export_fmi(path, binary=False, overwrite=False)
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ModelError, match=r"CC names 'no-such-compiler', which is not found; .*binary=False"):
+    with refused(fix="binary=False"):
         ARM.export_fmi(path)
     monkeypatch.delenv("CC")
-    with pytest.raises(ModelError, match=r"no C compiler is found; .*binary=False"):
+    with refused(fix="binary=False"):
         ARM.export_fmi(path)
     assert path.read_bytes() == first
     ARM.export_fmi(path, version=2, binary=False)
@@ -116,11 +115,11 @@ def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch:
 def test_a_file_of_another_program_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.fmu"
     path.write_text("mine")
-    with pytest.raises(ModelError, match="not written by Torsor"):
+    with refused(what="not written by Torsor"):
         ARM.export_fmi(path, binary=False)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("modelDescription.xml", '<fmiModelDescription generationTool="Another" modelName="Torsor"/>')
-    with pytest.raises(ModelError, match="not written by Torsor"):
+    with refused(what="not written by Torsor"):
         ARM.export_fmi(path, binary=False)
     assert zipfile.ZipFile(path).namelist() == ["modelDescription.xml"]
 
@@ -130,7 +129,7 @@ def test_a_file_of_another_program_is_kept(tmp_path: Path) -> None:
     [
         ("#!/bin/sh\necho 'no space left' >&2\nexit 1\n", "compiler fails: no space left"),
         ("#!/bin/sh\n", "compiler fails: it writes no library"),
-        ("nonsense", "compiler fails: .*Exec format error"),
+        ("nonsense", "Exec format error"),
     ],
 )
 def test_a_compiler_that_fails_is_quoted(script: str, words: str, tmp_path: Path, monkeypatch: Any) -> None:
@@ -138,7 +137,7 @@ def test_a_compiler_that_fails_is_quoted(script: str, words: str, tmp_path: Path
     fake.write_text(script)
     fake.chmod(0o755)
     monkeypatch.setenv("CC", str(fake))
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         ARM.export_fmi(tmp_path / "a.fmu")
 
 

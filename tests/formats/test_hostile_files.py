@@ -9,7 +9,8 @@ import pytest
 
 import torsor
 import torsor.base.checks
-from torsor import ModelError, ModelWarning
+from refusals import refused, warned
+from torsor import ModelError
 from torsor.base.errors import printable, shortened
 from torsor.cli.main import main
 from torsor.formats import xml
@@ -26,7 +27,7 @@ HINGE = f'<mujoco model="m"><worldbody>{BODY}</worldbody>'
 def test_a_key_with_thousands_of_dots_is_refused_before_it_is_parsed(tmp_path: Path, key: str) -> None:
     (tmp_path / "arm.toml").write_text(f"torsor = 1\n{key} = 1" if key[0] != "[" else f"torsor = 1\n{key}")
     for read in (torsor.load, load_problem):
-        with pytest.raises(ModelError, match=r"^arm.toml: line 2: a key with too many dots; allowed: up to 100 parts"):
+        with refused(where="arm.toml: line 2", allowed="up to 100 parts"):
             read(tmp_path / "arm.toml")
 
 
@@ -47,16 +48,16 @@ def test_a_file_that_is_too_large_is_refused_and_the_limit_can_be_raised(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(b"<!--" + b" " * 16_000_000 + b"-->" + text.encode())
-    with pytest.raises(ModelError, match=rf"^{name}: the file is too large; allowed: 16 MB; .*TORSOR_LARGEST_FILE="):
+    with refused(where=name, allowed="16 MB", fix="TORSOR_LARGEST_FILE="):
         torsor.load(path)
     path.write_text(text)
     monkeypatch.setenv("TORSOR_LARGEST_FILE", "50")
-    with pytest.raises(ModelError, match=r"the file is too large; allowed: 5e-05 MB"):
+    with refused(allowed="5e-05 MB"):
         torsor.load(path)
     monkeypatch.setenv("TORSOR_LARGEST_FILE", str(len(text)))
     assert torsor.load(path).nv == 1
     monkeypatch.setenv("TORSOR_LARGEST_FILE", "much")
-    with pytest.raises(ModelError, match=r"TORSOR_LARGEST_FILE: it is 'much'; allowed: a number of bytes"):
+    with refused(where="TORSOR_LARGEST_FILE", allowed="a number of bytes"):
         torsor.load(path)
 
 
@@ -67,13 +68,13 @@ def test_a_file_that_is_too_large_is_refused_and_the_limit_can_be_raised(
 def test_comments_that_do_not_end_take_time_in_proportion_to_the_file(tmp_path: Path, text: str) -> None:
     """A search that went back at each of them would take hours."""
     for name in ("arm.urdf", "arm.xml"):
-        with pytest.raises(ModelError, match=r"not well-formed XML"):
+        with refused(what="not well-formed XML"):
             load(tmp_path, text, name)
 
 
 def test_a_file_of_too_many_elements_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml, "MOST_ELEMENTS", 20)
-    with pytest.raises(ModelError, match=r"^arm.urdf: too many elements; allowed: 20 or fewer"):
+    with refused(where="arm.urdf", allowed="20 or fewer"):
         load(tmp_path, arm(extra="<gazebo/>" * 30))
 
 
@@ -98,39 +99,39 @@ def test_screws_that_are_no_lists_are_an_error_in_words(given: dict[str, Any]) -
 @pytest.mark.parametrize("rows", [5, None, "ab", {}])
 def test_tables_that_are_no_lists_are_an_error_in_words(rows: Any) -> None:
     for read in (torsor.from_dh, torsor.from_mdh):
-        with pytest.raises(ModelError, match=r"^robot: links is .*; allowed: a list of torsor\.M?DHLink"):
+        with refused(argument="links", where="robot"):
             read(rows)
 
 
 @pytest.mark.parametrize("name", [5, np.eye(3), np.zeros(0), [], b"x"])
 def test_a_row_with_a_name_that_is_no_text_is_an_error_in_words(name: Any) -> None:
     for row, read in ((torsor.DHLink(name=name), torsor.from_dh), (torsor.MDHLink(-1, name=name), torsor.from_mdh)):
-        with pytest.raises(ModelError, match=r"^robot: row 0: name is .*; allowed: text"):
+        with refused(where="robot: row 0", allowed="text"):
             read([row])
 
 
 def test_mjcf_with_names_in_another_encoding_is_an_error_in_words(tmp_path: Path) -> None:
     text = (HINGE + "</mujoco>").encode().replace(b'name="j"', b'name="\xed\xa0\x80"')
-    with pytest.raises(ModelError, match=r"^arm.xml: not well-formed XML .*line 1"):
+    with refused(where="arm.xml", what="not well-formed XML"):
         load(tmp_path, text, "arm.xml")
 
 
 def test_a_gear_whose_square_overflows_is_an_error_or_does_not_matter(tmp_path: Path) -> None:
     motor = '<actuator><motor joint="j" gear="1e200"{}/></actuator></mujoco>'
     assert load(tmp_path, HINGE + motor.format(""), "arm.xml").joint("j").rotor_inertia.tolist() == [0.0]
-    with pytest.raises(ModelError, match=r"arm.xml: (joint 'j': rotor_inertia is \[?inf|MuJoCo refuses it)"):
+    with refused(argument="rotor_inertia", where="joint 'j'"):
         load(tmp_path, HINGE + motor.format(' armature="1"'), "arm.xml")
 
 
 def test_mjcf_that_only_mujoco_reads_is_a_warning_unless_strict(tmp_path: Path) -> None:
     """An ampersand by itself is no XML; MuJoCo reads it as it is."""
     odd = HINGE.replace('name="b"', 'name="b & c"') + "</mujoco>"
-    with pytest.warns(ModelWarning, match=r"arm.xml: not well-formed XML .*; read by MuJoCo's own parser"):
+    with warned(where="arm.xml", what="; read by MuJoCo's own parser"):
         made = load(tmp_path, odd, "arm.xml")
     assert (made.name, made.mass, made.link_names) == ("m", 2.0, ("b & c",))
-    with pytest.raises(ModelError, match=r"arm.xml: not well-formed XML "):
+    with refused(where="arm.xml", what="not well-formed XML"):
         load(tmp_path, odd, "arm.xml", strict=True)
-    with pytest.raises(ModelError, match=r"a document type or entity declaration"):
+    with refused(what="a document type or entity declaration"):
         load(tmp_path, "<!DOCTYPE x>" + odd + "<", "arm.xml")
 
 
@@ -167,13 +168,13 @@ def test_an_empty_anchor_of_mjcf_is_refused_before_mujoco_reads_it(tmp_path: Pat
     pytest.importorskip("mujoco")
     path = tmp_path / "empty.xml"
     path.write_text('<mujoco><equality><connect body1="a" body2="b" anchor=" "/></equality></mujoco>')
-    with pytest.raises(ModelError, match=r"^empty.xml: <connect>: anchor is empty"):
+    with refused(where="empty.xml", what="<connect>: anchor is empty"):
         torsor.load(path)
 
 
 @pytest.mark.parametrize(
     ("site", "key", "found"),
-    [('pos="nan 0 0"', "0", "frame 'tip': pose is"), ("", "nan", "posture 'home': pin is nan")],
+    [('pos="nan 0 0"', "0", "pose"), ("", "nan", "pin")],
 )
 def test_a_number_of_a_site_or_a_keyframe_that_is_none_is_refused_with_the_name_of_the_file(
     tmp_path: Path, site: str, key: str, found: str
@@ -182,8 +183,8 @@ def test_a_number_of_a_site_or_a_keyframe_that_is_none_is_refused_with_the_name_
     path, keys = tmp_path / "arm.xml", f'<keyframe><key name="home" qpos="{key}"/></keyframe>'
     path.write_text(f"<mujoco><worldbody>{body}</worldbody>{keys}</mujoco>")
     with (
-        pytest.raises(ModelError, match=rf"^arm.xml: .*{found}"),
-        pytest.warns(ModelWarning, match="MuJoCo warns: XML contains a 'NaN'"),
+        refused(found, where="arm.xml"),
+        warned(what="MuJoCo warns: XML contains a 'NaN'"),
     ):
         torsor.load(path)
 
@@ -191,9 +192,9 @@ def test_a_number_of_a_site_or_a_keyframe_that_is_none_is_refused_with_the_name_
 @pytest.mark.parametrize("suffix", ["toml", "urdf", "sdf", "xml", "usda"])
 def test_a_robot_is_not_saved_as_a_folder_or_under_a_name_that_no_file_has(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"arm.{suffix}").mkdir()
-    with pytest.raises(ModelError, match=rf"arm.{suffix}: it is a folder; allowed: a file"):
+    with refused(where=f"arm.{suffix}", allowed="a file"):
         torsor.library.two_link().save(tmp_path / f"arm.{suffix}")
-    with pytest.raises(ModelError, match="a null character in its name"):
+    with refused(what="a null character in its name"):
         torsor.library.two_link().save(tmp_path / f"a\0b.{suffix}")
 
 
@@ -219,14 +220,14 @@ def test_the_largest_files_are_those_of_the_documentation(
     path, most = tmp_path / f"arm{suffix}", LIMITS[suffix]
     with path.open("wb") as file:
         file.truncate(most + 1)
-    with pytest.raises(ModelError, match=f"^arm{suffix}: the file is too large; allowed: {most / 1e6:g} MB"):
+    with refused(where=f"arm{suffix}", allowed=f"{most / 1e6:g} MB"):
         torsor.load(path)
     if most <= 16_000_000:  # the parsers of TOML and USD take their time
         os.truncate(path, most)
-        with pytest.raises(ModelError, match=r"not well-formed XML|not valid YAML"):
+        with refused(where=f"arm{suffix}", what="not valid YAML" if suffix == ".yaml" else "not well-formed XML"):
             torsor.load(path)
     monkeypatch.setenv("TORSOR_LARGEST_FILE", "1000")
-    with pytest.raises(ModelError, match=r"the file is too large; allowed: 0.001 MB"):
+    with refused(allowed="0.001 MB"):
         torsor.load(path)
 
 
@@ -236,10 +237,9 @@ def test_what_is_no_file_or_empty_is_refused_at_once(tmp_path: Path, suffix: str
     (tmp_path / f"folder{suffix}").mkdir()
     os.mkfifo(tmp_path / f"pipe{suffix}")
     (tmp_path / f"empty{suffix}").touch()
-    words = {"folder": "a folder; allowed: .urdf", "pipe": "a device or a pipe; allowed: .urdf"}
-    words["empty"] = rf"^empty{suffix}: (not well-formed XML|no format version|no table of closures|the file is empty)"
+    words = {"folder": "a folder", "pipe": "a device or a pipe", "empty": f"empty{suffix}"}
     for name, message in words.items():
-        with pytest.raises(ModelError, match=message):
+        with refused(message):
             torsor.load(tmp_path / f"{name}{suffix}")
 
 
@@ -250,21 +250,21 @@ BODIES = (
 )
 NESTED = '<model name="m">' * DEEP + "</model>" * DEEP
 DEEP_FILES = {
-    "deep.sdf": (f'<sdf version="1.7">{NESTED}</sdf>', "models in models, too deep; allowed: 40"),
-    "deep.world": (f'<sdf version="1.7"><world>{NESTED}</world></sdf>', "models in models, too deep; allowed: 40"),
+    "deep.sdf": (f'<sdf version="1.7">{NESTED}</sdf>', "40 or fewer"),
+    "deep.world": (f'<sdf version="1.7"><world>{NESTED}</world></sdf>', "40 or fewer"),
     "includes.sdf": (
         '<sdf version="1.7"><model name="m"><include><uri>includes.sdf</uri></include></model></sdf>',
-        "models in models, too deep; allowed: 40",
+        "40 or fewer",
     ),
     "deep.osim": (
         f'<OpenSimDocument Version="40500"><Model name="m">{BODIES}</Model></OpenSimDocument>',
-        "frames in frames, too deep; allowed: 20",
+        "20 or fewer",
     ),
     "old.osim": (
         '<OpenSimDocument Version="20201"><Model/></OpenSimDocument>',
-        "version 20201; allowed: 20300 or later",
+        "20300 or later",
     ),
-    "older.osim": ('<OpenSimDocument Version="1.9"><Model/></OpenSimDocument>', "of version '1.9'; allowed: an .osim"),
+    "older.osim": ('<OpenSimDocument Version="1.9"><Model/></OpenSimDocument>', "an .osim"),
 }
 
 
@@ -272,13 +272,13 @@ DEEP_FILES = {
 def test_files_that_are_too_deep_or_too_old_are_errors_in_words(tmp_path: Path, name: str) -> None:
     text, message = DEEP_FILES[name]
     (tmp_path / name).write_text(text)
-    with pytest.raises(ModelError, match=rf"^{name}: .*{message}"):
+    with refused(where=name, allowed=message):
         torsor.load(tmp_path / name)
 
 
 def test_the_name_of_a_robot_of_the_library_leads_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match=r"^ur5: no such file; .*fix: .* torsor\.library\.ur5\(\)"):
+    with refused(where="ur5", fix="torsor.library.ur5()"):
         torsor.load("ur5")
-    with pytest.raises(ModelError, match=r"^ur55: no such file; allowed: [^;]*$"):
+    with refused(where="ur55", what="no such file"):
         torsor.load("ur55")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError
+from refusals import refused
 from torsor.base.checks import LARGEST
 from torsor.mechanism import Joint, Link, Motor, build
 
@@ -56,32 +56,30 @@ SDF = sdf_model(
     version="1.11",
 )
 WRONG = {
-    "multiplier.urdf": (FOLLOWING.format('multiplier="HERE"'), r"joint 'wrist': <mimic multiplier='{}'>"),
-    "offset.urdf": (FOLLOWING.format('offset="HERE"'), r"joint 'wrist': <mimic offset='{}'>"),
-    "multiplier.sdf": (SDF, r"line \d+: joint 'k': <multiplier> is '{}'"),
-    "spline.osim": (OSIM.replace("<y>0.1 0 ", "<y>HERE 0 "), r"line \d+: NaturalCubicSpline '': <y> is \[{}, 0.0"),
-    "line.osim": (
-        OSIM.replace("<coefficients>1 ", "<coefficients>HERE "),
-        r"LinearFunction '': <coefficients> is \[{}",
-    ),
-    "mass.toml": (TOML, r"link 'arm': centre of mass is \[{}, 0.0, 0.0\]"),
+    "multiplier.urdf": (FOLLOWING.format('multiplier="HERE"'), "joint 'wrist'", "multiplier"),
+    "offset.urdf": (FOLLOWING.format('offset="HERE"'), "joint 'wrist'", "offset"),
+    "multiplier.sdf": (SDF, "joint 'k'", "multiplier"),
+    "spline.osim": (OSIM.replace("<y>0.1 0 ", "<y>HERE 0 "), "NaturalCubicSpline ''", "y"),
+    "line.osim": (OSIM.replace("<coefficients>1 ", "<coefficients>HERE "), "LinearFunction ''", "coefficients"),
+    "mass.toml": (TOML, "link 'arm'", "centre of mass"),
 }
 
 
 @pytest.mark.parametrize("value", ["1e60", "1e160", "1e308"])
 @pytest.mark.parametrize("name", WRONG)
 def test_a_huge_number_of_a_file_is_an_error_with_its_place_and_range(tmp_path: Path, name: str, value: str) -> None:
-    text, message = WRONG[name]
+    text, where, key = WRONG[name]
     (tmp_path / name).write_text(text.replace("HERE", value))
-    shown = value if name.endswith(("urdf", "sdf")) else value.replace("e", r"e\+")
-    with pytest.raises(ModelError, match=rf"^{name}: .*{message.format(shown)}.*; {UP_TO}"):
+    with refused(allowed="1e+50") as caught:
         torsor.load(tmp_path / name)
+    assert name in caught.value.where and where in caught.value.where
+    assert key in str(caught.value) and value in str(caught.value).replace("e+", "e")
 
 
 def test_huge_numbers_of_mjcf_are_errors(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     (tmp_path / "arm.xml").write_text(MJCF.replace("HERE", "1e160"))
-    with pytest.raises(ModelError, match=rf"^arm.xml: frame 'tip': pose is .*1e\+160.*; {UP_TO}"):
+    with refused(argument="pose", where="arm.xml: frame 'tip'", allowed="1e+50"):
         torsor.load(tmp_path / "arm.xml")
 
 
@@ -89,7 +87,7 @@ def test_huge_numbers_of_mjcf_are_errors(tmp_path: Path) -> None:
 def test_units_of_stages_whose_powers_overflow_are_errors(tmp_path: Path, unit: str) -> None:
     pytest.importorskip("pxr")
     (tmp_path / "arm.usda").write_text(USD.replace("HERE", unit))
-    with pytest.raises(ModelError, match=r"^arm.usda: metersPerUnit is 1e.*; allowed: 1e-20 to 1e\+20"):
+    with refused(where="arm.usda", allowed="1e-20 to 1e+20"):
         torsor.load(tmp_path / "arm.usda")
 
 
@@ -107,11 +105,11 @@ def test_the_largest_numbers_that_are_allowed_have_finite_forces() -> None:
     assert np.isfinite(robot.mass_matrix([0.3])).all()
     assert np.isfinite(robot.inverse_dynamics([0.3], [1.0], [1.0])).all()
     follower = Joint("c", "revolute", "tip", "end", coordinate="b", ratio=LARGEST)
-    with pytest.raises(ModelError, match=rf"^joint 'c': ratio is 1\..*e\+100; {UP_TO}"):
+    with refused(argument="ratio", where="joint 'c'", allowed="1e+50"):
         build("chain", [ground, rod, tip, Link("end", 1.0)], [*pins, follower])
 
 
 @pytest.mark.parametrize("ratio", [1e-60, 0.0])
 def test_ratios_whose_inverse_overflows_are_refused(ratio: float) -> None:
-    with pytest.raises(ModelError, match=r"joint 'b': ratio is .*from 1e-50 in size"):
+    with refused(argument="ratio", where="joint 'b'", allowed="from 1e-50 in size"):
         Joint("b", "revolute", "o", "rod", ratio=ratio)

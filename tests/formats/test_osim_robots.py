@@ -9,7 +9,8 @@ import pytest
 
 import torsor
 from human.osim_leg import axis, leg
-from torsor import ModelError, ModelWarning, Robot
+from refusals import refused, warned
+from torsor import ModelWarning, Robot
 from torsor.formats.osim.model import OsimBody, OsimCoordinate, OsimJoint, OsimLoop, OsimModel
 from torsor.formats.osim.reading import mechanism_of
 from torsor.human.measured import skeleton
@@ -162,7 +163,7 @@ def test_a_skeleton_comes_back_from_toml_and_other_formats_refuse_it(tmp_path: P
     robot = Robot.of(mechanism_of(leg()))
     robot.save(tmp_path / "leg.toml")
     assert torsor.load(tmp_path / "leg.toml") == robot
-    with pytest.raises(ModelError, match="moves by a curve"):
+    with refused(value="knee_joint/1"):
         robot.save(tmp_path / "leg.urdf")
 
 
@@ -214,18 +215,18 @@ def read(folder: Path, text: str, **settings: bool) -> Robot:
 
 def test_versions_3_and_4_of_a_skeleton_are_the_same_robot(tmp_path: Path) -> None:
     old = read(tmp_path, OLD)
-    with pytest.warns(ModelWarning, match="omitted, because mechanisms do not have it: Thelen2003Muscle"):
+    with warned(what="omitted, because mechanisms do not have it: Thelen2003Muscle"):
         new = read(tmp_path, NEW)
     assert old == new
     assert (old.nv, len(old.joints)) == (1, 2)
     (tmp_path / "arm.osim").write_text(OLD)
     assert torsor.human.recordings.read_osim(tmp_path / "arm.osim").bodies["arm"].scale.tolist() == [1.1, 1.0, 0.9]
-    with pytest.raises(ModelError, match=r"do not have Thelen2003Muscle \(biceps\)"):
+    with refused(what="do not have Thelen2003Muscle (biceps)"):
         read(tmp_path, NEW, strict=True)
 
 
 def test_lengths_are_metres_as_in_opensim_whatever_the_file_calls_them(tmp_path: Path) -> None:
-    with pytest.warns(ModelWarning, match=r"^arm.osim: length_units is 'millimeters'; its numbers are read as m"):
+    with warned(argument="length_units", where="arm.osim"):
         renamed = read(tmp_path, OLD.replace("<BodySet>", "<length_units>millimeters</length_units><BodySet>"))
     assert renamed == read(tmp_path, OLD)
 
@@ -233,11 +234,11 @@ def test_lengths_are_metres_as_in_opensim_whatever_the_file_calls_them(tmp_path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("CustomJoint", "EllipsoidJoint"), "a EllipsoidJoint; allowed: CustomJoint"),
-        (("<x>-1 0 1 2", "<x>-1 0 0 2"), r"^arm.osim: .*in increasing order"),
+        (("CustomJoint", "EllipsoidJoint"), "a EllipsoidJoint"),
+        (("<x>-1 0 1 2", "<x>-1 0 0 2"), "in increasing order"),
         (
             ("<coordinates>angle</coordinates><axis>0 0 1", "<coordinates>other</coordinates><axis>0 0 1"),
-            "no coordinate 'other'",
+            "other",
         ),
         (
             ("<coordinates>angle</coordinates><axis>0 0 1", "<coordinates>angle b</coordinates><axis>0 0 1"),
@@ -245,14 +246,14 @@ def test_lengths_are_metres_as_in_opensim_whatever_the_file_calls_them(tmp_path:
         ),
         (('<LinearFunction name="function"><coefficients>1 0</coefficients></LinearFunction>', "<Sine/>"), "a Sine in"),
         (("<coefficients>1 0</coefficients>", "<coefficients>1 0 2</coefficients>"), "coefficients"),
-        (("<mass>2", "<mass>nan"), "mass"),
+        (("<mass>2", "<mass>nan"), "<mass>"),
         (("<socket_parent>/ground", "<socket_parent>/moon"), "the body is 'moon'"),
         (("0.15 0.1 0.01 0 0</inertia>", "0.9 0.1 0.01 0 0</inertia>"), "no body has the principal moments"),
     ],
 )
 def test_wrong_skeletons_are_errors_with_words(change: tuple[str, str], message: str, tmp_path: Path) -> None:
     text = NEW.replace(*change).replace('<Thelen2003Muscle name="biceps"/>', "")
-    with pytest.raises(ModelError, match=message):
+    with refused(message):
         read(tmp_path, text, strict=True)
 
 
@@ -289,15 +290,15 @@ LINEAR = "<LinearFunction><coefficients>1 0</coefficients></LinearFunction>"
 @pytest.mark.parametrize(
     ("dependent", "function", "message"),
     [
-        ("nobody", LINEAR, "a coupler of 'nobody', which is missing"),
-        ("angle", "", "no function; allowed: LinearFunction"),
-        ("angle", LINEAR, "it follows 'angle'"),
+        ("nobody", LINEAR, "nobody"),
+        ("angle", "", "LinearFunction"),
+        ("angle", LINEAR, "angle"),
     ],
 )
 def test_couplers_that_couple_nothing_are_errors(dependent: str, function: str, message: str, tmp_path: Path) -> None:
     coupler = COUPLER.replace("FUNCTION", function).replace("OTHER", dependent)
     text = NEW.replace("<BodySet>", coupler + "<BodySet>").replace('<Thelen2003Muscle name="biceps"/>', "")
-    with pytest.raises(ModelError, match=message):
+    with refused(message):
         read(tmp_path, text, strict=True)
 
 
@@ -311,16 +312,14 @@ def test_flags_have_the_words_that_opensim_reads(word: str, count: int, tmp_path
 @pytest.mark.parametrize("key", ["locked", "clamped", "prescribed"])
 def test_other_words_of_flags_are_errors(key: str, tmp_path: Path) -> None:
     odd = OLD.replace("<range>", f"<{key}>maybe</{key}><range>")
-    with pytest.raises(
-        ModelError, match=rf"^arm.osim: line \d+: Coordinate 'angle': <{key}> is 'maybe'; allowed: true"
-    ):
+    with refused(where="Coordinate 'angle'", what=f"<{key}> is 'maybe'", allowed="true"):
         read(tmp_path, odd)
 
 
 def test_reversed_ranges_are_no_limits_with_a_warning(tmp_path: Path) -> None:
     text = OLD.replace("<range>-1 2</range>", "<range>2 -1</range>")
-    with pytest.warns(ModelWarning, match=r"^arm.osim: coordinate 'angle': lower limit 2 is above .*read as no limit"):
+    with warned(where="arm.osim: coordinate 'angle'", what="lower limit 2 is above"):
         robot = read(tmp_path, text)
     assert np.isinf([robot.lower, robot.upper]).all()
-    with pytest.raises(ModelError, match=r"^arm.osim: coordinate 'angle': lower limit 2 is above upper limit -1; fix"):
+    with refused(where="arm.osim: coordinate 'angle'", fix="exchange the numbers of <range>"):
         read(tmp_path, text, strict=True)

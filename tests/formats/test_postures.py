@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError, library
+from refusals import refused, warned
+from torsor import library
 
 
 @pytest.mark.parametrize("suffix", ["toml", "xml"])
@@ -76,17 +77,17 @@ def test_edits_keep_the_positions_that_still_exist() -> None:
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
     robot = library.two_link()
-    with pytest.raises(ModelError, match="posture 'home': q"):
+    with refused(argument="q", where="posture 'home'"):
         robot.with_posture("home", [0.3])
-    with pytest.raises(ModelError, match="no posture 'home'; allowed: none"):
+    with refused(value="home", allowed="none"):
         robot.without_posture("home")
     path = tmp_path / "robot.toml"
     robot.with_posture("home", [0.3, 0.4]).save(path)
     path.write_text(path.read_text().replace("0.3", '"0.3"'))
-    with pytest.raises(ModelError, match="posture 'home'"):
+    with refused(argument="joint1", where="posture 'home'"):
         torsor.load(path)
     free = torsor.Robot.of(torsor.mechanism.build("block", [torsor.Link("body", 1.0)], [], base="floating"))
-    with pytest.raises(ModelError, match="the quaternion of joint 'root' is 0"):
+    with refused(value="root"):
         free.with_posture("home", np.zeros(7))
 
 
@@ -95,9 +96,7 @@ def test_a_quaternion_of_zeros_in_a_file_is_refused_with_its_posture(tmp_path: P
     path = tmp_path / "block.toml"
     free.with_posture("home", [0, 0, 0, 0, 0, 0, 0.25]).save(path)
     path.write_text(path.read_text().replace("0.25", "0.0"))
-    with pytest.raises(
-        ModelError, match=r"block\.toml: posture 'home': the quaternion of joint 'root' is 0; allowed: any"
-    ):
+    with refused(value="root", where="block.toml: posture 'home'", allowed="any"):
         torsor.load(path)
 
 
@@ -114,7 +113,7 @@ def test_postures_are_pickled_and_cannot_be_changed() -> None:
     assert list(again) == ["home"] and again["home"].tolist() == [0.3, -1.2]
     with pytest.raises(TypeError, match="item assignment"):
         robot.postures["other"] = np.zeros(2)
-    with pytest.raises(ModelError, match=r"no posture \[1\]; allowed: 'home'"):
+    with refused(value=[1], allowed="'home'"):
         robot.without_posture([1])
 
 
@@ -135,15 +134,15 @@ def test_unknown_positions_and_names_used_twice_are_errors_in_files(tmp_path: Pa
     library.two_link().with_posture("home", [0.1, 0.2]).save(path)
     text = path.read_text()
     path.write_text(text.replace('"joint1" = 0.1', '"jiont1" = 0.1'))
-    with pytest.raises(ModelError, match=r"arm.toml: posture 'home': no position 'jiont1'; allowed: joint1, joint2"):
+    with refused(where="arm.toml: posture 'home'", allowed="joint1, joint2"):
         torsor.load(path)
     path.write_text(text + text[text.index("[[posture") :])
-    with pytest.raises(ModelError, match="the name is used twice"):
+    with refused(what="the name is used twice"):
         torsor.load(path)
 
 
 def test_a_joint_of_another_type_is_neutral_in_postures() -> None:
     arm = library.planar_chain(2).with_posture("home", [1.5, 0.7])
-    with pytest.warns(torsor.ModelWarning, match="its positions in postures become neutral"):
+    with warned(what="its positions in postures become neutral"):
         changed = arm.with_joint_type("joint1", "prismatic")
     assert changed.postures["home"].tolist() == [0.0, 0.7]

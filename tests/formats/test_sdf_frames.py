@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from torsor import ModelError, ModelWarning
 from torsor.spatial import from_rpy, make_pose
 
@@ -130,12 +131,10 @@ def test_a_merged_include_has_the_names_of_its_surroundings(tmp_path: Path) -> N
 
 def test_the_world_gives_gravity_and_a_file_may_have_several_models(tmp_path: Path) -> None:
     both = ARM.replace("</model>", '</model><model name="box">' + link("box") + "</model>")
-    with pytest.warns(
-        ModelWarning, match=r"robot.sdf: 2 models; 'arm' is read, not 'box'; fix: name one: robot.sdf#arm"
-    ):
+    with warned(where="robot.sdf", fix="name one: robot.sdf#arm"):
         assert read(tmp_path, both).joint_names == ("j",)
     assert torsor.load(tmp_path / "robot.sdf#box").base.name == "box"
-    with pytest.raises(ModelError, match="no model 'bx'; allowed: arm, box"):
+    with refused(value="bx", allowed="arm, box"):
         torsor.load(str(tmp_path / "robot.sdf#bx"))
     world = '<world name="w"><gravity>0 0 -1.62</gravity>{}</world>'
     assert read(tmp_path, model(link("a"), around=world)).gravity.tolist() == [0, 0, -1.62]
@@ -163,7 +162,7 @@ def test_a_weld_to_the_world_does_not_keep_the_base_from_floating_but_other_join
     assert read(tmp_path, welded, base="floating").nv == 7
     sliding = model(*parts, joint("prismatic", "world", "a", name="slide"))
     assert read(tmp_path, sliding).joint_names == ("slide", "j")
-    with pytest.raises(ModelError, match="the base cannot float: 1 joints hold the model to the world"):
+    with refused(what="the base cannot float: 1 joints hold the model to the world"):
         read(tmp_path, sliding, base="floating")
 
 
@@ -173,7 +172,7 @@ def test_the_ground_and_the_sun_that_a_world_includes_are_not_the_robot(tmp_path
     (tmp_path / "ground" / "model.config").write_text("<model><sdf version='1.7'>model.sdf</sdf></model>")
     sun, plane = (f"<include><uri>model://{name}</uri></include>" for name in ("sun", "ground"))
     text = model(link("a"), name="robot", around=f"<world name='w'>{sun}{plane}{{}}</world>")
-    with pytest.warns(torsor.ModelWarning, match="3 models; 'robot' is read, not 'sun', 'ground'"):
+    with warned(what="3 models; 'robot' is read, not 'sun', 'ground'"):
         assert read(tmp_path, text, search=[tmp_path]).name == "robot"
 
 
@@ -203,7 +202,7 @@ def test_what_is_left_out_is_named_in_one_warning_and_refused_only_if_it_may_act
         with pytest.warns(ModelWarning) as caught:
             read(tmp_path, model(text))
         assert len(caught) == 1 and found in str(caught[0].message)
-        with pytest.raises(ModelError, match=r"robot\.sdf: (not read|defaults of SDF)"):
+        with refused(where="robot.sdf", what=found):
             read(tmp_path, model(text), strict=True)
 
 
@@ -217,7 +216,7 @@ REFUSED = {
     "two of one name": (model(link("a"), joint("fixed", "world", "a", name="a")), "are both named 'a'"),
     "relative to itself": (
         model(link("a", "0 0 0 0 0 0", "", "b"), link("b", "1 0 0 0 0 0", "", "a"), joint("fixed", "a", "b")),
-        "",
+        "is relative to itself",
     ),
     "attached to itself": (
         model(link("a"), '<frame name="f" attached_to="g"/><frame name="g" attached_to="f"/>'),
@@ -249,7 +248,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_wrong_or_hostile_file_is_refused(tmp_path: Path, case: str) -> None:
     text, message = REFUSED[case]
-    with pytest.raises(ModelError, match=message or "is relative to itself|no link is the root"):
+    with pytest.raises(ModelError, match=message):
         read(tmp_path, text)
 
 
@@ -257,7 +256,7 @@ def test_an_include_outside_of_the_folders_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "arm.sdf").write_text(ARM)
     text = model("<include><uri>../secret/arm.sdf</uri></include>")
-    with pytest.raises(ModelError, match=r"'\.\./secret/arm\.sdf', outside of its folders; fix: give its folder"):
+    with refused(fix="give its folder"):
         read(tmp_path, text, "download/robot.sdf")
 
 
@@ -265,5 +264,5 @@ def test_an_include_outside_of_the_folders_is_refused(tmp_path: Path) -> None:
 def test_a_mask_that_is_none_leaves_the_shape_out(tmp_path: Path, mask: str) -> None:
     contact = f"<surface><contact><collide_bitmask>{mask}</collide_bitmask></contact></surface>"
     shape = f"<collision name='c'><geometry><sphere><radius>1</radius></sphere></geometry>{contact}</collision>"
-    with pytest.warns(ModelWarning, match="collide_bitmask is .*32 bits; this shape is left out"):
+    with warned(what="collide_bitmask is"):
         assert not read(tmp_path, model(link("a", more=shape))).base.shapes

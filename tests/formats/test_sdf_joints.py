@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from robots import robot_file
-from torsor import ModelError, ModelWarning, library
+from torsor import ModelWarning, library
 from torsor.mechanism import Joint, Link, Spring
 from torsor.spatial import from_rpy, inverse_pose, make_pose, to_rpy
 
@@ -143,7 +144,7 @@ def test_a_gearbox_couples_its_hinges_by_minus_its_ratio(tmp_path: Path) -> None
         robot = read(tmp_path, gears(axis2))
         (coupling,) = robot.loops
         assert dict(coupling.coefficients) == {"ja": 3.0, "jb": factor}  # type: ignore[union-attr]
-    with pytest.raises(ModelError, match=r"joint 'g': <axis2> is not along the axis of joint 'jb'"):
+    with refused(value="jb", where="joint 'g'"):
         read(tmp_path, gears("1 0 0"))
 
 
@@ -161,7 +162,7 @@ def test_a_link_with_two_parents_closes_a_loop(tmp_path: Path) -> None:
     np.testing.assert_allclose(robot.closure_error([0.3, 0.3, -0.3]), 0, atol=1e-15)
     np.testing.assert_allclose(robot.assemble([0.3], guess=[0.3, 0.2, -0.2]), [0.3, 0.3, -0.3], atol=1e-10)
     damped = joint("revolute", "rocker", "coupler", "<axis><dynamics><damping>1</damping></dynamics></axis>", "d")
-    with pytest.warns(ModelWarning, match="not read: limits, friction, springs and <mimic> of joints that close loops"):
+    with warned(what="not read: limits, friction, springs and <mimic> of joints that close loops"):
         read(tmp_path, model(*links, *pins[:3], damped))
 
 
@@ -169,7 +170,7 @@ def test_cassie_has_four_closed_loops_and_the_poses_of_its_file(tmp_path: Path) 
     path = robot_file("talos_reduced.urdf").parents[2] / "cassie_description/robots/cassie_v2.sdf"
     if not path.is_file():
         pytest.skip("this version of example-robot-data has no Cassie")
-    with pytest.warns(ModelWarning, match=r"^cassie_v2.sdf: not read: <plugin> \(1, line 1071\)$"):
+    with warned(where="cassie_v2.sdf", what="not read: <plugin> (1, line 1071)"):
         robot = torsor.load(path, base="floating").to(device="casadi")
     assert (robot.nv, len(robot.loops)) == (28, 4)
     left = robot.pose(robot.neutral(), "left-hip-yaw")[:3, 3] - robot.pose(robot.neutral(), "pelvis")[:3, 3]
@@ -245,19 +246,19 @@ def test_a_random_tree_with_poses_in_other_frames_has_the_same_dynamics(tmp_path
 
 
 WRONG = {
-    "unknown type": (joint("wheel", "a", "b"), r"line 1?\d: joint 'j': unknown joint type 'wheel'; allowed: revolute"),
-    "no child": ("<joint name='j' type='fixed'><parent>a</parent></joint>", r"joint 'j': no <child>; fix: add <child>"),
-    "unknown link": (joint("fixed", "a", "x"), r"joint 'j': no frame 'x'; allowed: a, b"),
-    "child is the world": (joint("fixed", "a", "world"), r"joint 'j': the child is the world; fix: make the world"),
-    "itself": (joint("revolute", "a", "a"), r"joint 'j': both ends are parts of 'a'"),
-    "axis of zeros": (joint("revolute", "a", "b", "<axis><xyz>0 0 0</xyz></axis>"), r"axis is .*0\.0"),
-    "no number": (joint("revolute", "a", "b", "<axis><limit><lower>x</lower></limit></axis>"), r"<lower> is 'x'"),
-    "no axis2": (joint("universal", "a", "b"), r"joint 'j': no <axis2>"),
-    "thread pitch 0": (joint("screw", "a", "b", "<thread_pitch>0</thread_pitch>"), r"thread_pitch is 0"),
-    "mimic of a link": (joint("revolute", "a", "b", "<axis><mimic joint='a'/></axis>"), r"<mimic> of 'a'"),
+    "unknown type": (joint("wheel", "a", "b"), "wheel"),
+    "no child": ("<joint name='j' type='fixed'><parent>a</parent></joint>", "add <child>"),
+    "unknown link": (joint("fixed", "a", "x"), "no frame 'x'"),
+    "child is the world": (joint("fixed", "a", "world"), "the child is the world"),
+    "itself": (joint("revolute", "a", "a"), "both ends are parts of 'a'"),
+    "axis of zeros": (joint("revolute", "a", "b", "<axis><xyz>0 0 0</xyz></axis>"), "axis"),
+    "no number": (joint("revolute", "a", "b", "<axis><limit><lower>x</lower></limit></axis>"), "<lower> is 'x'"),
+    "no axis2": (joint("universal", "a", "b"), "no <axis2>"),
+    "thread pitch 0": (joint("screw", "a", "b", "<thread_pitch>0</thread_pitch>"), "thread_pitch"),
+    "mimic of a link": (joint("revolute", "a", "b", "<axis><mimic joint='a'/></axis>"), "<mimic> of 'a'"),
     "a screw in a loop": (
         joint("revolute", "a", "b") + joint("screw", "a", "b", name="k"),
-        r"joint 'k': a screw joint closes a loop at 'b'",
+        "a screw joint closes a loop at 'b'",
     ),
 }  # fmt: skip
 
@@ -265,7 +266,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_joint_is_an_error_that_names_it(tmp_path: Path, case: str) -> None:
     text, message = WRONG[case]
-    with pytest.raises(ModelError, match=f"^robot.sdf: .*{message}"):
+    with refused(message, where="robot.sdf"):
         read(tmp_path, model(link("a"), link("b"), text))
 
 
@@ -275,7 +276,7 @@ def test_rotors_of_drake_add_their_inertia_times_the_square_of_the_gear(tmp_path
     bare, geared = (read(tmp_path, model(*parts, joint("revolute", "a", "b", more))) for more in ("", rotor))
     added = geared.mass_matrix([0.3]) - bare.mass_matrix([0.3])
     np.testing.assert_allclose(added, [[0.002 * 10**2]], rtol=1e-12)
-    with pytest.warns(ModelWarning, match="not read: <drake:rotor_inertia> of a joint that"):
+    with warned(what="not read: <drake:rotor_inertia> of a joint that"):
         read(tmp_path, model(*parts, joint("ball", "a", "b", rotor)))
-    with pytest.raises(ModelError, match=r"joint .j.: <drake:gear_ratio> is .1e200.; allowed: a number up to 1e.50"):
+    with refused(allowed="a number up to 1e+50"):
         read(tmp_path, model(*parts, joint("revolute", "a", "b", rotor.replace("10<", "1e200<"))))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from torsor import ModelError, ModelWarning
 from torsor.formats.meshes.mesh_files import read_mesh
 
@@ -125,7 +126,7 @@ def test_masses_from_densities_are_those_of_the_standard(tmp_path: Path) -> None
 def test_a_body_without_mass_properties_is_of_water_and_roots_may_be_marked_twice(tmp_path: Path) -> None:
     ball = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n double radius = 0.1\n}\n'
     bare = body("a", ball, mass="", more=', "PhysicsArticulationRootAPI"').replace(', "PhysicsMassAPI"', "")
-    with pytest.warns(ModelWarning, match="no mass is given of /a: .* filled with water"):
+    with warned(what="no mass is given of /a:"):
         robot = load(tmp_path, bare, joint("Revolute", "-a", HINGE, '"PhysicsArticulationRootAPI"'))
     mass = 1000 * 4 / 3 * np.pi * 0.001
     assert robot.links[0].mass == pytest.approx(mass, rel=1e-12)
@@ -209,7 +210,7 @@ def test_of_several_articulations_the_one_that_moves_is_read(tmp_path: Path) -> 
     """Converters weld each part of a base that is no body to the world, and mark it as an articulation."""
     root = ', "PhysicsArticulationRootAPI"'
     parts = body("cover", more=root), body("arm", more=root), joint("Fixed", "-cover", name="weld")
-    with pytest.warns(ModelWarning, match=r"bodies beside the articulation \(/cover\)"):
+    with warned(what="bodies beside the articulation (/cover)"):
         robot = load(tmp_path, *parts, joint("Revolute", "-arm", HINGE))
     assert robot.link_names == ("arm",)
 
@@ -265,7 +266,7 @@ def test_friction_rotor_inertia_and_inertia_of_newton_have_the_closed_form(tmp_p
     assert robot.inverse_dynamics([q], [v], [a])[0] == pytest.approx(expected, rel=1e-7)  # numbers are single
     assert robot.links[0].inertia[0, 1] == pytest.approx(0.01, rel=1e-12)
     assert float(np.ravel(robot.joints[0].velocity_limit)[0]) == pytest.approx(np.pi, rel=1e-12)
-    with pytest.raises(ModelError, match=r"newton:inertia is .*allowed: 6 finite numbers"):
+    with refused(allowed="6 finite numbers"):
         load(tmp_path, body("rod", rod.replace("1e5, 0, 0", "1e5"), mass=""), pin)
 
 
@@ -276,18 +277,18 @@ def test_names_that_usd_does_not_allow_are_those_that_are_displayed(tmp_path: Pa
 
 
 def test_numbers_of_newton_on_a_ball_are_named_as_left_out(tmp_path: Path) -> None:
-    with pytest.warns(ModelWarning, match="newton:friction of joints with several axes"):
+    with warned(what="newton:friction of joints with several axes"):
         load(tmp_path, body("a"), joint("Spherical", "-a", "float newton:friction = 2\n"))
 
 
 def test_an_axis_that_is_up_other_than_y_and_z_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="upAxis is 'Q'; allowed: Y, Z"):
+    with refused(allowed="Y, Z"):
         load(tmp_path, body("a"), joint("Revolute", "-a", HINGE), up="Q")
 
 
 def test_a_second_scene_is_named_as_left_out(tmp_path: Path) -> None:
     scenes = "".join(f'def PhysicsScene "s{k}" {{\n float physics:gravityMagnitude = {k}\n}}\n' for k in (1, 2))
-    with pytest.warns(ModelWarning, match=r"physics scenes beside the first \(/s2\)"):
+    with warned(what="physics scenes beside the first (/s2)"):
         robot = load(tmp_path, scenes, body("a"), joint("Revolute", "-a", HINGE))
     assert robot.gravity.tolist() == [0, 0, -1]
 
@@ -336,7 +337,7 @@ def test_stacked_joints_that_close_a_loop_are_refused(tmp_path: Path) -> None:
     a = body("a", "uniform bool newton:jointsAddMobility = true", more=root)
     pins = [joint("Revolute", ends, HINGE, name=name) for ends, name in (("-a", "j1"), ("a-b", "j2"), ("a-c", "j3"))]
     closing = [joint("Revolute", "b-c", HINGE, name=name) for name in ("j4", "j5")]
-    with pytest.raises(ModelError, match=r"/j\d: it and 1 more between the same bodies close a loop"):
+    with refused(where="/j", what="it and 1 more between the same bodies close a loop"):
         load(tmp_path, a, body("b"), body("c"), *pins, *closing)
 
 
@@ -358,7 +359,7 @@ def test_what_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:
     for word in ("gains and targets of drives (pin)", "PhysicsDistanceJoint (rope)", "Cone (hat)", "cone limits"):
         assert word in str(record[0].message)
     assert robot.joints[0].spring is None
-    with pytest.raises(ModelError, match="gains and targets"):
+    with refused(what="gains and targets"):
         load(tmp_path, *parts, strict=True)
 
 
@@ -367,7 +368,7 @@ def test_what_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:
     [
         (
             (body("a"), joint("", "-a", "float limit:rotX:physics:high = 30\n", '"PhysicsLimitAPI:rotX"')),
-            r"limits of balls \(pin\)",
+            "limits of balls (pin)",
         ),
         (
             (
@@ -375,21 +376,21 @@ def test_what_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:
                 joint("Revolute", "-a", HINGE),
                 joint("Revolute", "-a", HINGE + "float physics:upperLimit = 30\n", name="second"),
             ),
-            r"limits of joints that close loops \(second\)",
+            "limits of joints that close loops (second)",
         ),
         (
             (
                 body("a", 'def Sphere "s" {\ncolor3f[] primvars:displayColor = [(nan, 0, 0)]\n}'),
                 joint("Revolute", "-a"),
             ),
-            r"colours that are not finite \(s\)",
+            "colours that are not finite (s)",
         ),
     ],
 )
 def test_limits_and_colours_without_a_place_are_named_as_left_out(
     parts: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
-    with pytest.warns(ModelWarning, match=message):
+    with warned(message):
         robot = load(tmp_path, *parts)
     assert all(visual.color is None for link in robot.links for visual in link.visuals)
 
@@ -397,9 +398,9 @@ def test_limits_and_colours_without_a_place_are_named_as_left_out(
 def test_of_several_articulations_one_is_named(tmp_path: Path) -> None:
     root = ', "PhysicsArticulationRootAPI"'
     parts = [body(f"{k}1", more=root) + body(f"{k}2") + joint("Revolute", f"{k}1-{k}2", name=f"j{k}") for k in "ab"]
-    with pytest.raises(ModelError, match=r"2 articulations: /a1, /b1.*stage.usda#/a1"):
+    with refused(fix="stage.usda#/a1"):
         load(tmp_path, *parts)
-    with pytest.warns(ModelWarning, match="bodies beside the articulation"):
+    with warned(what="bodies beside the articulation"):
         robot = torsor.load(f"{tmp_path / 'stage.usda'}#/b1")
     assert "jb" in robot.coordinate_names
 
@@ -414,51 +415,51 @@ def test_two_robots_of_one_scene_may_have_the_same_names(tmp_path: Path) -> None
         for k in "LR"
     ]
     both = [f'def Xform "{k}" {{\n{each}}}\n' for k, each in zip("LR", inside, strict=True)]
-    with pytest.raises(ModelError, match="2 articulations: /L/a, /R/a"):
+    with refused(what="2 articulations: /L/a, /R/a"):
         load(tmp_path, *both)
     for side in "LR":
-        with pytest.warns(ModelWarning, match="beside the articulation"):
+        with warned(what="beside the articulation"):
             robot = torsor.load(f"{tmp_path / 'stage.usda'}#/{side}")
         assert (robot.coordinate_names, robot.base.name, robot.link_names) == (("pin",), "a", ("b",))
 
 
 WRONG = {
     "no rigid body": ('def Xform "a" {}\n',),
-    "/a: physics:mass is 'nan'; allowed: a number": (body("a", mass="nan"), joint("Revolute", "-a")),
-    "/pin: limit:rotX:physics:high is 'nan'; allowed: a number": (
+    "physics:mass is 'nan'": (body("a", mass="nan"), joint("Revolute", "-a")),
+    "limit:rotX:physics:high is 'nan'": (
         body("a"),
         joint("", "-a", "float limit:rotX:physics:high = nan\n", '"PhysicsLimitAPI:rotX"'),
     ),
-    "mass of 0 or more": (body("a", mass="-1"), joint("Revolute", "-a")),
+    "mass": (body("a", mass="-1"), joint("Revolute", "-a")),
     "both ends are on /a": (body("a"), joint("Revolute", "a-a")),
     "is missing": (body("a"), joint("Revolute", "-b")),
     "quaternion other than 0": (body("a"), joint("Revolute", "-a", "quatf physics:localRot0 = (0, 0, 0, 0)")),
-    "lower limit": (
+    "lower": (
         body("a"),
         joint("Revolute", "-a", "float physics:lowerLimit = 9\n float physics:upperLimit = 1\n"),
     ),
-    "upper.*nan": (body("a"), joint("Revolute", "-a", "float physics:upperLimit = nan")),
-    "/pin: its axis is 'W'; allowed: X, Y, Z": (body("a"), joint("Revolute", "-a", HINGE.replace("Y", "W"))),
+    "a number": (body("a"), joint("Revolute", "-a", "float physics:upperLimit = nan")),
+    "its axis is 'W'": (body("a"), joint("Revolute", "-a", HINGE.replace("Y", "W"))),
     "USD refuses it": ("def {",),
     "Invalid xform": (body("a", 'uniform token[] xformOpOrder = ["xformOp:%"]'), joint("Revolute", "-a")),
-    "/pin: newton:damping is 'abc'; allowed: a number": (
+    "newton:damping is 'abc'": (
         body("a"),
         joint("Revolute", "-a", 'string newton:damping = "abc"\n'),
     ),
-    "/pin: physics:localRot0 is 'x'; allowed: a quaternion": (
+    "physics:localRot0 is 'x'": (
         body("a"),
         joint("Revolute", "-a", 'string physics:localRot0 = "x"\n'),
     ),
-    "excludeFromArticulation is 'no'; allowed: true, false": (
+    "excludeFromArticulation is 'no'": (
         body("a"),
         joint("Revolute", "-a", 'string physics:excludeFromArticulation = "no"\n'),
     ),
-    "/pin: it mimics /pin, itself": (body("a"), joint("Revolute", "-a", "rel newton:mimicJoint = </pin>\n")),
+    "it mimics /pin, itself": (body("a"), joint("Revolute", "-a", "rel newton:mimicJoint = </pin>\n")),
     "mimics /pin, /q, which are several": (
         body("a"),
         joint("Revolute", "-a", "rel newton:mimicJoint = [</pin>, </q>]\n"),
     ),
-    "principalAxes is .*allowed: finite numbers": (
+    "principalAxes is": (
         body("a", "quatf physics:principalAxes = (nan, 0, 0, 0)\n"),
         joint("Revolute", "-a"),
     ),
@@ -471,7 +472,7 @@ WRONG = {
 
 @pytest.mark.parametrize("message", WRONG)
 def test_wrong_stages_are_errors_with_words(message: str, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=message):
+    with refused(message):
         load(tmp_path, *WRONG[message])
 
 
@@ -494,7 +495,7 @@ def test_stages_may_only_refer_to_files_beside_them(asset: str, arc: str, tmp_pa
     (tmp_path / "secret.usda").write_text("#usda 1.0\n")
     folder = tmp_path / "mine"
     folder.mkdir()
-    with pytest.raises(ModelError, match="it refers to"):
+    with refused(what="it refers to"):
         load(folder, f'def "a" (prepend {arc} = @{asset}@) {{}}\n')
 
 
@@ -513,6 +514,6 @@ def test_files_beside_a_stage_are_composed_and_cycles_are_errors(tmp_path: Path)
     robot = load(tmp_path, 'def "rod" (prepend references = @./part.usda@) {}\n', joint("Revolute", "-rod", HINGE))
     assert robot.links[0].mass == 2.0
     (tmp_path / "part.usda").write_text(part + 'def "arm" (prepend references = @./stage.usda@</rod>) {}\n')
-    with pytest.raises(ModelError, match="fit together"), warnings.catch_warnings():
+    with refused(what="fit together"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         load(tmp_path, 'def "rod" (prepend references = @./part.usda@) {}\n', joint("Revolute", "-rod", HINGE))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError, ModelWarning, library
+from refusals import refused, warned
+from torsor import ModelWarning, library
 from torsor.mechanism import Frame, Joint, Link, Motor, Spring, Visual
 from torsor.spatial import from_quaternion, from_rpy, make_pose
 
@@ -147,7 +148,7 @@ def test_a_free_joint_that_is_not_on_the_world_becomes_three_slides_and_a_ball(t
     at = make_pose(from_rpy([0.1, 0.2, 0.3]), [1, 2, 3])
     arm = Link("arm", 2.0, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.15]))
     robot = torsor.build("kite", [Link("ground"), arm], [Joint("fly", "free", "ground", "arm", at, viscous=0.2)])
-    with pytest.warns(ModelWarning, match=r"velocities of free joints .*three slides and a ball \(fly\)"):
+    with warned(what="three slides and a ball (fly)"):
         robot.save(tmp_path / "kite.xml")
     again = torsor.load(tmp_path / "kite.xml").to(device="casadi")
     robot = robot.to(device="casadi")
@@ -224,26 +225,30 @@ def test_limits_come_back_on_either_side(tmp_path: Path) -> None:
 
 
 OMITTED = {
-    r"a moving link 'world', written as 'world_' \(world\)": one(link=replace(ARM, name="world")),
-    r"velocity limits \(pin\)": one(velocity_limit=3.0),
-    r"smooth Coulomb friction, written as sign\(v\) \(pin\)": one(coulomb=1.0, smooth=0.1),
-    r"nonlinear stiffness \(pin\)": one(spring=Spring("2 + x**2")),
-    r"coulomb that differs between the velocities of a joint \(pin\)": one("spherical", coulomb=[1, 2, 3]),
-    r"limits of spherical joints \(pin\)": one("spherical", upper=0.5),
-    r"rotor_inertia of free joints \(pin\)": one("free", rotor_inertia=0.5),
-    r"gyroscopic moments of rotors in moving links \(their armature is written\) \(pin\)": one(
+    "MJCF cannot express a moving link 'world', written as 'world_' (world)": one(link=replace(ARM, name="world")),
+    "MJCF cannot express velocity limits (pin)": one(velocity_limit=3.0),
+    "MJCF cannot express smooth Coulomb friction, written as sign(v) (pin)": one(coulomb=1.0, smooth=0.1),
+    "MJCF cannot express nonlinear stiffness (pin)": one(spring=Spring("2 + x**2")),
+    "MJCF cannot express coulomb that differs between the velocities of a joint (pin)": one(
+        "spherical", coulomb=[1, 2, 3]
+    ),
+    "MJCF cannot express limits of spherical joints (pin)": one("spherical", upper=0.5),
+    "MJCF cannot express rotor_inertia of free joints (pin)": one("free", rotor_inertia=0.5),
+    "MJCF cannot express gyroscopic moments of rotors in moving links (their armature is written) (pin)": one(
         motor=Motor("arm", 0.01, 3.0)
     ),
-    r"equal lower and upper limits \(pin\)": one("revolute", lower=0.0, upper=0.0),
-    r"effort limits of 0 \(pin\)": one(effort_limit=0.0),
-    r"mass or inertia of 0 in moving bodies, written as 1e-14 \(rod\)": one(link=Link("rod", 1.0, (1, 0, 0))),
-    r"motors of joints with several velocities \(pin/wx\)": one("spherical").with_active(["pin/wx"]),
+    "MJCF cannot express equal lower and upper limits (pin)": one("revolute", lower=0.0, upper=0.0),
+    "MJCF cannot express effort limits of 0 (pin)": one(effort_limit=0.0),
+    "MJCF cannot express mass or inertia of 0 in moving bodies, written as 1e-14 (rod)": one(
+        link=Link("rod", 1.0, (1, 0, 0))
+    ),
+    "MJCF cannot express motors of joints with several velocities (pin/wx)": one("spherical").with_active(["pin/wx"]),
 }
 
 
 @pytest.mark.parametrize("what", OMITTED)
 def test_what_mjcf_cannot_express_is_named_in_a_warning(tmp_path: Path, what: str) -> None:
-    with pytest.warns(ModelWarning, match=f"one.xml: MJCF cannot express {what}") as caught:
+    with warned(what) as caught:
         OMITTED[what].save(tmp_path / "one.xml")
     assert len(caught) == 1 and caught[0].filename == __file__
     assert torsor.load(tmp_path / "one.xml").joint_names == ("pin",)
@@ -251,20 +256,18 @@ def test_what_mjcf_cannot_express_is_named_in_a_warning(tmp_path: Path, what: st
 
 ODD = Link("odd", 1.0, inertia=np.diag([1.0, 1.0, 3.0]), strict=False)
 REFUSED = {
-    r"loop 'bar' is rod; allowed: weld, spherical, revolute in MJCF": one().with_loop(
-        "bar", "ground", "arm", "rod", length=1.0
-    ),
-    r"coupling 'sum' has 3 coordinates; allowed: 1 or 2": library.seven_axis_arm().with_coupling(
+    "loop": one().with_loop("bar", "ground", "arm", "rod", length=1.0),
+    "coupling 'sum' has 3 coordinates": library.seven_axis_arm().with_coupling(
         "sum", {"joint1": 1.0, "joint2": 1.0, "joint3": 1.0}
     ),
-    r"joint 'pin' is elastic": one(motor=Motor("ground", 1.0, stiffness=1.0)),
-    r"MuJoCo refuses it: link 'odd': no body has the principal moments": one(link=ODD),
+    "pin": one(motor=Motor("ground", 1.0, stiffness=1.0)),
+    "no body has the principal moments": one(link=ODD),
 }
 
 
 @pytest.mark.parametrize("found", REFUSED)
 def test_a_mechanism_that_mjcf_cannot_describe_is_an_error_and_no_file_is_written(tmp_path: Path, found: str) -> None:
-    with pytest.raises(ModelError, match=f"one.xml: {found}"):
+    with refused(found, where="one.xml"):
         REFUSED[found].save(tmp_path / "one.xml")
     assert not list(tmp_path.iterdir())
 
@@ -293,5 +296,5 @@ def test_colours_of_ellipsoids_and_names_of_collision_shapes_come_back(tmp_path:
             (each.shape, each.size, each.color) for each in robot.links[0].visuals
         )
         assert len(link.visuals) == 3
-    with pytest.warns(ModelWarning, match=r"ellipsoids \(palm, tip\)"):
+    with warned(what="ellipsoids (palm, tip)"):
         robot.save(tmp_path / "again.urdf")

@@ -174,7 +174,7 @@ def one(kind: str = "continuous", link: Link = ARM, **settings: object) -> torso
 
 
 OMITTED = {
-    r"a free base, which .*: load it with base='floating' \(pin\)": torsor.build(
+    r"a free base, which .*: load it with `base='floating'` \(pin\)": torsor.build(
         "one", [Link("world"), ARM], [Joint("pin", "free", "world", "arm")]
     ),
     r"rotor inertia \(pin\)": one("spherical", rotor_inertia=0.1),

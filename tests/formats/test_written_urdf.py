@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from torsor import ModelError, ModelWarning, library
 from torsor.formats import write_urdf
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Motor, Spring, Visual
@@ -199,7 +200,7 @@ def test_couplings_of_two_joints_are_saved_as_mimic_and_need_the_same_forces(tmp
     robot = coupled({"belt": ({"qa": 1.0, "qc": -2.0}, 0.5), "gear": ({"qc": 3.0, "qd": 2.0}, 0.0)}).with_active(
         ["qa", "qb"]
     )
-    with pytest.warns(ModelWarning, match=r"cannot express active coordinates \(qa, qb\)$"):
+    with warned(what="cannot express active coordinates (qa, qb)"):
         robot.save(tmp_path / "coupled.urdf")
     again = torsor.load(tmp_path / "coupled.urdf")
     assert again.coordinate_names == ("qa", "qb")
@@ -217,20 +218,20 @@ def test_couplings_of_two_joints_are_saved_as_mimic_and_need_the_same_forces(tmp
     [
         (
             {"sum": ({"qa": 1.0, "qb": 1.0, "qc": 1.0}, 0.0)},
-            r"the coupling 'sum' cannot be a joint that follows another",
+            "sum",
         ),
         (
             {"lock": ({"qa": 1.0}, 0.3)},
-            r"the coupling 'lock' cannot be a joint that follows another.*fix: save as .toml",
+            "lock",
         ),
         (
             {"belt": ({"qa": 1.0, "qb": -1.0}, 0.0), "cam": ({"qb": 1.0, "qc": [0.1, 0.2]}, 0.0)},
-            r"the coupling 'cam' cannot be a joint that follows another.*allowed: a linear one",
+            "cam",
         ),
     ],
 )
 def test_a_coupling_that_is_no_mimic_is_an_error(tmp_path: Path, couplings: dict, message: str) -> None:
-    with pytest.raises(ModelError, match=f"^coupled.urdf: {message}"):
+    with refused(message, where="coupled.urdf"):
         coupled(couplings).save(tmp_path / "coupled.urdf")
 
 
@@ -251,9 +252,9 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
 
 def test_another_suffix_or_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     plain: Mechanism = one()
-    with pytest.raises(ModelError, match=r"one.obj: the suffix is '.obj'; allowed: .urdf; fix: name it one.urdf"):
+    with refused(value=".obj", where="one.obj", allowed=".urdf", fix="name it one.urdf"):
         write_urdf(plain, tmp_path / "one.obj")
-    with pytest.raises(ModelError, match="its folder does not exist"):
+    with refused(what="its folder does not exist"):
         one().save(tmp_path / "nowhere" / "one.urdf")
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import torsor
 from bench.copies import without_surfaces
-from torsor import ModelError, ModelWarning, library
+from refusals import refused
+from torsor import ModelWarning, library
 from torsor.formats.usd.stage import OWN
 from torsor.mechanism import Joint, Link, Shape, build
 
@@ -157,10 +158,10 @@ def test_the_physics_parser_of_usd_finds_the_articulation(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("robot", "message"),
-    [(library.elastic_arm(), "elastic"), (library.flexible_arm(), "flexible link")],
+    [(library.elastic_arm(), "joint3"), (library.flexible_arm(), "beam1")],
 )
 def test_what_usd_cannot_express_is_an_error(robot: torsor.Robot, message: str, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=message):
+    with refused(message):
         robot.save(tmp_path / "robot.usda")
     assert not list(tmp_path.iterdir())
 
@@ -168,15 +169,15 @@ def test_what_usd_cannot_express_is_an_error(robot: torsor.Robot, message: str, 
 @pytest.mark.parametrize(
     ("link", "message"),
     [
-        (Link("tip", 1e39), r"physics:mass of /one/tip"),
-        (Link("tip", 1.0, (0, 1e39, 0)), r"physics:centerOfMass of /one/tip"),  # type: ignore[arg-type]
+        (Link("tip", 1e39), "physics:mass of /one/tip is too large"),
+        (Link("tip", 1.0, (0, 1e39, 0)), "physics:centerOfMass of /one/tip is too large"),  # type: ignore[arg-type]
     ],
 )
 def test_numbers_too_large_for_single_precision_are_refused(link: Link, message: str, tmp_path: Path) -> None:
     robot = torsor.Robot.of(
         build("one", [Link("base"), link], [Joint("a", "revolute", "base", "tip", rotor_inertia=1)])
     )
-    with pytest.raises(ModelError, match=rf"^one.usda: {message} is too large .*allowed: numbers up to 3.4e\+38"):
+    with refused(message, where="one.usda"):
         robot.save(tmp_path / "one.usda")
     assert not list(tmp_path.iterdir())
 

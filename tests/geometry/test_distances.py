@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from robots import robot_file
-from torsor import ModelError, Shape
+from torsor import Shape
 from torsor.geometry import (
     DistanceModel,
     distance_model,
@@ -89,7 +90,7 @@ def test_distances_of_a_quadruped_are_those_of_pinocchio() -> None:
 
 
 def test_gradients_of_meshes_agree_with_differences() -> None:
-    with pytest.warns(torsor.ModelWarning, match="not read"):
+    with warned(what="not read"):
         robot = torsor.load(robot_file("panda.urdf")).to(device="casadi")
     pairs = [("panda_link1", "panda_link5"), ("panda_hand", "panda_link2"), ("panda_leftfinger", "panda_link0")]
     q = np.array([0.3, -0.6, 0.2, -1.9, 0.4, 1.7, 0.3, 0.02])[: robot.nq]
@@ -155,7 +156,7 @@ def test_overlapping_shapes_are_named() -> None:
     robot = everywhere(torsor.library.planar_chain(3), Shape("sphere", (0.6,))).to(device="casadi")
     (first, second, depth), *_ = overlapping(robot, np.zeros(3), [("base", "link2")])
     assert (first, second, round(depth, 9)) == ("base/0", "link2/0", 0.2)
-    with pytest.raises(ModelError, match=r"shapes overlap: 'base/0' and 'link2/0' by 200 mm; fix: start apart"):
+    with refused(fix="start apart"):
         refuse_overlap(robot, np.zeros(3), [("base", "link2")])
 
 
@@ -163,27 +164,27 @@ def test_bad_input_is_named() -> None:
     robot = torsor.library.planar_chain(3).with_shapes("link1", [BALL]).with_shapes("link3", [BALL, ROD])
     robot = robot.to(device="casadi")
     wrong = {
-        "no link, frame or shape 'hand'": [("link1", "hand")],
-        "'link2' has no collision shape": [("link1", "link2")],
+        "hand": [("link1", "hand")],
+        "link2": [("link1", "link2")],
         "move together": [("link3/0", "link3/1")],
-        "pairs has 'link1'": ["link1", "link3"],
+        "pairs": ["link1", "link3"],
     }
     for found, pairs in wrong.items():
-        with pytest.raises(ModelError, match=found):
+        with refused(found):
             robot.distances(np.zeros(3), pairs)  # type: ignore[arg-type]
-    for q, found in ((np.full(3, np.nan), "q is not finite"), (np.zeros(4), r"q has shape \(4,\)")):
-        with pytest.raises(ModelError, match=found):
+    for q, found in ((np.full(3, np.nan), "q"), (np.zeros(4), "q")):
+        with refused(found):
             robot.distances(q, [("link1", "link3")])
-    with pytest.raises(ModelError, match="no link has a collision shape"):
+    with refused(what="no link has a collision shape"):
         torsor.library.planar_chain(2).distances(np.zeros(2))
-    with pytest.raises(ModelError, match="both planes"):
+    with refused(what="both planes"):
         planes = robot.with_shapes("link1", [Shape("plane")]).with_shapes("link3", [Shape("plane")])
         planes.distances(np.zeros(3), [("link1", "link3")])
-    with pytest.raises(ModelError, match="a positive radius"):
+    with refused(argument="size", allowed="a positive radius"):
         Shape("sphere", (-1.0,))
-    with pytest.raises(ModelError, match="a scale without 0"):
+    with refused(argument="size", allowed="a scale without 0"):
         Shape("mesh", (1.0, 0.0, 1.0))
-    with pytest.raises(ModelError, match="size of a box"):
+    with refused(argument="size of a box"):
         Shape("box", (1.0, np.nan, 1.0))
 
 
@@ -192,11 +193,11 @@ def test_unusable_meshes_are_named(tmp_path) -> None:  # type: ignore[no-untyped
     flat.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n")
     empty = tmp_path / "empty.obj"
     empty.write_text("v 0 0 0\n")
-    cases = {"its convex hull is flat": flat, "cannot be read|0 triangles": empty, "not found": None}
+    cases = {"its convex hull is flat": flat, "0 triangles": empty, "not found": None}
     for found, path in cases.items():
         mesh = Shape("mesh", (1, 1, 1), name="hull", mesh="hull.obj", path=None if path is None else str(path))
         robot = torsor.library.planar_chain(2).with_shapes("base", [mesh]).with_shapes("link2", [BALL])
-        with pytest.raises(ModelError, match=found) as error:
+        with refused(found) as error:
             robot.distances(np.zeros(2), [("base", "link2")])
         assert "'hull'" in str(error.value)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.human import Backpack, Box, Foot, Step, ground_reaction, walking
 from torsor.spatial import inverse_pose
 
@@ -53,24 +54,24 @@ def test_the_force_accelerates_the_centre_of_mass() -> None:
 
 def test_a_robot_without_global_coordinates_raises() -> None:
     arm = torsor.library.six_axis_arm()
-    with pytest.raises(torsor.ModelError, match="a body whose first coordinates are tx"):
+    with refused(argument="body", allowed="a body whose first coordinates are tx"):
         ground_reaction(arm, np.zeros(6), np.zeros(6), np.zeros(6))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"length": 0.0}, "length is 0.0; allowed: a finite number, above 0"),
-        ({"flat": 0.5}, "allowed: numbers that rise from 0 to 1"),
-        ({"knee": 0.1}, "knee is 0.1; allowed: a finite number, above 0.24 and below 1"),
-        ({"toe_off": "early"}, "toe_off is 'early'; allowed: a finite number, above 0 and below 1"),
-        ({"speed": True}, "speed is True; allowed: a finite number, above 0"),
-        ({"ball_off": 0.3}, "ball_off is 0.3; allowed: a finite number, above 0 and below 0.24"),
-        ({"push": -1.0}, "push is -1.0; allowed: a finite number, 0 or more"),
+        ({"length": 0.0}, "length"),
+        ({"flat": 0.5}, "flat"),
+        ({"knee": 0.1}, "knee"),
+        ({"toe_off": "early"}, "toe_off"),
+        ({"speed": True}, "speed"),
+        ({"ball_off": 0.3}, "ball_off"),
+        ({"push": -1.0}, "push"),
     ],
 )
 def test_invalid_steps_raise(settings: dict[str, float], message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         Step(**settings)
 
 
@@ -142,7 +143,7 @@ def test_free_fall_has_no_zero_moment_point() -> None:
     body, still = torsor.library.human(), np.zeros(55)
     ground = ground_reaction(body, still, still, np.r_[0.0, -9.81, np.zeros(53)])
     assert abs(ground.force).max() < 1e-9
-    with pytest.raises(ValueError, match=r"v has shape \(54,\)"):
+    with refused(argument="v"):
         ground_reaction(body, still, np.zeros(54), still)
 
 
@@ -175,5 +176,5 @@ def test_a_load_weighs_on_the_ground() -> None:
         ground = ground_reaction(body, still, still, still, load=load)
         np.testing.assert_allclose(ground.force, [0.0, 9.81 * (body.mass + 10.0), 0.0], atol=1e-9)
         np.testing.assert_array_equal(ground.zmp, ground_reaction(load.on(body), still, still, still).zmp)
-    with pytest.raises(torsor.ModelError, match=r"load is 10\.0; allowed: a Backpack or a Box"):
+    with refused(argument="load", allowed="a Backpack or a Box"):
         ground_reaction(body, still, still, still, load=10.0)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from torsor.human.body.coordinates import mirror
 from torsor.human.body.kernels import shared_model
 from torsor.library.anthropometry import BODY_TABLES, Body
@@ -87,14 +88,14 @@ def test_a_segment_can_be_replaced() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"height": 0.5}, r"height is 0.5; allowed: a finite number, 0.8 or more and 2.5 or less"),
-        ({"mass": float("nan")}, r"mass is nan; allowed: a finite number, 10 or more and 300 or less"),
-        ({"sex": "other"}, "sex is 'other'; allowed: 'male', 'female'"),
-        ({"segments": {"tail": torsor.Link("tail")}}, "no segment 'tail'; allowed: ground, pelvis"),
+        ({"height": 0.5}, "height"),
+        ({"mass": float("nan")}, "mass"),
+        ({"sex": "other"}, "sex"),
+        ({"segments": {"tail": torsor.Link("tail")}}, "tail"),
     ],
 )
 def test_invalid_bodies_raise(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         torsor.library.human(**settings)
 
 
@@ -109,7 +110,7 @@ def test_it_is_saved_and_read_back(tmp_path: Path) -> None:
 def test_pinocchio_reads_the_written_body_with_the_same_forces(tmp_path: Path) -> None:
     pin = pytest.importorskip("pinocchio")
     body, rng = torsor.library.human(), np.random.default_rng(2)
-    with pytest.warns(torsor.ModelWarning, match="gravity"):  # a URDF file has none
+    with warned(what="gravity"):  # a URDF file has none
         body.save(tmp_path / "human.urdf")
     model = pin.buildModelFromUrdf(str(tmp_path / "human.urdf"))
     model.gravity.linear = body.gravity

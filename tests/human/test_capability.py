@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.human import Person
 from torsor.human.ergonomics import Capability, capabilities, capable, cumulative_dose
 
@@ -65,19 +66,19 @@ def test_doses_are_integrals_over_all_repetitions() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"repetitions": 0.0}, "repetitions is 0.0"),
-        ({"repetitions": 1e5}, "100000 repetitions of 1 s take 27.8 hours; allowed: at most 8 hours"),
-        ({"sex": "none"}, "sex is 'none'; allowed: 'male', 'female'"),
-        ({"times": [1.0, 0.0]}, "times do not increase"),
+        ({"repetitions": 0.0}, "repetitions"),
+        ({"repetitions": 1e5}, "100000 repetitions of 1 s take 27.8 hours"),
+        ({"sex": "none"}, "sex"),
+        ({"times": [1.0, 0.0]}, "times"),
         ({"compression": [1.0, np.nan]}, "compression"),
     ],
 )
 def test_impossible_shifts_raise(settings: dict[str, object], message: str) -> None:
     given = {"times": [0.0, 1.0], "compression": [1.0, 1.0]} | settings
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         cumulative_dose(**given)
 
 
 def test_unknown_ages_raise() -> None:
-    with pytest.raises(torsor.ModelError, match="age is 'teen'; allowed: 'young', 'middle', 'old'"):
+    with refused(argument="age", allowed="'young', 'middle', 'old'"):
         _of("right_knee_flexion", -10.0, age="teen")

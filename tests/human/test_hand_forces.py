@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.human import HandForces, hand_wrenches
 from torsor.human.contact.contact_forces import FORCES, KNUCKLES, loaded
 from torsor.human.terms.forces import Handled
@@ -36,14 +37,14 @@ def test_forces_are_linear_between_their_times_and_constant_outside() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (([1.0, 0.0], np.zeros((2, 3)), np.zeros((2, 3))), "hand forces: times are .*; allowed: increasing times"),
-        (([0.0], np.zeros((2, 3)), np.zeros((1, 3))), "right has shape \\(2, 3\\)"),
-        (([0.0], [[0, 0, 0]], [[0, -9000.0, 0]]), "the force on the left hand is 9000 N; allowed: at most 3000 N"),
-        (([0.0], [[0, np.nan, 0]], [[0, 0, 0]]), "right is .*; allowed: finite numbers"),
+        (([1.0, 0.0], np.zeros((2, 3)), np.zeros((2, 3))), "times"),
+        (([0.0], np.zeros((2, 3)), np.zeros((1, 3))), "right"),
+        (([0.0], [[0, 0, 0]], [[0, -9000.0, 0]]), "the force on the left hand is 9000 N"),
+        (([0.0], [[0, np.nan, 0]], [[0, 0, 0]]), "right"),
     ],
 )
 def test_invalid_forces_raise(values: tuple[object, ...], message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         HandForces(*values)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import torsor
+from refusals import refused
 from torsor.cli.predictions.walk import WALK
 from torsor.human import Stride, walking
 from torsor.library import human
@@ -36,22 +36,22 @@ def test_the_command_has_ranges_in_degrees_and_metres():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ranges": {"knee": (0.0, 1.0)}}, "ranges name 'knee'; allowed: tx"),
+        ({"ranges": {"knee": (0.0, 1.0)}}, "ranges"),
         ({"ranges": {"knee_flexion": (1.0, 0.5)}}, "the range of knee_flexion"),
         (
             {"ranges": {"knee_flexion": (-1.0, -0.5)}},
-            "range of right_knee_flexion: -1 to -0.5; allowed: its range is 0 to",
+            "range of right_knee_flexion: -1 to -0.5",
         ),
-        ({"ranges": {"neck_flexion": (0.0, 0.5)}}, "range of neck_flexion: 0 to 0.5; allowed: it is frozen"),
+        ({"ranges": {"neck_flexion": (0.0, 0.5)}}, "range of neck_flexion: 0 to 0.5"),
         (
             {"ranges": {"right_knee_flexion": (0.0, 0.5)}},
-            "ranges: right_knee_flexion differs from left.*; fix: steps=2",
+            "ranges: right_knee_flexion differs from left",
         ),
         ({"body": short_leg()}, "the place of joint right_knee_flexion is not the mirror image"),
     ],
 )
 def test_ranges_and_sides_that_cannot_be_are_refused(options, message):
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         walking(**options)
 
 

@@ -1,6 +1,5 @@
 """Invalid input raises an error that names the argument, before anything is solved."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.human import (
     TASKS,
     Backpack,
@@ -31,26 +31,26 @@ from torsor.optimisation.program import Outcome
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"body": "human"}, "body is 'human'; allowed: a torsor.library.human()"),
-        ({"body": human(gravity=(0.0, 0.0, -9.81))}, "gravity is [0.0, 0.0, -9.81]; allowed: (0, -g, 0)"),
-        ({"body": human(gravity=(0.0, 0.0, 0.0))}, "gravity is 0; allowed: a body with a weight"),
-        ({"version": ["thesis"]}, "version is ['thesis']"),
-        ({"steps": 2.0}, "steps is 2.0; allowed: a whole number from 1 to 2"),
-        ({"steps": True}, "steps is True; allowed: a whole number from 1 to 2"),
-        ({"frozen": ["right_knee_flexion"]}, "frozen is ['right_knee_flexion']; allowed: a table"),
-        ({"strength": 0.5}, "strength is 0.5; allowed: a table"),
-        ({"objective": "effort"}, "objective is 'effort'; allowed: a table"),
-        ({"planar": "no"}, "planar is 'no'; allowed: a bool"),
-        ({"habits": Habits}, "allowed: a Habits"),
-        ({"points": "6"}, "points is '6'; allowed: a whole number"),
-        ({"nodes": 31.5}, "nodes is 31.5; allowed: a whole number from 2"),
-        ({"slack": np.inf}, "slack is inf; allowed: a finite number, above 0"),
-        ({"slope": True}, "slope is True; allowed: a finite number"),
-        ({"habits": Habits(ranges={"knee_flexon": (0, 5)})}, "ranges name 'knee_flexon'"),
+        ({"body": "human"}, "body"),
+        ({"body": human(gravity=(0.0, 0.0, -9.81))}, "gravity is [0.0, 0.0, -9.81]"),
+        ({"body": human(gravity=(0.0, 0.0, 0.0))}, "a body with a weight"),
+        ({"version": ["thesis"]}, "version"),
+        ({"steps": 2.0}, "steps"),
+        ({"steps": True}, "steps"),
+        ({"frozen": ["right_knee_flexion"]}, "frozen"),
+        ({"strength": 0.5}, "strength"),
+        ({"objective": "effort"}, "objective"),
+        ({"planar": "no"}, "planar"),
+        ({"habits": Habits}, "habits"),
+        ({"points": "6"}, "points"),
+        ({"nodes": 31.5}, "nodes"),
+        ({"slack": np.inf}, "slack"),
+        ({"slope": True}, "slope"),
+        ({"habits": Habits(ranges={"knee_flexon": (0, 5)})}, "ranges"),
     ],
 )
 def test_invalid_arguments_of_walking_raise(options: dict[str, object], message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=re.escape(message)):
+    with refused(message):
         walking(**options)  # type: ignore[arg-type]
 
 
@@ -72,17 +72,18 @@ def test_invalid_arguments_of_walking_raise(options: dict[str, object], message:
     ],
 )
 def test_invalid_habits_raise(habit: str, value: object) -> None:
-    with pytest.raises(torsor.ModelError, match=f"habits: .*{habit.removesuffix('s')}.*; allowed: "):
+    with refused(where="habits") as caught:
         Habits(**{habit: value})  # type: ignore[arg-type]
+    assert habit.removesuffix("s") in caught.value.argument
 
 
 def test_invalid_loads_raise() -> None:
     for make, message in (
-        (lambda: Backpack(5.0, height=np.nan), "height is nan; allowed: a finite number"),
-        (lambda: Box(5.0, near=0.6), "near, far is (0.6, 0.5)"),
-        (lambda: Box(5.0, low=0.3), "low, high is (0.3, 0.0)"),
+        (lambda: Backpack(5.0, height=np.nan), "height"),
+        (lambda: Box(5.0, near=0.6), "near, far"),
+        (lambda: Box(5.0, low=0.3), "low, high"),
     ):
-        with pytest.raises(torsor.ModelError, match=re.escape(message)):
+        with refused(message):
             make()
 
 
@@ -91,13 +92,13 @@ def test_invalid_segments_raise() -> None:
     assert heavy.mass == pytest.approx(human().mass + 8.0 - human().links[heavy.link_names.index("head")].mass)
     assert human(1.7, np.int64(70)).mass == pytest.approx(70.0)  # type: ignore[arg-type]
     for segments, message in (
-        ({"tail": None}, "no segment 'tail'; allowed: ground, pelvis"),
-        ({"head": 5.0}, "segment 'head' is 5.0; allowed: a Link of that name"),
+        ({"tail": None}, "tail"),
+        ({"head": 5.0}, "segment 'head'"),
         ({"head": Link("skull", 4.0)}, "segment 'head' is Link(name='skull'"),
-        ({"head": human().links[human().link_names.index("neck")]}, "allowed: a Link of that name"),
-        ([1], "segments is [1]; allowed: a table"),
+        ({"head": human().links[human().link_names.index("neck")]}, "a Link of that name"),
+        ([1], "segments"),
     ):
-        with pytest.raises(torsor.ModelError, match=re.escape(message)):
+        with refused(message):
             human(segments=segments)  # type: ignore[arg-type]
 
 
@@ -105,23 +106,21 @@ def test_a_body_whose_sides_differ_needs_two_steps() -> None:
     """With one step the second is its mirror image, which is wrong for a body with one lighter leg."""
     shank = human().links[human().link_names.index("right_shank")]
     body = human(segments={"right_shank": Link("right_shank", 2.0, shank.com, shank.inertia / 2)})
-    with pytest.raises(torsor.ModelError, match=r"right_shank is not the mirror image of left_shank; fix: steps=2"):
+    with refused(fix="steps=2"):
         walking(body)
     assert walking(body, steps=2).name == "walk"
 
 
 def test_invalid_results_and_bodies_raise() -> None:
-    with pytest.raises(torsor.ModelError, match=r"result is 5; allowed: the result of torsor.human.walking"):
+    with refused(argument="result", allowed="the result of torsor.human.walking"):
         Stride(5)  # type: ignore[arg-type]
-    with pytest.raises(torsor.ModelError, match="body is 5; allowed: a body"):
+    with refused(argument="body", allowed="a body"):
         ground_reaction(5, *np.zeros((3, 55)))  # type: ignore[arg-type]
 
 
 def test_a_walk_is_no_toml_file_but_its_result_keeps_the_problem(tmp_path: Path) -> None:
     problem = walking()
-    with pytest.raises(
-        torsor.ModelError, match=r"effort: Effort of torsor.human.terms.forces cannot be written to a file"
-    ):
+    with refused(where="effort", what="Effort of torsor.human.terms.forces cannot be written to a file"):
         problem.save(tmp_path / "walk.toml")
     program, x = problem.program, problem.guess()
     none = np.zeros(program.m), np.zeros(program.n)
@@ -133,29 +132,29 @@ def test_a_walk_is_no_toml_file_but_its_result_keeps_the_problem(tmp_path: Path)
 
 @pytest.mark.parametrize("task", [walking, *TASKS.values()])
 def test_tasks_need_a_human_with_a_weight(task: Callable[..., MotionProblem]) -> None:
-    with pytest.raises(torsor.ModelError, match=r"body is 3; allowed: a torsor.library.human\(\)"):
+    with refused(argument="body", allowed="a torsor.library.human()"):
         task(3)
-    with pytest.raises(torsor.ModelError, match="robot 'two_link'; allowed: a body with the coordinates"):
+    with refused(value="two_link", allowed="a body with the coordinates"):
         task(torsor.library.two_link())
-    with pytest.raises(torsor.ModelError, match="gravity is 0"):
+    with refused(what="gravity is 0"):
         task(human().with_gravity([0.0, 0.0, 0.0]))
 
 
 def test_invalid_angles_and_velocities_of_strength_raise() -> None:
     name = "right_knee_flexion"
     for q, v in ((np.nan, 0.0), (0.0, np.inf), ("a", 0.0), ([0.0, 1.0], [0.0, 1.0, 2.0])):
-        with pytest.raises(torsor.ModelError, match=f"{name}: "):
+        with refused(where=name):
             joint_strength(human(), name, q, v)  # type: ignore[arg-type]
 
 
 def test_invalid_loads_and_laws_of_fatigue_raise() -> None:
     loads = JointLoads(1.0, {"right_knee_flexion": np.array([-0.6, 0.2])})
     for laws in ({"right_knee": Fatigue()}, {"right_knee_flexion": 3}):
-        with pytest.raises(torsor.ModelError, match="allowed: a Fatigue of one of right_knee_flexion"):
+        with refused(allowed="a Fatigue of one of right_knee_flexion"):
             fatigued(loads, 2, laws=laws)  # type: ignore[arg-type]
-    with pytest.raises(torsor.ModelError, match="loads is 3; allowed: a result of a walk, or JointLoads"):
+    with refused(argument="loads", allowed="a result of a walk, or JointLoads"):
         fatigued(3, 2)  # type: ignore[arg-type]
-    with pytest.raises(torsor.ModelError, match=r"rest is -1; allowed: a number, 0 or more"):
+    with refused(argument="rest", allowed="a number, 0 or more"):
         fatigued(loads, 2, rest=-1)
 
 

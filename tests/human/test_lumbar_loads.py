@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.human import hand_wrenches
 from torsor.human.ergonomics import LumbarModel, compression_tolerance, lumbar_loads
 
@@ -98,16 +99,16 @@ def test_discs_of_older_people_bear_less() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"erector": 0.0}, "lumbar model: erector is 0.0; allowed: a finite number, above 0"),
-        ({"slope": 95.0}, "slope is 95.0"),
-        ({"behind": 0.5}, "behind is 0.5"),
+        ({"erector": 0.0}, "erector"),
+        ({"slope": 95.0}, "slope"),
+        ({"behind": 0.5}, "behind"),
     ],
 )
 def test_impossible_models_raise(settings: dict[str, float], message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         LumbarModel(**settings)
 
 
 def test_a_robot_that_is_no_human_raises() -> None:
-    with pytest.raises(torsor.ModelError, match=r"lumbar loads: body is .*; fix: torsor\.library\.human"):
+    with refused(argument="body", where="lumbar loads", fix="torsor.library.human"):
         lumbar_loads(torsor.library.two_link(), [0.0, 0.0])

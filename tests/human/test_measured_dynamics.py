@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from torsor.formats.osim.model import OsimAxis, OsimBody, OsimCoordinate, OsimJoint, OsimModel
 from torsor.human import recordings
 from torsor.human.measured import inverse_dynamics, inverse_kinematics, measured_start, scaled_person, skeleton
@@ -49,17 +50,15 @@ def test_swapped_feet_and_wrong_axes_are_named() -> None:
     half = np.broadcast_to([0.0, body.mass * 9.81 / 2, 0.0], zero.shape)
     far = np.broadcast_to([[0.4, 0, 0.03], [-0.4, 0, 0.03]], zero.shape)
     swapped = GroundForces(["right", "left"], t, half, far, zero, axes="left up forward", source="plates.mot")
-    with pytest.warns(torsor.ModelWarning, match="plates.mot: at 0 s the (right|left) force acts 0.49 m from"):
+    with warned(where="plates.mot", what="force acts 0.49 m from"):
         inverse_dynamics(body, t, np.zeros((20, 55)), swapped)
     tilted = GroundForces(["right", "left"], t, half, far, zero, axes="forward left up", source="plates.mot")
-    with pytest.raises(torsor.ModelError, match=r"plates.mot: up is z, and gravity of the body is \[0.0, -9.81, 0.0\]"):
+    with refused(where="plates.mot", what="up is z, and gravity of the body is [0.0, -9.81, 0.0]"):
         inverse_dynamics(body, t, np.zeros((20, 55)), tilted)
-    with pytest.raises(torsor.ModelError, match="no force of the right foot; allowed: plate 1"):
+    with refused(allowed="plate 1"):
         plate = GroundForces(["plate 1"], t, half[:, :1], far[:, :1], zero[:, :1])
         inverse_dynamics(body, t, np.zeros((20, 55)), plate)
-    with pytest.warns(
-        torsor.ModelWarning, match="the residual force is up to 100 % of the weight, from 0.05 to 0.14 s"
-    ):
+    with warned(what="the residual force is up to 100 % of the weight, from 0.05 to 0.14 s"):
         inverse_dynamics(body, t, np.zeros((20, 55)), GroundForces(["right", "left"], t, zero, zero, zero))
 
 

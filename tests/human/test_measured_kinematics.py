@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import warned
 from torsor.human.body.person import SEGMENTS
 from torsor.human.measured import MarkerSet, inverse_kinematics, marker_set, resized, scaled_person
 from torsor.human.measured.fitting import SPINE, Fit, _banded_solve, _block_solve, prepared, second_differences
@@ -101,7 +102,7 @@ def test_missing_markers_are_left_out(walker) -> None:
     for k in range(len(gaps)):
         gaps[k, [k % 15, (7 * k + 3) % 15]] = np.nan
     gaps[10:13] = np.nan
-    with pytest.warns(torsor.ModelWarning, match="3 of 60 frames are not determined by markers: 11, 12, 13"):
+    with warned(what="3 of 60 frames are not determined by markers: 11, 12, 13"):
         found = inverse_kinematics(robot, markers, recording(markers, gaps))
     assert np.abs((found.q - q)[found.determined]).max() < 1e-8
     assert np.isnan(found.errors[10:13]).all() and np.isnan(found.rms[11])
@@ -112,9 +113,7 @@ def test_swapped_markers_are_named(walker) -> None:
     wrong = places.copy()
     a, b = markers.names.index("right_knee_link0"), markers.names.index("left_knee_link1")
     wrong[20:25, [a, b]] = wrong[20:25, [b, a]]
-    with pytest.warns(
-        torsor.ModelWarning, match="'right_knee_link0' and 'left_knee_link1' look swapped in frames 21 to 25"
-    ):
+    with warned(what="'right_knee_link0' and 'left_knee_link1' look swapped in frames 21 to 25"):
         found = inverse_kinematics(robot, markers, recording(markers, wrong))
     assert found.swapped == ((20, 24, "right_knee_link0", "left_knee_link1"),)
     assert "look swapped" in str(found) and found.worst[0] in range(20, 25)
@@ -124,7 +123,7 @@ def test_smoothness_reduces_noise_and_fills_gaps(walker) -> None:
     robot, markers, q, places = walker
     noisy = places + random(*places.shape) * 0.01
     noisy[30:33] = np.nan
-    with pytest.warns(torsor.ModelWarning, match="not determined"):
+    with warned(what="not determined"):
         rough = inverse_kinematics(robot, markers, recording(markers, noisy))
     smooth = inverse_kinematics(robot, markers, recording(markers, noisy), smooth=10.0)
     assert smooth.converged.all()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor import motion
 from torsor.human.measured import MarkerSet, TrackMarkers, inverse_kinematics, measured_start
 from torsor.human.recordings import Markers
@@ -38,9 +39,9 @@ def test_starts_that_do_not_fit_are_named() -> None:
     arm, markers, seen, _ = recorded()
     problem = motion.MotionProblem(torsor.library.two_link(), motion.Phase(1.0, points=6), motion.Effort(), [])
     found = inverse_kinematics(arm, markers, seen)
-    with pytest.raises(torsor.ModelError, match=r"last \(s\)"):
+    with refused(argument="last (s)"):
         measured_start(problem, found, 0.0, 9.0)
-    with pytest.raises(torsor.ModelError, match="TrackMarkers: 0 of its markers"):
+    with refused(value="markers", where="TrackMarkers"):
         other = MarkerSet({"x": (arm.links[0].name, (0.0, 0.0, 0.0))})
         track = TrackMarkers(markers=other, recording=seen)
         motion.MotionProblem(arm, motion.Phase(1.0, points=6), track, []).solve()

@@ -11,7 +11,7 @@ import pytest
 import torsor
 from base.schemas import faults
 from human.test_stride import _moved
-from torsor import ModelError
+from refusals import refused
 from torsor.base.documents import schema_of
 from torsor.cli.predictions.prediction import Report
 from torsor.cli.predictions.walk import ONE_START, WALK
@@ -76,7 +76,7 @@ def test_near_optimal_walks_are_feasible_and_within_two_per_cent(found: NearOpti
 
 def test_the_first_result_is_feasible(results: list[MotionResult]) -> None:
     for given, words in ((results[4:], "the first result violates its constraints"), ([], "no results")):
-        with pytest.raises(ModelError, match=words):
+        with refused(words):
             NearOptimalWalks(tuple(given), (0,) * len(given))
 
 
@@ -168,9 +168,7 @@ def test_searches_start_from_the_guess_and_from_bent_postures(
     monkeypatch.setattr(
         "torsor.motion.MotionProblem.multistart", lambda self, **asked: MotionMultistart((results[4],), (0,))
     )
-    with pytest.raises(
-        MotionError, match=r"none of 1 starts leads to a walk .* fix: problem.solve\(\) names"
-    ) as raised:
+    with refused(fix="problem.solve() names", error=MotionError) as raised:
         near_optimal_walks(problem, 1)
     assert raised.value.result is not None and raised.value.violation == 0.3
 
@@ -178,14 +176,14 @@ def test_searches_start_from_the_guess_and_from_bent_postures(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"starts": 0}, "near-optimal walks: starts is 0; allowed: a whole number from 1 to 1000"),
-        ({"seed": -1}, "seed is -1"),
-        ({"within": -0.1}, "within is -0.1"),
-        ({"side": "up"}, "side is 'up'"),
+        ({"starts": 0}, "starts"),
+        ({"seed": -1}, "seed"),
+        ({"within": -0.1}, "within"),
+        ({"side": "up"}, "side"),
     ],
 )
 def test_mistakes_are_told_before_the_searches(given: Any, words: str, results: list[MotionResult]) -> None:
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         near_optimal_walks(results[0].problem, **given)
 
 
@@ -194,7 +192,7 @@ def test_only_walks_are_taken() -> None:
     arm = torsor.motion.MotionProblem(
         torsor.library.planar_chain(1), torsor.motion.Phase(1.0), torsor.motion.Effort(), ends
     )
-    with pytest.raises(ModelError, match="walking"):
+    with refused(value="motion", allowed="walking"):
         near_optimal_walks(arm)
 
 
@@ -220,10 +218,10 @@ def test_one_start_says_so_and_several_show_their_spread(
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"starts": 0}, "starts is 0"), ({"workers": 2}, "--workers without several starts; fix: --starts 4")],
+    [({"starts": 0}, "starts"), ({"workers": 2}, "--workers without several starts")],
 )
 def test_options_of_starts_are_checked(given: Any, words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         WALK.problem(given)
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-import torsor
+from refusals import refused
 from torsor.human.ergonomics import LiftEnd, frequency_multiplier, lifting_index
 from torsor.human.ergonomics.niosh import DURATIONS
 
@@ -60,27 +60,27 @@ def test_a_lift_that_is_never_allowed_has_an_infinite_index() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ((0.70, 0.5), "horizontal is 0.7 m; allowed: from 0 to 0.63 m"),
-        ((0.30, 1.80), "vertical is 1.8 m; allowed: from 0 to 1.75 m"),
-        ((0.30, -0.1), "vertical is -0.1 m"),
-        ((0.30, 0.5, 140.0), "asymmetry is 140 degrees; allowed: from 0 to 135 degrees"),
+        ((0.70, 0.5), "horizontal"),
+        ((0.30, 1.80), "vertical"),
+        ((0.30, -0.1), "vertical"),
+        ((0.30, 0.5, 140.0), "asymmetry"),
     ],
 )
 def test_ends_outside_of_the_range_raise(values: tuple[float, ...], message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         LiftEnd(*values)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"duration": "weekly"}, "duration is 'weekly'; allowed: 'short', 'moderate', 'long'"),
-        ({"coupling": "glue"}, "coupling is 'glue'; allowed: 'good', 'fair', 'poor'"),
-        ({"frequency": 0.0}, "frequency is 0.0"),
-        ({"load": -1.0}, "load is -1.0"),
+        ({"duration": "weekly"}, "duration"),
+        ({"coupling": "glue"}, "coupling"),
+        ({"frequency": 0.0}, "frequency"),
+        ({"load": -1.0}, "load"),
     ],
 )
 def test_invalid_arguments_raise(settings: dict[str, object], message: str) -> None:
     ends = {"origin": LiftEnd(0.3, 0.5), "destination": LiftEnd(0.3, 1.0)}
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         lifting_index(**({"load": 10.0} | ends | settings))

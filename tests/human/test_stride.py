@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.base.summary import as_text
 from torsor.cli.predictions.walk import stride_report
 from torsor.human import REFERENCES, Standing, Step, Stride, Walk, animate, draw, likeness, walking
@@ -191,18 +192,18 @@ def test_energies_are_sums_over_joints() -> None:
 
 def test_unknown_names_raise(one: Stride, tmp_path: Path) -> None:
     for call, message in (
-        (lambda: Stride(one.result, "middle"), "side is 'middle'; allowed: 'right', 'left'"),
-        (lambda: one.angle("tail"), "no 'tail'; allowed: yaw, tilt, list, hip_flexion"),
-        (lambda: one.reaction("elbow"), "joint is 'elbow'; allowed: 'hip', 'knee', 'ankle'"),
-        (lambda: animate(one.result, tmp_path / "walk.avi"), "allowed: a name that ends with .gif or .mp4"),
-        (lambda: animate(one.result, tmp_path / "walk.gif", rate=0), "rate is 0; allowed: a whole number from 1"),
-        (lambda: draw(one.body, np.zeros((2, 55))), r"q has shape \(2, 55\); allowed: an array of shape \(55,\)"),
+        (lambda: Stride(one.result, "middle"), "side"),
+        (lambda: one.angle("tail"), "tail"),
+        (lambda: one.reaction("elbow"), "joint"),
+        (lambda: animate(one.result, tmp_path / "walk.avi"), "walk.avi"),
+        (lambda: animate(one.result, tmp_path / "walk.gif", rate=0), "rate"),
+        (lambda: draw(one.body, np.zeros((2, 55))), "q"),
     ):
-        with pytest.raises(torsor.ModelError, match=message):
+        with refused(message):
             call()
     body = torsor.library.human()
     still = MotionProblem(body, Phase(1.0), Unbalance(body=body, support=Standing()), name="standing")
-    with pytest.raises(torsor.ModelError, match=r"the result of 'standing'; allowed: one of torsor.human.walking"):
+    with refused(value="standing", allowed="one of torsor.human.walking"):
         Stride(MotionResult(still, one.result.outcome, "none"))
 
 

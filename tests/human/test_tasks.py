@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.human import TASKS, Box, Foot, Sitting, Standing, joint_torques, lifting, plot_task, reaching, standing_up
 from torsor.human.body.postures import BUTTOCKS, crouching, sitting, standing
 from torsor.human.body.trunk_strength import SPINE
@@ -88,31 +89,31 @@ def test_the_initial_guess_connects_the_postures() -> None:
 @pytest.mark.parametrize(
     ("make", "settings", "message"),
     [
-        ("lift", {"box": 10.0}, "lift: box is 10.0; allowed: a torsor.human.Box"),
-        ("lift", {"from_": 0.3}, "from_ has shape \\(\\); allowed: an array of shape \\(2,\\)"),
-        ("lift", {"lean": 120.0}, "lean is 120.0; allowed: a finite number, above 0 and 90 or less"),
-        ("lift", {"depth": 0.0}, "depth is 0.0; allowed: a finite number, above 0"),
-        ("lift", {"turn": 120.0}, "turn is 120.0; allowed: a finite number, -90 or more and 90 or less"),
-        ("lift", {"box": Box(400.0)}, "lift: mass of the box is 400.0; allowed: a finite number, 300 or less"),
-        ("push", {"force": -5.0}, "push: force is -5.0; allowed: a finite number, above 0 and 3000 or less"),
-        ("pull", {"height": 0.0}, "pull: height is 0.0"),
+        ("lift", {"box": 10.0}, "box"),
+        ("lift", {"from_": 0.3}, "from_"),
+        ("lift", {"lean": 120.0}, "lean"),
+        ("lift", {"depth": 0.0}, "depth"),
+        ("lift", {"turn": 120.0}, "turn"),
+        ("lift", {"box": Box(400.0)}, "mass of the box"),
+        ("push", {"force": -5.0}, "force"),
+        ("pull", {"height": 0.0}, "height"),
         (
             "push",
             {"force": torsor.human.HandForces([0.0], [[0.0, 0.0, -9.0]], [[0.0, 0.0, 0.0]])},
-            "push: the forces on both hands differ",
+            "the forces on both hands differ",
         ),
-        ("sit-down", {"on": 1.0}, "on is 1.0; allowed: a finite number, above 0 and below 1"),
-        ("stand-up", {"peak": -1.0}, "peak is -1.0"),
-        ("reach", {"hands": 30.0}, "reach: hands is 30.0; allowed: torsor.human.HandForces"),
-        ("stand-up", {"seat": 1.2}, "stand-up: seat is 1.2; allowed: from 0.20 to 0.79 m"),
-        ("stand-up", {"off": 1.5}, "off is 1.5; allowed: a finite number, above 0 and below 1"),
-        ("reach", {"hand": "third"}, "hand is 'third'; allowed: 'right', 'left'"),
-        ("reach", {"target": (0.0, np.nan, 0.0)}, "target is .*; allowed: finite numbers"),
-        ("reach", {"duration": -1.0}, "duration is -1.0; allowed: a finite number, above 0"),
+        ("sit-down", {"on": 1.0}, "on"),
+        ("stand-up", {"peak": -1.0}, "peak"),
+        ("reach", {"hands": 30.0}, "hands"),
+        ("stand-up", {"seat": 1.2}, "seat"),
+        ("stand-up", {"off": 1.5}, "off"),
+        ("reach", {"hand": "third"}, "hand"),
+        ("reach", {"target": (0.0, np.nan, 0.0)}, "target"),
+        ("reach", {"duration": -1.0}, "duration"),
     ],
 )
 def test_invalid_arguments_of_tasks_raise(make: str, settings: dict[str, object], message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         TASKS[make](**settings)
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import torsor
 from identification.driven_motions import Swing, swing
+from refusals import refused
 from robot.closed_loops.mechanisms import closed_chain
-from torsor import ModelError
 from torsor.cli.main import main
 from torsor.identification import Measurements, first_look, write_identification_report
 from torsor.identification.closed_robot import _at_home, closed_robot
@@ -104,7 +104,7 @@ def test_columns_of_all_joints_predict_the_forces_that_those_of_the_drives_predi
     every = at, *LINKAGE.constrained_accelerations(at, v, a)
     assert every[0].shape == every[1].shape == (50, 3)
     np.testing.assert_allclose(found.predict(*every), found.predict(q, v, a), rtol=1e-10)
-    with pytest.raises(ModelError, match="from where the closed loops have it"):
+    with refused(what="from where the closed loops have it"):
         found.predict(at + np.array([0.0, 0.5, 0.0]), *every[1:])
 
 
@@ -172,7 +172,7 @@ def test_passive_columns_of_a_log_are_compared_with_the_closed_loops(tmp_path) -
     heads = ["time", *(f"q {name} [deg]" for name in LINKAGE.coordinate_names), "tau crank_joint"]
     table = np.column_stack([made.t, np.degrees(q), made.tau])
     np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=",".join(heads), comments="")
-    with pytest.raises(ModelError, match=r"sample 0 \(t = 0 s\): 'rocker_joint' .*another mode, robot.with_posture"):
+    with refused(where="sample 0 (t = 0 s)", fix="another mode, robot.with_posture"):
         Measurements.load(tmp_path / "log.csv", LINKAGE, cutoff=20.0)
     assert first_look(LINKAGE, tmp_path / "log.csv", cutoff=20.0).kinds == ("closure",)
     assert len(Measurements.load(tmp_path / "log.csv", LINKAGE.with_posture("home", OTHER), cutoff=20.0)) > 100
@@ -182,21 +182,21 @@ def test_columns_of_all_coordinates() -> None:
     made = swing(LINKAGE, count=30)
     drives = closed_robot(LINKAGE)
     q, v, a = drives.whole(*made.motion)
-    with pytest.raises(ModelError, match=r"q has shape \(30, 3\); allowed: .*take q\[..., \[0\]\]"):
+    with refused(argument="q", fix="take q[..., [0]]"):
         drives.regressor(q, v, a)
     data = Measurements(q, v, a, drives.spread(made.tau), temperature=np.tile([20.0, 30.0, 40.0], (30, 1)))
     assert measurements_of(drives, data).temperature.ravel().tolist() == [20.0] * 30
     q[[7, 9], 1] += [0.3, 0.6]
-    with pytest.raises(ModelError, match=r"sample 7 \(t = 0.07 s\): 'coupler_joint' is 0.3 rad"):
+    with refused(where="sample 7 (t = 0.07 s)", what="'coupler_joint' is 0.3 rad"):
         drives.check_closure(made.q, q, made.t)
     q[:, 1] += 2 * np.pi
-    with pytest.raises(ModelError, match=r"is 0.3 rad"):
+    with refused(what="is 0.3 rad"):
         drives.check_closure(made.q, q, None)
 
 
 @pytest.mark.parametrize("q", [np.full((5, 3), "a"), np.full((5, 3), None), [[1], [2, 3]]])
 def test_positions_that_are_no_numbers_are_refused(q) -> None:
-    with pytest.raises(ModelError, match=r"q is .*; allowed: real numbers"):
+    with refused(argument="q", allowed="real numbers"):
         torsor.identify(LINKAGE, (q, *np.zeros((3, 5, 1))))
 
 
@@ -210,7 +210,7 @@ def test_a_simulated_motion_has_forces_of_all_coordinates() -> None:
     )
     assert torsor.identify(free, run).relative_residuals.max() < 1e-6
     forced = Measurements(run.q, run.v, run.a, run.tau + np.array([0.0, 1.0, 0.0]))
-    with pytest.raises(ModelError, match="a force acts on the passive 'coupler_joint'"):
+    with refused(value="coupler_joint"):
         torsor.identify(free, forced)
 
 
@@ -295,18 +295,18 @@ def _still(q: np.ndarray, **more) -> Measurements:
     [
         (
             lambda: torsor.identify(rocker(), _still(np.array([[1.6], [1.7], [3.5]]), times=[0.0, 0.1, 0.2])),
-            r"sample 2 \(t = 0.2 s\): .*closed configuration",
+            "closed configuration",
         ),
-        (lambda: torsor.identify(LINKAGE, (np.zeros((9, 2)), *np.zeros((3, 9, 1)))), "q has 2 columns; allowed: 1, th"),
+        (lambda: torsor.identify(LINKAGE, (np.zeros((9, 2)), *np.zeros((3, 9, 1)))), "q"),
         (
             lambda: torsor.identify(LINKAGE, (*np.zeros((3, 9, 1)), np.zeros((9, 2)))),
-            "tau has 2 columns; allowed: 1, t",
+            "tau",
         ),
         (
             lambda: torsor.identify(
                 LINKAGE, (LINKAGE.assemble([[0.5], [0.6]]) + np.array([0, 0, 0.5]), *np.zeros((3, 2, 1)))
             ),
-            "is 0.[0-9]* rad or sizes of the mechanism from where the closed loops have it",
+            "rad or sizes of the mechanism from where the closed loops have it",
         ),
         (
             lambda: torsor.identify(LINKAGE.with_active(["crank_joint", "rocker_joint"]), np.zeros((4, 9, 2))),
@@ -318,7 +318,7 @@ def _still(q: np.ndarray, **more) -> Measurements:
     ],
 )
 def test_errors_name_the_sample_and_the_fix(call, text: str) -> None:
-    with pytest.raises(ModelError, match=text):
+    with refused(text):
         call()
 
 
@@ -327,7 +327,7 @@ def test_a_singular_posture_is_named_with_its_time() -> None:
     dead = float(np.arccos((1 + 0.64 - 1.69) / 1.6))
     angle = np.pi - dead
     q = np.linspace(angle + 0.3, angle, 31)[:, None]
-    with pytest.raises(ModelError, match=r"sample 30 \(t = 3 s\): .*singular"):
+    with refused(where="sample 30 (t = 3 s)", fix="singular"):
         torsor.identify(rocker(), _still(q, times=0.1 * np.arange(31)))
 
 
@@ -335,5 +335,5 @@ def test_measured_forces_are_those_of_the_drives():
     bars, one = torsor.library.four_bar(), np.zeros((9, 1))
     for data in (Measurements(one, one, one, one), Measurements(one, one, one, one, weights=np.ones((9, 1)))):
         assert data.measured(bars) == ["crank_joint"]
-        with pytest.raises(ModelError, match="ur5: tau has 1 columns; allowed: 6"):
+        with refused(argument="tau", where="ur5", allowed="6"):
             data.measured(torsor.library.ur5())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.identification import excite
 from torsor.identification.excitation.design import CRITERIA
 
@@ -115,20 +116,20 @@ def test_known_parameters_need_no_excitation() -> None:
 
 ELASTIC = CHAIN.with_motor("joint2", 1e-3, carrier="link1", stiffness=100.0)
 REFUSED = [
-    (lambda: excite(None), r"excite for None; allowed: a torsor\.Robot"),
+    (lambda: excite(None), "robot"),
     (
         lambda: excite(CHAIN),
-        r"'joint1' has the range -inf to inf; allowed: a finite range; fix: give lower= and upper=",
+        "joint1",
     ),
-    (lambda: excite(CHAIN, **{**LIMITS, "lower": 2.5}), "has the range 2.5 to 1.5"),
-    (lambda: excite(CHAIN, **{**LIMITS, "upper": [1.0]}), r"upper has shape \(1,\)"),
-    (lambda: excite(CHAIN, **{**LIMITS, "velocity": 0.0}), "velocity is 0.0; allowed: above 0"),
-    (lambda: excite(CHAIN, 0.0, **LIMITS), "period is 0.0; allowed: a finite number, above 0"),
-    (lambda: excite(CHAIN, None, **LIMITS), "period is None; allowed: a finite number, above 0"),
-    (lambda: excite(CHAIN, seed=-1, **LIMITS), "seed is -1; allowed: a whole number from 0"),
-    (lambda: excite(CHAIN, 1.0, 1, **LIMITS), "harmonics is 1; allowed: a whole number from 2"),
-    (lambda: excite(CHAIN, criterion="trace", **LIMITS), "criterion is 'trace'; allowed: 'condition', 'determinant'"),
-    (lambda: excite(CHAIN, iterations=-1, **LIMITS), "iterations is -1"),
+    (lambda: excite(CHAIN, **{**LIMITS, "lower": 2.5}), "joint1"),
+    (lambda: excite(CHAIN, **{**LIMITS, "upper": [1.0]}), "upper"),
+    (lambda: excite(CHAIN, **{**LIMITS, "velocity": 0.0}), "velocity"),
+    (lambda: excite(CHAIN, 0.0, **LIMITS), "period"),
+    (lambda: excite(CHAIN, None, **LIMITS), "period"),
+    (lambda: excite(CHAIN, seed=-1, **LIMITS), "seed"),
+    (lambda: excite(CHAIN, 1.0, 1, **LIMITS), "harmonics"),
+    (lambda: excite(CHAIN, criterion="trace", **LIMITS), "criterion"),
+    (lambda: excite(CHAIN, iterations=-1, **LIMITS), "iterations"),
     (lambda: excite(CHAIN, effort=1e-3, **LIMITS), "none of 30 random motions is within the limits"),
     (
         lambda: excite(torsor.library.two_link(), among=["link1.Jxx"], **LIMITS),
@@ -142,5 +143,5 @@ REFUSED = [
 @pytest.mark.parametrize("k", range(len(REFUSED)))
 def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
     call, message = REFUSED[k]
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         call()

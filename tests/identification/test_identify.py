@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from torsor.dynamics import parameter_basis
 from torsor.identification import Measurements
 
@@ -88,7 +89,7 @@ def test_a_coordinate_with_more_noise_has_less_weight() -> None:
     rng = np.random.default_rng(0)
     size = np.array([50.0, 50.0, 0.01, 0.01, 0.01, 0.01])
     tau = robot.inverse_dynamics(*state) + size * rng.normal(size=(300, 6))
-    with pytest.warns(torsor.ModelWarning, match=r"residuals of 'joint1' are 95\.9 % of the force"):
+    with warned(what="residuals of 'joint1' are 95.9 % of the force"):
         found = torsor.identify(robot, (*state, tau))
     assert set(found.unexplained) <= {"joint1", "joint2"} and " !" in found.report()
     own = [k for k, name in enumerate(found.names) if name.startswith(("link4", "link5", "link6"))]
@@ -106,7 +107,7 @@ def test_physical_parameters_are_consistent_where_least_squares_are_not() -> Non
     loose = robot.parameters()
     loose[load] = plain.values
     assert least_principal_value(loose, 6) < -1e-3
-    with pytest.raises(torsor.ModelError, match=r"no body has|m is -"):
+    with refused(what="no body has"):
         robot.with_parameters(loose)
     found = torsor.identify(robot, (*state, tau), among=["link6.*"], physical=True)
     assert found.parameters is not None
@@ -181,7 +182,7 @@ def test_a_robot_is_identified_from_its_simulation() -> None:
 def test_a_free_fall_does_not_excite_masses() -> None:
     """Where nothing drives, all masses may be twice as large."""
     robot = torsor.library.planar_chain(2)
-    with pytest.raises(torsor.ModelError, match=r"the motion does not excite link1\.Jzz"):
+    with refused(what="the motion does not excite link1.Jzz"):
         torsor.identify(robot, torsor.simulate(robot, [0.3, 1.0], duration=2.0), among=["link*"])
 
 
@@ -256,43 +257,46 @@ ROBOT = torsor.library.planar_chain(2)
 STATE = motion(ROBOT, 40)
 TAU = ROBOT.inverse_dynamics(*STATE)
 REFUSED = [
-    (lambda: torsor.identify(None, (*STATE, TAU)), r"identify for None; allowed: a torsor\.Robot"),
-    (lambda: torsor.identify(ROBOT, TAU), "data of type ndarray; allowed: Measurements, a Trajectory"),
-    (lambda: torsor.identify(ROBOT, (*STATE, TAU[:, :1])), "tau has 1 columns; allowed: 2"),
+    (lambda: torsor.identify(None, (*STATE, TAU)), "robot"),
+    (lambda: torsor.identify(ROBOT, TAU), "Measurements, a Trajectory"),
+    (lambda: torsor.identify(ROBOT, (*STATE, TAU[:, :1])), "tau"),
     (lambda: torsor.identify(ROBOT, (*STATE, TAU[1:])), "numbers of samples are"),
-    (lambda: torsor.identify(ROBOT, (*STATE, TAU * np.nan)), "tau has numbers that are not finite in 40 samples"),
-    (lambda: torsor.identify(ROBOT, (*STATE, TAU[0])), r"tau has shape \(2,\); allowed: \(samples, coordinates\)"),
-    (lambda: torsor.identify(ROBOT, (*STATE, "none")), "tau is 'none'; allowed: real numbers"),
+    (lambda: torsor.identify(ROBOT, (*STATE, TAU * np.nan)), "tau"),
+    (lambda: torsor.identify(ROBOT, (*STATE, TAU[0])), "tau"),
+    (lambda: torsor.identify(ROBOT, (*STATE, "none")), "tau"),
     (lambda: torsor.identify(ROBOT, [x[:3] for x in (*STATE, TAU)]), "6 measured forces for 11 base parameters"),
     (
         lambda: torsor.identify(ROBOT, (STATE[0], 0 * STATE[1], 0 * STATE[2], TAU)),
-        r"the motion does not excite link1\.Jzz.*fix: excite the robot more",
+        "the motion does not excite link1.Jzz",
     ),
-    (lambda: torsor.identify(ROBOT, (*STATE, TAU), among=["foot.*"]), r"no parameter is named 'foot\.\*'"),
+    (lambda: torsor.identify(ROBOT, (*STATE, TAU), among=["foot.*"]), "foot.*"),
     (
         lambda: torsor.identify(ROBOT, (*STATE, TAU), regularisation=0.0),
-        "regularisation is 0.0; allowed: a finite number, above 0",
+        "regularisation",
     ),
-    (lambda: torsor.identify(ROBOT, (*STATE, TAU)).robot, r"fix: identify\(\.\.\., physical=True\)"),
-    (lambda: Measurements(*STATE, TAU, weights=[1.0, 2.0, 3.0]), r"weights have shape \(3,\)"),
-    (lambda: Measurements(*STATE, TAU, weights=-1.0), "weights are negative"),
-    (lambda: Measurements(*STATE, TAU, times=[0.0]), "1 times; allowed: one for each of 40 samples"),
+    (lambda: torsor.identify(ROBOT, (*STATE, TAU)).robot, "identify(..., physical=True)"),
+    (lambda: Measurements(*STATE, TAU, weights=[1.0, 2.0, 3.0]), "weights"),
+    (lambda: Measurements(*STATE, TAU, weights=-1.0), "weights"),
+    (lambda: Measurements(*STATE, TAU, times=[0.0]), "one for each of 40 samples"),
     (
         lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=3.0),
-        "up to half the sampling rate.* is 3.0; .* 0.5 or less",
+        "cutoff (Hz, up to half the sampling rate)",
     ),
     (lambda: Measurements.from_positions(np.arange(40) ** 2, TAU, TAU, cutoff=0.2), "times are not equally spaced"),
-    (lambda: Measurements.from_positions(np.arange(30), TAU, TAU, cutoff=0.2), r"samples have shape \(40, 2\)"),
+    (lambda: Measurements.from_positions(np.arange(30), TAU, TAU, cutoff=0.2), "samples have shape (40, 2)"),
     (lambda: Measurements.from_positions(np.arange(40), TAU, TAU[:, :1], cutoff=0.2), "velocities have shape"),
-    (lambda: torsor.identify(ROBOT, (*STATE, 1e200 * TAU)), r"forces .* reach .*e\+20\d; fix: check the units"),
-    (lambda: torsor.identify(ROBOT, (STATE[0], 1e200 * STATE[1], STATE[2], TAU)), "forces .* reach (nan|inf)"),
+    (lambda: torsor.identify(ROBOT, (*STATE, 1e200 * TAU)), "check the units"),
+    (lambda: torsor.identify(ROBOT, (STATE[0], 1e200 * STATE[1], STATE[2], TAU)), "forces"),
     (
         lambda: torsor.identify(ROBOT, (*STATE, 1e12 * TAU), physical=True),
-        "found no physical .*1e.12 times what the given parameters.*check unit",
+        "found no physical",
     ),
-    (lambda: torsor.identify(ROBOT, (*STATE, TAU + 0j)), "tau is array.*; allowed: real numbers"),
-    (lambda: Measurements(*STATE, TAU, weights="all"), "weights is 'all'; allowed: real numbers"),
-    (lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=None), "cutoff .* is None"),
+    (lambda: torsor.identify(ROBOT, (*STATE, TAU + 0j)), "tau"),
+    (lambda: Measurements(*STATE, TAU, weights="all"), "weights"),
+    (
+        lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=None),
+        "cutoff (Hz, up to half the sampling rate)",
+    ),
     (lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=0.05), "all 40 samples are within"),
 ]
 
@@ -300,7 +304,7 @@ REFUSED = [
 @pytest.mark.parametrize("k", range(len(REFUSED)))
 def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
     call, message = REFUSED[k]
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         call()
 
 
@@ -319,7 +323,7 @@ def test_noise_near_rest_does_not_bias_coulomb_friction() -> None:
         errors.append(np.abs(found.values - found.base.matrix @ robot.parameters())[friction].max())
     assert errors[1] < errors[0] / 4
     for wrong in (-1.0, 1.0, None, np.nan):
-        with pytest.raises(torsor.ModelError, match="still is"):
+        with refused(argument="still"):
             torsor.identify(robot, (q, v, a, tau), still=wrong)
 
 
@@ -337,11 +341,11 @@ def test_measurements_in_degrees_are_refused() -> None:
     tau = robot.inverse_dynamics(q, v, a)
     torsor.identify(robot, (q, v, a, tau))
     degrees = tuple(map(np.degrees, (q, v, a)))
-    with pytest.raises(torsor.ModelError, match=r"q of '.*' reaches .* degrees; allowed: rad; fix: .*np\.radians\(q\)"):
+    with refused(allowed="rad", fix="np.radians(q)"):
         torsor.identify(robot, (*degrees, tau))
-    with pytest.raises(torsor.ModelError, match=r"v of '.*' reaches .*rad/s; .* degrees"):
+    with refused(allowed="rad/s"):
         torsor.identify(robot, (q, degrees[1], a, tau))
-    with pytest.raises(torsor.ModelError, match="degrees"):
+    with refused(allowed="rad"):
         torsor.identify(robot, (q, v, a, tau)).validate((*degrees, tau))
 
 

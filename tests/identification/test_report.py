@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.base.documents import schema_of
 from torsor.cli.main import main
 from torsor.identification import Identified, LogMap, Measurements, write_identification_report
@@ -212,9 +213,9 @@ def test_temperatures_are_checked_and_follow_their_samples() -> None:
     data = measured(ARM, temperature=np.arange(COUNT))
     np.testing.assert_array_equal(data.part(slice(3, 6)).temperature, [3, 4, 5])
     assert measured(ARM, temperature=np.zeros((COUNT, 2))).temperature.shape == (COUNT, 2)
-    with pytest.raises(torsor.ModelError, match=r"temperature has shape \(5,\)"):
+    with refused(what="temperature has shape (5,)"):
         measured(ARM, temperature=np.zeros(5))
-    with pytest.raises(torsor.ModelError, match="temperature is not finite"):
+    with refused(what="temperature is not finite"):
         measured(ARM, temperature=np.full(COUNT, np.nan))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError, ModelWarning
+from refusals import refused, warned
 from torsor.spatial import from_rpy, make_pose
 
 BODY = '<inertial><mass value="2"/><inertia ixx="0.3" iyy="0.2" izz="0.4"/></inertial>'
@@ -50,15 +50,15 @@ def test_a_transmission_without_rotor_inertia_is_ignored(tmp_path: Path) -> None
 
 
 def test_a_stiffness_without_rotor_inertia_is_ignored_with_a_warning(tmp_path: Path) -> None:
-    with pytest.warns(ModelWarning, match="a stiffness without a rotor inertia is ignored"):
+    with warned(what="a stiffness without a rotor inertia is ignored"):
         assert load(tmp_path, SIMPLE.format("<stiffness>900</stiffness>")).nv == 2
 
 
 def test_a_rotor_heavier_than_its_carrier_is_a_warning() -> None:
     chain = torsor.library.planar_chain(2)
-    with pytest.warns(ModelWarning, match="the rotor of 'joint2' has 10 kg m.2 about its axis, its carrier 0.0833"):
+    with warned(allowed="no more than the carrier"):
         heavy = chain.with_motor("joint2", 10.0, carrier="link1")
-    with pytest.warns(ModelWarning, match="the rotor of 'joint2'"):
+    with warned(what="the rotor of 'joint2'"):
         torsor.build("again", [heavy.base, *heavy.links], heavy.joints)
 
 
@@ -90,7 +90,7 @@ def test_copies_are_frozen_too() -> None:
 
 
 def test_a_transmission_of_several_joints_is_ignored_with_a_warning(tmp_path: Path) -> None:
-    with pytest.warns(ModelWarning, match=r"arm\.urdf: line 1: transmission 't': it drives 2 joints"):
+    with warned(where="arm.urdf: line 1: transmission 't'", what="it drives 2 joints"):
         robot = load(tmp_path, "<joint name='shoulder'/>" + SIMPLE.format(ROTOR))
     assert all(joint.motor is None for joint in robot.joints)
 
@@ -98,24 +98,24 @@ def test_a_transmission_of_several_joints_is_ignored_with_a_warning(tmp_path: Pa
 @pytest.mark.parametrize(
     ("inside", "count", "message"),
     [
-        (SIMPLE.format(ROTOR + "<carrier link='base'/>"), 1, r"the motor on 'base' has no axis; fix: add <axis"),
-        (SIMPLE.format("<rotorInertia>heavy</rotorInertia>"), 1, r"<rotorInertia> is 'heavy'; allowed: a number"),
-        (SIMPLE.format(ROTOR + "<axis xyz='1 0'/>"), 1, r"<axis> is '1 0'; allowed: 3 numbers"),
+        (SIMPLE.format(ROTOR + "<carrier link='base'/>"), 1, "the motor on 'base' has no axis"),
+        (SIMPLE.format("<rotorInertia>heavy</rotorInertia>"), 1, "heavy"),
+        (SIMPLE.format(ROTOR + "<axis xyz='1 0'/>"), 1, "1 0"),
         (
             SIMPLE.format("<rotorInertia>-1</rotorInertia>"),
             1,
-            r"transmission 't': inertia is -1\.0; allowed: a finite number, 0 or more",
+            "inertia",
         ),
         (
             SIMPLE.format(ROTOR + "<carrier link='foot'/><axis xyz='1 0 0'/>"),
             1,
-            r"motor of joint 'elbow' is on 'foot', which does not exist",
+            "motor of joint 'elbow' is on 'foot', which does not exist",
         ),
-        (SIMPLE.format(ROTOR), 2, r"its joint 'elbow' has a motor already"),
+        (SIMPLE.format(ROTOR), 2, "elbow"),
     ],
 )
 def test_urdf_with_a_wrong_transmission_is_refused(tmp_path: Path, inside: str, count: int, message: str) -> None:
-    with pytest.raises(ModelError, match=r"^arm\.urdf: .*" + message):
+    with refused(message, where="arm.urdf"):
         load(tmp_path, inside, count)
 
 
@@ -134,60 +134,60 @@ x, y = ca.SX.sym("x"), ca.SX.sym("y")
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda r: r.with_spring("elbow", 1.0), r"no joint 'elbow'; allowed: 'joint1'"),
+        (lambda r: r.with_spring("elbow", 1.0), "elbow"),
         (
             lambda r: r.with_spring("joint3/motor", 1.0),
-            r"a spring on the driven coordinate 'joint3/motor'; fix: put it on",
+            "joint3/motor",
         ),
-        (lambda r: r.with_spring("joint1", np.nan), r"stiffness is nan; allowed: a finite number"),
-        (lambda r: r.with_spring("joint1", [1, 2]), r"stiffness is \[1, 2\]; allowed: a finite number"),
-        (lambda r: r.with_spring("joint1", -1.0), r"stiffness is -1\.0; allowed: a finite number, 0 or more"),
-        (lambda r: r.with_spring("joint1", x * y), r"the symbols \[SX\(x\), SX\(y\)\]; allowed: one expression of one"),
-        (lambda r: r.with_spring("joint1", ca.atan2(x, 2)), r"has another operation; allowed: numbers, x"),
-        (lambda r: r.with_spring("joint1", "1; 2"), r"cannot be read"),
-        (lambda r: r.with_spring("joint1", 1.0, damping=-1), r"damping is -1; allowed: a finite number, 0 or more"),
-        (lambda r: r.with_motor("joint1", 1e-3, carrier="foot"), r"no link or frame 'foot'"),
-        (lambda r: r.with_motor("joint1", -1e-3), r"inertia is -0\.001; allowed: a finite number, 0 or more"),
-        (lambda r: r.with_motor("joint1", 1e-3, axis=(0, 0, 0)), r"axis is \[0\.0, 0\.0, 0\.0\]; allowed: a direction"),
-        (lambda r: r.with_motor("joint1", 0.0, stiffness=10), r"an elastic joint with .* none of them 0"),
-        (lambda r: r.with_motor("joint1", 1e-3, damping=10), r"damping of a transmission without a spring"),
+        (lambda r: r.with_spring("joint1", np.nan), "stiffness"),
+        (lambda r: r.with_spring("joint1", [1, 2]), "stiffness"),
+        (lambda r: r.with_spring("joint1", -1.0), "stiffness"),
+        (lambda r: r.with_spring("joint1", x * y), "the symbols [SX(x), SX(y)]"),
+        (lambda r: r.with_spring("joint1", ca.atan2(x, 2)), "has another operation"),
+        (lambda r: r.with_spring("joint1", "1; 2"), "stiffness"),
+        (lambda r: r.with_spring("joint1", 1.0, damping=-1), "damping"),
+        (lambda r: r.with_motor("joint1", 1e-3, carrier="foot"), "foot"),
+        (lambda r: r.with_motor("joint1", -1e-3), "inertia"),
+        (lambda r: r.with_motor("joint1", 1e-3, axis=(0, 0, 0)), "axis"),
+        (lambda r: r.with_motor("joint1", 0.0, stiffness=10), "an elastic joint with"),
+        (lambda r: r.with_motor("joint1", 1e-3, damping=10), "damping"),
         (
             lambda r: r.with_motor("joint1", 1e-3, ratio=0),
-            r"ratio is 0: the motor would not drive its joint; allowed: ",
+            "ratio",
         ),
         (
             lambda r: r.without_motor("joint1").with_motor("joint1", 1e-3, mass=1).with_motor("joint1", 2e-3, mass=1),
-            r"motor of 'joint1': the joint has a motor already, whose mass would stay .*; allowed: mass of .*fix: ",
+            "the joint has a motor already, whose mass would stay",
         ),
-        (lambda r: r.with_motor("joint1", 1e-3, mass=-1.0), r"motor of 'joint1': mass is -1\.0; allowed: .*0 or more"),
-        (lambda r: r.with_motor("joint1", 1e-3, place=(0, 0, 1)), r"place of a motor without a mass; fix: give mass="),
-        (lambda r: r.with_motor("joint1", 1e-3, moments=(1, 1, 1)), r"moments of a motor without a mass; fix: give"),
-        (lambda r: r.with_motor("joint1", 1e-3, mass=1, place=(0, 0)), r"motor of 'joint1': place has shape \(2,\)"),
-        (lambda r: r.with_motor("joint1", 1e-3, mass=1, place=2 * np.eye(4)), r"motor of 'joint1': place"),
+        (lambda r: r.with_motor("joint1", 1e-3, mass=-1.0), "mass"),
+        (lambda r: r.with_motor("joint1", 1e-3, place=(0, 0, 1)), "place of a motor without a mass"),
+        (lambda r: r.with_motor("joint1", 1e-3, moments=(1, 1, 1)), "moments of a motor without a mass"),
+        (lambda r: r.with_motor("joint1", 1e-3, mass=1, place=(0, 0)), "place"),
+        (lambda r: r.with_motor("joint1", 1e-3, mass=1, place=2 * np.eye(4)), "place"),
         (
             lambda r: r.with_motor("joint1", 1e-3, mass=1, moments=(1, 1)),
-            r"motor of 'joint1': moments has shape \(2,\)",
+            "moments",
         ),
         (
             lambda r: r.with_motor("joint1", 1e-3, mass=1, moments=(1, 2, 2)),
-            r"motor of 'joint1': the moments .* across the spin axis differ; allowed: equal ones .*fix: give place as",
+            "across the spin axis differ",
         ),
-        (lambda r: r.with_motor("joint1", 1e-3, mass=1, axis=(1, 0, 0), place=np.eye(4)), r"axis, and a pose as place"),
-        (lambda r: r.with_motor("joint1", 1e-3, mass=1, moments=(1, 1, 3)), r"motor of 'joint1': .*no body has"),
+        (lambda r: r.with_motor("joint1", 1e-3, mass=1, axis=(1, 0, 0), place=np.eye(4)), "axis, and a pose as place"),
+        (lambda r: r.with_motor("joint1", 1e-3, mass=1, moments=(1, 1, 3)), "no body has"),
         (
             lambda r: r.with_motor("joint1", 2e-3, mass=1, moments=(1e-3, 1e-3, 1e-3)),
-            r"the motor has 0\.001 kg m\^2 about its spin axis, its rotor alone 0\.002; allowed: .*fix: ",
+            "the motor has 0.001 kg m^2 about its spin axis, its rotor alone 0.002",
         ),
-        (lambda r: r.with_motor("joint1", "heavy"), r"inertia is 'heavy'; allowed: a finite number, 0 or more"),
-        (lambda r: r.subtree("link2"), r"motor of joint 'joint3'|which is not in the subtree"),
-        (lambda r: r.with_spring("joint3", 1.0).fix("joint3/motor"), r"has a spring in addition to that of its motor"),
-        (lambda r: r.fix("joint3/motor", [0.1, 0.2]), r"value has shape \(2,\)"),
+        (lambda r: r.with_motor("joint1", "heavy"), "inertia"),
+        (lambda r: r.subtree("link2"), "which is not in the subtree"),
+        (lambda r: r.with_spring("joint3", 1.0).fix("joint3/motor"), "joint3"),
+        (lambda r: r.fix("joint3/motor", [0.1, 0.2]), "value"),
     ],
 )
 def test_wrong_drives_are_refused(edit, message: str) -> None:
     robot = torsor.library.elastic_arm().without_motor("joint3")
     robot = robot.with_motor("joint3", 0.004, 10, carrier="base", stiffness=100)
-    with pytest.raises(ModelError, match=message):
+    with refused(message):
         edit(robot)
 
 
@@ -195,34 +195,30 @@ def test_a_motor_replaces_the_rotor_inertia_of_its_joint() -> None:
     arm = torsor.library.six_axis_arm()  # joint3: 0.83 kg m^2
     same = arm.with_motor("joint3", inertia=0.83 / 50**2, ratio=50.0, carrier="base")  # the same number: no warning
     assert same.joint("joint3").rotor_inertia.tolist() == [0.0]
-    message = (
-        r"six_axis_arm: joint 'joint3': the motor replaces its rotor_inertia 0.83 by inertia \* ratio\^2 = 0.5; "
-        r"fix: give inertia=0.000332 to keep it, or describe the joint without rotor_inertia"
-    )
-    with pytest.warns(torsor.ModelWarning, match=message):
+    with warned(
+        where="six_axis_arm: joint 'joint3'",
+        fix="give inertia=0.000332 to keep it, or describe the joint without rotor_inertia",
+    ):
         other = arm.with_motor("joint3", inertia=2e-4, ratio=50.0, carrier="base")
     assert other.joint("joint3").rotor_inertia.tolist() == [0.0]
 
 
 def test_a_motor_that_replaces_another_one_is_a_warning() -> None:
     arm = torsor.library.elastic_arm()
-    message = r"joint 'joint1': it has a motor on 'base', .*; fix: remove it first: robot.without_motor\('joint1'\)"
-    with pytest.warns(torsor.ModelWarning, match=message):
+    with warned(where="joint 'joint1'", fix="remove it first: robot.without_motor('joint1')"):
         new = arm.with_motor("joint1", 1e-3)
     assert new == arm.without_motor("joint1").with_motor("joint1", 1e-3)
 
 
 @pytest.mark.parametrize("part", [{"spring": torsor.Spring(1.0)}, {"motor": torsor.Motor("base", 1e-3)}])
 def test_joints_of_several_coordinates_have_no_springs_and_motors(part) -> None:
-    with pytest.raises(ModelError, match="on a spherical joint; allowed: 1-dof joints"):
+    with refused(allowed="1-dof joints"):
         torsor.Joint("ball", "spherical", "base", "arm", **part)
 
 
 def test_a_joint_that_follows_has_no_elastic_motor() -> None:
     motor = torsor.Motor("base", 1e-3, stiffness=10.0)
-    with pytest.raises(
-        ModelError, match=r"a motor behind a spring on a joint that follows 'lead'; allowed: a rigid motor"
-    ):
+    with refused(value="lead", allowed="a rigid motor"):
         torsor.Joint("j", "revolute", "base", "arm", coordinate="lead", motor=motor)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor import Joint, Link, ModelError
 
 EYE = np.eye(4)
@@ -30,110 +31,110 @@ def other(base: str = "floor", link: str = "hand", joint: str = "wrist") -> tors
 
 
 REFUSED: dict[str, tuple[Edit, str]] = {
-    "gravity of one number": (lambda r: r.with_gravity(-9.81), r"tested: gravity has shape \(\).*allowed: .*\(3,\)"),
-    "gravity of four": (lambda r: r.with_gravity([0, 0, 0, 1]), r"tested: gravity has shape \(4,\)"),
-    "gravity nan": (lambda r: r.with_gravity([0, 0, np.nan]), r"tested: gravity is .*nan.*allowed: finite"),
-    "gravity text": (lambda r: r.with_gravity("down"), r"tested: gravity is 'down'"),
-    "gravity in quotes": (lambda r: r.with_gravity(["0", "0", "-9.81"]), r"tested: gravity .*allowed: real numbers"),
-    "gravity ragged": (lambda r: r.with_gravity([0, [0], 1]), r"tested: gravity is"),
-    "gravity none": (lambda r: r.with_gravity(None), r"tested: gravity"),
-    "gravity complex": (lambda r: r.with_gravity(np.array([0, 0, 1j])), r"tested: gravity"),
-    "frame on nothing": (lambda r: r.with_frame("a", "sky", EYE), r"tested: no link or frame 'sky'.*allowed: .*'arm'"),
-    "frame on a list": (lambda r: r.with_frame("a", ["arm"], EYE), r"tested: no link or frame \['arm'\]"),
+    "gravity of one number": (lambda r: r.with_gravity(-9.81), "gravity"),
+    "gravity of four": (lambda r: r.with_gravity([0, 0, 0, 1]), "gravity"),
+    "gravity nan": (lambda r: r.with_gravity([0, 0, np.nan]), "gravity"),
+    "gravity text": (lambda r: r.with_gravity("down"), "gravity"),
+    "gravity in quotes": (lambda r: r.with_gravity(["0", "0", "-9.81"]), "gravity"),
+    "gravity ragged": (lambda r: r.with_gravity([0, [0], 1]), "gravity"),
+    "gravity none": (lambda r: r.with_gravity(None), "gravity"),
+    "gravity complex": (lambda r: r.with_gravity(np.array([0, 0, 1j])), "gravity"),
+    "frame on nothing": (lambda r: r.with_frame("a", "sky", EYE), "sky"),
+    "frame on a list": (lambda r: r.with_frame("a", ["arm"], EYE), "no link or frame ['arm']"),
     "frame named as a link": (
         lambda r: r.with_frame("arm", "head", EYE),
-        r"tested: there is a link or frame 'arm' already",
+        "arm",
     ),
-    "frame named as the base": (lambda r: r.with_frame("ground", "head", EYE), r"tested: there is .*'ground' already"),
-    "frame twice": (lambda r: r.with_frame("tip", "head", EYE), r"tested: there is a link or frame 'tip' already"),
-    "frame without a name": (lambda r: r.with_frame("", "head", EYE), r"tested: .*name"),
-    "frame named None": (lambda r: r.with_frame(None, "head", EYE), r"tested: .*name"),
-    "frame 3 x 3": (lambda r: r.with_frame("a", "arm", np.eye(3)), r"tested: frame 'a': pose has shape \(3, 3\)"),
-    "frame scaled": (lambda r: r.with_frame("a", "arm", 2 * EYE), r"frame 'a': pose is not a pose.*allowed: "),
-    "frame nan": (lambda r: r.with_frame("a", "arm", EYE * np.nan), r"frame 'a': pose is .*nan"),
-    "frame complex": (lambda r: r.with_frame("a", "arm", EYE + 0j), r"frame 'a': pose"),
-    "friction of nothing": (lambda r: r.with_friction("knee", 1.0), r"tested: no joint 'knee'.*allowed: .*'hinge'"),
-    "friction of a link": (lambda r: r.with_friction("arm", 1.0), r"tested: no joint 'arm'.*allowed: .*'hinge'"),
-    "friction negative": (lambda r: r.with_friction("hinge", -1.0), r"joint 'hinge': coulomb is .*allowed: 0 or more"),
-    "friction infinite": (lambda r: r.with_friction("hinge", viscous=np.inf), r"joint 'hinge': viscous is .*finite"),
-    "friction count": (lambda r: r.with_friction("hinge", [1, 2]), r"joint 'hinge': coulomb has shape \(2,\)"),
-    "friction count of a ball": (lambda r: r.with_friction("neck", [1, 2]), r"joint 'neck': coulomb has shape \(2,\)"),
-    "friction text": (lambda r: r.with_friction("hinge", "much"), r"joint 'hinge': coulomb is .*much"),
+    "frame named as the base": (lambda r: r.with_frame("ground", "head", EYE), "ground"),
+    "frame twice": (lambda r: r.with_frame("tip", "head", EYE), "tip"),
+    "frame without a name": (lambda r: r.with_frame("", "head", EYE), "a non-empty string"),
+    "frame named None": (lambda r: r.with_frame(None, "head", EYE), "a non-empty string"),
+    "frame 3 x 3": (lambda r: r.with_frame("a", "arm", np.eye(3)), "pose"),
+    "frame scaled": (lambda r: r.with_frame("a", "arm", 2 * EYE), "pose"),
+    "frame nan": (lambda r: r.with_frame("a", "arm", EYE * np.nan), "pose"),
+    "frame complex": (lambda r: r.with_frame("a", "arm", EYE + 0j), "pose"),
+    "friction of nothing": (lambda r: r.with_friction("knee", 1.0), "knee"),
+    "friction of a link": (lambda r: r.with_friction("arm", 1.0), "arm"),
+    "friction negative": (lambda r: r.with_friction("hinge", -1.0), "coulomb"),
+    "friction infinite": (lambda r: r.with_friction("hinge", viscous=np.inf), "viscous"),
+    "friction count": (lambda r: r.with_friction("hinge", [1, 2]), "coulomb"),
+    "friction count of a ball": (lambda r: r.with_friction("neck", [1, 2]), "coulomb"),
+    "friction text": (lambda r: r.with_friction("hinge", "much"), "coulomb"),
     "friction in quotes": (
         lambda r: r.with_friction("hinge", "1.0"),
-        r"joint 'hinge': coulomb is .*1.0.*allowed: real numbers",
+        "coulomb",
     ),
-    "friction ragged": (lambda r: r.with_friction("neck", [1, [2, 3]]), r"joint 'neck': coulomb is"),
-    "friction complex": (lambda r: r.with_friction("hinge", np.array([1j])), r"joint 'hinge': coulomb"),
+    "friction ragged": (lambda r: r.with_friction("neck", [1, [2, 3]]), "coulomb"),
+    "friction complex": (lambda r: r.with_friction("hinge", np.array([1j])), "coulomb"),
     "smooth negative": (
         lambda r: r.with_friction("hinge", smooth=-1),
-        r"joint 'hinge': smooth is -1; allowed: a finite number, 0 or more",
+        "smooth",
     ),
-    "payload on nothing": (lambda r: r.with_payload("sky", 1.0), r"tested: no link or frame 'sky'.*allowed: .*'arm'"),
-    "payload on a joint": (lambda r: r.with_payload("hinge", 1.0), r"tested: no link or frame 'hinge'"),
-    "payload on a list": (lambda r: r.with_payload(["arm"], 1.0), r"tested: no link or frame \['arm'\]"),
-    "payload beyond the links": (lambda r: r.with_payload(3, 1.0), r"tested: no link 3; allowed: 0 to 2"),
+    "payload on nothing": (lambda r: r.with_payload("sky", 1.0), "sky"),
+    "payload on a joint": (lambda r: r.with_payload("hinge", 1.0), "hinge"),
+    "payload on a list": (lambda r: r.with_payload(["arm"], 1.0), "no link or frame ['arm']"),
+    "payload beyond the links": (lambda r: r.with_payload(3, 1.0), "no link 3"),
     "payload negative": (
         lambda r: r.with_payload("arm", -1.0),
-        r"'payload': mass is -1.0; allowed: a finite number, 0 or more",
+        "mass",
     ),
-    "payload infinite": (lambda r: r.with_payload("arm", np.inf), r"'payload': mass is inf"),
-    "payload nan": (lambda r: r.with_payload("arm", np.nan), r"'payload': mass is nan"),
-    "payload none": (lambda r: r.with_payload("arm", None), r"'payload': mass is"),
-    "payload com": (lambda r: r.with_payload("arm", 1.0, (0, 0)), r"'payload': centre of mass has shape \(2,\)"),
-    "payload com ragged": (lambda r: r.with_payload("arm", 1.0, (0, [0], 0)), r"'payload': centre of mass is"),
-    "payload com complex": (lambda r: r.with_payload("arm", 1.0, np.array([1j, 0, 0])), r"'payload': centre of mass"),
+    "payload infinite": (lambda r: r.with_payload("arm", np.inf), "mass"),
+    "payload nan": (lambda r: r.with_payload("arm", np.nan), "mass"),
+    "payload none": (lambda r: r.with_payload("arm", None), "mass"),
+    "payload com": (lambda r: r.with_payload("arm", 1.0, (0, 0)), "centre of mass"),
+    "payload com ragged": (lambda r: r.with_payload("arm", 1.0, (0, [0], 0)), "centre of mass"),
+    "payload com complex": (lambda r: r.with_payload("arm", 1.0, np.array([1j, 0, 0])), "centre of mass"),
     "payload inertia": (
         lambda r: r.with_payload("arm", 1.0, inertia=[1, 1, 1]),
-        r"'payload': inertia has shape \(3,\)",
+        "inertia",
     ),
     "payload of no body": (
         lambda r: r.with_payload("arm", 1.0, inertia=np.diag([1, 1, 3])),
-        r"'payload': no body has .*allowed: .*fix: ",
+        "no body has",
     ),
-    "fix of nothing": (lambda r: r.fix("knee"), r"tested: no joint 'knee'.*allowed: .*'hinge', 'neck', 'gear'"),
-    "fix of a link": (lambda r: r.fix("arm"), r"tested: no joint 'arm'"),
-    "fix of None": (lambda r: r.fix(None), r"tested: no joint None"),
-    "fix of a follower": (lambda r: r.fix("gear"), r"tested: joint 'gear' follows 'hinge'.*fix: fix that one"),
+    "fix of nothing": (lambda r: r.fix("knee"), "knee"),
+    "fix of a link": (lambda r: r.fix("arm"), "arm"),
+    "fix of None": (lambda r: r.fix(None), "no joint None"),
+    "fix of a follower": (lambda r: r.fix("gear"), "joint"),
     "fix with two": (
         lambda r: r.fix("hinge", [0, 0]),
-        r"tested: joint 'hinge': value has shape \(2,\).*allowed: .*\(1,\)",
+        "value",
     ),
-    "fix with none": (lambda r: r.fix("hinge", []), r"tested: joint 'hinge': value has shape \(0,\)"),
-    "fix of a ball with one": (lambda r: r.fix("neck", 0.0), r"tested: joint 'neck': value has shape \(\).*\(4,\)"),
+    "fix with none": (lambda r: r.fix("hinge", []), "value"),
+    "fix of a ball with one": (lambda r: r.fix("neck", 0.0), "value"),
     "fix of a ball with three": (
         lambda r: r.fix("neck", [0, 0, 0]),
-        r"tested: joint 'neck': value has shape \(3,\).*\(4,\)",
+        "value",
     ),
-    "fix of a ball at no quaternion": (lambda r: r.fix("neck", [0, 0, 0, 0]), r"'neck'"),
-    "fix at nan": (lambda r: r.fix("hinge", np.nan), r"tested: joint 'hinge': value is .*nan"),
-    "fix at infinity": (lambda r: r.fix("hinge", np.inf), r"tested: joint 'hinge': value is .*inf"),
-    "fix at text": (lambda r: r.fix("hinge", "0.5"), r"tested: joint 'hinge': value is .*0.5.*allowed: real numbers"),
-    "fix at a complex": (lambda r: r.fix("hinge", 1j), r"tested: joint 'hinge': value"),
-    "attach at nothing": (lambda r: r.attach(other(), "sky"), r"tested: no link or frame 'sky'"),
-    "attach itself": (lambda r: r.attach(r, "arm"), r"tested: both robots have 'arm'.*fix: give a prefix"),
-    "attach a clashing link": (lambda r: r.attach(other(link="arm"), "arm"), r"tested: both robots have 'arm'.*fix: "),
-    "attach a clashing joint": (lambda r: r.attach(other(joint="neck"), "arm"), r"both robots have 'neck'.*fix: "),
-    "attach a clashing frame": (lambda r: r.attach(other(link="tip"), "arm"), r"both robots have 'tip'.*fix: "),
-    "attach a clashing base": (lambda r: r.attach(other(base="head"), "arm"), r"both robots have 'head'.*fix: "),
+    "fix of a ball at no quaternion": (lambda r: r.fix("neck", [0, 0, 0, 0]), "any other"),
+    "fix at nan": (lambda r: r.fix("hinge", np.nan), "value"),
+    "fix at infinity": (lambda r: r.fix("hinge", np.inf), "value"),
+    "fix at text": (lambda r: r.fix("hinge", "0.5"), "value"),
+    "fix at a complex": (lambda r: r.fix("hinge", 1j), "value"),
+    "attach at nothing": (lambda r: r.attach(other(), "sky"), "sky"),
+    "attach itself": (lambda r: r.attach(r, "arm"), "both robots have 'arm'"),
+    "attach a clashing link": (lambda r: r.attach(other(link="arm"), "arm"), "both robots have 'arm'"),
+    "attach a clashing joint": (lambda r: r.attach(other(joint="neck"), "arm"), "both robots have 'neck'"),
+    "attach a clashing frame": (lambda r: r.attach(other(link="tip"), "arm"), "both robots have 'tip'"),
+    "attach a clashing base": (lambda r: r.attach(other(base="head"), "arm"), "both robots have 'head'"),
     "attach a clashing prefix": (
         lambda r: r.attach(other(), "arm", "x/").attach(other(), "arm", "x/"),
-        r"both robots have 'x/floor', 'x/hand', 'x/wrist'",
+        "both robots have 'x/floor', 'x/hand', 'x/wrist'",
     ),
-    "attach what is no robot": (lambda r: r.attach("hand", "arm"), r"^tested: "),
-    "attach None": (lambda r: r.attach(None, "arm"), r"^tested: "),
-    "subtree of nothing": (lambda r: r.subtree("sky"), r"tested: no link or frame 'sky'.*allowed: .*'arm'"),
-    "subtree of a joint": (lambda r: r.subtree("hinge"), r"tested: no link or frame 'hinge'"),
-    "subtree of a frame": (lambda r: r.subtree("tip"), r"tested: 'tip' is a frame, not a moving link; fix: .*'arm'"),
-    "subtree of a frame on the base": (lambda r: r.subtree("corner"), r"tested: 'corner' is a frame"),
+    "attach what is no robot": (lambda r: r.attach("hand", "arm"), "a robot"),
+    "attach None": (lambda r: r.attach(None, "arm"), "a robot"),
+    "subtree of nothing": (lambda r: r.subtree("sky"), "sky"),
+    "subtree of a joint": (lambda r: r.subtree("hinge"), "hinge"),
+    "subtree of a frame": (lambda r: r.subtree("tip"), "tip"),
+    "subtree of a frame on the base": (lambda r: r.subtree("corner"), "corner"),
     "subtree whose leader stays": (
         lambda r: r.subtree("geared"),
-        r"tested: joint 'gear' follows 'hinge'.*not in the subtree",
+        "joint 'gear' follows 'hinge'",
     ),
-    "place of nothing": (lambda r: r.place("sky"), r"tested: no link or frame 'sky'.*allowed: .*'ground'"),
-    "place of a list": (lambda r: r.place(["arm"]), r"tested: no link or frame \['arm'\]"),
-    "place beyond the links": (lambda r: r.place(3), r"tested: no link 3; allowed: 0 to 2"),
-    "joint of nothing": (lambda r: r.joint("knee"), r"tested: no joint 'knee'.*allowed: "),
+    "place of nothing": (lambda r: r.place("sky"), "sky"),
+    "place of a list": (lambda r: r.place(["arm"]), "no link or frame ['arm']"),
+    "place beyond the links": (lambda r: r.place(3), "no link 3"),
+    "joint of nothing": (lambda r: r.joint("knee"), "knee"),
 }
 
 
@@ -142,7 +143,7 @@ REFUSED: dict[str, tuple[Edit, str]] = {
 def test_a_wrong_edit_is_refused_and_changes_nothing(case: str) -> None:
     edit, message = REFUSED[case]
     robot = sample()
-    with pytest.raises(ModelError, match=f"(?s){message}"):
+    with refused(message):
         edit(robot)
     assert robot == sample()
 
@@ -165,7 +166,7 @@ def test_all_methods_work_on_a_robot_whose_joints_are_all_fixed() -> None:
     assert robot.base.mass == 3.0
     np.testing.assert_allclose(robot.pose([], "arm")[0, 0], np.cos(0.3))
     np.testing.assert_allclose(robot.pose([], "geared")[0, 0], np.cos(0.9))
-    with pytest.raises(ModelError, match="tested: no link 0"):
+    with refused(where="tested", what="no link 0"):
         robot.pose([], 0)
 
 
@@ -175,9 +176,7 @@ def test_a_robot_may_carry_one_whose_joint_has_the_name_of_the_weld() -> None:
 
 
 def test_saving_with_an_unknown_suffix_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(
-        ModelError, match=r"robot.obj: the suffix is '.obj'; allowed: \.toml, \.urdf, \.sdf, \.xml \(MJCF\)"
-    ):
+    with refused(value=".obj", where="robot.obj", allowed=".toml, .urdf, .sdf, .xml (MJCF)"):
         sample().save(tmp_path / "robot.obj")
     assert list(tmp_path.iterdir()) == []
 
@@ -191,10 +190,10 @@ def test_saving_over_a_folder_is_an_error_that_leaves_nothing_behind(tmp_path: P
 
 @pytest.mark.parametrize("links", ["ab", [1.0], 3, None, [[torsor.Link("a")]]])
 def test_robots_are_built_of_links(links: object) -> None:
-    with pytest.raises(torsor.ModelError, match="among the links; allowed: a list of Link"):
+    with refused(allowed="a list of Link"):
         torsor.build("arm", links, [])  # type: ignore[arg-type]
 
 
 def test_chains_have_a_whole_number_of_rods() -> None:
-    with pytest.raises(torsor.ModelError, match="n is True; allowed: a whole number from 0"):
+    with refused(argument="n", allowed="a whole number from 0"):
         torsor.library.planar_chain(True)

@@ -1,6 +1,5 @@
 """Robots made in Python: invalid links, joints, tables and screws raise an error that names the part."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +7,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import DHLink, Frame, Joint, Link, MDHLink, ModelError, ModelWarning
+from refusals import refused, warned
+from torsor import DHLink, Frame, Joint, Link, MDHLink
 from torsor.spatial import from_rpy, make_pose
 
 GROUND = Link("ground")
@@ -18,26 +18,26 @@ NO_BODY = [np.diag([1.0, 1.0, 3.0]), np.diag([1.0, 1.0, -0.5]), -np.eye(3), [[1,
 
 # Each: arguments, and the error message.
 WRONG_LINKS: dict[str, tuple[dict, str]] = {
-    "negative mass": ({"mass": -1.0}, r"mass is -1.0; allowed: a finite number, 0 or more"),
-    "mass nan": ({"mass": np.nan}, r"mass is nan; allowed: a finite number"),
-    "mass infinite": ({"mass": np.inf}, r"mass is inf; allowed: a finite number"),
-    "mass none": ({"mass": None}, r"mass is .*allowed: "),
-    "mass text": ({"mass": "1.0"}, r"mass is '1.0'.*allowed: "),
-    "mass row": ({"mass": [1.0]}, r"mass is \[1.0\]; allowed: a finite number"),
-    "mass complex": ({"mass": 1 + 2j}, r"mass is .*j.*allowed: "),
-    "mass complex of numpy": ({"mass": np.complex128(1 + 2j)}, r"mass .*allowed: "),
-    "mass beyond floating point": ({"mass": 10**400}, r"mass .*allowed: "),
-    "com short": ({"com": (0, 0)}, r"centre of mass has shape \(2,\).*allowed: .*\(3,\)"),
-    "com nan": ({"com": (0, 0, np.nan)}, r"centre of mass is .*nan.*allowed: finite"),
-    "com text": ({"com": "abc"}, r"centre of mass is 'abc'.*allowed: real numbers"),
-    "com ragged": ({"com": [0, [0], 0]}, r"centre of mass is .*allowed: real numbers"),
-    "com complex": ({"com": np.array([1j, 0, 0])}, r"centre of mass .*allowed: "),
-    "inertia row": ({"inertia": [1, 1, 1]}, r"inertia has shape \(3,\).*allowed: .*\(3, 3\)"),
-    "inertia asymmetric": ({"inertia": [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]}, r"inertia .* is not symmetric"),
-    "inertia infinite": ({"inertia": np.diag([1, 1, np.inf])}, r"inertia is .*inf.*allowed: finite"),
-    "inertia triangle": ({"inertia": NO_BODY[0]}, r"no body has .*\[1.0, 1.0, 3.0\].*allowed: .*fix: "),
-    "inertia negative": ({"inertia": NO_BODY[1]}, r"no body has .*-0.5.*allowed: .*fix: "),
-    "inertia complex": ({"inertia": np.eye(3) * 1j}, r"inertia .*allowed: "),
+    "negative mass": ({"mass": -1.0}, "mass"),
+    "mass nan": ({"mass": np.nan}, "mass"),
+    "mass infinite": ({"mass": np.inf}, "mass"),
+    "mass none": ({"mass": None}, "mass"),
+    "mass text": ({"mass": "1.0"}, "mass"),
+    "mass row": ({"mass": [1.0]}, "mass"),
+    "mass complex": ({"mass": 1 + 2j}, "mass"),
+    "mass complex of numpy": ({"mass": np.complex128(1 + 2j)}, "mass"),
+    "mass beyond floating point": ({"mass": 10**400}, "mass"),
+    "com short": ({"com": (0, 0)}, "centre of mass"),
+    "com nan": ({"com": (0, 0, np.nan)}, "centre of mass"),
+    "com text": ({"com": "abc"}, "centre of mass"),
+    "com ragged": ({"com": [0, [0], 0]}, "centre of mass"),
+    "com complex": ({"com": np.array([1j, 0, 0])}, "centre of mass"),
+    "inertia row": ({"inertia": [1, 1, 1]}, "inertia"),
+    "inertia asymmetric": ({"inertia": [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]}, "inertia"),
+    "inertia infinite": ({"inertia": np.diag([1, 1, np.inf])}, "inertia"),
+    "inertia triangle": ({"inertia": NO_BODY[0]}, "[1.0, 1.0, 3.0]"),
+    "inertia negative": ({"inertia": NO_BODY[1]}, "no body has"),
+    "inertia complex": ({"inertia": np.eye(3) * 1j}, "inertia"),
 }
 
 
@@ -45,49 +45,49 @@ WRONG_LINKS: dict[str, tuple[dict, str]] = {
 @pytest.mark.parametrize("case", WRONG_LINKS)
 def test_a_wrong_link_is_refused_by_name(case: str) -> None:
     given, message = WRONG_LINKS[case]
-    with pytest.raises(ModelError, match=f"(?s)^link 'hand': {message}"):
+    with refused(message, where="link 'hand'"):
         Link("hand", **given)
 
 
 WRONG_JOINTS: dict[str, tuple[dict, str]] = {
-    "zero axis": ({"axis": (0, 0, 0)}, r"axis is .*allowed: a direction.*fix: "),
-    "axis short": ({"axis": (0, 1)}, r"axis has shape \(2,\).*allowed: .*\(3,\)"),
-    "axis nan": ({"axis": (0, np.nan, 1)}, r"axis is .*nan.*allowed: finite"),
-    "axis letter": ({"axis": "z"}, r"axis is 'z'.*allowed: real numbers"),
-    "axis text": ({"axis": ["0", "0", "1"]}, r"axis is .*allowed: real numbers"),
-    "axis complex": ({"axis": np.array([1j, 0, 1])}, r"axis .*allowed: "),
-    "placement 3 x 3": ({"placement": np.eye(3)}, r"placement has shape \(3, 3\).*allowed: .*\(4, 4\)"),
-    "placement scaled": ({"placement": np.diag([2, 2, 2, 1])}, r"placement is not a pose.*allowed: "),
-    "placement mirrored": ({"placement": np.diag([1, 1, -1, 1])}, r"placement is not a pose.*allowed: "),
-    "placement sheared": ({"placement": np.eye(4) + np.eye(4, k=1) * [0, 0.1, 0, 0]}, r"placement is not a pose"),
-    "placement without its last row": ({"placement": np.diag([1, 1, 1, 0])}, r"placement is not a pose"),
-    "placement nan": ({"placement": np.full((4, 4), np.nan)}, r"placement is .*nan.*allowed: finite"),
-    "point short": ({"point": 0.0}, r"point has shape \(\).*allowed: .*\(3,\)"),
-    "ratio zero": ({"ratio": 0}, r"ratio is 0.*fix: "),
-    "ratio nan": ({"ratio": np.nan}, r"ratio is nan"),
-    "pitch infinite": ({"pitch": np.inf}, r"pitch is inf"),
-    "limits the wrong way round": ({"lower": 1, "upper": -1}, r"lower limit .*above"),
-    "lower nan": ({"lower": np.nan}, r"lower is .*nan"),
-    "lower text": ({"lower": "low"}, r"lower is .*low.*allowed: real numbers"),
-    "lower two numbers": ({"lower": [-1, -1]}, r"lower has shape \(2,\).*allowed: .*\(1,\)"),
-    "lower ragged": ({"lower": [1, [2, 3]]}, r"lower is .*allowed: real numbers"),
-    "lower complex": ({"lower": np.array([1j])}, r"lower .*allowed: "),
-    "velocity limit negative": ({"velocity_limit": -1}, r"velocity_limit is .*allowed: 0 or more"),
-    "effort limit nan": ({"effort_limit": np.nan}, r"effort_limit is .*nan"),
-    "coulomb negative": ({"coulomb": -1}, r"coulomb is .*allowed: 0 or more"),
-    "viscous infinite": ({"viscous": np.inf}, r"viscous is .*inf.*allowed: finite"),
-    "rotor negative": ({"rotor_inertia": -1}, r"rotor_inertia is .*allowed: 0 or more"),
-    "smooth negative": ({"smooth": -1}, r"smooth is -1; allowed: a finite number, 0 or more"),
-    "unknown type": ({"type": "hinge"}, r"joint type is 'hinge'; allowed: 'revolute', "),
-    "type none": ({"type": None}, r"joint type is None; allowed: 'revolute', "),
-    "type list": ({"type": ["revolute"]}, r"joint type is \['revolute'\]; allowed: 'revolute', "),
+    "zero axis": ({"axis": (0, 0, 0)}, "axis"),
+    "axis short": ({"axis": (0, 1)}, "axis"),
+    "axis nan": ({"axis": (0, np.nan, 1)}, "axis"),
+    "axis letter": ({"axis": "z"}, "axis"),
+    "axis text": ({"axis": ["0", "0", "1"]}, "axis"),
+    "axis complex": ({"axis": np.array([1j, 0, 1])}, "axis"),
+    "placement 3 x 3": ({"placement": np.eye(3)}, "placement"),
+    "placement scaled": ({"placement": np.diag([2, 2, 2, 1])}, "placement"),
+    "placement mirrored": ({"placement": np.diag([1, 1, -1, 1])}, "placement"),
+    "placement sheared": ({"placement": np.eye(4) + np.eye(4, k=1) * [0, 0.1, 0, 0]}, "placement"),
+    "placement without its last row": ({"placement": np.diag([1, 1, 1, 0])}, "placement"),
+    "placement nan": ({"placement": np.full((4, 4), np.nan)}, "placement"),
+    "point short": ({"point": 0.0}, "point"),
+    "ratio zero": ({"ratio": 0}, "ratio"),
+    "ratio nan": ({"ratio": np.nan}, "ratio"),
+    "pitch infinite": ({"pitch": np.inf}, "pitch"),
+    "limits the wrong way round": ({"lower": 1, "upper": -1}, "lower"),
+    "lower nan": ({"lower": np.nan}, "lower"),
+    "lower text": ({"lower": "low"}, "lower"),
+    "lower two numbers": ({"lower": [-1, -1]}, "lower"),
+    "lower ragged": ({"lower": [1, [2, 3]]}, "lower"),
+    "lower complex": ({"lower": np.array([1j])}, "lower"),
+    "velocity limit negative": ({"velocity_limit": -1}, "velocity_limit"),
+    "effort limit nan": ({"effort_limit": np.nan}, "effort_limit"),
+    "coulomb negative": ({"coulomb": -1}, "coulomb"),
+    "viscous infinite": ({"viscous": np.inf}, "viscous"),
+    "rotor negative": ({"rotor_inertia": -1}, "rotor_inertia"),
+    "smooth negative": ({"smooth": -1}, "smooth"),
+    "unknown type": ({"type": "hinge"}, "joint type"),
+    "type none": ({"type": None}, "joint type"),
+    "type list": ({"type": ["revolute"]}, "joint type"),
     "spherical follower": (
         {"type": "spherical", "coordinate": "other"},
-        r"a spherical joint cannot follow 'other'.*allowed: ",
+        "other",
     ),
-    "spherical with an offset": ({"type": "spherical", "offset": 1.0}, r"offset"),
-    "free with an offset": ({"type": "free", "offset": 1.0}, r"offset"),
-    "spherical with a ratio": ({"type": "spherical", "ratio": 2.0}, r"offset 0.0 and ratio 2.0"),
+    "spherical with an offset": ({"type": "spherical", "offset": 1.0}, "offset"),
+    "free with an offset": ({"type": "free", "offset": 1.0}, "offset"),
+    "spherical with a ratio": ({"type": "spherical", "ratio": 2.0}, "offset"),
 }
 
 
@@ -95,7 +95,7 @@ WRONG_JOINTS: dict[str, tuple[dict, str]] = {
 @pytest.mark.parametrize("case", WRONG_JOINTS)
 def test_a_wrong_joint_is_refused_by_name(case: str) -> None:
     given, message = WRONG_JOINTS[case]
-    with pytest.raises(ModelError, match=f"(?s)^joint 'elbow': {message}"):
+    with refused(message, where="joint 'elbow'"):
         Joint(**({"name": "elbow", "type": "revolute", "parent": "a", "child": "b"} | given))
 
 
@@ -113,7 +113,7 @@ def test_an_axis_of_any_length_is_a_direction() -> None:
 
 def test_a_frame_with_an_invalid_pose_is_refused_by_name() -> None:
     for pose in (np.eye(3), 2 * np.eye(4), np.full((4, 4), np.nan), "here"):
-        with pytest.raises(ModelError, match=r"^frame 'tip': pose "):
+        with refused(argument="pose", where="frame 'tip'"):
             Frame("tip", "rod", pose)
 
 
@@ -132,52 +132,52 @@ def body(name: str) -> Link:
 
 
 WRONG_TREES: dict[str, tuple[Callable[[], torsor.Robot], str]] = {
-    "nothing": (lambda: swing([], []), r"no link"),
-    "two links of one name": (lambda: swing([GROUND, ROD, ROD]), r"two links are named 'rod'.*fix: "),
+    "nothing": (lambda: swing([], []), "no link"),
+    "two links of one name": (lambda: swing([GROUND, ROD, ROD]), "rod"),
     "two joints of one name": (
         lambda: swing([GROUND, ROD, body("b")], [PIN, revolute("pin", "rod", "b")]),
-        r"two joints are named 'pin'.*fix: ",
+        "pin",
     ),
     "a missing parent": (
         lambda: swing(joints=[revolute("p", "sky", "rod")]),
-        r"'p'.*parent 'sky'.*does not exist.*fix: ",
+        "does not exist",
     ),
     "a missing child": (
         lambda: swing(joints=[revolute("p", "rod", "sky")]),
-        r"'p'.*child 'sky'.*does not exist.*fix: ",
+        "does not exist",
     ),
     "two parents": (
         lambda: swing(joints=[PIN, revolute("second", "ground", "rod")]),
-        r"'rod' has two parents.*'second'",
+        "'rod' has two parents",
     ),
-    "a cycle": (lambda: swing(joints=[PIN, revolute("back", "rod", "ground")]), r"cycle"),
-    "a joint from a link to itself": (lambda: swing([ROD], [revolute("p", "rod", "rod")]), r"cycle"),
-    "two roots": (lambda: swing([GROUND, ROD, body("b")]), r"2 links have no parent: 'ground', 'b'.*fix: "),
-    "a frame on a missing link": (lambda: swing(frames=[Frame("tip", "sky")]), r"frame 'tip'.*missing link 'sky'"),
-    "a frame named as a link": (lambda: swing(frames=[Frame("rod", "ground")]), r"frame 'rod' has the name of another"),
-    "two frames of one name": (lambda: swing(frames=[Frame("t", "rod"), Frame("t", "rod")]), r"frame 't' has the name"),
-    "gravity is one number": (lambda: swing(gravity=9.81), r"gravity has shape \(\).*allowed: .*\(3,\)"),
-    "gravity is nan": (lambda: swing(gravity=(0, 0, np.nan)), r"gravity is .*nan.*allowed: finite"),
-    "gravity is text": (lambda: swing(gravity="down"), r"gravity is 'down'.*allowed: real numbers"),
-    "gravity is complex": (lambda: swing(gravity=np.array([0, 0, 1j])), r"gravity .*allowed: "),
-    "an unknown base": (lambda: swing(base="flying"), r"base is 'flying'.*allowed: 'fixed', 'floating'"),
+    "a cycle": (lambda: swing(joints=[PIN, revolute("back", "rod", "ground")]), "cycle"),
+    "a joint from a link to itself": (lambda: swing([ROD], [revolute("p", "rod", "rod")]), "cycle"),
+    "two roots": (lambda: swing([GROUND, ROD, body("b")]), "2 links have no parent: 'ground', 'b'"),
+    "a frame on a missing link": (lambda: swing(frames=[Frame("tip", "sky")]), "missing link 'sky'"),
+    "a frame named as a link": (lambda: swing(frames=[Frame("rod", "ground")]), "rod"),
+    "two frames of one name": (lambda: swing(frames=[Frame("t", "rod"), Frame("t", "rod")]), "frame 't' has the name"),
+    "gravity is one number": (lambda: swing(gravity=9.81), "gravity"),
+    "gravity is nan": (lambda: swing(gravity=(0, 0, np.nan)), "gravity"),
+    "gravity is text": (lambda: swing(gravity="down"), "gravity"),
+    "gravity is complex": (lambda: swing(gravity=np.array([0, 0, 1j])), "gravity"),
+    "an unknown base": (lambda: swing(base="flying"), "base"),
     "follows a missing joint": (
         lambda: swing(joints=[revolute("pin", "ground", "rod", coordinate="lost")]),
-        r"'pin' follows 'lost', which does not exist.*fix: ",
+        "'pin' follows 'lost', which does not exist",
     ),
     "follow in a cycle": (
         lambda: swing(
             [GROUND, ROD, body("b")],
             [revolute("i", "ground", "rod", coordinate="j"), revolute("j", "rod", "b", coordinate="i")],
         ),
-        r"i, j follow each other in a cycle",
+        "joints",
     ),
     "follows a ball": (
         lambda: swing(
             [GROUND, ROD, body("b")],
             [Joint("i", "spherical", "ground", "rod"), revolute("j", "rod", "b", coordinate="i")],
         ),
-        r"'j' follows the spherical joint 'i'.*allowed: ",
+        "'j' follows the spherical joint 'i'",
     ),
 }
 
@@ -186,33 +186,33 @@ WRONG_TREES: dict[str, tuple[Callable[[], torsor.Robot], str]] = {
 @pytest.mark.parametrize("case", WRONG_TREES)
 def test_parts_that_make_no_tree_are_refused(case: str) -> None:
     make, message = WRONG_TREES[case]
-    with pytest.raises(ModelError, match=f"(?s)^swing: .*{message}"):
+    with refused(message, where="swing"):
         make()
 
 
 @pytest.mark.parametrize("make", [lambda: Link(""), lambda: revolute("", "ground", "rod")])
 def test_parts_without_a_name_are_refused(make: Callable[[], object]) -> None:
-    with pytest.raises(ModelError, match=r"the name of a (link|joint) is ''"):
+    with refused(value=""):
         make()
 
 
 def test_a_mechanism_made_without_build_is_checked_too() -> None:
-    with pytest.raises(ModelError, match=r"r: joint 'pin' is out of order"):
+    with refused(value="pin"):
         torsor.Robot("r", GROUND, (ROD,), (revolute("pin", "sky", "rod"),))
-    with pytest.raises(ModelError, match=r"r: 1 moving links need as many joints, not 0"):
+    with refused(what="1 moving links need as many joints, not 0"):
         torsor.Robot("r", GROUND, (ROD,), ())
-    with pytest.raises(ModelError, match=r"r: frame 'tip' is on the missing link 'sky'"):
+    with refused(value="sky"):
         torsor.Robot("r", GROUND, (ROD,), (PIN,), (Frame("tip", "sky"),))
-    with pytest.raises(ModelError, match=r"r: .*'pin'.*'lost'"):
+    with refused(what="'lost'"):
         torsor.Robot("r", GROUND, (ROD,), (revolute("pin", "ground", "rod", coordinate="lost"),))
-    with pytest.raises(ModelError, match=r"r: .*'rod'"):
+    with refused(value="rod"):
         torsor.Robot("r", GROUND, (ROD, ROD), (PIN, revolute("two", "ground", "rod")))
 
 
 def test_a_moving_tip_link_without_inertia_is_a_warning() -> None:
-    with pytest.warns(ModelWarning, match=r"^swing: link 'rod' moves, .*singular; fix: .*'pin'"):
+    with warned(where="swing", fix="'pin'"):
         swing([GROUND, Link("rod")])
-    with pytest.warns(ModelWarning, match=r"link 'link2' moves"):
+    with warned(what="link 'link2' moves"):
         torsor.from_dh([DHLink(mass=1.0), DHLink()])
     assert swing([GROUND, Link("rod")], [revolute("pin", "ground", "rod", rotor_inertia=0.1)]).nv == 1
 
@@ -259,7 +259,6 @@ def test_massless_links_between_two_links_do_not_change_the_dynamics(seed: int) 
 
 @pytest.mark.parametrize("inertia", NO_BODY)
 def test_an_inertia_that_no_body_has_is_an_error_unless_it_is_allowed(inertia: np.ndarray) -> None:
-    message = "link 'link1': no body has .*allowed: .*fix: "
     spatial = np.zeros((6, 6))
     spatial[:3, :3], spatial[3:, 3:] = inertia, np.eye(3)
     makers: list[Callable[[bool], torsor.Robot]] = [
@@ -268,7 +267,7 @@ def test_an_inertia_that_no_body_has_is_an_error_unless_it_is_allowed(inertia: n
         lambda strict: torsor.from_screws([np.eye(4)], [[0, 0, 1, 0, 0, 0]], [spatial], strict=strict),
     ]
     for make in makers:
-        with pytest.raises(ModelError, match=message):
+        with refused(where="link 'link1'", what="no body has"):
             make(True)
         assert make(False).mass_matrix([0.0])[0, 0] == pytest.approx(np.asarray(inertia)[2][2])
 
@@ -286,57 +285,57 @@ def mdh(parent: object = 0, **row) -> torsor.Robot:
 
 
 WRONG_ROWS: dict[str, tuple[Callable[[], torsor.Robot], str]] = {
-    "dh mass": (lambda: dh(mass=-1.0), r"link 'link2': mass is -1.0; allowed: a finite number, 0 or more"),
-    "dh mass true": (lambda: dh(mass=True), r"link 'link2': mass is True; allowed: a finite number, 0 or more"),
-    "dh com true": (lambda: dh(com=(True, False, False)), r"centre of mass is \(True, False, False\); allowed: real"),
-    "dh joint true": (lambda: dh(joint=True), r"row 1: joint is True; allowed: 'revolute', 'prismatic'"),
-    "mdh parent true": (lambda: mdh(False), r"row 1: parent is False; allowed: -1 to 0"),
-    "dh com": (lambda: dh(com=(0, 0)), r"link 'link2': centre of mass has shape \(2,\)"),
-    "dh com ragged": (lambda: dh(com=(0, [0], 0)), r"link 'link2': centre of mass"),
-    "dh inertia": (lambda: dh(inertia=np.eye(2)), r"link 'link2': inertia has shape \(2, 2\)"),
-    "dh joint": (lambda: dh(joint="hinge"), r"row 1: joint is 'hinge'; allowed: 'revolute', 'prismatic'"),
-    "dh fixed": (lambda: dh(joint="fixed"), r"row 1: joint is 'fixed'; allowed: 'revolute', 'prismatic'"),
-    "dh sigma": (lambda: dh(joint=3), r"row 1: joint is 3"),
-    "dh names": (lambda: dh(name="link1"), r"two links are named 'link1'"),
-    "dh name of the base": (lambda: dh(name="base"), r"two links are named 'base'"),
-    "dh limits": (lambda: dh(lower=1.0, upper=0.0), r"joint 'joint2': lower limit"),
-    "dh rotor": (lambda: dh(rotor_inertia=-1.0), r"joint 'joint2': rotor_inertia"),
-    "dh length text": (lambda: dh(a="long"), r"(row 1|link2|joint2).*'long'"),
-    "dh length none": (lambda: dh(d=None), r"(row 1|link2|joint2)"),
-    "dh length nan": (lambda: dh(a=np.nan), r"(row 1|link2|joint2).*nan"),
-    "dh angle nan": (lambda: dh(theta=np.nan), r"(row 1|link2|joint2).*nan"),
-    "dh angle infinite": (lambda: dh(alpha=np.inf), r"(row 1|link2|joint2).*inf"),
-    "dh angle none": (lambda: dh(theta=None), r"(row 1|link2|joint2)"),
-    "dh angle text": (lambda: dh(theta="90"), r"(row 1|link2|joint2).*90"),
-    "dh angle complex": (lambda: dh(theta=np.complex128(1 + 2j)), r"(row 1|link2|joint2)"),
-    "dh length complex": (lambda: dh(a=1 + 2j), r"(row 1|link2|joint2)"),
-    "dh row is no row": (lambda: torsor.from_dh([1.0]), r"row 0.*DHLink"),
-    "dh row of the other table": (lambda: torsor.from_dh([MDHLink(-1, mass=1.0)]), r"row 0.*DHLink"),
-    "mdh row of the other table": (lambda: torsor.from_mdh([DHLink(mass=1.0)]), r"row 0.*MDHLink"),
-    "mdh parent too large": (lambda: mdh(7), r"row 1: parent is 7.*allowed: -1 to 0.*fix: "),
-    "mdh parent itself": (lambda: mdh(1), r"row 1: parent is 1.*allowed: -1 to 0.*fix: "),
-    "mdh parent too small": (lambda: mdh(-2), r"row 1: parent is -2.*allowed: -1 to 0"),
-    "mdh parent none": (lambda: mdh(None), r"row 1: parent is None"),
-    "mdh parent name": (lambda: mdh("link1"), r"row 1: parent is 'link1'"),
-    "mdh parent real": (lambda: mdh(0.0), r"row 1: parent is 0.0"),
+    "dh mass": (lambda: dh(mass=-1.0), "mass"),
+    "dh mass true": (lambda: dh(mass=True), "mass"),
+    "dh com true": (lambda: dh(com=(True, False, False)), "centre of mass"),
+    "dh joint true": (lambda: dh(joint=True), "'revolute', 'prismatic'"),
+    "mdh parent true": (lambda: mdh(False), "parent is False"),
+    "dh com": (lambda: dh(com=(0, 0)), "centre of mass"),
+    "dh com ragged": (lambda: dh(com=(0, [0], 0)), "centre of mass"),
+    "dh inertia": (lambda: dh(inertia=np.eye(2)), "inertia"),
+    "dh joint": (lambda: dh(joint="hinge"), "hinge"),
+    "dh fixed": (lambda: dh(joint="fixed"), "fixed"),
+    "dh sigma": (lambda: dh(joint=3), "joint is 3"),
+    "dh names": (lambda: dh(name="link1"), "link1"),
+    "dh name of the base": (lambda: dh(name="base"), "base"),
+    "dh limits": (lambda: dh(lower=1.0, upper=0.0), "lower"),
+    "dh rotor": (lambda: dh(rotor_inertia=-1.0), "rotor_inertia"),
+    "dh length text": (lambda: dh(a="long"), "a"),
+    "dh length none": (lambda: dh(d=None), "d"),
+    "dh length nan": (lambda: dh(a=np.nan), "a"),
+    "dh angle nan": (lambda: dh(theta=np.nan), "theta"),
+    "dh angle infinite": (lambda: dh(alpha=np.inf), "alpha"),
+    "dh angle none": (lambda: dh(theta=None), "theta"),
+    "dh angle text": (lambda: dh(theta="90"), "theta"),
+    "dh angle complex": (lambda: dh(theta=np.complex128(1 + 2j)), "theta"),
+    "dh length complex": (lambda: dh(a=1 + 2j), "a"),
+    "dh row is no row": (lambda: torsor.from_dh([1.0]), "DHLink"),
+    "dh row of the other table": (lambda: torsor.from_dh([MDHLink(-1, mass=1.0)]), "DHLink"),
+    "mdh row of the other table": (lambda: torsor.from_mdh([DHLink(mass=1.0)]), "MDHLink"),
+    "mdh parent too large": (lambda: mdh(7), "parent is 7"),
+    "mdh parent itself": (lambda: mdh(1), "parent is 1"),
+    "mdh parent too small": (lambda: mdh(-2), "parent is -2"),
+    "mdh parent none": (lambda: mdh(None), "parent is None"),
+    "mdh parent name": (lambda: mdh("link1"), "link1"),
+    "mdh parent real": (lambda: mdh(0.0), "parent is 0.0"),
     "mdh out of order": (
         lambda: torsor.from_mdh([MDHLink(1, mass=1.0), MDHLink(-1, mass=1.0)]),
-        r"row 0: parent is 1.*fix: number the links",
+        "number the links",
     ),
-    "mdh joint": (lambda: mdh(joint="ball"), r"row 1: joint is 'ball'; allowed: 'revolute', 'prismatic', 'fixed'"),
-    "mdh angle nan": (lambda: mdh(gamma=np.nan), r"(row 1|link2|joint2).*nan"),
-    "mdh length nan": (lambda: mdh(b=np.nan), r"(row 1|link2|joint2).*nan"),
-    "dh gravity": (lambda: torsor.from_dh([DHLink(mass=1.0)], gravity=-9.81), r"gravity has shape \(\)"),
-    "dh gravity text": (lambda: torsor.from_dh([DHLink(mass=1.0)], gravity="down"), r"gravity is 'down'"),
-    "mdh gravity complex": (lambda: torsor.from_mdh([MDHLink(-1, mass=1.0)], gravity=np.array([0, 0, 1j])), r"gravity"),
+    "mdh joint": (lambda: mdh(joint="ball"), "ball"),
+    "mdh angle nan": (lambda: mdh(gamma=np.nan), "gamma"),
+    "mdh length nan": (lambda: mdh(b=np.nan), "b"),
+    "dh gravity": (lambda: torsor.from_dh([DHLink(mass=1.0)], gravity=-9.81), "gravity"),
+    "dh gravity text": (lambda: torsor.from_dh([DHLink(mass=1.0)], gravity="down"), "gravity"),
+    "mdh gravity complex": (lambda: torsor.from_mdh([MDHLink(-1, mass=1.0)], gravity=np.array([0, 0, 1j])), "gravity"),
 }
 
 
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("case", WRONG_ROWS)
 def test_a_wrong_row_of_a_table_is_refused(case: str) -> None:
-    make, message = WRONG_ROWS[case]
-    with pytest.raises(ModelError, match=f"(?s){message}"):
+    make, about = WRONG_ROWS[case]
+    with refused(about):
         make()
 
 
@@ -368,54 +367,54 @@ def spatial(**entries: float) -> list[np.ndarray]:
 
 
 WRONG_SCREWS: dict[str, tuple[Callable[[], torsor.Robot], str]] = {
-    "counts of poses": (lambda: screws(home=[np.eye(4)]), r"1 home poses, 2 screws and 2 inertias"),
-    "counts of axes": (lambda: screws(axes=[TURN]), r"2 home poses, 1 screws and 2 inertias"),
-    "counts of inertias": (lambda: screws(inertias=[BALL] * 3), r"2 home poses, 2 screws and 3 inertias"),
-    "too few parents": (lambda: screws(parents=[-1]), r"parents"),
-    "too many parents": (lambda: screws(parents=[-1, 0, 1]), r"parents"),
-    "parent too large": (lambda: screws(parents=[-1, 1]), r"link 1: parent is 1; allowed: a whole number from -1 to 0"),
-    "parent too small": (lambda: screws(parents=[-2, 0]), r"link 0: parent is -2"),
-    "parent real": (lambda: screws(parents=[-1, -0.5]), r"link 1: parent is -0.5"),
-    "parent text": (lambda: screws(parents=[-1, "link1"]), r"link 1: parent is 'link1'"),
-    "parent none": (lambda: screws(parents=[-1, None]), r"link 1: parent is None"),
-    "an unknown frame": (lambda: screws(frame="world"), r"frame is 'world'.*allowed: .*space.*body"),
+    "counts of poses": (lambda: screws(home=[np.eye(4)]), "1 home poses, 2 screws and 2 inertias"),
+    "counts of axes": (lambda: screws(axes=[TURN]), "2 home poses, 1 screws and 2 inertias"),
+    "counts of inertias": (lambda: screws(inertias=[BALL] * 3), "2 home poses, 2 screws and 3 inertias"),
+    "too few parents": (lambda: screws(parents=[-1]), "parents"),
+    "too many parents": (lambda: screws(parents=[-1, 0, 1]), "parents"),
+    "parent too large": (lambda: screws(parents=[-1, 1]), "parent"),
+    "parent too small": (lambda: screws(parents=[-2, 0]), "parent"),
+    "parent real": (lambda: screws(parents=[-1, -0.5]), "parent"),
+    "parent text": (lambda: screws(parents=[-1, "link1"]), "parent"),
+    "parent none": (lambda: screws(parents=[-1, None]), "parent"),
+    "an unknown frame": (lambda: screws(frame="world"), "frame"),
     "axis of length 2": (
         lambda: screws(axes=[TURN, [0, 0, 2, 0, 0, 0]]),
-        r"link 1: screw axis .*= 2.*allowed: 1.*fix: ",
+        "screw axis",
     ),
-    "axis of length 0": (lambda: screws(axes=[TURN, [0] * 6]), r"link 1: screw axis .*allowed: 1.*fix: "),
-    "slide of length 2": (lambda: screws(axes=[TURN, [0, 0, 0, 2, 0, 0]]), r"link 1: screw axis .*allowed: 1"),
-    "axis of five": (lambda: screws(axes=[TURN, TURN[:5]]), r"link 1: screw axis has shape \(5,\)"),
-    "axis nan": (lambda: screws(axes=[TURN, [0, 0, 1, np.nan, 0, 0]]), r"link 1: screw axis is .*nan"),
-    "pose 3 x 3": (lambda: screws(home=[np.eye(4), np.eye(3)]), r"link 1: home pose has shape \(3, 3\)"),
-    "pose scaled": (lambda: screws(home=[np.eye(4), np.diag([2, 2, 2, 1])]), r"link 1: home pose"),
-    "pose mirrored": (lambda: screws(home=[np.diag([1, 1, -1, 1])] * 2), r"link 0: home pose"),
-    "inertia row": (lambda: screws(inertias=[BALL, np.ones(6)]), r"link 1: spatial inertia has shape \(6,\)"),
+    "axis of length 0": (lambda: screws(axes=[TURN, [0] * 6]), "screw axis"),
+    "slide of length 2": (lambda: screws(axes=[TURN, [0, 0, 0, 2, 0, 0]]), "screw axis"),
+    "axis of five": (lambda: screws(axes=[TURN, TURN[:5]]), "screw axis"),
+    "axis nan": (lambda: screws(axes=[TURN, [0, 0, 1, np.nan, 0, 0]]), "screw axis"),
+    "pose 3 x 3": (lambda: screws(home=[np.eye(4), np.eye(3)]), "home pose"),
+    "pose scaled": (lambda: screws(home=[np.eye(4), np.diag([2, 2, 2, 1])]), "home pose"),
+    "pose mirrored": (lambda: screws(home=[np.diag([1, 1, -1, 1])] * 2), "home pose"),
+    "inertia row": (lambda: screws(inertias=[BALL, np.ones(6)]), "spatial inertia"),
     "first moments not skew": (
         lambda: screws(inertias=spatial(e04=0.3, e40=0.3)),
-        r"link 1: spatial inertia is not that of a rigid body; allowed: \[\[J, \[m c\]\]",
+        "spatial inertia",
     ),
     "first moments in one half": (
         lambda: screws(inertias=spatial(e04=-0.3, e13=0.3)),
-        r"link 1: spatial inertia is not that of a rigid body",
+        "spatial inertia",
     ),
     "first moments without mass": (
         lambda: screws(inertias=[BALL, np.pad([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]], ((0, 3), (3, 0)))]),
-        r"link 1: spatial inertia has the first moments .* and no mass; .*fix: ",
+        "spatial inertia",
     ),
-    "an unknown base": (lambda: screws(base="flying"), r"base is 'flying'; allowed: .*fixed.*floating"),
-    "two masses": (lambda: screws(inertias=spatial(e44=1.0)), r"link 1: spatial inertia .*allowed: "),
+    "an unknown base": (lambda: screws(base="flying"), "base"),
+    "two masses": (lambda: screws(inertias=spatial(e44=1.0)), "spatial inertia"),
     "linear part first": (
         lambda: screws(inertias=[BALL, np.diag([2, 2, 2, 0.1, 0.2, 0.3])]),
-        r"link 1: spatial inertia",
+        "spatial inertia",
     ),
     "mass negative": (
         lambda: screws(inertias=spatial(e33=-2, e44=-2, e55=-2)),
-        r"link 'link2': mass is -2.0; allowed: a finite number, 0 or more",
+        "mass",
     ),
-    "inertia nan": (lambda: screws(inertias=spatial(e00=np.nan)), r"link 1: spatial inertia is .*nan"),
-    "inertia asymmetric": (lambda: screws(inertias=spatial(e01=0.05)), r"link 'link2': inertia .*not symmetric"),
-    "inertia complex": (lambda: screws(inertias=[BALL, BALL * (1 + 0j)]), r"link 1: spatial inertia"),
+    "inertia nan": (lambda: screws(inertias=spatial(e00=np.nan)), "spatial inertia"),
+    "inertia asymmetric": (lambda: screws(inertias=spatial(e01=0.05)), "inertia"),
+    "inertia complex": (lambda: screws(inertias=[BALL, BALL * (1 + 0j)]), "spatial inertia"),
 }
 
 
@@ -423,7 +422,7 @@ WRONG_SCREWS: dict[str, tuple[Callable[[], torsor.Robot], str]] = {
 @pytest.mark.parametrize("case", WRONG_SCREWS)
 def test_wrong_screws_are_refused(case: str) -> None:
     make, message = WRONG_SCREWS[case]
-    with pytest.raises(ModelError, match=f"(?s){message}"):
+    with refused(message):
         make()
 
 
@@ -442,15 +441,15 @@ def test_names_may_be_any_text(tmp_path: Path) -> None:
         assert made.fix(name).nv == 0
         made.save(tmp_path / "odd.toml")
         assert torsor.load(tmp_path / "odd.toml") == made
-        with pytest.raises(ModelError, match=re.escape(repr(name + "?"))):
+        with refused(what="no link or frame '"):
             made.jacobian([0.0], name + "?")
 
 
 @pytest.mark.parametrize("name", [3, None, b"rod", ("rod",)])
 def test_names_that_are_not_text_are_refused(name: object) -> None:
-    with pytest.raises(ModelError, match="name"):
+    with refused(allowed="a non-empty string"):
         swing([GROUND, Link(name, 1.0)], [revolute("pin", "ground", name)])
-    with pytest.raises(ModelError, match="name"):
+    with refused(allowed="a non-empty string"):
         swing(joints=[revolute(name, "ground", "rod")])
-    with pytest.raises(ModelError, match="name"):
+    with refused(allowed="a non-empty string"):
         torsor.build(name, [GROUND, ROD], [PIN])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from robots import robot_file
-from torsor import ModelError
 from torsor.cli.main import main
 from torsor.mechanism.build import snapped_parts
 from torsor.spatial import from_rpy, make_pose
@@ -82,5 +82,5 @@ def test_a_published_arm_with_four_decimals_takes_fewer_operations(capsys: pytes
 @pytest.mark.parametrize("snap", [-1e-5, 0.5, "1", math.nan])
 def test_a_tolerance_that_is_none_is_an_error(tmp_path: Path, snap: object) -> None:
     (tmp_path / "short.urdf").write_text(file("1.5708", "1.0472"))
-    with pytest.raises(ModelError, match=r"short.urdf: snap is .*allowed: a finite number, 0 or more and 0.01 or less"):
+    with refused(argument="snap", where="short.urdf", allowed="a finite number, 0 or more and 0.01 or less"):
         torsor.load(tmp_path / "short.urdf", snap=snap)

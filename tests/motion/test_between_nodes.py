@@ -1,9 +1,9 @@
 """Rows that hold at the nodes may be violated between them: equations are refined too, or the status says so."""
 
 import numpy as np
-import pytest
 
 import torsor
+from refusals import warned
 from torsor import motion
 
 MOTOR = "joint1/motor"
@@ -30,7 +30,7 @@ def undriven(result: motion.MotionResult) -> float:
 
 
 def test_a_motion_that_is_none_between_the_nodes_is_not_called_optimal() -> None:
-    with pytest.warns(torsor.ModelWarning, match=r"elastic: .* Unactuated is violated .* fix: solve with refine=True"):
+    with warned(where="elastic", what="Unactuated is violated"):
         result = elastic().solve()
     assert result.status == "optimal at the nodes only" and result.is_only_at_nodes
     assert undriven(result) > 1.0 and result.max_violation < 1e-6
@@ -46,7 +46,7 @@ def test_equations_are_refined_by_control_points() -> None:
 
 
 def test_what_refinement_cannot_mend_is_said() -> None:
-    with pytest.warns(torsor.ModelWarning, match=r"Unactuated .*two degrees less \(Phase.own\)"):
+    with warned(fix="two degrees less (Phase.own)"):
         result = elastic().solve(refine=True)
     assert result.status.startswith("optimal at the nodes only; rows hold to ")
     assert "control points would follow 101 and 10" in result.status
@@ -61,6 +61,6 @@ def test_rows_that_are_no_number_between_the_nodes_are_violated() -> None:
     ends = motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)
     row = motion.ExpressionConstraint(function=lambda node: root(node) ** 0.5, upper=10.0, name="root")
     phase = motion.Phase(1.0, points=5, nodes=5)
-    with pytest.warns(torsor.ModelWarning, match="between the nodes, root is violated by inf of its scale"):
+    with warned(what="between the nodes, root is violated by inf of its scale"):
         result = motion.MotionProblem(robot, phase, motion.Effort(), [*ends, row]).solve()
     assert result.max_violation_fine == np.inf and result.to_dict()["max_violation_fine"] is None

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor import motion
-from torsor.base.errors import ModelError
 from torsor.motion.problems import two_link_time
 from torsor.motion.refine import refined
 
@@ -77,31 +77,31 @@ def test_no_moments_have_shapes_too() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (lambda: found().at("soon"), "at 'soon'; allowed: times in s"),
-        (lambda: found().problem.random_start(-1), "seed is -1; allowed: a whole number from 0"),
-        (lambda: found().problem.multistart(2, seed="one"), "seed is 'one'; allowed: a whole number"),
+        (lambda: found().at("soon"), "soon"),
+        (lambda: found().problem.random_start(-1), "seed"),
+        (lambda: found().problem.multistart(2, seed="one"), "seed"),
         (
             lambda: found().problem.random_start(1, spread="wide"),
-            "spread is 'wide'; allowed: a finite number",
+            "spread",
         ),
-        (lambda: found().simulate(0), "steps is 0; allowed: a whole number from 1"),
+        (lambda: found().simulate(0), "steps"),
         (
             lambda: found().problem.solve(iterations=2**70),
-            "iterations is .*; allowed: a whole number from 1 to",
+            "iterations",
         ),
         (
             lambda: found().problem.solve(tolerance=1e-16),
-            "tolerance is 1e-16; allowed: a finite number, 1e-12 or more",
+            "tolerance",
         ),
-        (lambda: found().problem.solve(check="no"), "check is 'no'; allowed: True or False"),
-        (lambda: found().problem.solve(solver=["ipopt"]), "allowed: 'condensed', 'ipopt', 'sqp'"),
-        (lambda: motion.switching(3), "switching of 3; allowed: a MotionProblem or its MotionResult"),
-        (lambda: motion.switching(found(), tolerance=0), "tolerance is 0; allowed: a finite number, above 0"),
-        (lambda: motion.switching(found(), iterations=-1), "iterations is -1; allowed: a whole number from 1"),
+        (lambda: found().problem.solve(check="no"), "check"),
+        (lambda: found().problem.solve(solver=["ipopt"]), "solver"),
+        (lambda: motion.switching(3), "a MotionProblem or its MotionResult"),
+        (lambda: motion.switching(found(), tolerance=0), "tolerance"),
+        (lambda: motion.switching(found(), iterations=-1), "iterations"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(asked: Callable[[], object], message: str) -> None:
-    with pytest.raises(ModelError, match=message):
+    with refused(message):
         asked()
 
 
@@ -109,13 +109,13 @@ def test_switching_needs_torque_bounds_all_the_time() -> None:
     problem = two_link_time(points=8)
     limits = motion.Torques(upper=10.0, during=(0.0, 0.5))
     part = replace(problem, constraints=[*problem.constraints[:2], limits])
-    with pytest.raises(ModelError, match="torques with bounds at times; allowed: bounds all the time"):
+    with refused(allowed="bounds all the time"):
         motion.switching(part)
 
 
 def test_switching_of_a_problem_without_a_motion_names_the_conflict() -> None:
     short = two_link_time(points=8).with_phases(motion.Phase((0.1, 0.2), points=8))
-    with pytest.raises(motion.MotionError, match=r"Torques .* together with Duration of phase 0"):
+    with refused(what="together with Duration of phase 0", error=motion.MotionError):
         motion.switching(short)
 
 
@@ -137,7 +137,7 @@ def test_loops_that_cannot_be_closed_at_the_start_are_said_so() -> None:
     problem = motion.MotionProblem(
         five, motion.Phase((0.1, 3.0), points=6), motion.Time(), [*ends, motion.Torques(upper=5)]
     )
-    with pytest.raises(ModelError, match=r"not a number at the start .* loops that cannot be closed"):
+    with refused(what="loops that cannot be closed"):
         problem.solve()
 
 
@@ -145,7 +145,7 @@ def test_loops_that_cannot_be_closed_at_the_start_are_said_so() -> None:
     ("name", "value", "message"),
     [
         ("status", np.array("\x1b[2J"), "not printable"),
-        ("solver", np.array("other"), "solver 'other'; allowed: condensed, ipopt, sqp"),
+        ("solver", np.array("other"), "condensed, ipopt, sqp"),
         ("figures", np.array([1.0, 1e300, 1.0, 1e-6]), "iterations"),
         ("figures", np.array([1.0, 1.0, 1.0, 0.0]), "tolerance of 0"),
         ("log", np.array([[1e300, 1.0, 1.0, 1.0]]), "a log"),
@@ -161,7 +161,7 @@ def test_numbers_of_a_file_that_no_search_gives_are_refused(
     with np.load(path) as file:
         arrays = dict(file)
     np.savez(path, **arrays | {name: value})
-    with pytest.raises(ModelError, match=message):
+    with refused(message):
         motion.MotionResult.load(path, problem=found().problem)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from torsor import motion
 from torsor.motion.terms.term import Constraint, Cost, Rows
 
@@ -103,21 +104,21 @@ def test_a_search_by_way_of_a_feasible_motion_ends_where_the_other_does() -> Non
 def test_a_group_that_gives_way_is_told_by_how_much() -> None:
     limits = motion.Torques(upper=10.0, name="torques"), motion.Velocities(upper=20.0, name="slow")
     asked = problem(robot(), motion.Effort(), *limits, duration=0.25, relaxation_order=[["torques"], ["slow"]])
-    with pytest.raises(motion.MotionError, match=r"satisfies torques \(joint1 misses .*while all other") as caught:
+    with refused(what="satisfies torques (joint1 misses", error=motion.MotionError) as caught:
         asked.solve()
     error = caught.value
     assert error.conflict == ("torques",) and error.result is not None
     most = np.abs(error.result.at(0.25 * np.linspace(0, 1, 5)).tau).max() / 10.0 - 1.0
     assert error.violation == pytest.approx(most, rel=1e-6)
     wider = motion.Torques(upper=10.0 * (1 + 1.001 * error.violation))
-    with pytest.warns(torsor.ModelWarning, match="between the nodes, "):  # there are five
+    with warned(what="between the nodes,"):  # there are five
         assert problem(robot(), motion.Effort(), wider, limits[1], duration=0.25).solve().is_solved
 
 
 def test_a_group_is_tried_without_those_before_it() -> None:
     limits = motion.Torques(upper=10.0, name="torques"), motion.Velocities(upper=2.0, name="slow")
     asked = problem(robot(), motion.Effort(), *limits, duration=0.25, relaxation_order=[["torques"], ["slow"]])
-    with pytest.raises(motion.MotionError, match=r"satisfies slow \(.*even without torques") as caught:
+    with refused(what="even without torques", error=motion.MotionError) as caught:
         asked.solve()
     assert caught.value.conflict == ("slow",)
 
@@ -125,11 +126,11 @@ def test_a_group_is_tried_without_those_before_it() -> None:
 @pytest.mark.parametrize(
     ("relaxation_order", "message"),
     [
-        ([["torque"]], "relaxation_order names 'torque'; allowed: "),
-        ("torques", "relaxation_order: 'torques'"),
+        ([["torque"]], "relaxation_order"),
+        ("torques", "torques"),
         (None, "relaxation_order: None"),
     ],
 )
 def test_groups_that_are_none_are_refused(relaxation_order: object, message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         problem(robot(), motion.Effort(), motion.Torques(name="torques"), relaxation_order=relaxation_order)

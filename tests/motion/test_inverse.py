@@ -1,7 +1,6 @@
 """Inverse optimal control: weights are found again from motions that were made with them, with exact sensitivities."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 import torsor
 from base.schemas import faults
+from refusals import refused
 from torsor import motion
 from torsor.base.documents import schema_of
 from torsor.motion import Measured, MotionProblem, fit_weights
@@ -179,55 +179,55 @@ def test_a_search_is_stopped_by_time_and_by_ctrl_c(
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"weights": {"effort": 1.0, "speed": 1.0}}, "weights is 'speed'; allowed: 'effort', 'jerk', 'energy'"),
-        ({"weights": {"effort": 1.0}}, "no weight of 'jerk'; allowed: effort, jerk, energy"),
-        ({"weights": {"effort": 1.0, "jerk": -1.0, "energy": 1.0}}, "weight of 'jerk' is -1"),
-        ({"weights": dict.fromkeys(NAMES, 0.0)}, "weight of 'effort' is 0"),
-        ({"groups": {"all": NAMES}}, "1 weight; fix: give the objective two terms or more"),
-        ({"groups": {"one": ["effort"], "two": ["jerk"]}}, "leave out a term of the objective; fix: add 'energy'"),
+        ({"weights": {"effort": 1.0, "speed": 1.0}}, "weights"),
+        ({"weights": {"effort": 1.0}}, "effort, jerk, energy"),
+        ({"weights": {"effort": 1.0, "jerk": -1.0, "energy": 1.0}}, "weight of 'jerk'"),
+        ({"weights": dict.fromkeys(NAMES, 0.0)}, "weight of 'effort'"),
+        ({"groups": {"all": NAMES}}, "give the objective two terms or more"),
+        ({"groups": {"one": ["effort"], "two": ["jerk"]}}, "groups"),
         ({"groups": {"one": ["effort"], "two": ["effort", "jerk"]}}, "group 'two' has 'effort'"),
-        ({"solver": "magic"}, "solver is 'magic'"),
-        ({"data": []}, "no data; allowed: motion.Measured"),
+        ({"solver": "magic"}, "solver"),
+        ({"data": []}, "motion.Measured"),
         ({"data": [np.zeros((3, 2))]}, "data has array"),
-        ({"data": Measured(name="x", values=np.zeros((4, 3)))}, "values of 3 quantities; allowed: 1: joint1"),
-        ({"data": Measured(name="x", values=np.zeros((4, 1)), names=["tail"])}, "no coordinate 'tail'"),
-        ({"data": Measured(name="x", values=np.zeros((4, 1)), phase=1)}, "data of phase 1; allowed: 0"),
-        ({"data": Measured(name="x", values=np.zeros((4, 1)), scale=0.0)}, "scale is 0.0; allowed: above 0"),
+        ({"data": Measured(name="x", values=np.zeros((4, 3)))}, "values of 3 quantities"),
+        ({"data": Measured(name="x", values=np.zeros((4, 1)), names=["tail"])}, "tail"),
+        ({"data": Measured(name="x", values=np.zeros((4, 1)), phase=1)}, "data of phase 1"),
+        ({"data": Measured(name="x", values=np.zeros((4, 1)), scale=0.0)}, "scale is 0.0"),
     ],
 )
 def test_invalid_fits_are_refused(change: dict[str, Any], words: str) -> None:
     given: dict[str, Any] = {"data": Measured(name="x", values=np.zeros((4, 1)))} | change
-    with pytest.raises(torsor.ModelError, match=re.escape(words)):
+    with refused(words):
         fit_weights(_arm(1), **given)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"name": ""}, "allowed: the name of the data"),
-        ({"of": "heat"}, "of is 'heat'; allowed: q, v, a, tau, or a function of a node"),
+        ({"name": ""}, "name"),
+        ({"of": "heat"}, "of"),
         ({"values": [1.0, 2.0]}, "values of shape (2,)"),
         ({"values": [[np.nan], [1.0]]}, "values that are not finite"),
-        ({"shares": [0.0, 0.5, 1.0]}, "allowed: 2 rising fractions from 0 to 1"),
-        ({"shares": [1.0, 0.0]}, "2 rising fractions"),
-        ({"shares": "all"}, "2 rising fractions"),
+        ({"shares": [0.0, 0.5, 1.0]}, "shares"),
+        ({"shares": [1.0, 0.0]}, "shares"),
+        ({"shares": "all"}, "shares"),
     ],
 )
 def test_invalid_data_are_refused(change: dict[str, Any], words: str) -> None:
-    with pytest.raises(torsor.ModelError, match=re.escape(words)):
+    with refused(words):
         Measured(**({"name": "x", "values": np.zeros((2, 1))} | change))
 
 
 def test_equal_names_uneven_clocks_and_unsolved_results_are_refused() -> None:
     arm = _arm(1)
     both = replace(arm, objective=[arm.costs[0], replace(arm.costs[1], name="effort")])
-    with pytest.raises(torsor.ModelError, match="two terms of the objective are called 'effort'"):
+    with refused(value="effort"):
         fit_weights(both, Measured(name="x", values=np.zeros((4, 1))))
     uneven = replace(arm, phases=motion.Phase(1.0, points=8, nodes=9, clock=1))
-    with pytest.raises(torsor.ModelError, match="clock runs unevenly"):
+    with refused(what="clock runs unevenly"):
         fit_weights(uneven, Measured(name="x", values=np.zeros((4, 1))))
     nothing = Outcome(arm.guess(), np.zeros(arm.program.m), np.zeros(arm.program.n), 0.0, 0, "stopped", False)
-    with pytest.raises(torsor.ModelError, match="stopped; allowed: one that is optimal and feasible"):
+    with refused(value="arm", allowed="one that is optimal and feasible"):
         motion.weight_sensitivities(motion.MotionResult(arm, nothing, "ipopt"))
 
 

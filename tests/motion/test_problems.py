@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from torsor import motion
 from torsor.motion.problems import PROBLEMS, elastic_arm, panda_time, path_time, slide_link, two_link_time, ur5_time
 
@@ -35,7 +36,7 @@ def test_two_link_arm_takes_the_least_times_of_the_table(points):
 def test_coarse_grids_leave_the_torques_of_the_table_between_them(points):
     T, torque = COARSE[points]
     if torque > 10 * 1.05:
-        with pytest.warns(torsor.ModelWarning, match="Torques is violated by .* optimal at the nodes only"):
+        with warned(what="optimal at the nodes only"):
             result = solved(two_link_time(points, nodes=2 * points + 1))
     else:
         result = solved(two_link_time(points, nodes=2 * points + 1))
@@ -155,11 +156,11 @@ def test_the_panda_keeps_the_torque_rates_of_its_maker():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: slide_link(variant="other"), "'printed', 'reordered', 'without-offset'"),
-        (lambda: slide_link(u=2.0), "0 or more and 1 or less"),
-        (lambda: slide_link(u=math.nan), "0 or more and 1 or less"),
+        (lambda: slide_link(variant="other"), "variant"),
+        (lambda: slide_link(u=2.0), "u"),
+        (lambda: slide_link(u=math.nan), "u"),
     ],
 )
 def test_what_a_problem_does_not_know_is_refused(make, message):
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         make()

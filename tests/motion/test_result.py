@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from torsor import motion
-from torsor.base.errors import ModelError
 from torsor.base.interrupts import OutOfTimeError
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
@@ -77,7 +77,7 @@ def test_a_motion_is_known_at_any_time_in_any_order() -> None:
     assert r.at(0.2).q.shape == (2,) and r.at(0.2).reactions.shape == (2, 6)
     assert np.allclose(r.at(r.durations[0]).q, [0.5, -1.0], atol=1e-12)
     assert np.allclose(r.at(r.T).q, [1.0, -1.0], atol=1e-12) and np.allclose(r.at(0.0).q, [0.0, -2.0], atol=1e-12)
-    with pytest.raises(ModelError, match="times from 0 to"):
+    with refused(allowed="times from 0 to"):
         r.at(r.T + 0.1)
 
 
@@ -126,7 +126,7 @@ def test_violations_between_nodes_are_seen() -> None:
     """Nodes that are few let torques leave their bounds between them; the finer grid finds by how much."""
     limits = motion.Torques(upper=10.0)
     coarse = motion.Phase((0.1, 2.0), points=8, nodes=9)
-    with pytest.warns(torsor.ModelWarning, match="between the nodes, Torques is violated by 0.0618 of its scale"):
+    with warned(what="between the nodes, Torques is violated by 0.0618 of its scale"):
         r = motion.MotionProblem(robot(), coarse, motion.Time(), [*ENDS, limits]).solve()
     assert r.status == "optimal at the nodes only" and r.is_only_at_nodes and r.is_solved
     nodes = r.problem.stages[0].nodes
@@ -210,7 +210,7 @@ def test_a_result_of_another_problem_is_refused(tmp_path: Path) -> None:
     arms[1] = arms[1].with_payload(arms[1].link_names[-1], 1.0, [0.5, 0.0, 0.0])
     mine, other = (motion.MotionProblem(arm, phase, motion.Effort(), ends) for arm in arms)
     mine.solve().save(tmp_path / "mine.npz")
-    with pytest.raises(ModelError, match="in this problem: it is of another problem"):
+    with refused(what="in this problem: it is of another problem"):
         motion.MotionResult.load(tmp_path / "mine.npz", problem=other)
 
 
@@ -245,19 +245,19 @@ def test_hostile_files_are_refused(tmp_path: Path) -> None:
         ({"x": np.array([{}], dtype=object)}, "allow_pickle"),
     ):
         np.savez(path, **(good | changes))
-        with pytest.raises(ModelError, match=words):
+        with refused(words):
             motion.MotionResult.load(path)
     for name in ("x", "log", "status"):
         np.savez(path, **{key: value for key, value in good.items() if key != name})
-        with pytest.raises(ModelError, match=f"there is no '{name}'"):
+        with refused(where="bad.npz", what=f"'{name}'"):
             motion.MotionResult.load(path)
     np.savez_compressed(path, **good)
-    with pytest.raises(ModelError, match="compressed"):
+    with refused(what="compressed"):
         motion.MotionResult.load(path)
     path.write_bytes(b"PK\x03\x04 and nothing more")
-    with pytest.raises(ModelError, match=r"bad\.npz: not a result"):
+    with refused(where="bad.npz", what="not a result"):
         motion.MotionResult.load(path)
-    with pytest.raises(ModelError, match=r"allowed: \.npz"):
+    with refused(value=".pickle", allowed=".npz"):
         found().save(tmp_path / "result.pickle")
 
 
@@ -281,25 +281,25 @@ def test_figures_shade_what_limits_forbid(tmp_path: Path) -> None:
     assert [len(axes.collections) for axes in (v, tau, rate, reactions)] == [2, 4, 0, 0]
     low, high = tau.get_ylim()
     assert low < -10 and high > 10 and (tmp_path / "via.png").stat().st_size > 10_000
-    with pytest.raises(ModelError, match="cannot plot 'power'"):
+    with refused(value="power"):
         via().plot(what="power")
 
 
 def test_settings_that_cannot_be_are_refused() -> None:
     problem = fastest()
     for wrong, words in (
-        ({"solver": "magic"}, "solver is 'magic'; allowed: .*'ipopt'"),
-        ({"tolerance": 0.0}, "tolerance is 0.0"),
-        ({"iterations": 1.5}, "whole number"),
-        ({"seconds": "long"}, "seconds is 'long'"),
-        ({"refine": -1.0}, "refine is -1.0"),
-        ({"start": np.zeros((5, 3))}, r"start has shape \(5, 3\); allowed: a MotionResult, profiles \(K, 2\)"),
+        ({"solver": "magic"}, "solver"),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"iterations": 1.5}, "iterations"),
+        ({"seconds": "long"}, "seconds"),
+        ({"refine": -1.0}, "refine"),
+        ({"start": np.zeros((5, 3))}, "a MotionResult, profiles (K, 2)"),
         ({"start": "line"}, "start is str"),
         ({"start": np.full((5, 2), np.inf)}, "not finite"),
     ):
-        with pytest.raises(ModelError, match=words):
+        with refused(words):
             problem.solve(**wrong)
-    with pytest.raises(ModelError, match="unknown setting 'speed'"):
+    with refused(value="speed"):
         replace(problem, settings={"speed": 3}).solve()
 
 
@@ -320,8 +320,8 @@ def test_a_limit_on_time_that_ends_while_compiling_is_told_in_words(monkeypatch:
     monkeypatch.setattr("torsor.motion.solve.GRACE", 0.0)
     monkeypatch.setattr("torsor.motion.solve.check_start", lambda *_: pause.wait(60))  # nobody sets it
     for check in (True, False):
-        with pytest.raises(
-            motion.MotionError, match=r"0\.1 s ended while its functions were compiled, before the"
+        with refused(
+            what="0.1 s ended while its functions were compiled, before the", error=motion.MotionError
         ) as told:
             problem.solve(seconds=0.1, check=check)
         assert told.value.result is None and not told.value.conflict
@@ -381,7 +381,7 @@ class Logarithm(Constraint):
 
 def test_a_start_without_numbers_names_the_row() -> None:
     problem = replace(fastest(), constraints=[*ENDS, Logarithm(least=0.7, name="odd")])
-    with pytest.raises(ModelError, match=r"fastest: odd: log: not a number at the start \(s = 0 of phase 0\)"):
+    with refused(where="fastest: odd: log", what="not a number at the start (s = 0 of phase 0)"):
         problem.solve()
     kept = replace(fastest(), constraints=[*ENDS, Logarithm(least=-1.0), motion.Torques(upper=10.0)]).solve()
     assert pytest.approx(found().T, rel=1e-4) == kept.T
@@ -391,7 +391,7 @@ def test_a_motion_without_freedom_is_known_but_not_searched_for() -> None:
     problem = motion.MotionProblem(robot(), motion.Phase(2.0, points=4), motion.Time(), ENDS)
     at = motion.Moments(problem, problem.guess(), [0.0, 1.0, 2.0])
     assert np.allclose(at.q, [[0.0, -2.0], [0.5, -1.5], [1.0, -1.0]], rtol=0, atol=1e-15)
-    with pytest.raises(ModelError, match="no variables: all control points are known"):
+    with refused(what="no variables: all control points are known"):
         problem.solve()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError
+from refusals import refused
 from torsor.motion import retime
 
 LINE = torsor.library.planar_chain(1)
@@ -280,30 +280,29 @@ def test_files_have_the_motion(tmp_path: Any) -> None:
         ("line", {}, "real numbers"),
         ([[0.0], [1.0]], {"velocity": 0.0}, "velocity of 'joint1' is 0 to 0"),
         ([[0.0], [1.0]], {"acceleration": [[2.0, -2.0]]}, "lower bounds below 0"),
-        ([[0.0], [1.0]], {"velocity": None}, "no velocity limit"),
+        ([[0.0], [1.0]], {"velocity": None}, "joint1"),
         ([[0.0], [1.0]], {"acceleration": None}, "neither an effort limit nor"),
         ([[0.0], [1.0]], {"acceleration": INF}, "neither an effort limit nor"),
         ([[0.0], [1.0]], {"velocity": [1.0, 2.0]}, "a number, or 1 of them"),
-        ([[0.0], [1.0]], {"tolerance": 0.0}, "tolerance is 0"),
-        ([[0.0], [1.0]], {"knots": 0}, "knots is 0"),
+        ([[0.0], [1.0]], {"tolerance": 0.0}, "tolerance"),
+        ([[0.0], [1.0]], {"knots": 0}, "knots"),
         ([[0.0], [1.0]], {"knots": [0.0, 0.5]}, "to its last, 1 apart"),
-        ([[0.0], [1.0]], {"start": 3.0}, "start is 3; allowed: 0 to 2"),
-        ([[0.0], [1.0]], {"end": 30.0}, "end is 30"),
+        ([[0.0], [1.0]], {"start": 3.0}, "start"),
+        ([[0.0], [1.0]], {"end": 30.0}, "end"),
         ([[0.0], [1.0]], {"jerk": 10.0, "start": 0.1}, "from rest to rest"),
-        ([[0.0], [1.0]], {"reactions": {"elbow": {"force": 1.0}}}, "no joint 'elbow'"),
-        (([0.0, 0.0], [[0.0], [1.0]]), {}, "increasing"),
+        ([[0.0], [1.0]], {"reactions": {"elbow": {"force": 1.0}}}, "elbow"),
+        (([0.0, 0.0], [[0.0], [1.0]]), {}, "times"),
         ({"joint_names": ["joint1"]}, {}, "no JointTrajectory"),
     ],
 )
 def test_what_has_no_timing_is_refused_in_words(path: Any, options: Any, words: str) -> None:
-    with pytest.raises(ModelError) as refused:
+    with refused(words):
         retime(LINE, path, **{"velocity": 9.0, "acceleration": 2.0} | options)
-    assert words in str(refused.value)
 
 
 def test_gravity_beyond_the_torque_bounds_is_named_with_its_place() -> None:
     rod = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
-    with pytest.raises(ModelError, match=r"standing still takes 29.43 N m of torque at 'joint1', at s = 0 of 0.5; all"):
+    with refused(allowed="20 N m"):
         retime(rod, [[0.0], [0.5]], velocity=9.0, torque=20.0)
 
 
@@ -314,11 +313,11 @@ def test_a_swing_passes_where_gravity_is_beyond_the_torque_bounds() -> None:
     found = retime(rod, [[-np.pi / 2], [np.pi / 2]], velocity=99.0, torque=1.3 * least)
     assert 1.3 * least < rod.gravity_force([0.0])[0]
     assert abs(rod.inverse_dynamics(found.q, found.v, found.a)).max() <= 1.3 * least * (1 + 1e-9)
-    with pytest.raises(ModelError):
+    with refused(what="standing still takes"):
         retime(rod, [[-np.pi / 2], [np.pi / 2]], velocity=99.0, torque=0.95 * least)
 
 
 def test_robots_without_a_path_of_joints_are_refused() -> None:
     for robot in (torsor.library.four_bar(), torsor.library.quadruped(), 3):
-        with pytest.raises(ModelError):
+        with refused(where="retime"):
             retime(robot, [[0.0], [1.0]], velocity=9.0)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError
+from refusals import refused, warned
 from torsor.motion import retime
 from torsor.motion.retiming.bounds import Bounds
 from torsor.motion.retiming.given import read_path
@@ -31,7 +31,7 @@ def test_a_table_leaves_the_limits_of_the_robot_to_other_joints() -> None:
     assert found["velocity"][1].tolist() == [*own[:k], 1.0, *own[k + 1 : 5], np.inf]
     assert found["torque"][1].tolist() == [*ARM.effort_limit[:k], 5.0, *ARM.effort_limit[k + 1 :]]
     line = torsor.library.planar_chain(2)
-    with pytest.raises(ModelError, match="coordinate 'joint2' has no velocity limit"):
+    with refused(value="joint2"):
         Bounds.of(line, {"velocity": {"joint1": 1.0}, "acceleration": 1.0})
 
 
@@ -42,7 +42,7 @@ def test_a_follower_is_no_faster_than_its_limit(tmp_path: Path) -> None:
     weak.write_text(FOLLOWER.format(effort=0), encoding="utf-8")
     found = retime(torsor.load(strong), [[0.0], [1.0]])
     assert abs(found.v).max() == pytest.approx(0.5, rel=1e-9)
-    with pytest.raises(ModelError, match="the torque limit of 'j1' is 0; fix: give torque="):
+    with refused(fix="give `torque=`"):
         retime(torsor.load(weak), [[0.0], [1.0]])
 
 
@@ -80,21 +80,20 @@ def test_a_plan_without_times_is_a_path_over_its_length() -> None:
         ([[[0, 0], [1, 1]], [[0, 0], [1, 1], [2, 2]]], "as many waypoints in each path"),
         ([[0, 0], [1, 1], [1 + 1e-9, 1], [2, 1]], "waypoints 1 and 2 are only 1e-09 apart"),
         (([0, 1, 1 + 1e-9], [[0, 0], [1, 1], [2, 1]]), "waypoints 1 and 2 are only 1e-09 apart"),
-        ([[0, 0], [1e200, 1]], "waypoints[1, 0] is 1e+200; allowed: finite numbers"),
+        ([[0, 0], [1e200, 1]], "waypoints[1, 0] is 1e+200"),
         ([[[0, 0], [1, 1]], [[0, 0], [0, 0]]], "waypoints 0 and 1 of path 1 are equal"),
-        ({"joint_names": ["joint1", "joint2"], "points": [{"positions": [1]}]}, "1 positions in point 0; allowed: 2"),
-        ({"joint_names": ["joint1"], "points": []}, "joint_names 'joint1'; allowed: joint1, joint2"),
+        ({"joint_names": ["joint1", "joint2"], "points": [{"positions": [1]}]}, "1 positions in point 0"),
+        ({"joint_names": ["joint1"], "points": []}, "joint_names 'joint1'"),
     ],
 )
 def test_paths_that_are_none_are_refused_in_words(path: Any, words: str) -> None:
-    with pytest.raises(ModelError) as refused:
+    with refused(words):
         read_path(torsor.library.planar_chain(2), path, None, "test")
-    assert words in str(refused.value)
 
 
 def test_corners_that_are_too_short_for_a_jerk_bound_are_refused() -> None:
     bounds = {"velocity": 2.0, "acceleration": 10.0, "jerk": 100.0, "torque": np.inf}
-    with pytest.raises(ModelError, match=r"a corner or line that is .* of the path.*; fix: a larger tolerance"):
+    with refused(fix="a larger tolerance"):
         retime(torsor.library.planar_chain(2), [[0, 0], [1, 0.2], [1.2, 1]], tolerance=1e-5, **bounds)
 
 
@@ -106,7 +105,7 @@ BOUNDS: Any = {"velocity": 2.0, "acceleration": 10.0, "torque": np.inf, "toleran
 def test_waypoints_near_a_corner_do_not_slow_it_down(near: list[float]) -> None:
     """The path passes all of them within the tolerance, and is as fast as a corner with what is left of that."""
     chain, points = torsor.library.planar_chain(2), np.insert(CORNER, 2, near, axis=0)
-    with pytest.warns(torsor.ModelWarning, match="left out are waypoints 2 within 0.025 of another one: the path"):
+    with warned(what="left out are waypoints 2 within 0.025 of another one: the path"):
         found = retime(chain, points, **BOUNDS)
     left = BOUNDS["tolerance"] - np.linalg.norm(points[2] - points[1])
     assert found.duration == pytest.approx(retime(chain, CORNER, **BOUNDS | {"tolerance": left}).duration, rel=1e-3)
@@ -119,12 +118,12 @@ def test_near_waypoints_are_left_out_of_each_path_of_a_batch_and_at_ends() -> No
     chain = torsor.library.planar_chain(2)
     near_start, near_end = ([*CORNER[:1], [0.01, 0.0], *CORNER[1:]], [*CORNER[:2], [1.0, 0.99], CORNER[2]])
     back = [[0.0, 0.0], [1.0, 0.0], [0.0, 0.01], [1.0, 0.0]]  # a waypoint near the end, but not just before it
-    with pytest.warns(torsor.ModelWarning, match=r"waypoints 1 of path 0, and some of 1 others, within"):
+    with warned(what="waypoints 1 of path 0, and some of 1 others, within"):
         found = retime(chain, [near_start, near_end, back], **BOUNDS)
     known = retime(chain, CORNER, **BOUNDS).duration
     assert [each.duration for each in found[:2]] == pytest.approx([known] * 2, rel=1e-12)
     assert found[2].duration == retime(chain, back, **BOUNDS).duration
-    with pytest.raises(ModelError, match="all waypoints are within the tolerance of the first; fix: a smaller tol"):
+    with refused(fix="a smaller tol"):
         retime(chain, [[0.0, 0.0], [0.01, 0.0], [0.0, 0.0]], **BOUNDS)
 
 
@@ -138,7 +137,7 @@ def test_times_of_a_clock_give_the_timing_of_times_from_zero() -> None:
 
 
 def test_one_interval_cannot_leave_and_reach_rest() -> None:
-    with pytest.raises(ModelError, match="a grid of one interval, from rest to rest; allowed: 2 or more; fix: more kn"):
+    with refused(allowed="2 or more", fix="more kn"):
         retime(torsor.library.planar_chain(1), [[0.0], [1.0]], velocity=1.0, acceleration=1.0, knots=1)
 
 
@@ -153,7 +152,7 @@ def test_reactions_are_reported_and_active() -> None:
     found = retime(ARM, WAYPOINTS, reactions={"elbow_joint": {"force": 70.0, "moment": np.inf}})
     assert "reaction force elbow_joint" in found.active
     assert "reaction force elbow_joint: 70 N (" in found.report()
-    with pytest.raises(ModelError, match="standing still takes more than the bound of reaction force at 'elbow_joint'"):
+    with refused(what="standing still takes more than the bound of reaction force at 'elbow_joint'"):
         retime(ARM, WAYPOINTS, reactions={"elbow_joint": {"force": 1.0}})
 
 
@@ -167,11 +166,11 @@ def test_waypoints_just_at_half_of_the_tolerance_are_kept() -> None:
 @pytest.mark.parametrize(
     ("path", "tolerance", "words"),
     [
-        (np.eye(2), 1e-17, "tolerance is 1e-17; allowed: 1.4e-09"),
-        (np.eye(2), 1e308, r"tolerance is 1e\+308; allowed: 1.4e-09 .* to 1e\+100"),
+        (np.eye(2), 1e-17, "tolerance"),
+        (np.eye(2), 1e308, "tolerance"),
         (1e-160 * np.eye(2), None, "waypoints 0 and 1 are equal"),
     ],
 )
 def test_corners_and_paths_that_are_lost_in_rounding_are_refused(path: Any, tolerance: Any, words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         retime(torsor.library.two_link(), path, velocity=1.0, acceleration=1.0, tolerance=tolerance)

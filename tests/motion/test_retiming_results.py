@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError
+from refusals import refused
 from torsor.motion import Retimed, retime
 
 ARM = torsor.library.ur5()
@@ -23,9 +23,9 @@ def motion() -> Retimed:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("none/motion{}", "its folder does not exist; fix: make the folder first"),
-        ("folder{}", "it is a folder; allowed: a file"),
-        ("motion.txt", "suffix"),
+        ("none/motion{}", "its folder does not exist"),
+        ("folder{}", "it is a folder"),
+        ("motion.txt", ".txt"),
         ("a\0b{}", "a null character in its name"),
     ],
 )
@@ -36,9 +36,8 @@ def test_files_that_cannot_be_written_are_named(motion: Retimed, name: str, word
         if name.startswith("folder"):
             (tmp_path / name.format(suffix)).mkdir(exist_ok=True)
         before = list(tmp_path.iterdir())
-        with pytest.raises(ModelError) as refused:
+        with refused(words):
             write(tmp_path / name.format(suffix))
-        assert words in str(refused.value)
         assert list(tmp_path.iterdir()) == before
 
 
@@ -91,9 +90,9 @@ def test_a_motion_is_retimed_along_the_same_path(motion: Retimed) -> None:
     assert np.array_equal(again.times, motion.times) and np.array_equal(again.q, motion.q)
     document = retime(ARM, motion.to_dict())
     assert document.duration == pytest.approx(retime(ARM, motion).duration, rel=0.02)
-    with pytest.raises(ModelError, match="a motion of ur5 with coordinates shoulder_pan_joint"):
+    with refused(what="a motion of ur5 with coordinates shoulder_pan_joint"):
         retime(torsor.library.planar_chain(6), motion, velocity=1.0, acceleration=1.0)
-    with pytest.raises(ModelError, match="no motion; allowed: the document of a trajectory"):
+    with refused(allowed="the document of a trajectory"):
         retime(ARM, {"torsor": {}})
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.motion import (
     Effort,
     End,
@@ -137,12 +138,12 @@ def test_durations_between_bounds_far_apart_begin_at_their_geometric_mean(solver
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"points": 10**9}, "phase: points is 1000000000; allowed: 10000 or less; fix: give fewer points"),
-        ({"nodes": 10**12}, "phase: nodes is 1000000000000; allowed: 1000000 or less"),
-        ({"nodes": np.linspace(0, 1, 10**6 + 1)}, "1000001 nodes; allowed: 1000000 or less"),
-        ({"knots": np.linspace(0.1, 0.9, 10**5)}, "100000 knots; allowed: 10000 or less"),
+        ({"points": 10**9}, "points is 1000000000"),
+        ({"nodes": 10**12}, "nodes is 1000000000000"),
+        ({"nodes": np.linspace(0, 1, 10**6 + 1)}, "1000000 or less"),
+        ({"knots": np.linspace(0.1, 0.9, 10**5)}, "10000 or less"),
     ],
 )
 def test_phases_that_do_not_fit_into_memory_are_refused(given, message):
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         Phase(1.0, **given)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError
+from refusals import refused
 from torsor.motion import (
     Accelerations,
     Capsule,
@@ -47,112 +47,110 @@ TWO = torsor.library.two_link()
 MASS = "links.link2.mass"
 HEAVY = TWO.parametric([MASS])
 BALL = Sphere(link="link2", radius=0.1)
-TERMS = {
-    "kind is 'cubed'": Effort(kind="cubed"),
-    "width is 0": Effort(kind="absolute", width=0),
-    "scale is -1.0": Effort(scale=-1.0),
-    "no coordinate 'elbow'; allowed: joint1, joint2": Effort(scale={"elbow": 1.0}),
-    "kind is 'best'": MechanicalEnergy(kind="best"),
-    "motor_constant is 0.0": ElectricalEnergy(motor_constant=0.0),
-    "Jerk: [1.0, nan]; allowed: a number, or 2 of them": Jerk(scale=[1.0, np.nan]),
-    "'hand'": Jerk(frame="hand"),
-    "neither force nor moment": Reaction(),
-    "force is 0": Reactions(force=0),
-    "no joint 'joint9'": Reactions(force=1.0, joints=["joint9"]),
-    "kind is 'max'": Reaction(kind="max", force=1.0),
-    "power is 3": Reaction(kind="power", force=1.0, power=3),
-    "Reference: values: points of shape (4,)": Reference(values=[0.0, 1.0, 2.0, 3.0]),
-    "values of 3 coordinates; allowed: 2": Reference(values=np.zeros((5, 3))),
-    "at is [0, 0.5, 0.4, 1]": Reference(values=np.zeros((4, 2)), shares=[0, 0.5, 0.4, 1]),
-    "axes is 'xw'": Manipulability(frame="link2", axes="xw"),
-    "link2 can move along at most 2 of the 3 axes": Manipulability(frame="link2"),
-    "the function gives str": ExpressionCost(function=lambda node: "power"),
-    "the function gives 2 numbers": ExpressionCost(function=lambda node: node.q),
-    "depends on stranger": ExpressionCost(function=lambda node: ca.SX.sym("stranger")),
-    "no row has a finite bound": ExpressionConstraint(function=lambda node: node.q),
-    "3 labels; allowed: 2": ExpressionConstraint(function=lambda node: node.q, upper=1.0, labels=["a", "b", "c"]),
-    "the lower bound of joint2 is above the upper": Velocities(lower=[0.0, 2.0], upper=1.0),
-    "Torques: upper: [1.0, 2.0, 3.0]": Torques(upper=[1.0, 2.0, 3.0]),
-    "upper: 'much'": Torques(upper="much"),
-    "Accelerations has no bounds": Accelerations(),
-    "no v has a limit": Velocities(),
-    "no joint is elastic": Unactuated(),
-    "hull at moments": Positions(upper=1.0, hull=True, at=0.5),
-    "no component has a bound": FramePosition(frame="link2"),
-    "the target is [0.0, nan, 0.0]": FramePosition(frame="link2", position=[0.0, np.nan, 0.0]),
-    "a target and bounds": FramePosition(frame="link2", position=[0, 0, 0], lower=0.0),
-    "z of link2 is 0 for every motion": FramePosition(frame="link2", position=[0, 0, 1]),
-    "part is 'all'": FrameVelocity(frame="link2", part="all", speed=1.0),
-    "speed is -1": FrameVelocity(frame="link2", speed=-1),
-    "no orientation is given": Orientation(frame="link2", axis=[1, 0, 0]),
-    "axis is [0, 0, 0]": Orientation(frame="link2", axis=[0, 0, 0], direction=[1, 0, 0]),
-    "allowed: a rotation matrix": Orientation(frame="link2", rotation=2 * np.eye(3)),
-    "tolerance is 4.0": Orientation(frame="link2", rotation=np.eye(3), tolerance=4.0),
-    "tolerance is 0": Follow(frame="link2", curve=np.eye(6)[:, :3], tolerance=0),
-    "a curve of 2 coordinates": Follow(frame="link2", curve=np.c_[np.arange(6), np.arange(6)]),
-    "no body is given": Clearance(first=BALL),
-    "bodies of two links": Clearance(first=BALL, second=Sphere(link="link2", radius=1.0)),
-    "'link7'": Clearance(first=BALL, second=Sphere(link="link7", radius=1.0)),
-    "allowed: a body, or a table": Clearance(first=BALL, second={"kind": "cone"}),
-    "unexpected keyword argument 'size'": Clearance(first=BALL, second={"kind": "sphere", "size": 1.0}),
-    "have no radius": Clearance(first=Sphere(link="link2", radius=0), second=Sphere(radius=0)),
-    "at is 1.5": Torques(at=1.5),
-    "during is (0.5, 0.2)": Torques(during=(0.5, 0.2)),
-    "Effort: during is (0.7, 0.1)": Effort(during=(0.7, 0.1)),
-    "Effort: during is (0.0, 2.0)": Effort(during=(0.0, 2.0)),
-    "Time: during is (0.5, 0.5): an empty interval of integration": Time(during=(0.5, 0.5)),
-    "during is 0.5": Torques(during=0.5),
-    "at is 'start'": Torques(at="start"),
-    "weight is [1, 2]": Effort(weight=[1, 2]),
-    "weight is nan": Effort(weight=np.nan),
-    "upper: '5'": Torques(upper="5"),
-    "upper: True": Torques(upper=True),
-    "Torques: 3; allowed: some of joint1, joint2": Torques(upper=1.0, only=3),
-    "no phase ''; allowed: 0": Torques(upper=1.0, phase=""),
-    "no phase False; allowed: 0": Torques(upper=1.0, phase=False),
-    "no collocation point during (0.1, 0.2)": Unactuated(names=["joint1"], during=(0.1, 0.2)),
-    "scale is 2.0 besides the robot's limits": Effort(kind="normalised", scale=2.0),
-    "tolerance is 0.1 without a target": FramePosition(frame="link2", lower=0.0, tolerance=0.1),
-    "Torques: name is 3": Torques(upper=1.0, name=3),
-    "function is None": ExpressionCost(function=None),
-    "2001 points; allowed: 2000 or fewer": Reference(values=np.zeros((2001, 2))),
-    "names is empty": Unactuated(names=[]),
-    "joints is empty": Reactions(force=1.0, joints=[]),
-    "Reference: values: points is 'abc'": Reference(values="abc"),
-    "Follow: curve: points is [[0, 1], [2]]": Follow(frame="link2", curve=[[0, 1], [2]]),
-    "a table of degree; allowed: degree, knots and points": Follow(frame="link2", curve={"degree": 3}),
-    "Clearance: 3; allowed: a body": Clearance(first=BALL, second=3),
-    "['sphere']": Clearance(first=BALL, second={"kind": ["sphere"]}),
-    "order is 4; allowed: a whole number from 0 to 3": Periodic(order=4),
-    "no coordinate 'elbow'": Symmetric(partners={"joint1": "elbow"}),
-    "no coordinate 'joint12'": Symmetric(only="joint12"),
-    "only is empty": Symmetric(only=[]),
-    "signs is -1.0": Symmetric(signs=-1.0),
-    "Symmetric: [nan]; allowed: a number": Symmetric(shifts={"joint1": np.nan}),
-    "phase is 'swing'; allowed: 0 to 0, or the name of a phase": Start(q=0.0, phase="swing"),
-    "no phase 'swing'; allowed: 0": Torques(phase="swing"),
-}
+TERMS = [
+    ("kind", Effort(kind="cubed")),
+    ("width", Effort(kind="absolute", width=0)),
+    ("scale", Effort(scale=-1.0)),
+    ("elbow", Effort(scale={"elbow": 1.0})),
+    ("kind", MechanicalEnergy(kind="best")),
+    ("motor_constant", ElectricalEnergy(motor_constant=0.0)),
+    ("a number, or 2 of them", Jerk(scale=[1.0, np.nan])),
+    ("hand", Jerk(frame="hand")),
+    ("neither force nor moment", Reaction()),
+    ("force", Reactions(force=0)),
+    ("joint9", Reactions(force=1.0, joints=["joint9"])),
+    ("kind", Reaction(kind="max", force=1.0)),
+    ("power", Reaction(kind="power", force=1.0, power=3)),
+    ("points of shape (4,)", Reference(values=[0.0, 1.0, 2.0, 3.0])),
+    ("values of 3 coordinates", Reference(values=np.zeros((5, 3)))),
+    ("at", Reference(values=np.zeros((4, 2)), shares=[0, 0.5, 0.4, 1])),
+    ("axes", Manipulability(frame="link2", axes="xw")),
+    ("link2 can move along at most 2 of the 3 axes", Manipulability(frame="link2")),
+    ("the function gives str", ExpressionCost(function=lambda node: "power")),
+    ("the function gives 2 numbers", ExpressionCost(function=lambda node: node.q)),
+    ("depends on stranger", ExpressionCost(function=lambda node: ca.SX.sym("stranger"))),
+    ("no row has a finite bound", ExpressionConstraint(function=lambda node: node.q)),
+    ("3 labels", ExpressionConstraint(function=lambda node: node.q, upper=1.0, labels=["a", "b", "c"])),
+    ("the lower bound of joint2 is above the upper", Velocities(lower=[0.0, 2.0], upper=1.0)),
+    ("[1.0, 2.0, 3.0]", Torques(upper=[1.0, 2.0, 3.0])),
+    ("much", Torques(upper="much")),
+    ("Accelerations has no bounds", Accelerations()),
+    ("no v has a limit", Velocities()),
+    ("no joint is elastic", Unactuated()),
+    ("hull at moments", Positions(upper=1.0, hull=True, at=0.5)),
+    ("no component has a bound", FramePosition(frame="link2")),
+    ("the target", FramePosition(frame="link2", position=[0.0, np.nan, 0.0])),
+    ("a target and bounds", FramePosition(frame="link2", position=[0, 0, 0], lower=0.0)),
+    ("z of link2 is 0 for every motion", FramePosition(frame="link2", position=[0, 0, 1])),
+    ("part", FrameVelocity(frame="link2", part="all", speed=1.0)),
+    ("speed", FrameVelocity(frame="link2", speed=-1)),
+    ("no orientation is given", Orientation(frame="link2", axis=[1, 0, 0])),
+    ("axis", Orientation(frame="link2", axis=[0, 0, 0], direction=[1, 0, 0])),
+    ("rotation", Orientation(frame="link2", rotation=2 * np.eye(3))),
+    ("tolerance", Orientation(frame="link2", rotation=np.eye(3), tolerance=4.0)),
+    ("tolerance", Follow(frame="link2", curve=np.eye(6)[:, :3], tolerance=0)),
+    ("a curve of 2 coordinates", Follow(frame="link2", curve=np.c_[np.arange(6), np.arange(6)])),
+    ("no body is given", Clearance(first=BALL)),
+    ("bodies of two links", Clearance(first=BALL, second=Sphere(link="link2", radius=1.0))),
+    ("link7", Clearance(first=BALL, second=Sphere(link="link7", radius=1.0))),
+    ("a body, or a table", Clearance(first=BALL, second={"kind": "cone"})),
+    ("unexpected keyword argument 'size'", Clearance(first=BALL, second={"kind": "sphere", "size": 1.0})),
+    ("have no radius", Clearance(first=Sphere(link="link2", radius=0), second=Sphere(radius=0))),
+    ("at", Torques(at=1.5)),
+    ("during", Torques(during=(0.5, 0.2))),
+    ("during", Effort(during=(0.7, 0.1))),
+    ("during", Effort(during=(0.0, 2.0))),
+    ("during", Time(during=(0.5, 0.5))),
+    ("during", Torques(during=0.5)),
+    ("at", Torques(at="start")),
+    ("weight", Effort(weight=[1, 2])),
+    ("weight", Effort(weight=np.nan)),
+    ("a number, or 2 of them", Torques(upper="5")),
+    ("a number, or 2 of them", Torques(upper=True)),
+    ("some of joint1, joint2", Torques(upper=1.0, only=3)),
+    ("no phase ''", Torques(upper=1.0, phase="")),
+    ("no phase False", Torques(upper=1.0, phase=False)),
+    ("no collocation point during (0.1, 0.2)", Unactuated(names=["joint1"], during=(0.1, 0.2))),
+    ("scale", Effort(kind="normalised", scale=2.0)),
+    ("tolerance", FramePosition(frame="link2", lower=0.0, tolerance=0.1)),
+    ("name", Torques(upper=1.0, name=3)),
+    ("function", ExpressionCost(function=None)),
+    ("2000 or fewer", Reference(values=np.zeros((2001, 2)))),
+    ("names", Unactuated(names=[])),
+    ("joints", Reactions(force=1.0, joints=[])),
+    ("points", Reference(values="abc")),
+    ("points", Follow(frame="link2", curve=[[0, 1], [2]])),
+    ("degree, knots and points", Follow(frame="link2", curve={"degree": 3})),
+    ("a body", Clearance(first=BALL, second=3)),
+    ("['sphere']", Clearance(first=BALL, second={"kind": ["sphere"]})),
+    ("order", Periodic(order=4)),
+    ("elbow", Symmetric(partners={"joint1": "elbow"})),
+    ("joint12", Symmetric(only="joint12")),
+    ("only", Symmetric(only=[])),
+    ("signs", Symmetric(signs=-1.0)),
+    ("a number", Symmetric(shifts={"joint1": np.nan})),
+    ("phase", Start(q=0.0, phase="swing")),
+    ("swing", Torques(phase="swing")),
+]
 
 
-@pytest.mark.parametrize("message", TERMS)
-def test_terms_that_make_no_sense_are_refused_in_words(message):
-    term = TERMS[message]
+@pytest.mark.parametrize(("about", "term"), TERMS)
+def test_terms_that_make_no_sense_are_refused(about, term):
     costs, rows = ([term], []) if hasattr(term, "weight") else ([Time()], [term])
-    with pytest.raises(ModelError) as error:
+    with refused(about):
         _ = MotionProblem(TWO, Phase(1.0, points=5, nodes=3), costs, rows).program
-    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("message", "make"),
+    ("about", "make"),
     [
-        ("radius is -1", lambda: Sphere(radius=-1)),
-        ("start and end are the same", lambda: Capsule(start=[0, 0, 1], end=[0, 0, 1], radius=0.1)),
-        ("normal has shape", lambda: HalfSpace(normal=[0, 0])),
+        ("radius", lambda: Sphere(radius=-1)),
+        ("start", lambda: Capsule(start=[0, 0, 1], end=[0, 0, 1], radius=0.1)),
+        ("normal", lambda: HalfSpace(normal=[0, 0])),
     ],
 )
-def test_bodies_that_make_no_sense_are_refused(message, make):
-    with pytest.raises(ModelError, match=message.replace("[", r"\[")):
+def test_bodies_that_make_no_sense_are_refused(about, make):
+    with refused(about):
         make()
 
 
@@ -164,53 +162,52 @@ def _problem(**options):
 @pytest.mark.parametrize(
     ("message", "make"),
     [
-        ("two terms have a number 'Reaction'", lambda: _problem(objective=[Reaction(kind="peak", force=1.0)] * 2)),
-        ("numbers names 'mass'", lambda: _problem(numbers={"mass": Number(1.0)})),
+        ("Reaction", lambda: _problem(objective=[Reaction(kind="peak", force=1.0)] * 2)),
+        ("numbers", lambda: _problem(numbers={"mass": Number(1.0)})),
         ("a path of 3 coordinates", lambda: _problem(path=Path.through(np.eye(6)[:, :3] + np.arange(6)[:, None]))),
-        ("assembly is [0.0, 0.0]", lambda: _problem(assembly=[0.0, 0.0])),
+        ("assembly", lambda: _problem(assembly=[0.0, 0.0])),
         (
             "of a robot with loops: positions of its joints depend on them",
             lambda: _problem(robot=torsor.library.four_bar().parametric(["gravity"])),
         ),
         (
-            "which follow by closed loops",
+            "hull",
             lambda: _problem(robot=torsor.library.four_bar(), constraints=[Positions(upper=9.0, hull=True)]),
         ),
         (
-            "joint1 is given as",
+            "joint1",
             lambda: _problem(constraints=[Start(q=[2.0, 0.0]), Positions(upper=1.0, hull=True)]),
         ),
-        ("Path: progress is given as [1.5]", lambda: _problem(path=_line(), constraints=[End(q=1.5)])),
+        ("progress", lambda: _problem(path=_line(), constraints=[End(q=1.5)])),
         ("hull along a path", lambda: _problem(path=_line(), constraints=[Positions(upper=1.0, hull=True)])),
         (
             "a profile 'joint1' and a coordinate of the same name",
             lambda: _problem(constraints=[Follow(frame="link2", curve=np.eye(6)[:, :3], progress="joint1")]),
         ),
         ("no phase is given", lambda: _problem(phases=[])),
-        ("phases: 1.0; allowed: a Phase", lambda: _problem(phases=[1.0])),
-        ("two phases are called 'go'", lambda: _problem(phases=[Phase(1.0, name="go")] * 2)),
-        ("own names 'joint9'; allowed: joint1, joint2", lambda: _problem(phases=_own(joint9=Spline.uniform(6)))),
-        ("own is {'joint1': 8}", lambda: _problem(phases=_own(joint1=8))),
+        ("phases: 1.0", lambda: _problem(phases=[1.0])),
+        ("go", lambda: _problem(phases=[Phase(1.0, name="go")] * 2)),
+        ("own names 'joint9'", lambda: _problem(phases=_own(joint9=Spline.uniform(6)))),
+        ("own", lambda: _problem(phases=_own(joint1=8))),
         ("objective: Torques", lambda: _problem(objective=Torques(upper=1.0))),
         ("constraints: Effort", lambda: _problem(constraints=[Effort()])),
-        ("robot is 'two_link'", lambda: _problem(robot="two_link")),
-        ("fix: give robot.as_robot()", lambda: _problem(robot=torsor.library.gough_stewart())),
-        ("frozen is {'joint1': nan}", lambda: _problem(frozen={"joint1": np.nan})),
+        ("two_link", lambda: _problem(robot="two_link")),
+        ("give robot.as_robot()", lambda: _problem(robot=torsor.library.gough_stewart())),
+        ("frozen", lambda: _problem(frozen={"joint1": np.nan})),
         ("no coordinate moves", lambda: _problem(frozen={"joint1": 0.0, "joint2": 0.0})),
-        ("path: 'line'", lambda: _problem(path="line")),
-        ("numbers: links.link2.mass: 1.0; allowed: a Number", lambda: _problem(robot=HEAVY, numbers={MASS: 1.0})),
+        ("line", lambda: _problem(path="line")),
+        ("a Number", lambda: _problem(robot=HEAVY, numbers={MASS: 1.0})),
         ("lower <= upper", lambda: _problem(robot=HEAVY, numbers={MASS: Number(1.0, 3.0, 2.0)})),
         ("a finite start", lambda: _problem(robot=HEAVY, numbers={MASS: Number(np.nan)})),
-        ("assembly is", lambda: _problem(robot=torsor.library.four_bar(), assembly=[0.0, "a", 1.0])),
+        ("assembly", lambda: _problem(robot=torsor.library.four_bar(), assembly=[0.0, "a", 1.0])),
         ("no control points of joint1 are within", lambda: _problem(constraints=[_hull(1.0, 2.0), _hull(-2.0, 0.0)])),
-        ("order is -1", lambda: _problem(phases=[Phase(1.0)] * 2, constraints=[Linked(order=-1)])),
-        ("allowed: a number, or 2 of them", lambda: _problem(constraints=[End(q=[0.0, 0.0, 0.0])])),
+        ("order", lambda: _problem(phases=[Phase(1.0)] * 2, constraints=[Linked(order=-1)])),
+        ("a number, or 2 of them", lambda: _problem(constraints=[End(q=[0.0, 0.0, 0.0])])),
     ],
 )
 def test_problems_that_make_no_sense_are_refused(message, make):
-    with pytest.raises(ModelError) as error:
+    with refused(message):
         _ = make().program
-    assert message in str(error.value)
 
 
 def _own(**splines):
@@ -224,23 +221,22 @@ def _hull(lower, upper):
 @pytest.mark.parametrize(
     ("message", "options"),
     [
-        ("duration is 'long'", {"duration": "long"}),
-        ("duration is (1, 'a')", {"duration": (1, "a")}),
-        ("duration is True", {"duration": True}),
-        ("nodes are 2.5", {"nodes": 2.5}),
-        ("nodes are -3", {"nodes": -3}),
-        ("nodes are ['a', 'b']", {"nodes": ["a", "b"]}),
-        ("degree is 3.0", {"degree": 3.0}),
-        ("the number of control points is 12.0", {"points": 12.0}),
-        ("knots are 'ab'", {"knots": "ab"}),
-        ("name is 3", {"name": 3}),
+        ("duration", {"duration": "long"}),
+        ("duration", {"duration": (1, "a")}),
+        ("duration", {"duration": True}),
+        ("nodes", {"nodes": 2.5}),
+        ("nodes", {"nodes": -3}),
+        ("nodes", {"nodes": ["a", "b"]}),
+        ("degree", {"degree": 3.0}),
+        ("the number of control points", {"points": 12.0}),
+        ("ab", {"knots": "ab"}),
+        ("name", {"name": 3}),
         ("7 points, and knots of 5", {"points": 7, "knots": [0.5]}),
     ],
 )
 def test_phases_that_make_no_sense_are_refused(message, options):
-    with pytest.raises(ModelError) as error:
+    with refused(message):
         Phase(**{"duration": 1.0} | options)
-    assert message in str(error.value)
 
 
 def _line():

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import re
 import warnings
 from collections.abc import Callable
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError
+from refusals import refused, warned
 from torsor.dynamics import ALGORITHMS
 from torsor.spatial import from_rpy, make_pose
 
@@ -67,8 +66,7 @@ def test_a_wrong_length_names_the_argument_and_what_is_allowed(robot: torsor.Rob
     values = state(robot, name)
     for k, (argument, length) in enumerate(sizes(robot, name).items()):
         for wrong in (np.zeros(length + 1), np.zeros(length - 1), np.zeros((length, 2)), np.zeros(0), 0.0):
-            message = re.escape(f"{name}: {argument} has shape {np.shape(wrong)}; allowed: (..., {length})")
-            with pytest.raises(ValueError, match=message):
+            with refused(where=name, argument=argument, value=wrong, allowed=f"(..., {length})"):
                 call(robot, name, [*values[:k], wrong, *values[k + 1 :]])
 
 
@@ -82,9 +80,7 @@ def test_a_wrong_shape_of_external_names_what_is_allowed(robot: torsor.Robot, na
         np.zeros((links, 3)),
         np.zeros(6 * links),
     ):
-        with pytest.raises(
-            ValueError, match=re.escape(f"{name}: external has shape {wrong.shape}; allowed: (..., {links}, 6)")
-        ):
+        with refused(argument="external", allowed="(..., 5, 6)"):
             call(robot, name, state(robot, name), external=wrong)
 
 
@@ -93,9 +89,7 @@ def test_leading_axes_that_do_not_broadcast_are_an_error(robot: torsor.Robot, na
     values = state(robot, name)
     if len(values) > 1:
         wrong = [np.zeros((3, values[0].size)), np.zeros((4, values[1].size)), *values[2:]]
-        with pytest.raises(
-            ValueError, match=rf"{name}: leading axes do not broadcast: \w+ \(3,\), \w+ \(4,\).*allowed: "
-        ):
+        with refused(where=name, allowed="equal lengths, or 1"):
             call(robot, name, wrong)
 
 
@@ -130,15 +124,15 @@ NOT_NUMBERS: dict[str, Callable[[int], object]] = {
 def test_arguments_that_are_not_real_numbers_are_refused(robot: torsor.Robot, case: str) -> None:
     for name in ("inverse_dynamics", "mass_matrix", "jacobian", "integrate"):
         values = state(robot, name)
-        for k, length in enumerate(sizes(robot, name).values()):
-            with pytest.raises(ValueError, match=rf"^{name}: "):
+        for k, (argument, length) in enumerate(sizes(robot, name).items()):
+            with refused(where=name, argument=argument):
                 call(robot, name, [*values[:k], NOT_NUMBERS[case](length), *values[k + 1 :]])
 
 
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_complex_external_wrenches_are_refused(robot: torsor.Robot) -> None:
     values = state(robot, "inverse_dynamics")
-    with pytest.raises(ValueError, match="inverse_dynamics: external"):
+    with refused(argument="external", where="inverse_dynamics"):
         robot.inverse_dynamics(*values, external=np.full((len(robot.links), 6), 1j))
 
 
@@ -234,7 +228,7 @@ def test_a_zero_quaternion_gives_nan() -> None:
 def test_an_unknown_place_is_an_error_that_lists_the_known_ones(robot: torsor.Robot, name: str, place: object) -> None:
     values = state(robot, name)
     getattr(robot, name)(*values, 1)  # what was computed before must not change the answer
-    with pytest.raises(ModelError, match=r"^random_tree_5_4: "):
+    with refused(where="random_tree_5_4", value=place):
         getattr(robot, name)(*values, place)
 
 
@@ -249,26 +243,26 @@ def test_a_function_is_named_with_its_link_as_in_an_export() -> None:
     robot, q = torsor.library.two_link(), [0.3, -0.2]
     named, placed = robot.function("jacobian:link2")(q), robot.function("jacobian", "link2")(q)
     np.testing.assert_array_equal(named.toarray(), placed.toarray())
-    with pytest.raises(ModelError, match=r"mass_matrix takes no link or frame; fix: leave the link out: 'mass_matrix'"):
+    with refused(fix="leave the link out: 'mass_matrix'"):
         robot.function("mass_matrix:link2")
-    with pytest.raises(ModelError, match=r"no link or frame 'hand'"):
+    with refused(value="hand"):
         robot.function("jacobian:hand")
-    with pytest.raises(ModelError, match=r"no algorithm 'jacobain:link2'; allowed: jacobian:LINK, ") as caught:
+    with refused(value="jacobain:link2", allowed="jacobian:LINK,") as caught:
         robot.function("jacobain:link2")
     assert len(str(caught.value)) < 250
 
 
 def test_an_unknown_algorithm_is_an_error_that_lists_similar_ones(robot: torsor.Robot) -> None:
     for ask in (robot.function, robot.operation_count):
-        with pytest.raises(ModelError, match=r"no algorithm 'dynamics'; allowed: .*inverse_dynamics"):
+        with refused(value="dynamics", allowed="inverse_dynamics"):
             ask("dynamics")
-        with pytest.raises(ModelError, match="jacobian needs the name of a link or frame"):
+        with refused(what="jacobian needs the name of a link or frame"):
             ask("jacobian")
-        with pytest.raises(ModelError, match="mass_matrix takes no link or frame"):
+        with refused(what="mass_matrix takes no link or frame"):
             ask("mass_matrix", "link1")
-        with pytest.raises(ModelError, match="mass_matrix takes no external wrenches"):
+        with refused(what="mass_matrix takes no external wrenches"):
             ask("mass_matrix", external=True)
-        with pytest.raises(ModelError, match="no link or frame 'nowhere'"):
+        with refused(value="nowhere"):
             ask("jacobian", "nowhere")
 
 
@@ -356,7 +350,7 @@ def test_methods_with_several_results_take_batches_and_refuse_mistakes(name: str
     many, one = (call(robot, name, state(robot, name, batch)) for batch in ((2, 3), ()))
     assert [each.shape for each in many] == [(2, 3, *each.shape) for each in one]
     assert [each.shape for each in call(robot, name, state(robot, name, (0,)))] == [(0, *each.shape) for each in one]
-    with pytest.raises(ValueError, match="shape"):
+    with refused(argument="q"):
         call(robot, name, [np.zeros(99), *state(robot, name)[1:]])
     values = state(robot, name)
     values[1][0] = np.nan
@@ -366,11 +360,11 @@ def test_methods_with_several_results_take_batches_and_refuse_mistakes(name: str
 def test_integers_beyond_floats_and_names_that_are_lists_are_refused() -> None:
     robot = torsor.library.two_link()
     for huge in (10**400, [10**400, 0]):
-        with pytest.raises(ValueError, match="real numbers"):
+        with refused(argument="q", allowed="real numbers"):
             robot.inverse_dynamics(huge, [0.0, 0.0], [0.0, 0.0])
-        with pytest.raises(ValueError, match="real numbers"):
+        with refused(argument="j", allowed="real numbers"):
             robot.force_rate([0.0, 0.0], [0.0, 0.0], [0.0, 0.0], huge)
-    with pytest.raises(torsor.ModelError, match="no algorithm"):
+    with refused(value=["mass_matrix"]):
         robot.function(["mass_matrix"])  # type: ignore[arg-type]
 
 
@@ -414,7 +408,7 @@ def test_what_is_no_number_is_refused_whatever_the_target(robot: torsor.Robot, b
     hidden[..., 0] = np.ma.masked
     for target in TARGETS:
         for wrong in (hidden, Tensor(v, tracked=True), v > 0, (v > 0).tolist()):
-            with pytest.raises(ValueError, match="v must be an array of real numbers"):
+            with refused(argument="v"):
                 robot.to(**target).inverse_dynamics(q, wrong, a)  # type: ignore[arg-type]
 
 
@@ -439,7 +433,7 @@ def test_all_methods_take_and_refuse_the_same_arrays() -> None:
 
 @pytest.mark.parametrize("order", [10**400, 10**6, 0, -1, 1.0, True])
 def test_orders_beyond_any_use_are_refused_at_once(order: object) -> None:
-    with pytest.raises(ModelError, match=r"order of force_rate is .{1,60}; allowed: 1 to 64"):
+    with refused(allowed="1 to 64"):
         torsor.library.two_link().function("force_rate", order=order)  # type: ignore[arg-type]
 
 
@@ -452,9 +446,7 @@ def with_light_link(inertia: float) -> torsor.Robot:
 
 def test_single_precision_that_cannot_give_accelerations_warns_once() -> None:
     robot, zero = with_light_link(1e-9).to(dtype="float32", device="casadi"), np.zeros(2)
-    with pytest.warns(
-        torsor.ModelWarning, match=r"arm: the mass matrix, .* \(near 'first'\).*fix: robot.to\(dtype='float64'"
-    ):
+    with warned(where="arm", fix="robot.to(dtype='float64'"):
         robot.forward_dynamics(zero, zero, zero)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

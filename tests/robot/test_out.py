@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.base.errors import ModelError
+from refusals import refused
 
 ROBOT = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
 CLOSED = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0}).with_active(["joint1"])
@@ -79,9 +79,9 @@ def test_products_with_derivatives_write_values_and_derivatives_to_out():
 
 def test_an_array_that_cannot_take_the_result_of_a_closed_mechanism_is_refused():
     q, still = [0.4, 0.2], [0.0, 0.0]
-    with pytest.raises(ValueError, match=r"closed_velocities: out has shape \(3,\); allowed: \(2,\)"):
+    with refused(argument="out", where="closed_velocities", allowed="(2,)"):
         CLOSED.closed_velocities(q, still, out=np.zeros(3))
-    with pytest.raises(ValueError, match="assemble: out is of type float"):
+    with refused(argument="out", where="assemble"):
         CLOSED.assemble([0.4], out=1.0)
 
 
@@ -124,22 +124,22 @@ def read_only() -> np.ndarray:
 
 @pytest.mark.parametrize("target", [{}, {"dtype": "float32"}, {"device": "casadi"}, {"threads": 2}])
 @pytest.mark.parametrize(
-    ("out", "error", "message"),
+    "out",
     [
-        (np.empty((STATES, 3)), ValueError, r"out has shape \(5, 3\); allowed: \(5, 2\)"),
-        (np.empty((4, STATES, 2)), ValueError, r"out has shape \(4, 5, 2\); allowed: \(5, 2\)"),
-        (np.empty(2), ValueError, r"out has shape \(2,\); allowed: \(5, 2\)"),
-        (np.float64(3), ValueError, "out is of type float64; allowed: an array"),
-        (np.empty((STATES, 2), np.int64), TypeError, "out has the type int64, .*; allowed: float64, float32"),
-        (read_only(), ValueError, "out is read-only; fix: give an array that can be written"),
-        ((np.empty((STATES, 2)), np.empty(3)), ValueError, "2 arrays in out; allowed: 1"),
+        np.empty((STATES, 3)),
+        np.empty((4, STATES, 2)),
+        np.empty(2),
+        np.float64(3),
+        np.empty((STATES, 2), np.int64),
+        read_only(),
+        (np.empty((STATES, 2)), np.empty(3)),
     ],
 )
-def test_wrong_out_is_refused_in_words(target, out, error, message):
+def test_wrong_out_is_refused_by_name(target, out):
     robot, arrays = ROBOT.to(**target), given(ROBOT, "bias_force")[0]
-    with pytest.raises(error, match=f"bias_force: {message}"):
+    with refused(argument="out", where="bias_force"):
         robot.bias_force(*arrays, out=out)
-    with pytest.raises(ValueError, match=r"bias_force: q has shape \(5, 3\)"):
+    with refused(argument="q", where="bias_force"):
         robot.bias_force(np.ones((STATES, 3)), arrays[1], out=np.empty((STATES, 2)))
 
 
@@ -147,7 +147,7 @@ def test_wrong_out_is_refused_in_words(target, out, error, message):
 def test_results_in_one_place_are_refused(target):
     robot, arrays = ROBOT.to(**target), given(ROBOT, "inverse_dynamics_derivatives")[0]
     memory = np.empty((2 * STATES, 2, 2))
-    with pytest.raises(ValueError, match="two arrays in out overlap in memory; fix: one array for each result"):
+    with refused(argument="out", fix="one array for each result"):
         robot.inverse_dynamics_derivatives(*arrays, out=(memory[:STATES], memory[1 : STATES + 1], None))
     dq, dv, _ = robot.inverse_dynamics_derivatives(*arrays, out=(memory[:STATES], memory[STATES:], None))
     assert np.array_equal(dq, robot.inverse_dynamics_derivatives(*arrays)[0])
@@ -155,7 +155,7 @@ def test_results_in_one_place_are_refused(target):
 
 
 def test_the_method_of_multipliers_takes_no_out():
-    with pytest.raises(ModelError, match="out with method 'multipliers'; allowed: 'projection'"):
+    with refused(allowed="'projection'"):
         CLOSED.constrained_forward_dynamics([0.4, 0.2], [0.0], [1.0], method="multipliers", out=np.empty(1))
 
 
@@ -163,7 +163,7 @@ def test_threads_of_a_robot_are_a_number_or_auto():
     assert ROBOT.to(threads="auto").target.threads == "auto"
     assert ROBOT.to(threads="auto").to(dtype="float32").target.threads == "auto"
     for wrong in ("all", "", "2"):
-        with pytest.raises(ModelError, match=f"threads is {wrong!r}; allowed: a whole number from 1, or 'auto'"):
+        with refused(argument="threads", allowed="a whole number from 1, or 'auto'"):
             ROBOT.to(threads=wrong)
-    with pytest.raises(ModelError, match="threads"):
+    with refused(argument="threads"):
         ROBOT.to(threads=0)

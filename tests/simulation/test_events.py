@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.mechanism import Joint, Link
 
 ROD = torsor.library.planar_chain(1, gravity=(0, -9.81, 0))
@@ -81,11 +82,11 @@ def test_a_single_event_needs_no_list() -> None:
 
 
 def test_invalid_events_raise_an_error() -> None:
-    with pytest.raises(torsor.ModelError, match=r"events has 3"):
+    with refused(value=3):
         torsor.simulate(BALL, events=[3])
-    with pytest.raises(torsor.ModelError, match=r"event gave an array of shape \(2,\)"):
+    with refused(what="event gave an array of shape (2,)"):
         torsor.simulate(BALL, events=[lambda t, q, v: np.zeros(2)])
-    with pytest.raises(torsor.ModelError, match=r"a terminal event in a batch \(2,\)"):
+    with refused(what="a terminal event in a batch (2,)"):
         torsor.simulate(ROD, [[0.0], [1.0]], events=[bottom(terminal=True)])
 
 
@@ -104,5 +105,5 @@ def test_a_terminal_event_may_end_at_its_nth_sign_change() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, None, "late"])
 def test_events_that_return_no_number_raise_an_error(value: object) -> None:
-    with pytest.raises(torsor.ModelError, match="an event gave"):
+    with refused(what="an event gave"):
         torsor.simulate(torsor.library.planar_chain(1), events=lambda t, q, v: value)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.cli.main import main
 
 ARM = torsor.library.two_link()
@@ -61,11 +62,11 @@ def test_csv_reads_back_equal_and_names_its_columns(motion: torsor.Trajectory, t
 
 
 def test_errors_of_saving(motion: torsor.Trajectory, batch: torsor.Trajectory, tmp_path: Path) -> None:
-    with pytest.raises(torsor.ModelError, match=r"suffix is '\.txt'; allowed: \.npz, \.csv"):
+    with refused(value=".txt", allowed=".npz, .csv"):
         motion.save(tmp_path / "motion.txt")
-    with pytest.raises(torsor.ModelError, match=r"\(2, 3\) rollouts"):
+    with refused(what="(2, 3) rollouts"):
         batch.save(tmp_path / "batch.csv")
-    with pytest.raises(torsor.ModelError, match="its folder does not exist; fix: make the folder first"):
+    with refused(fix="make the folder first"):
         motion.save(tmp_path / "nowhere" / "motion.npz")
     assert not list(tmp_path.iterdir())
 
@@ -83,7 +84,7 @@ def spoil(path: Path, **changes: object) -> None:
         ({"torsor": 7}, "version 7"),
         ({"status": "dancing"}, "status 'dancing'"),
         ({"events": 99}, "99 events"),
-        ({"v": np.zeros((4, 2))}, r"v has shape \(4, 2\)"),
+        ({"v": np.zeros((4, 2))}, "v has shape (4, 2)"),
         ({"tau": np.full((21, 2), "a")}, "tau has shape"),
         ({"times": np.zeros(21)}, "times do not increase"),
         ({"times": np.array(3.0)}, "times has shape"),
@@ -95,20 +96,20 @@ def spoil(path: Path, **changes: object) -> None:
 def test_damaged_npz(changes: dict[str, object], message: str, motion: torsor.Trajectory, tmp_path: Path) -> None:
     motion.save(tmp_path / "motion.npz")
     spoil(tmp_path / "motion.npz", **changes)
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         torsor.Trajectory.load(tmp_path / "motion.npz")
 
 
 def test_hostile_npz(motion: torsor.Trajectory, tmp_path: Path) -> None:
     path = tmp_path / "motion.npz"
     path.write_bytes(b"PK nothing")
-    with pytest.raises(torsor.ModelError, match="not a trajectory"):
+    with refused(what="not a trajectory"):
         torsor.Trajectory.load(path)
     np.savez_compressed(path, q=np.zeros(10**6))
-    with pytest.raises(torsor.ModelError, match="compressed"):
+    with refused(what="compressed"):
         torsor.Trajectory.load(path)
     np.savez(path, torsor=np.array([{}], dtype=object))
-    with pytest.raises(torsor.ModelError, match="not a trajectory"):
+    with refused(what="not a trajectory"):
         torsor.Trajectory.load(path)
     motion.save(path)
     whole = path.read_bytes()
@@ -119,7 +120,7 @@ def test_hostile_npz(motion: torsor.Trajectory, tmp_path: Path) -> None:
     header = b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("torsor.npy", header.ljust(127) + b"\n")
-    with pytest.raises(torsor.ModelError, match="not a trajectory"):
+    with refused(what="not a trajectory"):
         torsor.Trajectory.load(path)
     with pytest.raises(FileNotFoundError):
         torsor.Trajectory.load(tmp_path / "nothing.npz")
@@ -128,9 +129,9 @@ def test_hostile_npz(motion: torsor.Trajectory, tmp_path: Path) -> None:
 def test_damaged_csv(motion: torsor.Trajectory, tmp_path: Path) -> None:
     path = tmp_path / "motion.csv"
     motion.save(path)
-    with pytest.raises(torsor.ModelError, match="does not contain its robot"):
+    with refused(what="does not contain its robot"):
         torsor.Trajectory.load(path)
-    with pytest.raises(torsor.ModelError, match="not those of stanford"):
+    with refused(what="not those of stanford"):
         torsor.Trajectory.load(path, robot=torsor.library.stanford())
     text = path.read_text()
     for spoiled in (text + "1,2\n", text.replace("0.001", "x", 1), "", text + text.splitlines()[1] + "\n"):
@@ -138,7 +139,7 @@ def test_damaged_csv(motion: torsor.Trajectory, tmp_path: Path) -> None:
         with pytest.raises(torsor.ModelError):
             torsor.Trajectory.load(path, robot=ARM)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(torsor.ModelError, match="not a trajectory"):
+    with refused(what="not a trajectory"):
         torsor.Trajectory.load(path, robot=ARM)
 
 
@@ -147,7 +148,7 @@ def test_figures(motion: torsor.Trajectory, batch: torsor.Trajectory, tmp_path: 
     assert (tmp_path / "motion.png").read_bytes().startswith(b"\x89PNG")
     assert len(batch.plot(what="q").axes[0].lines) == 6 * 2
     for what in (("speed",), ()):
-        with pytest.raises(torsor.ModelError, match="allowed: q, v, a, tau, energy, reactions"):
+        with refused(allowed="q, v, a, tau, energy, reactions"):
             motion.plot(what=what)
 
 
@@ -163,7 +164,7 @@ def test_rollouts_are_selected_by_index(batch: torsor.Trajectory, motion: torsor
     with pytest.raises(IndexError, match="single rollout"):
         motion[0]
     for t in (-1e-3, 0.03, np.nan, [[0.01]]):
-        with pytest.raises(torsor.ModelError, match="allowed: times from 0 to"):
+        with refused(allowed="times from 0 to"):
             motion.at(t)
 
 
@@ -215,16 +216,16 @@ def test_damaged_headers_of_arrays_are_refused_with_the_name_of_the_file(
             if name == "q.npy":
                 content = b"\x93NUMPY" + bytes([version, 0]) + size + text + content[128:]
             damaged.writestr(name, content)
-    with pytest.raises(torsor.ModelError, match=r"^bad\.npz: not a trajectory: "):
+    with refused(where="bad.npz", what="not a trajectory:"):
         torsor.Trajectory.load(tmp_path / "bad.npz")
-    with pytest.raises(torsor.ModelError, match=r"^bad\.npz: "):
+    with refused(where="bad.npz", what="not a result of a motion problem:"):
         torsor.motion.MotionResult.load(tmp_path / "bad.npz")
 
 
 def test_names_that_are_no_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "folder.npz").mkdir()
-    for name, words in (("folder.npz", "folder.npz: not a trajectory"), ("n" * 300 + ".npz", "too long")):
-        with pytest.raises(torsor.ModelError, match=words):
+    for name, words in (("folder.npz", "not a trajectory"), ("n" * 300 + ".npz", "too long")):
+        with refused(words):
             torsor.Trajectory.load(tmp_path / name)
-    with pytest.raises(torsor.ModelError, match="null"):
+    with refused(what="null"):
         torsor.Trajectory.load(f"{tmp_path}/a\0b.npz")

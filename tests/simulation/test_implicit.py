@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.simulation.dynamics import forces
 from torsor.simulation.inputs import Source
 from torsor.simulation.methods import implicit_midpoint
@@ -104,7 +105,7 @@ def test_long_steps_are_stable_with_stiff_joints() -> None:
     coarse = torsor.simulate(robot, q0, duration=0.5, step=1e-3, method="implicit")
     exact = torsor.simulate(robot, q0, duration=0.5, step=1e-3, method="adaptive")
     assert np.abs(coarse.q[-1] - exact.q[-1]).max() < 0.01
-    with pytest.raises(torsor.SimulationError, match='method="implicit"'):
+    with refused(fix='method="implicit"', error=torsor.SimulationError):
         torsor.simulate(robot, q0, duration=0.5, step=1e-3)
 
 
@@ -118,7 +119,7 @@ def test_batches_agree_with_single_rollouts() -> None:
 
 def test_rotor_inertias_on_free_joints_raise_an_error() -> None:
     robot = torsor.library.random_tree(1, types=("free",))
-    with pytest.raises(torsor.ModelError, match=r"rotor_inertia .* on the free joint 'joint1'; fix: remove it"):
+    with refused(value="joint1", fix="remove it"):
         torsor.simulate(robot, method="implicit")
 
 
@@ -154,14 +155,12 @@ def test_stiff_controllers_in_casadi_are_stable(kind: str) -> None:
 def test_a_step_that_does_not_converge_raises_an_error() -> None:
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q"), ca.SX.sym("v")
     switching = ca.Function("switching", [t, q, v], [-100 * ca.sign(v)])
-    with pytest.raises(torsor.SimulationError, match=r"the equations of the step to t = .* could not be solved"):
+    with refused(what="the equations of the step to t =", error=torsor.SimulationError):
         torsor.simulate(torsor.library.planar_chain(1), q0=[0.1], controller=switching, method="implicit")
 
 
 def test_discontinuous_friction_raises_an_error() -> None:
-    with pytest.raises(
-        torsor.ModelError, match=r"friction of 'joint1', which is discontinuous at rest; fix: make it smooth"
-    ):
+    with refused(argument="method", fix="make it smooth"):
         torsor.simulate(torsor.library.six_axis_arm(), method="implicit")
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 
 ARM = torsor.library.two_link()
 BODY = torsor.library.random_tree(1, 0, types=("free",))
@@ -32,47 +33,47 @@ def table_function() -> ca.Function:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"q0": [0.0]}, r"q0 has shape \(1,\); allowed: \(\.\.\., 2\)"),
-        ({"q0": 0.0}, r"q0 has shape \(\)"),
-        ({"q0": [0.0, np.nan]}, r"q0\[1\] is nan; allowed: finite"),
-        ({"v0": [[0.0, 0.0], [0.0, np.inf]]}, r"v0\[1, 1\] is inf"),
-        ({"v0": "fast"}, "v0 is 'fast'; allowed: real numbers"),
-        ({"q0": [[1], [1, 2]]}, "q0 is"),
-        ({"q0": np.zeros((3, 2)), "v0": np.zeros((2, 2))}, r"do not broadcast: q0 \(3,\), v0 \(2,\)"),
+        ({"q0": [0.0]}, "q0"),
+        ({"q0": 0.0}, "q0"),
+        ({"q0": [0.0, np.nan]}, "q0"),
+        ({"v0": [[0.0, 0.0], [0.0, np.inf]]}, "v0"),
+        ({"v0": "fast"}, "v0"),
+        ({"q0": [[1], [1, 2]]}, "q0"),
+        ({"q0": np.zeros((3, 2)), "v0": np.zeros((2, 2))}, "do not broadcast: q0 (3,), v0 (2,)"),
         ({"q0": np.zeros((0, 2))}, "no rollout"),
-        ({"duration": 0}, "duration is 0; allowed: a finite number, above 0"),
-        ({"duration": np.inf}, "duration is inf"),
-        ({"duration": None}, "duration is None"),
-        ({"step": -1e-3}, "step is -0.001"),
-        ({"step": True}, "step is True"),
-        ({"record": 1e-4}, "record is 0.0001 s, shorter than the step"),
-        ({"rtol": 0.0}, "rtol is 0.0"),
-        ({"method": "euler"}, "method is 'euler'; allowed: 'rk4', 'implicit', 'sdirk', 'adaptive'"),
+        ({"duration": 0}, "duration"),
+        ({"duration": np.inf}, "duration"),
+        ({"duration": None}, "duration"),
+        ({"step": -1e-3}, "step"),
+        ({"step": True}, "step"),
+        ({"record": 1e-4}, "record"),
+        ({"rtol": 0.0}, "rtol"),
+        ({"method": "euler"}, "method"),
         ({"control_period": 0.01}, "control_period without a controller"),
-        ({"controller": [0, 0], "delay": 0.01}, "delay is 0.01 s without a control_period"),
-        ({"controller": [0, 0], "control_period": 0.01, "delay": 0.015}, "1.5 control periods"),
-        ({"controller": [0, 0], "control_period": 0.01, "delay": -0.01}, "delay is -0.01"),
-        ({"controller": [0.0]}, "controller has shape"),
-        ({"controller": lambda t, q, v: [0.0]}, r"controller gave an array of shape \(1,\) at t = 0 s"),
-        ({"controller": wrong_function()}, r"controller wrong takes \[\(1, 1\), \(2, 1\)\]"),
+        ({"controller": [0, 0], "delay": 0.01}, "delay"),
+        ({"controller": [0, 0], "control_period": 0.01, "delay": 0.015}, "delay"),
+        ({"controller": [0, 0], "control_period": 0.01, "delay": -0.01}, "delay"),
+        ({"controller": [0.0]}, "controller"),
+        ({"controller": lambda t, q, v: [0.0]}, "controller gave an array of shape (1,) at t = 0 s"),
+        ({"controller": wrong_function()}, "controller wrong takes [(1, 1), (2, 1)]"),
         ({"controller": implicit_function()}, "cannot be expanded into scalar operations"),
-        ({"controller": table_function()}, "fix: give a Python function that calls it"),
-        ({"external": np.zeros((3, 6))}, r"external has shape \(3, 6\); allowed: \(\.\.\., 2, 6\)"),
+        ({"controller": table_function()}, "give a Python function that calls it"),
+        ({"external": np.zeros((3, 6))}, "external"),
         ({"external": lambda t, q, v: np.zeros(6)}, "external gave an array of shape"),
     ],
 )
 def test_errors_name_the_wrong_argument(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         torsor.simulate(ARM, **settings)
 
 
 def test_the_robot_must_be_a_robot() -> None:
-    with pytest.raises(torsor.ModelError, match=r"allowed: a torsor\.Robot"):
+    with refused(value="arm.urdf", allowed="a torsor.Robot"):
         torsor.simulate("arm.urdf")
 
 
 def test_quaternions_of_length_zero_raise_an_error_and_others_are_normalised() -> None:
-    with pytest.raises(torsor.ModelError, match=r"quaternion of length 0 .* fix: begin with robot\.neutral"):
+    with refused(fix="begin with robot.neutral"):
         torsor.simulate(BODY, np.zeros(7))
     q = BODY.integrate(BODY.neutral(), np.arange(6) / 5)
     longer = q * [1, 1, 1, 3, 3, 3, 3]
@@ -116,13 +117,13 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"controller": lambda t, q, v: "much"}, "controller gave 'much' at t = 0 s; allowed: numbers"),
-        ({"step": 1e-300}, "1 s with a step of 1e-300 s; allowed: at most"),
+        ({"controller": lambda t, q, v: "much"}, "controller gave 'much' at t = 0 s"),
+        ({"step": 1e-300}, "1 s with a step of 1e-300 s"),
         ({"record": 1e-15, "method": "adaptive"}, "with a record of 1e-15 s"),
     ],
 )
 def test_more_errors_name_the_wrong_argument(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         torsor.simulate(torsor.library.two_link(), **settings)
 
 
@@ -131,5 +132,5 @@ def test_more_errors_name_the_wrong_argument(settings: dict[str, object], messag
 def test_a_singular_mass_matrix_names_the_coordinate(method: str) -> None:
     links = [torsor.Link("ground"), torsor.Link("arm", 1.0, (0.1, 0, 0)), torsor.Link("ghost")]
     joints = [torsor.Joint("hinge", "revolute", "ground", "arm"), torsor.Joint("spin", "revolute", "arm", "ghost")]
-    with pytest.raises(torsor.SimulationError, match="mass matrix is singular at the start: spin moves no inertia"):
+    with refused(what="mass matrix is singular at the start: spin moves no inertia", error=torsor.SimulationError):
         torsor.simulate(torsor.build("haunted", links, joints), method=method)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError, Trajectory, simulate
-from torsor.base.errors import ModelWarning
+from refusals import refused, warned
+from torsor import Trajectory, simulate
 from torsor.mechanism import Joint, Link
 from torsor.robot.load import build
 from torsor.simulation import Limits
@@ -50,17 +50,17 @@ def test_a_stop_returns_the_speed_of_its_law_and_energy_never_grows() -> None:
 
 def test_limits_with_bad_input_are_refused() -> None:
     for name, value in (("stiffness", 0.0), ("stiffness", np.nan), ("dissipation", -1.0), ("stops", 1)):
-        with pytest.raises(ModelError, match=name):
+        with refused(argument=name):
             Limits(**{name: value})  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="no joint has a position limit"):
+    with refused(what="no joint has a position limit"):
         simulate(slider(), limits=Limits())
-    with pytest.raises(ModelError, match="limits is True"):
+    with refused(argument="limits"):
         simulate(slider(upper=1.0), limits=True)  # type: ignore[arg-type]
-    with pytest.warns(ModelWarning, match=r"beyond position limits: rail by 0.5"):
+    with warned(what="beyond position limits: rail by 0.5"):
         simulate(slider(upper=0.1), [0.6], duration=1e-3, limits=Limits())
-    with pytest.warns(ModelWarning, match=r"too long for the stops: about 3.9e-05 s is the largest"):
+    with warned(what="too long for the stops: about 3.9e-05 s is the largest"):
         simulate(slider(upper=0.1), duration=1e-3, limits=Limits(stiffness=1e10))
-    with pytest.raises(ModelError, match="limits with prescribed motion"):
+    with refused(argument="limits"):
         simulate(slider(upper=0.1), duration=1e-3, limits=Limits(), prescribed={"rail": 0.0})
 
 
@@ -74,5 +74,5 @@ def test_a_law_that_gives_no_number_stops_the_simulation() -> None:
     robot, t = torsor.library.two_link(), ca.SX.sym("t")
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     law = ca.Function("law", [t, q, v], [ca.vertcat(ca.sqrt(0.005 - t), 0)])
-    with pytest.raises(torsor.SimulationError, match="joint1 is nan"):
+    with refused(what="joint1 is nan", error=torsor.SimulationError):
         torsor.simulate(robot, duration=0.01, controller=law, limits=Limits())

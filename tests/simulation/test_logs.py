@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.base.errors import ModelError
+from refusals import refused
 from torsor.identification import Measurements
 
 ARM = torsor.library.two_link()
@@ -57,37 +57,37 @@ def test_measurements_of_a_log(log) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"columns": {**NAMES, "q": ["j1", "elbow"]}}, r"log.csv: no column 'elbow'; allowed: t, j2"),
-        ({"columns": {**NAMES, "q": ["j1"]}}, "1 columns of 'q'; allowed: 2, in the order"),
-        ({"columns": {**NAMES, "torque": ["T1", "T2"]}}, "columns of 'torque'; allowed: time, q"),
+        ({"columns": {**NAMES, "q": ["j1", "elbow"]}}, "elbow"),
+        ({"columns": {**NAMES, "q": ["j1"]}}, "1 columns of 'q'"),
+        ({"columns": {**NAMES, "torque": ["T1", "T2"]}}, "columns of 'torque'"),
         ({"columns": {"time": 0, "q": [1, 99]}}, "line 2 has 10 columns, and none for 99"),
         ({"columns": {"time": 0, "q": [1, 1.5]}}, "column 1.5 of 'q'"),
-        ({"columns": NAMES, "units": {"q": "grad"}}, "the unit 'grad' of 'q'; allowed: one of rad, deg"),
+        ({"columns": NAMES, "units": {"q": "grad"}}, "the unit 'grad' of 'q'"),
         (
             {"columns": NAMES, "units": {"q": "mm"}},
-            "the unit 'mm' of 'q' at 'joint1'; allowed: .* 'rad'",
+            "the unit 'mm' of 'q' at 'joint1'",
         ),
         ({"columns": NAMES, "units": {"q": None}}, "the unit None of 'q'"),
         ({"columns": {**NAMES, "q": None}}, "1 columns of 'q'"),
         ({"columns": {**NAMES, "q": ["j1", "j1"]}}, "a column of 'q' is named twice"),
         ({"columns": NAMES, "rate": 100.0}, "a column of times and a rate"),
         ({"columns": {"q": [1, 2]}}, "neither a column of times nor a rate"),
-        ({"columns": NAMES, "delimiter": "ab"}, "delimiter is 'ab'"),
+        ({"columns": NAMES, "delimiter": "ab"}, "ab"),
         ({"units": UNITS}, "units without columns"),
     ],
 )
 def test_wrong_arguments_name_the_file_and_the_column(log, options, words) -> None:
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         torsor.Trajectory.load(log, ARM, **options)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("t,a,b\n0,1,2\n1,x,2\n", r"log.txt: line 3, column 'a': 'x'; allowed: a finite number"),
-        ("t,a,b\n0,1,2\n1,nan,2\n", r"line 3, column 'a': 'nan'"),
-        ("t,a,b\n0,1,2\n1,2\n", r"line 3 has 2 columns, and none for 'b'"),
-        ("t,a,b\n0,1,2\n\n0,1,2\n", r"line 4: the time does not increase"),
+        ("t,a,b\n0,1,2\n1,x,2\n", "line 3, column 'a': 'x'"),
+        ("t,a,b\n0,1,2\n1,nan,2\n", "line 3, column 'a': 'nan'"),
+        ("t,a,b\n0,1,2\n1,2\n", "line 3 has 2 columns, and none for 'b'"),
+        ("t,a,b\n0,1,2\n\n0,1,2\n", "line 4: the time does not increase"),
         ("t,a,a\n0,1,2\n", "several columns 'a'"),
         ("t,a,b\n", "no rows of numbers"),
         ("", "it is empty"),
@@ -96,7 +96,7 @@ def test_wrong_arguments_name_the_file_and_the_column(log, options, words) -> No
 def test_bad_tables_name_the_line(tmp_path, text, words) -> None:
     path = tmp_path / "log.txt"
     path.write_text(text)
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         torsor.Trajectory.load(path, ARM, columns={"time": "t", "q": ["a", "b"], "v": ["a", "b"], "a": ["a", "b"]})
 
 
@@ -104,7 +104,7 @@ def test_a_quaternion_of_zeros_is_refused(tmp_path) -> None:
     walker, path = torsor.library.quadruped(), tmp_path / "log.csv"
     np.savetxt(path, np.column_stack([np.arange(4), np.zeros((4, 37))]), delimiter=",")
     columns = {"time": 0, "q": list(range(1, 20)), "v": list(range(20, 38))}
-    with pytest.raises(ModelError, match="sample 0 has a quaternion of length 0"):
+    with refused(what="sample 0 has a quaternion of length 0"):
         torsor.Trajectory.load(path, walker, columns=columns)
 
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 
 import torsor
+from refusals import refused
 from torsor import library
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.mechanism import Joint, Link
@@ -149,7 +150,7 @@ def test_energy_does_not_drift_in_implicit_steps(four_bar) -> None:
 def test_implicit_is_stable_with_stiff_springs(four_bar) -> None:
     robot, q = four_bar
     still = robot.with_spring("rocker_joint", 1e8, damping=1e3, rest=float(q[2]))
-    with pytest.raises(torsor.SimulationError, match="implicit"):
+    with refused(fix="implicit", error=torsor.SimulationError):
         torsor.simulate(still, q, duration=0.5)
     held = torsor.simulate(still, q, duration=0.5, method="implicit", step=5e-3)
     assert np.abs(held.closure_error).max() < 1e-12
@@ -183,26 +184,24 @@ def test_dead_points_of_the_drive_are_passed() -> None:
 @pytest.mark.parametrize("method", ["rk4", "implicit", "adaptive"])
 def test_loss_of_rank_raises_an_error_with_the_time(parallelogram, method: str) -> None:
     robot, q = parallelogram
-    with pytest.raises(
-        torsor.SimulationError, match=r"lose their rank at t = 0\.7\d* s.* fix: avoid this configuration"
-    ) as caught:
+    with refused(fix="avoid this configuration", error=torsor.SimulationError) as caught:
         torsor.simulate(robot, q, method=method)
     until = caught.value.trajectory
     assert until.status == "failed" and abs(until.q[-1, 0]) < 0.1
     np.testing.assert_allclose(until.q[:, 0], until.q[:, 2], atol=1e-9)
-    with pytest.raises(torsor.SimulationError, match="at t = 0 s"):
+    with refused(what="at t = 0 s", error=torsor.SimulationError):
         torsor.simulate(robot, [0.0, 0.0, 0.0], method=method)
 
 
 def test_the_error_has_the_trajectory_until_the_failure(parallelogram) -> None:
     robot, q = parallelogram
     v = np.array([[0.0, 0.0, 0.0], [30.0, -30.0, 30.0]])
-    with pytest.raises(torsor.SimulationError, match=r"rollout \[1\]: .*lose their rank at t = 0\.0") as caught:
+    with refused(where="rollout [1]:", what="lose their rank at t = 0.0", error=torsor.SimulationError) as caught:
         torsor.simulate(robot, q, v, 0.1, method="adaptive", record=0.01)
     until = caught.value.trajectory
     assert np.isfinite(until.a[0]).all() and np.isnan(until.a[1, -1]).all() and np.isfinite(until.a[1, 0]).all()
     assert np.isfinite(until.reactions[0]).all()
-    with pytest.raises(torsor.SimulationError, match=r"rollout \[1\]: the loops lose their rank at t = 0\.0"):
+    with refused(where="rollout [1]", what="the loops lose their rank at t = 0.0", error=torsor.SimulationError):
         torsor.simulate(robot, q, v, 0.1)
 
 
@@ -240,9 +239,9 @@ def test_forces_are_given_for_all_coordinates_or_for_the_active_ones(four_bar) -
         np.testing.assert_allclose(each.q, found[0].q, rtol=0, atol=1e-14)  # sums may be in another order
     passive = torsor.simulate(robot, q, duration=0.05, controller=[0.0, 0.0, 2.0])  # the rocker's, which is no drive
     assert np.abs(passive.q - found[0].q).max() > 1e-4
-    with pytest.raises(torsor.ModelError, match=r"controller has shape \(2,\)"):
+    with refused(argument="controller"):
         torsor.simulate(robot, q, controller=[1.0, 2.0])
-    with pytest.raises(torsor.ModelError, match="controller gave an array of shape"):
+    with refused(what="controller gave an array of shape"):
         torsor.simulate(robot, q, controller=lambda t, q, v: np.zeros(2))
 
 
@@ -334,15 +333,15 @@ def test_mujoco_converges_to_the_motion_as_its_constraints_stiffen(four_bar) -> 
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({}, r"q0 does not close the loops: .*fix: q0 = robot\.assemble\(q_active, guess\)"),
+        ({}, "q0 = robot.assemble(q_active, guess)"),
         ({"q0": [0.5, 0.3, 1.5]}, "q0 does not close the loops"),
-        ({"v0": [1.0, 0.0, 0.0]}, r"v0 opens the loops at a rate of .*fix: v0 = robot\.constrained_velocities"),
+        ({"v0": [1.0, 0.0, 0.0]}, "v0 = robot.constrained_velocities"),
     ],
 )
 def test_an_open_initial_state_raises_an_error(four_bar, settings: dict, message: str) -> None:
     robot, q = four_bar
     start = {"q0": q} if "v0" in settings else {}
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         torsor.simulate(robot, **start, **settings)
 
 
@@ -350,7 +349,7 @@ def test_an_open_initial_state_raises_an_error(four_bar, settings: dict, message
 def test_a_step_too_long_to_close_the_loops_raises_an_error(four_bar, method: str) -> None:
     robot, q = four_bar
     v = robot.constrained_velocities(q, [30.0])
-    with pytest.raises(torsor.SimulationError, match=r"could not be .* fix: a step below 0\.05 s"):
+    with refused(fix="a step below 0.05 s", error=torsor.SimulationError):
         torsor.simulate(robot, q, v, step=0.05, method=method)
 
 
@@ -371,7 +370,7 @@ def test_links_without_inertia_raise_an_error(four_bar) -> None:
             robot.gravity,
         )
     light = light.with_loop("pin", "coupler_end", "rocker_end")
-    with pytest.raises(torsor.ModelError, match=r"mass matrix .*is singular.*give the links that it moves an inertia"):
+    with refused(fix="give the links that it moves an inertia"):
         torsor.simulate(light, q)
 
 

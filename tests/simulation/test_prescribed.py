@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused, warned
 from torsor.simulation.inputs import Curve
 from torsor.spatial import make_pose
 
@@ -127,7 +128,7 @@ def test_the_joints_of_a_snake_on_knife_edges_carry_it() -> None:
     mean = np.diff(motion.times)[:, None] * (motion.v[1:, :3] + motion.v[:-1, :3]) / 2
     np.testing.assert_allclose(np.diff(motion.q[:, :3], axis=0), mean, rtol=0, atol=1e-5)
     assert np.ptp(motion.q[:, 0]) > 0.03  # it gets somewhere
-    with pytest.raises(torsor.ModelError, match="the loops leave 1 of the 3 prescribed coordinates no choice"):
+    with refused(what="the loops leave 1 of the 3 prescribed coordinates no choice"):
         torsor.simulate(snake(4), duration=1.0, prescribed=given)
 
 
@@ -168,35 +169,35 @@ def test_a_spline_is_exact_for_cubics_and_smooth() -> None:
 @pytest.mark.parametrize(
     ("prescribed", "message"),
     [
-        ([0.3], "allowed: {coordinate: motion}"),
-        ({"root/x": 0.3}, "prescribed names 'root/x'"),
-        ({"joint9": 0.3}, "prescribed names 'joint9'.*'joint1'"),
-        ({("joint1", "joint2"): 0.0, "joint1": 1.0}, "two motions of 'joint1'"),
+        ([0.3], "{coordinate: motion}"),
+        ({"root/x": 0.3}, "root/x"),
+        ({"joint9": 0.3}, "joint9"),
+        ({("joint1", "joint2"): 0.0, "joint1": 1.0}, "joint1"),
         ({(): 0.3}, "prescribed has a motion of no coordinate"),
-        ({"joint1": "fast"}, "prescribed motion of 'joint1'"),
-        ({"joint1": np.nan}, "positions are nan; allowed: finite numbers"),
-        ({("joint1", "joint2"): [0.0, np.inf]}, "positions are .*inf.*; allowed: finite numbers"),
+        ({"joint1": "fast"}, "position"),
+        ({"joint1": np.nan}, "positions are nan"),
+        ({("joint1", "joint2"): [0.0, np.inf]}, "finite numbers"),
         (
             {"joint1": (np.linspace(0, 0.5, 5), np.zeros(5))},
-            "samples from 0 s to 0.5 s; allowed: from 0 to the duration",
+            "samples from 0 s to 0.5 s",
         ),
         ({"joint1": ([0.0, 1.0, 0.5], np.zeros(3))}, "increasing times"),
-        ({"joint1": ([0.0, 1.0], np.zeros((2, 2)))}, r"samples of shape \(2, 2\)"),
+        ({"joint1": ([0.0, 1.0], np.zeros((2, 2)))}, "samples of shape (2, 2)"),
         ({"joint1": ([0.0, 1.0], [0.0, np.nan])}, "not finite"),
         ({"joint1": ([0.0, 1.0], [0.0, 1.0], [1.0, 1.0])}, "3 arrays"),
         ({"joint1": lambda t: t}, "no numbers at t = 0 s"),
-        ({"joint1": ca.Function("f", [TIME], [TIME, TIME])}, "t -> q or t -> "),
+        ({"joint1": ca.Function("f", [TIME], [TIME, TIME])}, "t -> q or t ->"),
         ({("joint1", "joint2"): ca.Function("f", [TIME], [TIME])}, "each of size"),
     ],
 )
 def test_a_motion_that_cannot_be_is_refused(prescribed, message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         torsor.simulate(torsor.library.eel(3).to(device="casadi"), duration=1.0, prescribed=prescribed)
 
 
 @pytest.mark.parametrize("method", ["implicit", "sdirk"])
 def test_methods_without_prescribed_motion_say_so(method: str) -> None:
-    with pytest.raises(torsor.ModelError, match=f'method "{method}" with prescribed motion'):
+    with refused(argument="method", value=method):
         torsor.simulate(
             torsor.library.eel(3).to(device="casadi"), duration=0.1, method=method, prescribed={"joint1": 0.3}
         )
@@ -214,7 +215,7 @@ JUMPS = {
 @pytest.mark.parametrize("message", JUMPS)
 def test_a_motion_that_jumps_or_contradicts_itself_gets_one_warning(message: str, method: str) -> None:
     arm = torsor.library.two_link().to(device="casadi")
-    with pytest.warns(torsor.ModelWarning, match=f"prescribed motion of 'joint1': its {message}.*; fix: ") as found:
+    with warned(where="joint1", what=message) as found:
         torsor.simulate(arm, duration=0.2, step=5e-3, method=method, prescribed={"joint1": JUMPS[message]})
     assert len(found) == 1
 
@@ -235,20 +236,16 @@ def test_accelerations_may_jump_and_steps_may_be_long() -> None:
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        ("rk4", 'could not be closed after .* the prescribed motion may leave their reach; fix: .*method="adaptive"'),
-        pytest.param(
-            "adaptive",
-            "do not determine a motion with 'rocker_joint' as prescribed at t = 0.35.* end of its reach; fix: ",
-            marks=pytest.mark.slow,
-        ),
+        ("rk4", "the prescribed motion may leave their reach"),
+        pytest.param("adaptive", "do not determine a motion with 'rocker_joint' as prescribed", marks=pytest.mark.slow),
     ],
 )
 def test_a_motion_beyond_the_reach_of_the_loops_ends_there(method: str, message: str) -> None:
     robot = torsor.library.four_bar().to(device="casadi")
     start = robot.assemble([0.5], guess=[0.5, 1.0, 1.5])
     away = {"rocker_joint": ca.Function("away", [TIME], [start[2] + 3 * TIME])}
-    with pytest.raises(torsor.SimulationError, match=message) as found:
+    with refused(what=message, error=torsor.SimulationError) as found:
         torsor.simulate(robot, start, duration=1.0, step=2e-3, method=method, prescribed=away)
     assert 0.33 < found.value.trajectory.times[-1] < 0.36
-    with pytest.raises(torsor.ModelError, match="q0 does not close the loops with the prescribed positions at t = 0"):
+    with refused(what="q0 does not close the loops with the prescribed positions at t = 0"):
         torsor.simulate(robot, start, duration=1.0, prescribed={"rocker_joint": start[2] + 0.1})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.base.errors import ModelError
+from refusals import refused
 from torsor.mechanism import Link
 from torsor.robot.load import build
 from torsor.simulation import Contact, rollout, sensitivity, step_derivatives
@@ -95,21 +95,21 @@ def test_no_steps_and_wrong_input_are_handled() -> None:
     run = sensitivity(robot, [0, 0], [0, 0], np.zeros((0, 2)), 0.1)
     assert run.q.shape == (1, 2) and run.by_start.tolist() == np.eye(4).tolist()
     for call, words in [
-        (lambda: step_derivatives(robot, [0, 0], [0, 0], [0, 0], 0.0), "dt is 0.0; allowed: a finite number, above 0"),
-        (lambda: step_derivatives(robot, [0, 0], [0, 0], [0, 0], 0.1, "euler"), "method is 'euler'; allowed: 'rk4'"),
-        (lambda: step_derivatives(robot, [0, 0], [0, np.nan], [0, 0], 0.1), "v is not finite"),
-        (lambda: step_derivatives(robot, [0, 0, 0], [0, 0], [0, 0], 0.1), "q has shape"),
-        (lambda: sensitivity(robot, [0, 0], [0, 0], [0, 0], 0.1), "tau has shape"),
+        (lambda: step_derivatives(robot, [0, 0], [0, 0], [0, 0], 0.0), "dt"),
+        (lambda: step_derivatives(robot, [0, 0], [0, 0], [0, 0], 0.1, "euler"), "method"),
+        (lambda: step_derivatives(robot, [0, 0], [0, np.nan], [0, 0], 0.1), "v"),
+        (lambda: step_derivatives(robot, [0, 0, 0], [0, 0], [0, 0], 0.1), "q"),
+        (lambda: sensitivity(robot, [0, 0], [0, 0], [0, 0], 0.1), "tau"),
         (
             lambda: sensitivity(robot, [0, 0], [1e200, 0], np.zeros((3, 2)), 0.1),
             "rollout of a sensitivity is not finite",
         ),
-        (lambda: sensitivity(robot, [0, 0], [0, 0], np.zeros((3, 2)), 0.1, external=np.zeros((2, 2, 6))), "as tau"),
+        (lambda: sensitivity(robot, [0, 0], [0, 0], np.zeros((3, 2)), 0.1, external=np.zeros((2, 2, 6))), "external"),
         (lambda: step_derivatives(torsor.library.four_bar(), [0] * 3, [0] * 3, [0] * 3, 0.1), "closed loops"),
-        (lambda: step_derivatives("robot", [0] * 2, [0] * 2, [0] * 2, 0.1), "robot is .robot."),
+        (lambda: step_derivatives("robot", [0] * 2, [0] * 2, [0] * 2, 0.1), "robot"),
         (lambda: sensitivity(robot, np.zeros((5, 2)), [0, 0], np.zeros((4, 3, 2)), 0.1), "do not broadcast"),
     ]:
-        with pytest.raises(ModelError, match=words):
+        with refused(words):
             call()
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 
 FINEST = 1e-12  # m and m/s: heights and slips in a simulation
 
@@ -110,12 +111,12 @@ def test_a_disc_that_falls_flat_ends_with_an_error_and_does_not_slip_before() ->
     q = disc.closed_positions(disc.integrate(disc.neutral(), [0.3, 0, 0, 0, 0, 0]))
     for rate in (0.0, 3.0):  # the second passes 0.2 degrees above the ground, in steps that are too long for it
         v = disc.closed_velocities(q, [0, rate, rate / 3, 0, 0, 0])
-        with pytest.raises(torsor.SimulationError, match=r"the wheels not kept from slipping, .* lies flat") as found:
+        with refused(what="the wheels not kept from slipping,", error=torsor.SimulationError) as found:
             torsor.simulate(disc, q, v, 0.4)
         speed = np.linalg.norm(found.value.trajectory.v, axis=-1).max()
         assert slip(found.value.trajectory) < 1e-10 * 0.3 * speed  # the bound of a step, of the disc's size
 
 
 def test_sdirk_refuses_wheels() -> None:
-    with pytest.raises(torsor.ModelError, match='method "sdirk" with closed loops'):
+    with refused(argument="method", value="sdirk"):
         torsor.simulate(torsor.library.bicycle_car().to(device="casadi"), duration=0.1, method="sdirk")

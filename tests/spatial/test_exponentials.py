@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from torsor import ModelError, spatial
+from refusals import refused
+from torsor import spatial
 from torsor.spatial import (
     ad,
     adjoint,
@@ -191,23 +192,23 @@ def test_derivatives_of_traced_functions_are_the_jacobians(angle: float) -> None
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: exp_so3([1.0, 2.0]), r"w has shape \(2,\); allowed: \(\.\.\., 3\)"),
-        (lambda: exp_se3(np.zeros(3)), r"V has shape \(3,\); allowed: \(\.\.\., 6\)"),
-        (lambda: left_jacobian(np.zeros(4)), r"x has shape \(4,\); allowed: \(\.\.\., 3\) or \(\.\.\., 6\)"),
-        (lambda: left_jacobian(ca.SX.sym("x", 4)), r"x is 4 x 1; allowed: a column of"),
-        (lambda: exp_so3("abc"), r"w is 'abc'; allowed: real numbers"),
-        (lambda: log_so3(np.eye(4)), r"R has shape \(4, 4\); allowed: rotations \(\.\.\., 3, 3\)"),
-        (lambda: log_so3(2 * np.eye(3)), r"R is .*allowed: rotations .* with R\^T R = 1, det R = 1"),
-        (lambda: log_so3(-np.eye(3)), r"R is .*allowed: rotations"),
-        (lambda: log_so3(np.full((3, 3), np.nan)), r"R is .*allowed: rotations"),
-        (lambda: log_se3(np.ones((4, 4))), r"T is .*allowed: poses"),
-        (lambda: log_se3(np.diag([1.0, 1, 1, 2])), r"T has the last row \[0.0, 0.0, 0.0, 2.0\]; allowed: 0, 0, 0, 1"),
-        (lambda: log_se3(np.diag([1.0, 1, 1, np.nan])), r"T has the last row \[0.0, .*nan\]; allowed: 0, 0, 0, 1"),
-        (lambda: log_se3(ca.SX.sym("T", 3, 3)), r"T is 3 x 3; allowed: 4 x 4"),
+        (lambda: exp_so3([1.0, 2.0]), "w"),
+        (lambda: exp_se3(np.zeros(3)), "V"),
+        (lambda: left_jacobian(np.zeros(4)), "x"),
+        (lambda: left_jacobian(ca.SX.sym("x", 4)), "x"),
+        (lambda: exp_so3("abc"), "w"),
+        (lambda: log_so3(np.eye(4)), "R"),
+        (lambda: log_so3(2 * np.eye(3)), "R"),
+        (lambda: log_so3(-np.eye(3)), "R"),
+        (lambda: log_so3(np.full((3, 3), np.nan)), "R"),
+        (lambda: log_se3(np.ones((4, 4))), "T"),
+        (lambda: log_se3(np.diag([1.0, 1, 1, 2])), "T"),
+        (lambda: log_se3(np.diag([1.0, 1, 1, np.nan])), "T"),
+        (lambda: log_se3(ca.SX.sym("T", 3, 3)), "T"),
     ],
 )
 def test_wrong_input_is_an_error_in_words(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(ModelError, match=message):
+    with refused(message):
         call()
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.base.errors import ModelError, ModelWarning
+from refusals import refused, warned
+from torsor.base.errors import ModelError
 from torsor.view.live import Viewer, show
 from torsor.view.live.server import free_port, is_own_page
 
@@ -64,7 +65,7 @@ def test_a_robot_moves_with_its_sliders_and_its_marks_with_it(shown: Any) -> Non
     assert stage.subjects[0].marks._trails["link6"][0].points.shape == (1, 2, 3)
     viewer.player.controls.update()
     assert "joint2" in viewer.player.controls.readouts[0].content
-    with pytest.raises(ModelError, match="one for each slider"):
+    with refused(allowed="one for each slider"):
         viewer.move([0.0])
 
 
@@ -147,7 +148,7 @@ def test_a_taken_port_leads_to_the_next_one_and_none_left_to_an_error() -> None:
         except OSError:
             pytest.skip("something else has the last port")
         last.listen()
-        with pytest.raises(ModelError, match="the ports 65535 to 65535 are taken; fix: choose another port"):
+        with refused(fix="choose another port"):
             free_port("127.0.0.1", 65535)
 
 
@@ -162,16 +163,16 @@ def test_no_file_of_the_machine_is_served(shown: Any, path: str) -> None:
 
 
 def test_another_host_is_warned_of(shown: Any) -> None:
-    with pytest.warns(ModelWarning, match="no password"):
+    with warned(what="no password"):
         shown(torsor.library.two_link(), host="0.0.0.0")
 
 
 def test_what_cannot_be_shown_is_refused() -> None:
-    with pytest.raises(ModelError, match="cannot play int"):
+    with refused(what="cannot play int"):
         show(3)
-    with pytest.raises(ModelError, match="1 to 16"):
+    with refused(allowed="1 to 16"):
         show()
-    with pytest.raises(ModelError, match="2 names"):
+    with refused(allowed="1, one for each"):
         show(torsor.library.two_link(), names=["a", "b"])
 
 

@@ -1,6 +1,5 @@
 """Figures and animations: what they draw is where the robot is, and files are written whole or not at all."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import torsor
+from refusals import refused
 from torsor.simulation import movie
 from torsor.view.pictures import Drawing, animate, draw
 from torsor.view.scene import Scene, Timeline
@@ -75,8 +75,7 @@ def test_progress_is_shown_where_it_is_wanted(tmp_path: Path, capsys: pytest.Cap
 
 def test_mp4_without_ffmpeg_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(movie.shutil, "which", lambda name: None)
-    words = "animate: swing.mp4: the program ffmpeg is not found; fix: install ffmpeg, or write a .gif"
-    with pytest.raises(torsor.ModelError, match=re.escape(words)):
+    with refused(where="animate", fix="install ffmpeg, or write a .gif"):
         animate(swing(), tmp_path / "swing.mp4")
 
 
@@ -89,13 +88,13 @@ def test_mp4_is_written_where_ffmpeg_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda path: animate(swing(), path / "x.avi"), "allowed: a name that ends with .gif or .mp4"),
-        (lambda path: animate(swing(), path / "x.gif", rate=0), "rate is 0; allowed: a whole number from 1"),
-        (lambda path: animate(swing(), path / "x.gif", slower=-1.0), "slower is -1.0"),
+        (lambda path: animate(swing(), path / "x.avi"), "x.avi"),
+        (lambda path: animate(swing(), path / "x.gif", rate=0), "rate"),
+        (lambda path: animate(swing(), path / "x.gif", slower=-1.0), "slower"),
         (lambda path: animate(torsor.library.two_link(), path / "x.gif"), "cannot play Robot"),
-        (lambda path: draw(torsor.library.two_link(), [0.0]), "two_link: q has shape (1,)"),
+        (lambda path: draw(torsor.library.two_link(), [0.0]), "q"),
     ],
 )
 def test_bad_input_is_refused_in_words(call: object, words: str, tmp_path: Path) -> None:
-    with pytest.raises(torsor.ModelError, match=re.escape(words)):
+    with refused(words):
         call(tmp_path)  # type: ignore[operator]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor._version import __version__
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.base.files import check_array, check_target, reading_npz, write_npz
 from torsor.base.registry import names, register, registered
 
@@ -117,7 +117,7 @@ def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
             yield archive
             return
     found_, fix = f"its format has the version {format}", f"read it with a newer Torsor; this is {__version__}"
-    raise ModelError(describe(found_, where=path.name, allowed=f"1 to {FORMAT}", fix=fix))
+    raise ModelError(found_, where=path.name, allowed=f"1 to {FORMAT}", fix=fix)
 
 
 def _archive(found: Arrays, format: int) -> Archive:
@@ -155,7 +155,7 @@ def load_result(path: str | Path, **given: Any) -> Any:
     path = Path(path)
     if path.suffix.lower() != ".npz":
         fix = "torsor.Trajectory.load(path, robot=...) reads the table of a trajectory" if path.suffix == ".csv" else ""
-        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=".npz", fix=fix))
+        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=".npz", fix=fix)
     with reading_archive(path) as archive:
         kind = archive.kind
     cls, _ = registered("result", kind)

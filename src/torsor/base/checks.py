@@ -6,16 +6,15 @@ numbers. ``where`` is the object that the argument belongs to (a robot, a file, 
 """
 
 import math
-import reprlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import IDENTITY, Array, real_numbers
-from torsor.base.errors import ModelError, describe, listing, shortened
+from torsor.base.errors import ModelError, listing, shown
 
 Kind = TypeVar("Kind")
 
@@ -58,7 +57,7 @@ def number(
     bounds += [f"{most:g} or less"] if most < math.inf else [f"below {below:g}"] if below < math.inf else []
     kind = "a finite number" if finite else "a number"
     allowed = f"{kind}, {' and '.join(bounds)}" if bounds else kind
-    raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+    raise ModelError(argument=what, value=value, where=where, allowed=allowed)
 
 
 def positive(value: object, where: str, what: str) -> float:
@@ -80,7 +79,7 @@ def whole_number(value: object, where: str, what: str, *, least: int = 1, most: 
     """
     if not is_whole(value) or value < least or (most is not None and value > most):
         allowed = f"a whole number from {least}" + ("" if most is None else f" to {most}")
-        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+        raise ModelError(argument=what, value=value, where=where, allowed=allowed)
     return int(value)
 
 
@@ -102,7 +101,7 @@ def flag(value: object, where: str, what: str) -> bool:
         True
     """
     if not isinstance(value, (bool, np.bool_)):
-        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="True or False"))
+        raise ModelError(argument=what, value=value, where=where, allowed="True or False")
     return bool(value)
 
 
@@ -117,8 +116,7 @@ def interval(value: object, where: str, what: str) -> tuple[float, float]:
         low, high = (number(each, where, what) for each in value)
         if low <= high:
             return low, high
-    allowed = "two numbers (lower, upper) with lower <= upper"
-    raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+    raise ModelError(argument=what, value=value, where=where, allowed="two numbers (lower, upper) with lower <= upper")
 
 
 # Arrays
@@ -133,7 +131,7 @@ def real_array(value: ArrayLike, where: str, what: str) -> Array:
     """
     given = real_numbers(value)
     if given is None:
-        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="real numbers"))
+        raise ModelError(argument=what, value=value, where=where, allowed="real numbers")
     return np.array(given, dtype=float)
 
 
@@ -146,12 +144,12 @@ def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
     """
     allowed, given = f"(..., {count}) finite numbers", real_numbers(value)
     if given is None:
-        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+        raise ModelError(argument=what, value=value, where=where, allowed=allowed)
     if given.ndim == 0 or given.shape[-1] != count:
-        raise ModelError(describe(f"{what} has shape {given.shape}", where=where, allowed=allowed))
+        raise ModelError(f"has shape {given.shape}", argument=what, value=value, where=where, allowed=allowed)
     array = np.asarray(given, dtype=float)
     if not np.isfinite(array).all():
-        raise ModelError(describe(f"{what} is not finite", where=where, allowed=allowed))
+        raise ModelError("is not finite", argument=what, value=value, where=where, allowed=allowed)
     return array
 
 
@@ -179,7 +177,7 @@ def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_z
     found = frozen_array(value, () if single else (count,), where, what)
     if (found < 0).any() or (not or_zero and (found == 0).any()):
         allowed = "0 or more" if or_zero else "positive numbers"
-        raise ModelError(describe(f"{what} is {shortened(found)}", where=where, allowed=allowed))
+        raise ModelError(argument=what, value=found, where=where, allowed=allowed)
     return np.full(count, found) if single else found
 
 
@@ -195,11 +193,11 @@ def frozen_array(
     array = real_array(value, where, what)
     if array.shape != shape:
         allowed = f"an array of shape {shape}" if shape else "one number"
-        raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
+        raise ModelError(f"has shape {array.shape}", argument=what, value=value, where=where, allowed=allowed)
     bound = most if finite else math.inf
     if not (np.abs(array) <= bound).all():  # NaN fails the comparison too
         allowed = "finite numbers" if bound > LARGEST else f"finite numbers up to {most:g}"
-        raise ModelError(describe(f"{what} is {shortened(array)}", where=where, allowed=allowed))
+        raise ModelError(argument=what, value=array, where=where, allowed=allowed)
     array += 0.0  # -0.0 becomes 0.0
     array.setflags(write=False)
     return array
@@ -220,8 +218,10 @@ allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
     R = T[:3, :3]
     error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
     if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
-        found = f"{what} is not a pose (error of orthonormality {error:.1e}, determinant {np.linalg.det(R):.3g})"
-        raise ModelError(describe(found, where=where, allowed="[[R, p], [0, 0, 0, 1]] with R a rotation matrix"))
+        found = f"is not a pose (error of orthonormality {error:.1e}, determinant {np.linalg.det(R):.3g})"
+        raise ModelError(
+            found, argument=what, value=T, where=where, allowed="[[R, p], [0, 0, 0, 1]] with R a rotation matrix"
+        )
     return T
 
 
@@ -238,7 +238,7 @@ def direction(value: ArrayLike, where: str, what: str) -> Array:
     length = float(np.linalg.norm(scaled))
     if length < 1e-9:
         fix = f"give the direction of the {what}, for example [0, 0, 1]"
-        raise ModelError(describe(f"{what} is {shortened(given)}", where=where, allowed="a direction", fix=fix))
+        raise ModelError(argument=what, value=given, where=where, allowed="a direction", fix=fix)
     # A unit vector keeps its bits, so that a saved file reads back equal.
     return frozen_array(scaled / length if abs(length - 1) > 1e-15 else scaled, (3,), where, what)
 
@@ -255,7 +255,7 @@ def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
     except ValueError:
         found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         text = f"leading axes do not broadcast: {found}"
-        raise ModelError(describe(text, where=where, allowed="equal lengths, or 1")) from None
+        raise ModelError(text, where=where, allowed="equal lengths, or 1") from None
 
 
 def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Array:
@@ -266,15 +266,16 @@ def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Ar
         (5, 2, 6)
         >>> arrays([0.0, np.nan], (2,), "robot", "q0")
         Traceback (most recent call last):
-        torsor.ModelError: robot: q0[1] is nan; allowed: finite numbers
+        torsor.ModelError: robot: q0 is nan at [1]; allowed: finite numbers
     """
     array = real_array(value, where, what)
     if array.shape[max(0, array.ndim - len(core)) :] != core:
         allowed = f"(..., {', '.join(map(str, core))})"
-        raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
+        raise ModelError(f"has shape {array.shape}", argument=what, value=value, where=where, allowed=allowed)
     if not np.isfinite(array).all():
         at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-        raise ModelError(describe(f"{what}{list(at)} is {array[at]}", where=where, allowed="finite numbers"))
+        found = f"is {array[at]} at {list(at)}" if at else f"is {array[at]}"
+        raise ModelError(found, argument=what, value=value, where=where, allowed="finite numbers")
     return array
 
 
@@ -289,7 +290,7 @@ def name_of(value: object, what: str, where: str = "") -> str:
         'hand'
     """
     if not isinstance(value, str) or not value:
-        raise ModelError(describe(f"the name of a {what} is {value!r}", where=where, allowed="a non-empty string"))
+        raise ModelError(f"the name of a {what} is {value!r}", value=value, where=where, allowed="a non-empty string")
     return value
 
 
@@ -301,8 +302,21 @@ def one_of(value: object, allowed: Sequence[str], where: str, what: str) -> str:
         'mean'
     """
     if not isinstance(value, str) or value not in allowed:
-        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed=", ".join(map(repr, allowed))))
+        raise ModelError(argument=what, value=value, where=where, allowed=", ".join(map(repr, allowed)))
     return value
+
+
+def known_name(name: Any, names: Collection[str], where: str, what: str) -> str:
+    """Return a name that is one of ``names``; ``what`` they name.
+
+    Example:
+        >>> known_name("elbwo", ["shoulder", "elbow"], "arm", "joint")
+        Traceback (most recent call last):
+        torsor.ModelError: arm: no joint 'elbwo'; allowed: shoulder, elbow
+    """
+    if not isinstance(name, str) or name not in names:
+        raise ModelError(f"no {what} {shown(name)}", value=name, where=where, allowed=listing(names, like=str(name)))
+    return name
 
 
 def indices_of(
@@ -318,11 +332,8 @@ def indices_of(
         return list(range(len(names)))
     given = [wanted] if isinstance(wanted, str) else wanted
     if not isinstance(given, Sequence):
-        raise ModelError(describe(f"{given!r}", where=where, allowed=f"some of {listing(names)}"))
-    for name in given:
-        if name not in names:
-            raise ModelError(describe(f"no {what} {name!r}", where=where, allowed=listing(names, like=str(name))))
-    return [names.index(name) for name in given]
+        raise ModelError(shown(given), value=given, where=where, allowed=f"some of {listing(names)}")
+    return [names.index(known_name(name, names, where, what)) for name in given]
 
 
 def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Array:
@@ -340,7 +351,7 @@ def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Arr
         return found
     count, array = len(names), real_numbers(value)
     if array is None or array.shape not in ((), (count,)) or np.isnan(array).any():
-        raise ModelError(describe(reprlib.repr(value), where=where, allowed=f"a number, or {count} of them"))
+        raise ModelError(shown(value), value=value, where=where, allowed=f"a number, or {count} of them")
     return np.broadcast_to(array.astype(float), (count,))
 
 
@@ -364,7 +375,7 @@ def table(value: object, where: str, what: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="a table {name: value}"))
+        raise ModelError(argument=what, value=value, where=where, allowed="a table {name: value}")
     return dict(value)
 
 
@@ -382,7 +393,7 @@ def rows(value: object, where: str, what: str, allowed: str = "a list") -> list[
         return list(value)
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return list(value)
-    raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+    raise ModelError(argument=what, value=value, where=where, allowed=allowed)
 
 
 def instance_of(value: object, kind: type[Kind], where: str, what: str, *, allowed: str = "") -> Kind:
@@ -394,6 +405,5 @@ def instance_of(value: object, kind: type[Kind], where: str, what: str, *, allow
         torsor.ModelError: walk: load is 3; allowed: a Box
     """
     if not isinstance(value, kind):
-        found = f"{what} is {reprlib.repr(value)}"
-        raise ModelError(describe(found, where=where, allowed=allowed or f"a {kind.__name__}"))
+        raise ModelError(argument=what, value=value, where=where, allowed=allowed or f"a {kind.__name__}")
     return value

@@ -1,14 +1,16 @@
-"""Errors and warnings. Each message says where the problem is, what was found, what is allowed, and the fix."""
+"""Errors and warnings carry where the problem is, what was found, what is allowed, and the fix; ``str`` joins them."""
 
+import copy
 import functools
 import math
 import re
+import reprlib
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 # A warning belongs to the line that called Torsor; properties that are computed once call it by way of functools.
 _OWN_FILES = str(Path(__file__).parents[1]), functools.__file__
@@ -16,13 +18,70 @@ _OWN_FILES = str(Path(__file__).parents[1]), functools.__file__
 # Line feeds stay: some messages are lists. A name is shown by repr, which escapes them.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 LONGEST = 16  # numbers that a message shows in full: those of a pose
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 80
+_REPR.maxlist = _REPR.maxtuple = LONGEST
 
 
-class ModelError(ValueError):
+class Message(Exception):  # noqa: N818 - the base of errors and of warnings
+    """The fields of an error or a warning; ``str`` makes the sentence ``where: what; allowed: ...; fix: ...``.
+
+    With an ``argument``, ``what`` is the clause that follows its name, by default "is ``value``". Without a value,
+    ``value`` is ``...``.
+
+    Example:
+        >>> error = ModelError(argument="mass", value=-1.0, where="arm.toml: link 'hand'", allowed="0 or more")
+        >>> print(error)
+        arm.toml: link 'hand': mass is -1.0; allowed: 0 or more
+        >>> error.argument, error.value, error.allowed
+        ('mass', -1.0, '0 or more')
+    """
+
+    def __init__(
+        self,
+        what: str = "",
+        *,
+        where: str = "",
+        argument: str = "",
+        value: Any = ...,
+        allowed: str = "",
+        fix: str = "",
+    ) -> None:
+        self.what = what or f"is {shown(value)}"
+        self.where, self.argument, self.value, self.allowed, self.fix = where, argument, value, allowed, fix
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        what = f"{self.argument} {self.what}" if self.argument else self.what
+        return describe(what, where=self.where, allowed=self.allowed, fix=self.fix)
+
+    def but(self, **fields: Any) -> Self:
+        """Return a copy of the message with other fields.
+
+        Example:
+            >>> print(ModelError(argument="steps", value=0).but(argument="--steps"))
+            --steps is 0
+        """
+        made = copy.copy(self)
+        vars(made).update(fields)
+        made.args = (str(made),)
+        return made
+
+    def inside(self, place: str) -> Self:
+        """Return a copy of the message with a place that contains the place of the error.
+
+        Example:
+            >>> print(ModelError(argument="mass", value=-1, where="link 'hand'").inside("arm.toml"))
+            arm.toml: link 'hand': mass is -1
+        """
+        return self.but(where=f"{place}: {self.where}" if self.where else place)
+
+
+class ModelError(Message, ValueError):
     """Invalid input: a description that is no mechanism, an unknown name, or an array of the wrong shape."""
 
 
-class MotionError(RuntimeError):
+class MotionError(Message, RuntimeError):
     """An infeasible problem; ``result`` is the motion whose largest violation is least (None if nothing was solved).
 
     ``conflict`` has the names of the constraints that contradict each other; ``violation`` is the least amount by which
@@ -46,18 +105,18 @@ class MotionError(RuntimeError):
     violation: float = math.nan
 
 
-class SimulationError(RuntimeError):
+class SimulationError(Message, RuntimeError):
     """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` until then, None without any sample."""
 
     trajectory: Any = None
 
 
-class ModelWarning(UserWarning):
+class ModelWarning(Message, UserWarning):
     """Input that can be used, but is probably wrong, or is not used completely."""
 
 
 def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") -> str:
-    """Return the one-line message of an error: ``where: what; allowed: ...; fix: ...``.
+    """Return the sentence of a message: ``where: what; allowed: ...; fix: ...``.
 
     Example:
         >>> describe("mass is -1.0 kg", where="arm.toml: link 'hand'", allowed="0 or more", fix="correct the sign")
@@ -112,6 +171,16 @@ def shortened(values: Any, most: int = LONGEST) -> str:
     return f"[{', '.join(map(repr, first))}, ... {count} in all]"
 
 
+def shown(value: Any) -> str:
+    """Return the text of a value in a message: numbers of an array as a list, long values cut.
+
+    Example:
+        >>> shown("panda"), shown(np.float64(0.5)), shown(range(3))
+        ("'panda'", '0.5', 'range(0, 3)')
+    """
+    return shortened(value) if hasattr(value, "tolist") else _REPR.repr(value)
+
+
 def listing(names: Iterable[str], most: int = 12, like: str = "") -> str:
     """Return the first names for a message, and how many there are; of many, those that resemble ``like`` come first.
 
@@ -137,17 +206,17 @@ def _leaves(nested: list[Any]) -> Iterator[Any]:
             yield each
 
 
-def warn(message: str) -> None:
-    """Give a ``ModelWarning`` at the line of the user's code that called Torsor.
+def warn(what: str = "", **fields: Any) -> None:
+    """Give a ``ModelWarning`` with these fields at the line of the user's code that called Torsor.
 
     Example:
         >>> with warnings.catch_warnings(record=True) as caught:
         ...     warnings.simplefilter("always")
-        ...     warn("link 'hand': odd")
-        >>> str(caught[0].message)
-        "link 'hand': odd"
+        ...     warn("it has no mass", where="link 'hand'")
+        >>> print(caught[0].message)
+        link 'hand': it has no mass
     """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, ModelWarning, stacklevel=level)
+    warnings.warn(ModelWarning(what, **fields), stacklevel=level)

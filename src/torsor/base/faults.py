@@ -7,30 +7,31 @@ from contextvars import ContextVar
 from torsor.base.errors import ModelError, warn
 
 MOST = 20  # faults that an error shows
-_FOUND: ContextVar[list[str] | None] = ContextVar("faults", default=None)
+_FOUND: ContextVar[list[ModelError] | None] = ContextVar("faults", default=None)
 
 
 class StopReadingError(ModelError):
     """Reading cannot go on after the faults that were found."""
 
 
-def refuse_or_warn(message: str, strict: bool) -> None:
-    """Raise a ``ModelError`` where reading is strict; otherwise give a ``ModelWarning``.
+def refuse_or_warn(fault: ModelError, strict: bool, effect: str = "") -> None:
+    """Raise a ``ModelError`` where reading is strict; otherwise give a ``ModelWarning`` that tells the ``effect``.
 
     Inside ``all_faults`` the error comes when reading has ended.
 
     Example:
-        >>> refuse_or_warn("arm.urdf: odd", strict=True)
+        >>> refuse_or_warn(ModelError("no mass", where="arm.urdf"), strict=True)
         Traceback (most recent call last):
-        torsor.ModelError: arm.urdf: odd
+        torsor.ModelError: arm.urdf: no mass
     """
     faults = _FOUND.get()
     if not strict:
-        warn(message)
+        fields = vars(fault) | {"what": f"{fault.what}; {effect}" if effect else fault.what}
+        warn(**fields)
     elif faults is None:
-        raise ModelError(message)
-    elif message not in faults:
-        faults.append(message)
+        raise fault
+    elif str(fault) not in map(str, faults):
+        faults.append(fault)
 
 
 def stop_reading() -> None:
@@ -38,7 +39,7 @@ def stop_reading() -> None:
 
     Example:
         >>> with all_faults():
-        ...     refuse_or_warn("arm.urdf: no mass", strict=True)
+        ...     refuse_or_warn(ModelError("no mass", where="arm.urdf"), strict=True)
         ...     stop_reading()
         Traceback (most recent call last):
         torsor.ModelError: arm.urdf: no mass
@@ -52,14 +53,14 @@ def all_faults() -> Iterator[None]:
 
     Example:
         >>> with all_faults():
-        ...     refuse_or_warn("arm.urdf: odd", strict=True)
-        ...     refuse_or_warn("arm.urdf: odder", strict=True)
+        ...     refuse_or_warn(ModelError("no mass", where="arm.urdf"), strict=True)
+        ...     refuse_or_warn(ModelError("no axis", where="arm.urdf"), strict=True)
         Traceback (most recent call last):
         torsor.ModelError: 2 faults:
-        arm.urdf: odd
-        arm.urdf: odder
+        arm.urdf: no mass
+        arm.urdf: no axis
     """
-    faults = list[str]()
+    faults = list[ModelError]()
     before = _FOUND.set(faults)
     try:
         yield
@@ -67,11 +68,11 @@ def all_faults() -> Iterator[None]:
         if not faults:
             raise
         if not isinstance(error, StopReadingError):
-            faults.append(str(error))
+            faults.append(error)
     finally:
         _FOUND.reset(before)
     if len(faults) == 1:
-        raise ModelError(faults[0])
+        raise faults[0]
     if faults:
         more = [f"... {len(faults)} in all"] if len(faults) > MOST else []
-        raise ModelError("\n".join([f"{len(faults)} faults:", *faults[:MOST], *more]))
+        raise ModelError("\n".join([f"{len(faults)} faults:", *map(str, faults[:MOST]), *more]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import several
-from torsor.base.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, missing
 from torsor.base.files import check_target, replacing
 
 MOST = 8  # curves in a panel: more cannot be told apart
@@ -104,7 +104,7 @@ def saved(figure: Any, path: str | Path | None, dpi: int = DPI) -> Any:
     allowed = [f".{each}" for each in sorted(figure.canvas.get_supported_filetypes())]
     if file.suffix.lower() not in allowed:
         found = f"the suffix is {file.suffix!r}"
-        raise ModelError(describe(found, where=str(path), allowed=", ".join(allowed)))
+        raise ModelError(found, value=file.suffix, where=str(path), allowed=", ".join(allowed))
     with replacing(file) as part:
         figure.savefig(part, dpi=dpi, format=file.suffix[1:].lower())
     return figure
@@ -179,9 +179,9 @@ def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, 
     names, allowed = several(what), ", ".join(known)
     for name in names:
         if name not in allowed.split(", "):
-            raise ModelError(describe(f"cannot plot {name!r}", allowed=allowed))
+            raise ModelError(f"cannot plot {name!r}", value=name, allowed=allowed)
     if not names:
-        raise ModelError(describe("nothing to plot", allowed=allowed))
+        raise ModelError("nothing to plot", allowed=allowed)
     return names
 
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 
 # Errors that a damaged or hostile file may cause while it is decoded.
 _DAMAGED = (
@@ -56,13 +56,13 @@ def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
     given = os.environ.get(LARGEST_VARIABLE, "").strip()
     if given and not (given.isascii() and given.isdigit()):
         allowed = f"a number of bytes, for example {LARGEST_FILE}"
-        raise ModelError(describe(f"it is {given[:40]!r}", where=LARGEST_VARIABLE, allowed=allowed))
+        raise ModelError(f"it is {given[:40]!r}", where=LARGEST_VARIABLE, allowed=allowed)
     largest = int(given) if given else largest
     with path.open("rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:
         fix = f"check the path, or allow more: {LARGEST_VARIABLE}=(number of bytes) in the environment"
-        raise ModelError(describe("the file is too large", where=path.name, allowed=f"{largest / 1e6:g} MB", fix=fix))
+        raise ModelError("the file is too large", where=path.name, allowed=f"{largest / 1e6:g} MB", fix=fix)
     return content
 
 
@@ -80,7 +80,7 @@ def check_file(path: Path, allowed: str, fix: str = "") -> None:
         is_file = is_folder = exists = False
     if not is_file:
         found = "a folder" if is_folder else "a device or a pipe" if exists else "no such file"
-        raise ModelError(describe(found, where=str(path), allowed=allowed, fix=fix))
+        raise ModelError(found, where=str(path), allowed=allowed, fix=fix)
 
 
 def check_name(path: Path) -> None:
@@ -92,12 +92,12 @@ def check_name(path: Path) -> None:
         torsor.ModelError: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...: its name is too long
     """
     if "\0" in str(path):
-        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
+        raise ModelError("a null character in its name", where=str(path).replace("\0", "\\0"))
     try:
         path.lstat()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise ModelError(describe("its name is too long", where=f"{path.name[:LONGEST_NAME]}...")) from None
+            raise ModelError("its name is too long", where=f"{path.name[:LONGEST_NAME]}...") from None
 
 
 def check_target(path: Path) -> None:
@@ -113,9 +113,9 @@ def check_target(path: Path) -> None:
     check_name(path)
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     if target.is_dir():
-        raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
+        raise ModelError("it is a folder", where=str(path), allowed="a file")
     if not target.parent.is_dir():
-        raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
+        raise ModelError("its folder does not exist", where=str(path), fix="make the folder first")
     check_opened(target, str(path))
 
 
@@ -127,8 +127,7 @@ def check_opened(path: Path, where: str) -> None:
     try:
         path.open("xb" if is_new else "ab").close()
     except OSError as error:
-        found = f"it cannot be written ({error.strerror})"
-        raise ModelError(describe(found, where=where, fix="choose another place")) from None
+        raise ModelError(f"it cannot be written ({error.strerror})", where=where, fix="choose another place") from None
     if is_new:
         path.unlink()
 
@@ -219,10 +218,9 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
                 found = _members(archive)
             yield found
         except KeyError as error:
-            fix = f"check that the file holds {what}"
-            raise ModelError(describe(f"there is no {error}", where=path.name, fix=fix)) from None
+            raise ModelError(f"there is no {error}", where=path.name, fix=f"check that the file holds {what}") from None
         except _DAMAGED as error:
-            raise ModelError(describe(f"not {what}: {error}", where=path.name)) from None
+            raise ModelError(f"not {what}: {error}", where=path.name) from None
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
@@ -248,7 +246,7 @@ def _opened(path: Path, what: str) -> BinaryIO:
     except (OSError, ValueError) as error:  # a folder, a name that is too long, or one with a null character
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         name = path.name if len(path.name) <= LONGEST_NAME else f"{path.name[:LONGEST_NAME]}..."
-        raise ModelError(describe(f"not {what}: {reason}", where=name.replace("\0", "\\0"))) from None
+        raise ModelError(f"not {what}: {reason}", where=name.replace("\0", "\\0")) from None
 
 
 def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f") -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import positive
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.files import check_target, replacing
 
 SUFFIXES = (".json", ".yaml", ".yml")
@@ -39,9 +39,9 @@ or fewer; fix: lower the rate to 5e+06 Hz or less
     """
     rate = positive(rate, where, "rate")
     if rate * duration > MOST:
-        found = f"rate is {rate:g} Hz, which gives {rate * duration:g} samples"
+        found = f"is {rate:g} Hz, which gives {rate * duration:g} samples"
         fix = f"lower the rate to {MOST / duration:g} Hz or less"
-        raise ModelError(describe(found, where=where, allowed=f"{MOST} samples or fewer", fix=fix))
+        raise ModelError(found, argument="rate", where=where, allowed=f"{MOST} samples or fewer", fix=fix)
     return rate
 
 
@@ -60,7 +60,7 @@ def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[A
     """
     if path.suffix.lower() not in SUFFIXES:
         found = f"the suffix is {path.suffix!r}"
-        raise ModelError(describe(found, where=path.name, allowed=", ".join(SUFFIXES)))
+        raise ModelError(found, value=path.suffix, where=path.name, allowed=", ".join(SUFFIXES))
     check_target(path)
     points = ",\n".join(_point(t, *rows) for t, rows in zip(times.tolist(), zip(*motion, strict=True), strict=True))
     head = '{"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""},\n'

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from torsor.base.archive import Archive, write_archive
 from torsor.base.documents import header, write_document
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.summary import Summary
 from torsor.base.tables import Column, write_table
 
@@ -39,7 +39,7 @@ class Result:
         suffix = path.suffix.lower()
         if suffix not in self.suffixes:
             allowed = ", ".join(self.suffixes)
-            raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=allowed))
+            raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=allowed)
         if suffix == ".npz":
             write_archive(path, self._archive())
         elif suffix == ".csv":

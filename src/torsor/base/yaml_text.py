@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torsor.base.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, missing
 
 
 def parse_yaml(text: str, where: str, instead: str = "") -> Any:
@@ -29,7 +29,7 @@ def parse_yaml(text: str, where: str, instead: str = "") -> Any:
     except ModelError:  # of a key that is given twice
         raise
     except (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError) as error:  # of odd scalars
-        raise ModelError(describe(f"not valid YAML: {' '.join(str(error).split())}", where=where)) from None
+        raise ModelError(f"not valid YAML: {' '.join(str(error).split())}", where=where) from None
 
 
 def _check_keys(root: Any, where: str) -> None:
@@ -52,5 +52,5 @@ def _check_keys(root: Any, where: str) -> None:
             line = key.start_mark.line + 1
             if (key.tag, key.value) in lines:
                 found = f"line {line}: the key {key.value!r} is in line {lines[key.tag, key.value]} already"
-                raise ModelError(describe(found, where=where, allowed="each key once"))
+                raise ModelError(found, value=key.value, where=where, allowed="each key once")
             lines[key.tag, key.value] = line

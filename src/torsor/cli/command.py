@@ -15,6 +15,7 @@ class Command:
     (or ``MotionError``, ``SimulationError``, ``OSError``) for a mistake of the user, and returns None when it
     succeeded, or another exit status of ``torsor.cli.statuses``. ``statuses`` are those that not all commands have, or
     with another meaning, and their words in ``--help``, which also shows ``examples``: whole command lines.
+    ``options`` names the option of each argument of the library that has another name than its option.
 
     Example:
         >>> hello = Command(lambda parser: None, lambda _, console: console.print("hello"))
@@ -26,3 +27,4 @@ class Command:
     run: Callable[[Namespace, Console], int | None]
     statuses: Mapping[int, str] = field(default_factory=dict)
     examples: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from rich.console import Console
 
 from torsor.base.documents import STANDARD_OUTPUT
-from torsor.base.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, missing
 from torsor.cli.command import Command
 from torsor.cli.console import PlainConsole
 from torsor.cli.outputs import add_json, write_json
@@ -32,7 +32,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     shell = arguments.shell
     if shell not in shtab.SUPPORTED_SHELLS:
         found, fix = f"shtab {shtab.__version__} does not know {shell}", "pip install --upgrade shtab"
-        raise ModelError(describe(found, where="completion", allowed=", ".join(shtab.SUPPORTED_SHELLS), fix=fix))
+        raise ModelError(found, where="completion", allowed=", ".join(shtab.SUPPORTED_SHELLS), fix=fix)
     script = shtab.complete(arguments.parser, shell=shell)
     if arguments.json != STANDARD_OUTPUT:
         print(script)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.checks import number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism import Shape
 from torsor.simulation import Contact, Limits
 from torsor.simulation.contact import KINDS, OWN
@@ -50,16 +50,16 @@ def given_contact(arguments: Namespace) -> dict[str, Any]:
     if kind is None:
         if places or given:
             text = f"--{next(iter([*places, *given])).replace('_', '-')} without contact"
-            raise ModelError(describe(text, fix=f"add --contact, one of {', '.join(KINDS)}"))
+            raise ModelError(text, fix=f"add --contact, one of {', '.join(KINDS)}")
         return found
     for name in given:
         if name not in (*_BOTH, *OWN[kind]):
             allowed = ", ".join(f"--{each}" for each in (*_BOTH, *OWN[kind]))
-            raise ModelError(describe(f"--{name} for {kind} contact", allowed=allowed))
+            raise ModelError(f"--{name} for {kind} contact", allowed=allowed)
     ground: bool | Shape = not arguments.no_ground
     if arguments.slope is not None:
         if arguments.no_ground:
-            raise ModelError(describe("--slope and --no-ground are both given", allowed="one of them"))
+            raise ModelError("--slope and --no-ground are both given", allowed="one of them")
         angle = number(arguments.slope, "contact", "slope", least=-np.pi / 2, most=np.pi / 2)
         ground = Shape("plane", pose=make_pose(from_rpy([0.0, angle, 0.0])))
     pairs = [(a, b) for a, b in arguments.pair or ()]

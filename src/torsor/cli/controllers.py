@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.cli.robots import check_numbers
 from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd
 from torsor.control.controller import Law
@@ -55,15 +55,15 @@ def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None)
     if name is None:
         if given:
             fix = f"add --controller, one of {', '.join(CONTROLLERS)}"
-            raise ModelError(describe(f"--{given[0]} without a controller", where=robot.name, fix=fix))
+            raise ModelError(f"--{given[0]} without a controller", where=robot.name, fix=fix)
         forces: list[float] | None = arguments.tau
         return forces
     if arguments.tau is not None:
-        raise ModelError(describe("--tau and --controller are both given", where=robot.name, allowed="one of them"))
+        raise ModelError("--tau and --controller are both given", where=robot.name, allowed="one of them")
     for each in given:
         if each not in _TAKES[name]:
             allowed = ", ".join(f"--{option}" for option in _TAKES[name])
-            raise ModelError(describe(f"--{each} for the controller {name}", where=robot.name, allowed=allowed))
+            raise ModelError(f"--{each} for the controller {name}", where=robot.name, allowed=allowed)
     driven = robot.nv - len(robot.elastic)  # joints; a motor behind a spring has the gains of its joint
     for each in _GAINS:
         check_numbers(robot, f"--{each}", getattr(arguments, each), 1, driven)
@@ -74,12 +74,11 @@ def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None)
     if name == "computed-torque":
         if gains.keys() not in ({"kp", "kd"}, {"bandwidth"}):
             found = f"gains given: {', '.join(f'--{each}' for each in gains) or 'none'}"
-            allowed = "--kp and --kd, or --bandwidth"
-            raise ModelError(describe(found, where=f"{robot.name}: {name}", allowed=allowed))
+            raise ModelError(found, where=f"{robot.name}: {name}", allowed="--kp and --kd, or --bandwidth")
         return computed_torque(robot, law, **gains)
     for each in ("kp", "kd"):
         if each not in gains:
-            raise ModelError(describe(f"the controller pd without --{each}", where=robot.name, fix=f"add --{each}"))
+            raise ModelError(f"the controller pd without --{each}", where=robot.name, fix=f"add --{each}")
     return gravity_pd(robot, law, **gains)
 
 
@@ -92,8 +91,7 @@ def _reference(arguments: Namespace, robot: Robot, q0: list[float] | None) -> La
     count = robot.nq - len(robot.elastic)
     if arguments.reference is not None:
         if arguments.target is not None:
-            found = "--target and --reference are both given"
-            raise ModelError(describe(found, where=robot.name, allowed="one of them"))
+            raise ModelError("--target and --reference are both given", where=robot.name, allowed="one of them")
         return _of_file(arguments.reference, robot, count)
     if arguments.target is not None:
         check_numbers(robot, "--target", arguments.target, count)
@@ -106,7 +104,7 @@ def _of_file(file: Path, robot: Robot, count: int) -> Law:
     recorded = Trajectory.load(file, robot)
     if recorded.q.ndim != 2 or len(recorded.times) <= DEGREE:
         allowed = f"one motion with {DEGREE + 1} samples or more"
-        raise ModelError(describe(f"positions of shape {recorded.q.shape}", where=file.name, allowed=allowed))
+        raise ModelError(f"positions of shape {recorded.q.shape}", where=file.name, allowed=allowed)
     rows = np.unique(np.linspace(0, len(recorded.times) - 1, MOST_POINTS).round().astype(int))
     times, length = recorded.times[rows] - recorded.times[0], float(recorded.times[-1] - recorded.times[0])
     path = JointPath.through(recorded.q[rows, :count], DEGREE, times / length, where=file.name)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_apart, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
@@ -25,7 +25,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     check_output(path, WRITTEN)
     check_apart([path, arguments.json], [arguments.robot.partition("#")[0]])
     if path.exists() and not arguments.force:
-        raise ModelError(describe("it exists", where=str(path), fix="--force replaces it"))
+        raise ModelError("it exists", where=str(path), fix="--force replaces it")
     robot = as_robot(given_robot(arguments))
     robot.save(path)
     meshes = _copies(path)

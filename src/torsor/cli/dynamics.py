@@ -7,7 +7,8 @@ import numpy as np
 from rich.console import Console
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.checks import known_name
+from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
@@ -61,14 +62,12 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quantity]:
     name, _, place = given.partition(":")
-    if name not in QUANTITIES:
-        allowed = listing(QUANTITIES, like=name)
-        raise ModelError(describe(f"no quantity {name!r}", where=robot.name, allowed=allowed))
+    known_name(name, QUANTITIES, robot.name, "quantity")
     algorithm = ALGORITHMS[name]
     if algorithm.at_place and not place:
-        raise ModelError(describe(f"{name} is that of a link or frame", where=robot.name, fix=f"write {name}:LINK"))
+        raise ModelError("is that of a link or frame", argument=name, where=robot.name, fix=f"write {name}:LINK")
     if place and not algorithm.at_place:
-        raise ModelError(describe(f"{name} is not that of one link or frame", where=robot.name, fix=f"write {name}"))
+        raise ModelError("is not that of one link or frame", argument=name, where=robot.name, fix=f"write {name}")
     inputs = [_input(robot, each, states) for each in algorithm.inputs if each != "share"]
     values = getattr(robot, name)(*inputs, *([place] if place else []))
     if not algorithm.results:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import torsor
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_folder, print_paths, write_json
 
@@ -21,8 +21,7 @@ def folder_of_examples() -> Path:
     for place in (PACKAGE / "examples", PACKAGE.parent.parent / "examples"):
         if (place / "01_bearing_loads.py").is_file():
             return place
-    found, fix = "this installation has no examples", "install a wheel, or use a clone"
-    raise ModelError(describe(found, where=str(PACKAGE), fix=fix))
+    raise ModelError("this installation has no examples", where=str(PACKAGE), fix="install a wheel, or use a clone")
 
 
 def title_of(path: Path) -> str:
@@ -56,7 +55,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         for place in (arguments.folder / path.name for path in found):
             if place.exists():
                 fix = "name another folder, or remove the file"
-                raise ModelError(describe("a file of this name is there", where=str(place), fix=fix))
+                raise ModelError("a file of this name is there", where=str(place), fix=fix)
         print_paths(console, *(Path(shutil.copy(path, arguments.folder)) for path in found))
     if find_spec("matplotlib") is None:
         console.print(escape('Most of them draw figures: pip install "torsor[plot]"'), highlight=False)

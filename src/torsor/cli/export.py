@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.fmi_options import FLAGS, FMI_OPTIONS, add_fmi_options
 from torsor.cli.outputs import add_json, print_paths, write_json
@@ -58,21 +58,14 @@ def _run(arguments: Namespace, console: Console) -> None:
     for option in given:
         if option not in taken:
             found, allowed = f"{_flag(option)} with --to {arguments.to}", ", ".join(map(_flag, taken))
-            raise ModelError(describe(found, where=robot.name, allowed=allowed or "no options", fix="leave it out"))
+            raise ModelError(found, where=robot.name, allowed=allowed or "no options", fix="leave it out")
     if arguments.path.suffix == ".fmu" and arguments.to != "fmi":
         found = f"PATH has the name of an FMU with --to {arguments.to}"
-        raise ModelError(describe(found, where=str(arguments.path), allowed="a folder", fix="--to fmi"))
+        raise ModelError(found, where=str(arguments.path), allowed="a folder", fix="--to fmi")
     if (export := getattr(robot, f"export_{arguments.to}", None)) is None:
         allowed = ", ".join(each for each in _TARGETS if hasattr(robot, f"export_{each}"))
-        raise ModelError(describe(f"--to {arguments.to} of this kind of robot", where=robot.name, allowed=allowed))
-    try:
-        paths = export(arguments.path, **given, overwrite=arguments.force)
-    except ValueError as error:
-        # The compiler does not know ModelError. Its messages about a wrong name or folder say what is allowed or the
-        # fix; a ValueError without either is an internal error.
-        if "; allowed: " in str(error) or "; fix: " in str(error):
-            raise ModelError(str(error)) from None
-        raise
+        raise ModelError(f"--to {arguments.to} of this kind of robot", where=robot.name, allowed=allowed)
+    paths = export(arguments.path, **given, overwrite=arguments.force)
     print_paths(console, *paths)
     write_json(arguments, console, {"robot": robot.name, "files": [str(path) for path in paths]})
 
@@ -87,4 +80,4 @@ _EXAMPLES = (
     "torsor export six_axis_arm six_axis_arm_dynamics --to ros2",
     "torsor export ur5 ur5.fmu --to fmi --names pose:ee_link --parameters links.wrist_3_link.mass",
 )
-COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES, options={"overwrite": "--force"})

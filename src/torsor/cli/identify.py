@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from torsor.base.errors import describe, warn
+from torsor.base.errors import warn
 from torsor.cli.command import Command
 from torsor.cli.outputs import (
     add_json,
@@ -117,7 +117,7 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         as_robot(result.robot).save(arguments.output)
         if result.drives is not None:
             fix = "keep them too: --json FILE, or in Python found.save(FILE.npz)"
-            warn(describe(result.drives.left_out, where=str(arguments.output), fix=fix))
+            warn(result.drives.left_out, where=str(arguments.output), fix=fix)
     if arguments.plot is not None:
         (result if validated is None else validated).plot(arguments.plot)
     if arguments.json is not None:

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.base.checks import number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
@@ -34,19 +34,21 @@ def _run(arguments: Namespace, console: Console) -> None:
     robot = as_robot(given_robot(arguments))
     targets = dict(_target(robot.name, *given) for given in arguments.target)
     if len(targets) < len(arguments.target):
-        raise ModelError(describe("a place has two targets", where=robot.name, allowed="one --target for each place"))
+        raise ModelError("a place has two targets", where=robot.name, allowed="one --target for each place")
     within, clearance = not arguments.no_limits, arguments.clearance
     if arguments.allowed is not None:
         if clearance is None:
-            raise ModelError(describe("--allowed without --clearance", where=robot.name, fix="give --clearance M"))
+            raise ModelError("--allowed without --clearance", where=robot.name, fix="give --clearance M")
         robot = robot.with_allowed_collisions(arguments.allowed)
     shapes: dict[str, Any] = {}
     if arguments.all:
         (place, pose), *more = targets.items()
         if more or np.shape(pose) != (4, 4) or arguments.q0 is not None:
-            allowed = "one --target with position and angles, without --q0"
-            raise ModelError(describe("--all", where=robot.name, allowed=allowed))
-        q, error = robot.analytic_inverse_kinematics(pose, place, limits=within), 0.0
+            raise ModelError("--all", where=robot.name, allowed="one --target with position and angles, without --q0")
+        try:
+            q, error = robot.analytic_inverse_kinematics(pose, place, limits=within), 0.0
+        except ModelError as wrong:
+            raise wrong.but(fix="leave --all out") from None
         cause = "" if len(q) else "no posture has this pose"
         if clearance is not None and len(q):
             number(clearance, robot.name, "--clearance", least=0.0)
@@ -78,7 +80,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     document = {"robot": robot.name, "names": list(robot.position_names), "q": q.tolist(), "error": error}
     write_json(arguments, console, {**document, "solved": solved, "cause": cause, **shapes})
     if not solved:
-        raise ModelError(describe(cause, where=f"{robot.name}: nearest posture" if len(q) else robot.name))
+        raise ModelError(cause, where=f"{robot.name}: nearest posture" if len(q) else robot.name)
 
 
 def _target(robot: str, place: str, *given: str) -> tuple[str, Any]:
@@ -89,9 +91,7 @@ def _target(robot: str, place: str, *given: str) -> tuple[str, Any]:
         numbers = []
     if len(numbers) not in (3, 6) or not np.isfinite(numbers).all():
         found = f"--target {place} {' '.join(given)}".rstrip()
-        raise ModelError(
-            describe(found, where=robot, allowed="a place and 3 or 6 finite numbers: x y z [roll pitch yaw]")
-        )
+        raise ModelError(found, where=robot, allowed="a place and 3 or 6 finite numbers: x y z [roll pitch yaw]")
     return place, numbers if len(numbers) == 3 else make_pose(from_rpy(numbers[3:]), numbers[:3])
 
 

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from torsor import view
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, ModelWarning, describe, listing
+from torsor.base.errors import ModelError, ModelWarning, listing
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, add_report, check_report, print_paths, write_json
 from torsor.cli.recordings import is_recording, show_recording
@@ -45,7 +45,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     robot = as_robot(given)
     if arguments.report is None and (arguments.q or arguments.states):
         fix = "add --report FILE: they are the states of the loads in it"
-        raise ModelError(describe("--q or --states without --report", where=robot.name, fix=fix))
+        raise ModelError("--q or --states without --report", where=robot.name, fix=fix)
     states = {} if arguments.report is None else given_states(arguments, given)
     warn_of_zeros(arguments.states, "va", states)
     size = f"{len(robot.links)} moving links, nq = {robot.nq}, nv = {robot.nv}"
@@ -80,8 +80,7 @@ def _run(arguments: Namespace, console: Console) -> None:
 def _show_recording(arguments: Namespace, console: Console) -> None:
     """Show markers, ground forces, tables or a skeleton of OpenSim; options of robots do not apply."""
     if arguments.report is not None or arguments.q or arguments.states:
-        text = "--report, --q or --states with a recording"
-        raise ModelError(describe(text, where=arguments.robot, allowed="a robot"))
+        raise ModelError("--report, --q or --states with a recording", where=arguments.robot, allowed="a robot")
     write_json(arguments, console, show_recording(arguments.robot, console))
 
 
@@ -94,8 +93,8 @@ def _write_report(path: Path, given: Robot | ParallelRobot, states: dict[str, Ar
         write_report(path, given, q=q)
         return
     if robot.loops and "tau" not in states:
-        found = "states of a robot with loops, without its forces"
-        raise ModelError(describe(found, where=robot.name, fix="add columns 'tau NAME' to the table"))
+        found = "of a robot with loops, without its forces"
+        raise ModelError(found, argument="states", where=robot.name, fix="add columns 'tau NAME' to the table")
     v, a = (states.get(letter, np.zeros((len(q), robot.nv))) for letter in "va")
     tau = states["tau"] if "tau" in states else robot.inverse_dynamics(q, v, a)
     times = states.get("time", np.arange(len(q), dtype=float))

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 import torsor
 from torsor.base.documents import STANDARD_OUTPUT
-from torsor.base.errors import ModelError, ModelWarning, MotionError, SimulationError
+from torsor.base.errors import Message, ModelError, ModelWarning, MotionError, SimulationError, shown
 from torsor.base.startup import STOPPED, WORDS
 from torsor.cli.command import Command
 from torsor.cli.commands import COMMANDS, command
@@ -23,17 +23,9 @@ from torsor.cli.console import PlainConsole
 from torsor.cli.outputs import check_output
 from torsor.cli.statuses import ALL, ARGUMENTS, DONE, INTERNAL, status_of_error, statuses_help
 
-# Advice that has no option, or one of another name: by the words of the library, those of the command line.
-IN_PYTHON = {
-    r"\bsimplify=False\b": "--no-simplify",
-    r"load\(\.\.\., search=\[\.\.\.\]\)": "--search FOLDER",
-    r"use inverse_kinematics\b": "leave --all out",
-    r"use kind=\"compliant\"": "use --contact compliant",
-    r" \(start=, \w+\)": " (in Python: solve(start=...))",
-    r"robot\.open_tree\(\), or loops='open' where it is an argument,": "in Python, robot.open_tree()",
-}
 # By itself, argparse takes -1e-3 for an option.
 NEGATIVE_NUMBER = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
+QUOTES = "'\""
 PACKAGE = Path(torsor.__file__).parent
 
 
@@ -64,8 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Exception as error:
             status = _report(error, arguments, errors)
     for warning in caught:
-        text = _in_options(str(warning.message), arguments.flags, vars(arguments))
-        errors.print(f"[yellow]warning[/yellow]: {escape(text)}")
+        errors.print(f"[yellow]warning[/yellow]: {escape(_in_options(warning.message, arguments))}")
     return status
 
 
@@ -98,7 +89,7 @@ def _add_command(parser: argparse.ArgumentParser, own: Command) -> None:
         if action.type is Path or (action.type is None and not action.option_strings):
             action.type = partial(_named, action.type or str)
     flags = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
-    parser.set_defaults(run=own.run, flags=flags)
+    parser.set_defaults(run=own.run, flags={**flags, **own.options})
 
 
 def _named(kind: type, text: str) -> object:
@@ -122,19 +113,18 @@ def _report(error: Exception, arguments: argparse.Namespace, errors: Console) ->
     if arguments.debug:
         errors.print(escape("".join(traceback.format_exception(error))))
     if _is_mistake(error):
-        text = escape(_in_options(str(error), arguments.flags, vars(arguments)))
-        errors.print(f"[bold red]error[/bold red]: {text}")
+        errors.print(f"[bold red]error[/bold red]: {escape(_in_options(error, arguments))}")
         return status_of_error(error)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     version = f"torsor {torsor.__version__}, Python {sys.version.split()[0]}, {sys.platform}"
     errors.print(f"[bold red]internal error[/bold red]: {escape(text)}")
     traced = "with the lines above" if arguments.debug else "with what the same command prints with --debug"
-    errors.print(f"This is a mistake in Torsor, not in your input. Please report it, {traced}, and: {version}")
+    errors.print(f"This is a bug in Torsor. Please report it, {traced}, and: {version}")
     return INTERNAL
 
 
 def _is_mistake(error: Exception) -> bool:
-    """Return whether an error is a mistake of the user; any other error is a mistake in Torsor."""
+    """Return whether an error is a mistake of the user; any other error is a bug in Torsor."""
     if isinstance(error, OSError):
         if error.filename is None:
             return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE)
@@ -144,29 +134,43 @@ def _is_mistake(error: Exception) -> bool:
     return isinstance(error, (ModelError, MotionError, SimulationError))
 
 
-def _in_options(message: str, flags: Mapping[str, str], given: Mapping[str, object]) -> str:
-    """Return a message of the library in the words of the command line: ``--steps 2`` in place of ``steps=2``.
+def _in_options(message: Exception | Warning | str, arguments: argparse.Namespace) -> str:
+    """Return a message of the library with the options of the command in place of the arguments of the library.
 
     Example:
-        >>> flags = {"steps": "--steps", "version": "--version"}
-        >>> _in_options("walk: steps is 3; fix: version='clean'", flags, {"steps": 3})
-        'walk: --steps is 3; fix: --version clean'
-        >>> _in_options("tie_break of given durations; fix: leave it out", {"tie_break": "--tie-break"}, {})
-        '--tie-break of given durations; fix: leave it out'
-        >>> _in_options("the control points is 2; fix: solve(points=...)", {"points": "--points"}, {"points": 2})
-        'the control points is 2; fix: solve(points=...)'
-        >>> _in_options("no compiler; fix: binary=False", {"binary": "--no-binary"}, {})
+        >>> given = argparse.Namespace(steps=3, flags={"steps": "--steps", "binary": "--no-binary"})
+        >>> _in_options(ModelError(argument="steps", value=3, allowed="1 or 2", fix="`steps=2`"), given)
+        '--steps is 3; allowed: 1 or 2; fix: --steps 2'
+        >>> _in_options(ModelError("no compiler", fix="`binary=False`"), given)
         'no compiler; fix: --no-binary'
+        >>> _in_options(ModelError(argument="steps", value=7, where="walk.toml"), given)
+        'walk.toml: steps is 7'
     """
-    for words, instead in IN_PYTHON.items():
-        message = re.sub(words, instead, message)
-    for name, flag in flags.items():
-        message = re.sub(rf"\b{name}={not flag.startswith('--no-')}\b", flag, message)
-        message = re.sub(rf"\b{name}=(['\"]?)([\w+-][\w.+-]*)\1", rf"{flag} \2", message)
-        if "_" in name:  # no word of a sentence
-            message = re.sub(rf"(?<![\w./'\"-]){name}(?![\w./'\"=-])", flag, message)
-        value = given.get(name)
-        value = value[0] if isinstance(value, list) and len(value) == 1 else value  # one number for all
-        found, told = re.escape(f"{name} is {value!r}"), f"{flag} is {value}".replace("\\", r"\\")
-        message = re.sub(rf"(?:^|(?<=: )){found}(?=;|$)", told, message)
-    return message
+    if not isinstance(message, Message):
+        return str(message)
+    fields = {name: _code_in_options(getattr(message, name), arguments.flags) for name in ("what", "allowed", "fix")}
+    given = getattr(arguments, message.argument, None)
+    given = given[0] if isinstance(given, list) and len(given) == 1 else given  # one number for all
+    # A file may have a key with the name of an option.
+    is_given = given not in (None, False) if message.value is ... else shown(message.value) == shown(given)
+    if message.argument in arguments.flags and is_given:
+        fields["argument"] = arguments.flags[message.argument]
+    return str(message.but(**fields))
+
+
+def _code_in_options(text: str, flags: Mapping[str, str]) -> str:
+    """Return a text with the arguments between backquotes, as in `steps=2`, as options.
+
+    Example:
+        >>> _code_in_options("give `steps=2` or `start=`", {"steps": "--steps"})
+        'give --steps 2 or `start=`'
+    """
+    parts = text.split("`")
+    for k in range(1, len(parts), 2):
+        name, _, value = parts[k].partition("=")
+        flag = flags.get(name)
+        implied = flag and value == str(not flag.startswith("--no-"))
+        parts[k] = (
+            f"`{parts[k]}`" if flag is None else flag if implied or not value else f"{flag} {value.strip(QUOTES)}"
+        )
+    return "".join(parts)

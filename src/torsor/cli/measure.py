@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_apart, check_output, check_plot, check_report, print_paths, write_json
 from torsor.human.recordings import GroundForces, Markers, load, overground, read_osim
@@ -103,14 +103,12 @@ def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:
         markers += [found.markers] if found.has("markers") else []
         forces += [found.forces] if found.has("forces") else []
         if not (found.has("markers") or found.has("forces")):
-            raise ModelError(describe("it holds no markers and no ground forces", where=found.source, allowed=KINDS))
+            raise ModelError("it holds no markers and no ground forces", where=found.source, allowed=KINDS)
     if len(markers) != 1 or len(forces) > 1:
         text = f"{len(markers)} files with markers and {len(forces)} with ground forces"
-        raise ModelError(
-            describe(text, where=", ".join(arguments.files), allowed="one with markers, at most one with forces")
-        )
+        raise ModelError(text, where=", ".join(arguments.files), allowed="one with markers, at most one with forces")
     if not forces:
-        warn(describe("no ground forces: there are angles, but no moments", where=markers[0].source, fix=KINDS))
+        warn("no ground forces: there are angles, but no moments", where=markers[0].source, fix=KINDS)
     ground = forces[0] if forces else None
     if arguments.treadmill is None:
         return markers[0], ground

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor.base.documents import STANDARD_OUTPUT, write_document
-from torsor.base.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, missing
 from torsor.base.files import check_opened, check_target
 from torsor.base.points import SUFFIXES
 
@@ -28,7 +28,7 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
     allowed = list(suffixes)
     if allowed and path.suffix.lower() not in allowed:
         found = f"the suffix is {path.suffix!r}"
-        raise ModelError(describe(found, where=str(path), allowed=", ".join(filter(None, allowed))))
+        raise ModelError(found, value=path.suffix, where=str(path), allowed=", ".join(filter(None, allowed)))
     check_target(path)
 
 
@@ -45,7 +45,7 @@ def check_folder(folder: Path | None) -> None:
     if folder.is_dir():
         check_opened(folder / f".{secrets.token_hex(4)}.part", str(folder))
     elif folder.exists():
-        raise ModelError(describe("it is a file", where=str(folder), allowed="a folder"))
+        raise ModelError("it is a file", where=str(folder), allowed="a folder")
     else:
         check_output(folder)
 
@@ -63,9 +63,9 @@ def check_apart(outputs: Iterable[Path | None], inputs: Iterable[Any] = ()) -> N
         if path is None or path == STANDARD_OUTPUT:
             continue
         if path.resolve() in read:
-            raise ModelError(describe("it is also read", where=str(path), fix="choose another name for the output"))
+            raise ModelError("it is also read", where=str(path), fix="choose another name for the output")
         if path.resolve() in written:
-            raise ModelError(describe("two outputs have this name", where=str(path), allowed="a file for each"))
+            raise ModelError("two outputs have this name", where=str(path), allowed="a file for each")
         written.add(path.resolve())
 
 
@@ -82,7 +82,7 @@ def check_plot(path: Path | None) -> None:
     except ImportError:
         raise missing("figures need matplotlib", "plot") from None
     if path == STANDARD_OUTPUT:
-        raise ModelError(describe("a figure on standard output", where="-", allowed="a file, such as figure.png"))
+        raise ModelError("a figure on standard output", where="-", allowed="a file, such as figure.png")
     check_output(path, ["", *(f".{each}" for each in sorted(FigureCanvasBase.get_supported_filetypes()))])
 
 
@@ -97,9 +97,7 @@ def add_report(parser: ArgumentParser, text: str = REPORT) -> None:
 def check_report(path: Path | None) -> None:
     """Raise ModelError if a report cannot be written to that path."""
     if path == STANDARD_OUTPUT:
-        raise ModelError(
-            describe("a report on standard output", where="--report", allowed="a file that ends with .html")
-        )
+        raise ModelError("a report on standard output", where="--report", allowed="a file that ends with .html")
     check_output(path, [".html"])
     if path is not None:
         check_plot(path.with_suffix(".png"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.base.startup import STOPPED
 from torsor.cli.command import Command
 from torsor.cli.outputs import (
@@ -96,10 +96,10 @@ def _run(arguments: Namespace, console: Console) -> int:
     _write(arguments, result, report, console)
     status = STOPPED if report.is_stopped else status_of_motion(result)
     if report.is_stopped:
-        warn(describe("stopped by Ctrl-C before all starts were searched", where=result.problem.name))
+        warn("stopped by Ctrl-C before all starts were searched", where=result.problem.name)
     elif status not in (DONE, ONLY_AT_NODES):  # a motion that is optimal at the nodes only has a warning of its own
         violated = "" if result.is_feasible else f", and it violates constraints by {result.max_violation:.3g}"
-        warn(describe(f"the motion is not optimal{violated}: {result.status}", where=result.problem.name))
+        warn(f"the motion is not optimal{violated}: {result.status}", where=result.problem.name)
     return status
 
 
@@ -109,8 +109,7 @@ def _prediction(name: str) -> Prediction:
         return Prediction(name, lambda given: load_problem(name))
     if name in NAMED:
         return NAMED[name]
-    allowed = f"a .toml file, or one of {', '.join(NAMED)}"
-    raise ModelError(describe("no such file", where=name, allowed=allowed))
+    raise ModelError("no such file", where=name, allowed=f"a .toml file, or one of {', '.join(NAMED)}")
 
 
 def _owners() -> dict[Option, list[str]]:
@@ -147,7 +146,7 @@ def _options_of(prediction: Prediction, arguments: Namespace) -> dict[str, Any]:
         if option not in prediction.options:
             what = f"{option.flag} is an option of {', '.join(owners)}, not of {prediction.name}"
             own = ", ".join(each.flag for each in prediction.options)
-            raise ModelError(describe(what, allowed=own or "only the options that all problems have"))
+            raise ModelError(what, allowed=own or "only the options that all problems have")
         found[option.name] = value
     return found
 
@@ -162,7 +161,7 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
         write_report(arguments.report, result, tables=report.tables)
     if arguments.ergonomics is not None and not result.is_feasible:
         found = f"{arguments.ergonomics.name} is not written: the motion violates its constraints"
-        warn(describe(found, where=result.problem.name))
+        warn(found, where=result.problem.name)
     elif arguments.ergonomics is not None:
         from torsor.human.ergonomics.report import write_ergonomic_report
 
@@ -189,11 +188,7 @@ def _save(path: Path, result: MotionResult, report: Report, console: Console) ->
         print_paths(console, *(written if isinstance(written, tuple) else (path,)))
     else:
         found = f"{path.name} is not written: the motion violates its constraints"
-        warn(
-            describe(
-                found, where=result.problem.name, fix="--save result.npz keeps the motion with the least violation"
-            )
-        )
+        warn(found, where=result.problem.name, fix="--save result.npz keeps the motion with the least violation")
 
 
 def status_of_motion(result: MotionResult) -> int:

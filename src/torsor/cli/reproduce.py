@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.startup import STOPPED
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_folder, check_output, print_paths, write_json
@@ -51,12 +51,10 @@ def _run(arguments: Namespace, console: Console) -> int:
         write_text(arguments.errata, errata_page())
         print_paths(console, arguments.errata)
     if arguments.names and arguments.all:
-        found = "names and --all are both given"
-        raise ModelError(describe(found, where="reproduce", allowed="one of them"))
+        raise ModelError("names and --all are both given", where="reproduce", allowed="one of them")
     wanted = bool(arguments.names or arguments.all)
     if not wanted and any(each is not None for each in (arguments.report, arguments.output, arguments.json)):
-        fix = "name items, or give --all"
-        raise ModelError(describe("there is nothing to write", where="reproduce", fix=fix))
+        raise ModelError("there is nothing to write", where="reproduce", fix="name items, or give --all")
     items = [each for each in find(arguments.names, arguments.kind) if not arguments.quick or is_quick(each)]
     if not wanted:
         if arguments.errata is None:
@@ -64,7 +62,7 @@ def _run(arguments: Namespace, console: Console) -> int:
         return DONE
     if not items:
         fix = "leave out --quick"
-        raise ModelError(describe("all of these items take longer than --quick allows", where="reproduce", fix=fix))
+        raise ModelError("all of these items take longer than --quick allows", where="reproduce", fix=fix)
     results = list(_computed(items, console))
     if len(results) > 1:
         console.print(f"{len(results)} items: {summary(results)}")

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from torsor.base.archive import load_result
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_file
 from torsor.base.points import check_rate, instants
 from torsor.cli.command import Command
@@ -75,13 +75,13 @@ def _run(arguments: Namespace, console: Console) -> int:
         for joint, force, moment in arguments.reaction
     }
     if len(reactions) < len(arguments.reaction):
-        raise ModelError(describe("a joint twice", where="--reaction", allowed="each joint once"))
+        raise ModelError("a joint twice", where="--reaction", allowed="each joint once")
     own = {name: getattr(arguments, name) for name in ("tolerance", "start", "end", "knots")}
     path = _path(arguments.path, robot)
     motion: Retimed | tuple[Retimed, ...] = retime(robot, path, **given, reactions=reactions, **own)
     if isinstance(motion, tuple):
         found, fix = f"{len(motion)} paths", "one file for each of them, or motion.retime in Python"
-        raise ModelError(describe(found, where=arguments.path.name, allowed="one path", fix=fix))
+        raise ModelError(found, where=arguments.path.name, allowed="one path", fix=fix)
     console.print(motion.report(), markup=False, highlight=False, soft_wrap=True)
     _warn(motion, arguments)
     if arguments.output is not None:
@@ -100,16 +100,16 @@ def _warn(motion: Retimed, arguments: Namespace) -> None:
     if motion.excess > MUCH:
         found, name = max((use, name) for name, use in motion.largest.items())
         text = f"between knots, {100 * found:.1f} % of the bound of {name} are used"
-        warn(describe(text, where=arguments.path.name, fix=FINER))
+        warn(text, where=arguments.path.name, fix=FINER)
     if arguments.knots and len(motion.times) <= COARSE:
         text = f"on a grid of {len(motion.times) - 1} intervals, the motion is slower than it could be"
-        warn(describe(text, where=arguments.path.name, fix=FINER))
+        warn(text, where=arguments.path.name, fix=FINER)
     sampled = [arguments.points, arguments.output if _is_table(arguments.output) else None]
     if any(sampled) and arguments.rate * motion.duration < FEWEST:
         rows = len(instants(motion.duration, arguments.rate))
         text = f"--rate {arguments.rate:g} gives {rows} rows for {motion.duration:.4g} s, which lose the motion"
         fix = f"--rate {ceil(10 * FEWEST / motion.duration)} or more"
-        warn(describe(text, where=" and ".join(each.name for each in sampled if each), fix=fix))
+        warn(text, where=" and ".join(each.name for each in sampled if each), fix=fix)
 
 
 def _is_table(file: Path | None) -> bool:
@@ -123,9 +123,9 @@ def _path(file: Path, robot: Robot) -> Any:
         try:
             return json.loads(file.read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
-            raise ModelError(describe(f"no JSON: {error}", where=file.name)) from None
+            raise ModelError(f"no JSON: {error}", where=file.name) from None
     if file.suffix.lower() in (".yaml", ".yml"):
-        raise ModelError(describe(f"suffix {file.suffix}", where=file.name, allowed=".csv, .npz, .json"))
+        raise ModelError(f"suffix {file.suffix}", where=file.name, allowed=".csv, .npz, .json")
     if file.suffix.lower() == ".npz" and isinstance(saved := load_result(file), Retimed):
         return saved
     found = states_of(file, robot)
@@ -136,7 +136,7 @@ def _number(text: str, where: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ModelError(describe(f"{text!r}", where=where, allowed="a number")) from None
+        raise ModelError(f"{text!r}", value=text, where=where, allowed="a number") from None
 
 
 _EXAMPLES = (

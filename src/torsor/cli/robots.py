@@ -7,7 +7,7 @@ from inspect import signature
 from pathlib import Path
 
 from torsor import library
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.formats.dispatch import is_description
 from torsor.robot.load import load
 from torsor.robot.parallel import ParallelRobot
@@ -48,16 +48,16 @@ def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
     if exists or Path(name.partition("#")[0]).is_file() or is_description(name):
         strict, pairs = arguments.strict or None, [each.partition("=") for each in arguments.xacro]
         if not all(key and equals for key, equals, _ in pairs):
-            raise ModelError(describe(f"--xacro {arguments.xacro}", where=name, allowed="--xacro NAME=VALUE"))
+            raise ModelError(f"--xacro {arguments.xacro}", where=name, allowed="--xacro NAME=VALUE")
         xacro = {key: value for key, _, value in pairs}
         return load(name, arguments.base, strict, arguments.snap, arguments.search, xacro)
     if name not in _library_names():
         allowed = f"a robot file, or one of {', '.join(_library_names())}"
         near = get_close_matches(name, _library_names(), 1)
-        raise ModelError(describe("no such file", where=name, allowed=allowed, fix=f"write {near[0]}" if near else ""))
+        raise ModelError("no such file", where=name, allowed=allowed, fix=f"write {near[0]}" if near else "")
     if arguments.base == "floating":
         found, fix = "robots of the library have a fixed base", "save it as .toml and give that file"
-        raise ModelError(describe(found, where=name, allowed="--base fixed", fix=fix))
+        raise ModelError(found, where=name, allowed="--base fixed", fix=fix)
     robot: Robot | ParallelRobot = getattr(library, name)()
     return robot
 
@@ -90,8 +90,7 @@ def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts
         return
     if len(values) not in counts:
         allowed = ", or ".join(map(str, dict.fromkeys(counts)))
-        found = f"count of numbers after {option} is {len(values)}"
-        raise ModelError(describe(found, where=robot.name, allowed=allowed + last))
+        raise ModelError(f"count of numbers after {option} is {len(values)}", where=robot.name, allowed=allowed + last)
     if not all(map(math.isfinite, values)):
         found = f"{option} is {' '.join(f'{each:g}' for each in values)}"
-        raise ModelError(describe(found, where=robot.name, allowed="finite numbers"))
+        raise ModelError(found, where=robot.name, allowed="finite numbers")

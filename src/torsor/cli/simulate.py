@@ -99,4 +99,4 @@ _EXAMPLES = (
     "torsor simulate two_link --controller computed-torque --bandwidth 20 --target 1 1 --output reach.npz",
     "torsor simulate robot.urdf --base floating --q0 0 0 0.5 0 0 0 1 --contact hard --friction 0.4 --slope 0.2",
 )
-COMMAND = Command(_add_arguments, _run, SIMULATED, _EXAMPLES)
+COMMAND = Command(_add_arguments, _run, SIMULATED, _EXAMPLES, {"kind": "--contact"})

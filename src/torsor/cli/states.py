@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.cli.robots import as_robot
 from torsor.mechanism.mechanism import FORCES, units
 from torsor.robot.parallel import ParallelRobot
@@ -41,8 +41,7 @@ def given_states(arguments: Namespace, given_robot: Robot | ParallelRobot) -> di
     if arguments.states is None:
         found = {letter: np.array(numbers, dtype=float) for letter, numbers in given.items()}
     elif given:
-        what = f"--states and --{next(iter(given))} are both given"
-        raise ModelError(describe(what, where=robot.name, allowed="one of them"))
+        raise ModelError(f"--states and --{next(iter(given))} are both given", where=robot.name, allowed="one of them")
     else:
         found = states_of(arguments.states, robot)
     if robot.loops and robot.active and arguments.states is None and len(found.get("q", ())) == len(robot.active):
@@ -51,9 +50,9 @@ def given_states(arguments: Namespace, given_robot: Robot | ParallelRobot) -> di
         count = robot.nq if letter == "q" else robot.nv
         if letter != "time" and values.shape[-1] != count:
             what = f"count of numbers after --{letter} is {values.shape[-1]}"
-            raise ModelError(describe(what, where=robot.name, allowed=f"{count}: {', '.join(names(robot, letter))}"))
+            raise ModelError(what, where=robot.name, allowed=f"{count}: {', '.join(names(robot, letter))}")
         if not np.isfinite(values).all():
-            raise ModelError(describe(f"{letter} has NaN or infinity", where=robot.name, allowed="finite numbers"))
+            raise ModelError(f"{letter} has NaN or infinity", where=robot.name, allowed="finite numbers")
     if "q" not in found:
         found["q"] = home_of(given_robot)
     return found
@@ -96,7 +95,7 @@ def warn_of_zeros(path: Path | None, needed: Iterable[str], states: Mapping[str,
     missing = [letter for letter in LETTERS if letter in needed and letter not in states]
     if path is not None and missing:
         found = f"no columns {' and '.join(repr(f'{letter} NAME') for letter in missing)}, which are taken to be zero"
-        warn(describe(found, where=path.name, fix="add them, unless the robot is at rest"))
+        warn(found, where=path.name, fix="add them, unless the robot is at rest")
 
 
 def states_of(path: Path, robot: Robot) -> dict[str, Array]:
@@ -116,7 +115,7 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
             content = [_numbers(row, len(header), rows.line_num) for row in rows if row]
         table = np.array(content).reshape(len(content), len(header))
     except (ValueError, csv.Error) as error:
-        raise ModelError(describe(f"not a table of numbers: {error}", where=where)) from None
+        raise ModelError(f"not a table of numbers: {error}", where=where) from None
     found = {}
     for letter in LETTERS:
         wanted = [(letter, name) for name in names(robot, letter)]
@@ -126,7 +125,7 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
         if missing:
             allowed = listing([f"{letter} {name}" for _, name in wanted])
             what = f"no column '{letter} {missing[0]}'"
-            raise ModelError(describe(what, where=where, allowed=allowed, fix="add it, units in [] may follow"))
+            raise ModelError(what, where=where, allowed=allowed, fix="add it, units in [] may follow")
         found[letter] = table[:, [columns[key].place for key in wanted]]
         for key, unit in zip(wanted, unit_of(robot, letter), strict=True):
             _check_unit(columns[key], unit, where)
@@ -134,7 +133,7 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
         _check_unit(columns["time", ""], "s", where)
         found["time"] = table[:, columns["time", ""].place]
     if not len(table):
-        raise ModelError(describe("no states", where=where, allowed="a header and at least one row"))
+        raise ModelError("no states", where=where, allowed="a header and at least one row")
     return found
 
 
@@ -152,7 +151,7 @@ def _columns(header: list[str], where: str) -> Mapping[tuple[str, str], _Column]
         time, match = _TIME.fullmatch(cell), _COLUMN.fullmatch(cell)
         key = ("time", "") if time else (match[1], match[2]) if match else ("", cell)
         if key in columns:
-            raise ModelError(describe(f"the column {cell!r} is there twice", where=where))
+            raise ModelError(f"the column {cell!r} is there twice", value=cell, where=where)
         columns[key] = _Column(cell, (time[1] if time else match[3] if match else "") or "", k)
     return columns
 
@@ -176,7 +175,9 @@ def _check_unit(column: _Column, unit: str, where: str) -> None:
     given, own = (re.sub(r"[\s·*]", "", each).replace("²", "^2").replace("³", "^3") for each in (column.unit, unit))
     if column.unit and given != own:
         fix = f"convert its numbers, and write [{unit}]"
-        raise ModelError(describe(f"the column {column.head!r} has another unit", where=where, allowed=unit, fix=fix))
+        raise ModelError(
+            f"the column {column.head!r} has another unit", value=column.head, where=where, allowed=unit, fix=fix
+        )
 
 
 def _numbers(row: list[str], count: int, line: int) -> list[float]:
@@ -190,5 +191,5 @@ def _states_of_trajectory(path: Path, robot: Robot) -> dict[str, Array]:
     saved = Trajectory.load(path)
     if saved.q.ndim != 2 or saved.robot.position_names != robot.position_names:
         found = f"a trajectory of {saved.robot.name} with positions of shape {saved.q.shape}"
-        raise ModelError(describe(found, where=path.name, allowed=f"one motion of {robot.name}"))
+        raise ModelError(found, where=path.name, allowed=f"one motion of {robot.name}")
     return {"q": saved.q, "v": saved.v, "a": saved.a, "tau": saved.tau, "time": saved.times}

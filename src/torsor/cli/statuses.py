@@ -11,7 +11,7 @@ _EVERYWHERE = {
     DONE: "the command succeeded",
     MISTAKE: 'the input is wrong; "error: ..." says why',
     ARGUMENTS: "the command line is wrong: an unknown command or option, or a missing argument",
-    INTERNAL: "internal error: a mistake in Torsor, not in the input; please report it",
+    INTERNAL: "internal error: a bug in Torsor; please report it",
     STOPPED: "stopped by Ctrl-C",
 }
 SIMULATED = {NONE: "the simulation failed"}

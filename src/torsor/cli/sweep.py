@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.startup import STOPPED
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
@@ -35,9 +35,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(arguments: Namespace, console: Console) -> int:
     check_output(arguments.csv, [".csv"])
     if arguments.workers is not None and arguments.cluster is not None:
-        raise ModelError(describe("--workers and --cluster are both given", where="sweep", allowed="one of them"))
+        raise ModelError("--workers and --cluster are both given", where="sweep", allowed="one of them")
     if arguments.retry_failed and not arguments.resume:
-        raise ModelError(describe("--retry-failed without --resume", where="sweep", fix="give both"))
+        raise ModelError("--retry-failed without --resume", where="sweep", fix="give both")
     from torsor.motion.sweeps import load_study
     from torsor.motion.sweeps.results import STOPPED as WAS_STOPPED
 

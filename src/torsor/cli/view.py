@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor.base.archive import load_result
-from torsor.base.errors import ModelError, ModelWarning, describe
+from torsor.base.errors import ModelError, ModelWarning
 from torsor.base.result import Result
 from torsor.cli.command import Command
 from torsor.cli.console import PlainConsole
@@ -44,7 +44,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     check_output(arguments.page, [".html"])
     for folder in arguments.meshes:
         if not Path(folder).is_dir():
-            raise ModelError(describe("no such folder", where=f"--meshes {folder}"))
+            raise ModelError("no such folder", where=f"--meshes {folder}")
         os.environ[ALLOWED] = os.pathsep.join(filter(None, (os.environ.get(ALLOWED, ""), folder)))
     if arguments.page is not None:
         from torsor.view.pages import page

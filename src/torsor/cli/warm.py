@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from rich.console import Console
 from rich.markup import escape
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
@@ -28,7 +28,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     why = cache.refused()
     if cache.location() is None or why:
         fix = "unset TORSOR_CACHE, or let it name a folder of your own"
-        raise ModelError(describe(why or "the cache is off", where="warm", fix=fix))
+        raise ModelError(why or "the cache is off", where="warm", fix=fix)
     threads = int(arguments.threads) if arguments.threads.isdigit() else arguments.threads
     given = given_robot(arguments)
     if isinstance(given, ParallelRobot) and arguments.names is None:

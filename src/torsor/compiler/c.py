@@ -10,6 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from torsor.base.errors import ModelError
 from torsor.compiler import source
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import in_scalars
@@ -339,15 +340,18 @@ def c_texts(
     ``more`` is another header, which the CMake file installs beside that of C.
     """
     if dtype not in DTYPES:
-        raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
+        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _TARGETS:
         taken = ", ".join(sorted(_TARGETS))
-        raise ValueError(f"name is {name!r}; allowed: letters, digits and _, a letter first, none of {taken}")
+        raise ModelError(argument="name", value=name, allowed=f"letters, digits and _, a letter first, none of {taken}")
     if name.lower() in _HEADERS.split():  # many file systems do not distinguish capitals
-        found = f"name is {name!r}: {name}.h would hide the header <{name.lower()}.h> of the C library"
-        raise ValueError(f"{found}; allowed: other names; fix: name={name + '_kernels'!r}, for example")
+        found = f"is {name!r}: {name}.h would hide the header <{name.lower()}.h> of the C library"
+        fix = f"`name={name + '_kernels'!r}`, for example"
+        raise ModelError(found, argument="name", value=name, allowed="other names", fix=fix)
     if name in KEYWORDS:
-        raise ValueError(f"name is {name!r}, a keyword of C; allowed: other names; fix: add letters to it")
+        raise ModelError(
+            f"is {name!r}, a keyword of C", argument="name", value=name, allowed="other names", fix="add letters to it"
+        )
     names, scalar = c_names({name.upper() + "_H"}), CScalar(dtype)
     kernels = [
         SourceKernel(names.new(title), title, each, scalar, _arguments(each), PIECE)

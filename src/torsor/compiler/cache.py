@@ -33,6 +33,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from torsor.base.arrays import Shape
+from torsor.base.errors import ModelError
 
 if sys.platform == "win32":
     import msvcrt
@@ -93,7 +94,7 @@ class Signature(NamedTuple):
             given = [tuple(shape) for shape in (map(natural_shape, sizes) if shapes is None else shapes)]
             if [math.prod(shape) for shape in given] != [rows * columns for rows, columns in sizes]:
                 allowed = f"one shape for each of the matrices {list(sizes)}, with the same number of entries"
-                raise ValueError(f"{self.name}: {what} is {given}; allowed: {allowed}")
+                raise ModelError(argument=what, value=given, where=self.name, allowed=allowed)
             found.append(given)
         return found[0], found[1]
 

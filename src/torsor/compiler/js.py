@@ -10,6 +10,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
+from torsor.base.errors import ModelError
 from torsor.compiler import source
 from torsor.compiler.program import in_scalars
 from torsor.compiler.source import (
@@ -489,9 +490,9 @@ def export_js(
         ['export function vectorNorm(x, out) {', 'export function vectorNormRows(x, out) {']
     """
     if dtype not in DTYPES:
-        raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
+        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise ValueError(f"name is {name!r}; allowed: letters, digits and _, a letter first")
+        raise ModelError(argument="name", value=name, allowed="letters, digits and _, a letter first")
     scalar, names, kernels, about = JsScalar(dtype), js_names(), list[SourceKernel](), about or About()
     for title, each in with_names(functions):
         function, own = in_scalars(title, each, JS_RULES), names.new(title)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Shape
+from torsor.base.errors import ModelError
 from torsor.base.interrupts import Stoppable
 from torsor.compiler import threads as python_threads
 from torsor.compiler.cache import Signature, StoredKernel, natural_shape
@@ -56,11 +57,11 @@ def compile(
         raise TypeError(f"{function!r} cannot be compiled; allowed: a casadi.Function")
     dtype = dtype_name(dtype)
     if device not in DEVICES:
-        raise ValueError(f"device is {device!r}; allowed: {', '.join(map(repr, DEVICES))}")
+        raise ModelError(argument="device", value=device, allowed=", ".join(map(repr, DEVICES)))
     if width is not None and (type(width) is not int or width not in WIDTHS):
-        raise ValueError(f"width is {width!r}; allowed: {', '.join(map(str, WIDTHS))}, or None")
+        raise ModelError(argument="width", value=width, allowed=f"{', '.join(map(str, WIDTHS))}, or None")
     if threads != AUTO and (type(threads) is not int or threads < 1):
-        raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1, or {AUTO!r}")
+        raise ModelError(argument="threads", value=threads, allowed=f"a whole number from 1, or {AUTO!r}")
     with Stoppable():
         if device == "cuda":
             return CudaKernel(function, dtype, inputs, outputs)
@@ -79,7 +80,7 @@ def dtype_name(dtype: Any) -> str:
     except TypeError:
         name = ""
     if name not in DTYPES:
-        raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
+        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
     return name
 
 
@@ -255,14 +256,21 @@ class Kernel:
             return [None] * len(self.outputs)
         name, given = self.signature.name, list(out) if isinstance(out, (tuple, list)) else [out]
         if len(given) != len(self.outputs):
-            raise ValueError(f"{name}: {len(given)} arrays in out; allowed: {len(self.outputs)}, one for each result")
+            raise ModelError(
+                f"has {len(given)} arrays",
+                argument="out",
+                where=name,
+                allowed=f"{len(self.outputs)}, one for each result",
+            )
         for k, (array, core) in enumerate(zip(given, self.outputs, strict=True)):
-            where = f"{name}: out" if len(given) == 1 else f"{name}: array {k} of out"
+            where = name if len(given) == 1 else f"{name}: array {k}"
             if array is not None:
                 check_result_array(array, (*batch, *core), self.dtype, where)
         for a, b in combinations([array for array in given if array is not None], 2):
             if np.may_share_memory(a, b) and np.shares_memory(a, b):
-                raise ValueError(f"{name}: two arrays in out overlap in memory; fix: one array for each result")
+                raise ModelError(
+                    "has two arrays that overlap in memory", argument="out", where=name, fix="one array for each result"
+                )
         return given
 
     def _evaluate(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
@@ -277,16 +285,19 @@ class Kernel:
 
 
 def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None:
-    """Raise ValueError or TypeError for an array of ``out=`` that cannot take a result."""
+    """Raise ModelError or TypeError for an array of ``out=`` that cannot take a result."""
     if not isinstance(array, np.ndarray):
-        raise ValueError(f"{where} is of type {type(array).__name__}; allowed: an array of shape {shape}")
+        raise ModelError(
+            f"is of type {type(array).__name__}", argument="out", where=where, allowed=f"an array of shape {shape}"
+        )
     if array.shape != shape:
-        raise ValueError(f"{where} has shape {array.shape}; allowed: {shape}, that of the result")
+        raise ModelError(
+            f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, that of the result"
+        )
     if not np.can_cast(dtype, array.dtype, "same_kind"):
-        found = f"{where} has the type {array.dtype}, to which {dtype} cannot be cast"
-        raise TypeError(f"{found}; allowed: {', '.join(DTYPES)}")
+        raise TypeError(f"{where}: out has the type {array.dtype}, to which {dtype} cannot be cast")
     if not array.flags.writeable:
-        raise ValueError(f"{where} is read-only; fix: give an array that can be written")
+        raise ModelError("is read-only", argument="out", where=where, fix="give an array that can be written")
 
 
 AnyKernel = Kernel | CudaKernel

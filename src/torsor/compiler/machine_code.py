@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Shape
+from torsor.base.errors import ModelError
 from torsor.compiler.cache import keep, recall, source_hash
 from torsor.compiler.gufunc import can_call_directly, checked, make_callable, make_gufunc
 from torsor.compiler.llvm import native
@@ -56,7 +57,7 @@ def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape
     """
     if len(inputs) + len(outputs) > MOST_ARRAYS:
         found = f"{name}: {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MOST_ARRAYS} arrays in all"
-        raise ValueError(f"{found}, as of every gufunc; fix: join some with casadi.vertcat, or device='casadi'")
+        raise ModelError(f"{found}, as of every gufunc", fix="join some with casadi.vertcat, or device='casadi'")
     return bool(outputs) and all(map(math.prod, outputs)) and (not inputs or bool(used_inputs(inputs)))
 
 

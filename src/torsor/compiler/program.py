@@ -13,6 +13,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.base.errors import ModelError
+
 # Counting the operations of a CasADi function: a measure of cost that is the same on every machine.
 
 
@@ -139,12 +141,12 @@ def in_scalars(title: str, function: ca.Function, rules: Collection[int]) -> ca.
     """Return a function in scalar operations, or raise an error if one of them has no rule in the table."""
     if function.has_free():
         found = ", ".join(map(str, function.get_free()))
-        raise ValueError(f"{title}: free variables {found}; allowed: none; fix: make them inputs of the function")
+        raise ModelError(f"free variables {found}", where=title, allowed="none", fix="make them inputs of the function")
     try:
         function = function if function.is_a("SXFunction") else function.expand()
     except RuntimeError as error:
-        found = "does not expand to scalar operations; allowed: functions of SX, or that expand to SX"
-        raise ValueError(f"{title}: {found}; fix: build it from SX") from error
+        found, allowed = "it does not expand to scalar operations", "functions of SX, or that expand to SX"
+        raise ModelError(found, where=title, allowed=allowed, fix="build it from SX") from error
     for code in sorted(operations_of(function) - set(rules)):
         raise ValueError(no_rule(title, code))
     return function
@@ -218,10 +220,10 @@ def read_program(function: ca.Function) -> Program:
             function = function.expand()
         except RuntimeError as error:
             found = "it does not expand to scalar operations"
-            raise ValueError(f"{function.name()}: {found}; allowed: functions of SX, or that expand to SX") from error
+            raise ModelError(found, where=function.name(), allowed="functions of SX, or that expand to SX") from error
     if function.has_free():
         found = f"it depends on symbols that are not among its inputs: {', '.join(map(str, function.get_free()))}"
-        raise ValueError(f"{function.name()}: {found}; fix: make them inputs of the function")
+        raise ModelError(found, where=function.name(), fix="make them inputs of the function")
     table = _table(function)
     code, places = table["code"], table["places"]
     is_output = code == ca.OP_OUTPUT

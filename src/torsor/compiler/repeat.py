@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array, Shape
+from torsor.base.errors import ModelError
 from torsor.compiler.kernel import Kernel
 from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import MOST_ARRAYS
@@ -113,11 +114,13 @@ class Call(NamedTuple):
         kernel, arrays = self.kernel, [*self.inputs, *self.outputs]
         times, states = self.outputs[0].shape[:2]
         if not can_repeat(kernel):
-            raise ValueError(f"{kernel!r} cannot be repeated; allowed: machine code of float64, with one thread")
+            raise ModelError(
+                f"{kernel!r} cannot be repeated", value=kernel, allowed="machine code of float64, with one thread"
+            )
         for array, core in zip(arrays, [*kernel.inputs, *kernel.outputs], strict=True):
             if array.shape != (times, states, *core) or array.dtype != np.float64:
                 allowed = f"float64 of shape {(times, states, *core)}"
-                raise ValueError(f"{kernel.signature.name}: {array.dtype} of shape {array.shape}; allowed: {allowed}")
+                raise ModelError(f"{array.dtype} of shape {array.shape}", where=kernel.signature.name, allowed=allowed)
         places, strides = [array.ctypes.data - block for array in arrays], [array.strides for array in arrays]
         steps = [each[1] for each in strides] + [step for each in strides for step in each[2:]]
         words = [*places, *(each[0] for each in strides), *steps]

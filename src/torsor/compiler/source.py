@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
+from torsor.base.errors import ModelError
 from torsor.compiler.program import Operation, Program, count_operations, read_program
 
 # Names in exported source: unique, allowed in the language, and as similar as possible to the given ones.
@@ -66,20 +67,26 @@ def camel(text: str) -> str:
 def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
     """Return the functions with their names, or raise an error that describes what is wrong."""
     if not isinstance(functions, Iterable):
-        raise ValueError(f"functions is {functions!r}; allowed: a list, or a mapping from names; fix: make it a list")
+        raise ModelError(
+            argument="functions", value=functions, allowed="a list, or a mapping from names", fix="make it a list"
+        )
     items = list(functions.items()) if isinstance(functions, Mapping) else [(None, each) for each in functions]
     if not items:
-        raise ValueError("no functions are given; allowed: one or more CasADi functions; fix: name those to be written")
+        raise ModelError(
+            "no functions are given", allowed="one or more CasADi functions", fix="name those to be written"
+        )
     found: dict[str, ca.Function] = {}
     for key, function in items:
         if not isinstance(function, ca.Function):
-            raise ValueError(f"{function!r} is among the functions; allowed: CasADi functions; fix: leave it out")
+            raise ModelError(
+                f"{function!r} is among the functions", value=function, allowed="CasADi functions", fix="leave it out"
+            )
         title = function.name() if key is None else key
         if not isinstance(title, str):
-            raise ValueError(f"a function is named {title!r}; allowed: a string; fix: name it by one")
+            raise ModelError(f"a function is named {title!r}", value=title, allowed="a string", fix="name it by one")
         if title in found:
             fix = "give a mapping from names of your choice to the functions"
-            raise ValueError(f"two functions are named {title!r}; allowed: each name once; fix: {fix}")
+            raise ModelError(f"two functions are named {title!r}", value=title, allowed="each name once", fix=fix)
         found[title] = function
     return list(found.items())
 
@@ -132,17 +139,17 @@ def comment(*lines: str, begin: str = "/*") -> str:
 
 
 def check_new(files: Iterable[Path], overwrite: bool) -> None:
-    """Raise ValueError if a file exists, unless it may be overwritten: nothing is replaced by accident.
+    """Raise ModelError if a file exists, unless it may be overwritten: nothing is replaced by accident.
 
     Example:
         >>> check_new([Path(".")], overwrite=False)
         Traceback (most recent call last):
-        ValueError: .: is there already; allowed: a new file; fix: choose another place, or --force (overwrite=True)
+        torsor.ModelError: .: it exists already; allowed: a new file; fix: `overwrite=True`, or another place
     """
     for file in files:
         if file.exists() and not overwrite:
-            found = f"{file}: is there already; allowed: a new file"
-            raise ValueError(f"{found}; fix: choose another place, or --force (overwrite=True)")
+            fix = "`overwrite=True`, or another place"
+            raise ModelError("it exists already", where=str(file), allowed="a new file", fix=fix)
 
 
 def is_own(file: Path) -> bool:
@@ -157,17 +164,17 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
     """
     parts: dict[Path, Path] = {}
     if "\0" in str(folder):
-        raise ValueError(f"{str(folder)!r} has a null character; allowed: a folder; fix: choose another")
+        raise ModelError("it has a null character", where=repr(str(folder)), allowed="a folder", fix="choose another")
     if folder.suffix in {Path(each).suffix for each in texts} and not folder.is_dir():
-        found = f"{folder} has the name of a file; allowed: a folder, for {', '.join(texts)}"
-        raise ValueError(f"{found}; fix: {str(folder.with_suffix(''))!r}")
+        fix, allowed = repr(str(folder.with_suffix(""))), f"a folder, for {', '.join(texts)}"
+        raise ModelError("it has the name of a file", where=str(folder), allowed=allowed, fix=fix)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for each in texts:
             file = folder / each
             if file.exists() and not is_own(file):
-                found = "is there and was not written by Torsor; allowed: files that were"
-                raise ValueError(f"{file}: {found}; fix: choose another folder")
+                found, allowed = "it exists and was not written by Torsor", "files that were"
+                raise ModelError(found, where=str(file), allowed=allowed, fix="choose another folder")
         check_new((folder / each for each in texts), overwrite)
         for each, text in texts.items():
             file = folder / each
@@ -177,7 +184,8 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
         for file, part in parts.items():
             part.replace(file)
     except OSError as error:
-        raise ValueError(f"cannot write to {folder}: {error}; allowed: a folder; fix: choose another") from error
+        found = f"it cannot be written ({error})"
+        raise ModelError(found, where=str(folder), allowed="a folder", fix="choose another") from error
     finally:
         for part in parts.values():
             if part.exists():

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Shape, real_numbers
+from torsor.base.errors import ModelError
 from torsor.compiler.cache import Signature, StoredKernel
 
 
@@ -64,12 +65,12 @@ class VirtualMachine:
 
     def check_shape(self, k: int, array: Any, value: Any) -> Any:
         """Return the array that a value of input k became (None if it is no array), or raise an error."""
-        name, core = f"{self.signature.name}: {self.signature.names_in[k]}", self.inputs[k]
+        where, name, core = self.signature.name, self.signature.names_in[k], self.inputs[k]
         if array is None:
-            raise ValueError(f"{name} must be an array of real numbers, not {value!r}")
+            raise ModelError(argument=name, value=value, where=where, allowed="an array of real numbers")
         if array.ndim < len(core) or array.shape[array.ndim - len(core) :] != core:
             wanted = ", ".join(["...", *map(str, core)])
-            raise ValueError(f"{name} has shape {array.shape}; allowed: ({wanted})")
+            raise ModelError(f"has shape {array.shape}", argument=name, value=value, where=where, allowed=f"({wanted})")
         return array
 
     def batch(self, arrays: Sequence[Array]) -> Shape:
@@ -82,7 +83,7 @@ class VirtualMachine:
         except ValueError:
             names = (f"{self.signature.names_in[k]} {shape}" for k, shape in enumerate(shapes))
             found = f"leading axes do not broadcast: {', '.join(names)}"
-            raise ValueError(f"{self.signature.name}: {found}; allowed: equal lengths, or 1") from None
+            raise ModelError(found, where=self.signature.name, allowed="equal lengths, or 1") from None
 
     def results(self, arrays: Sequence[Array], batch: Shape) -> list[Array]:
         """Return the outputs for inputs that have been checked."""

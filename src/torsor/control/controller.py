@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, positive, positive_vector, real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, compile
 from torsor.compiler.c import export_c
 from torsor.mechanism.drives import saturated_force
@@ -90,17 +90,16 @@ def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
         raise
     except Exception as error:
         found = f"the law cannot be evaluated on symbols ({type(error).__name__}: {error})"
-        fix = "use casadi's functions, and casadi.if_else in place of if"
-        raise ModelError(describe(found, where=where, fix=fix)) from error
+        raise ModelError(found, where=where, fix="use casadi's functions, and casadi.if_else in place of if") from error
     if columns == 1 and value.shape == (1, rows):
         value = value.T
     if value.shape != (rows, columns):
         found = f"the law returns a matrix {value.shape[0]} x {value.shape[1]}"
-        raise ModelError(describe(found, where=where, allowed=f"{rows} x {columns}"))
+        raise ModelError(found, where=where, allowed=f"{rows} x {columns}")
     foreign = [str(each) for each in ca.symvar(value) if not ca.is_equal(each, t)]
     if foreign:
         found = f"the law depends on the symbols {', '.join(foreign[:5])} besides the time"
-        raise ModelError(describe(found, where=where, allowed="expressions of the t that it is called with"))
+        raise ModelError(found, where=where, allowed="expressions of the t that it is called with")
     return ca.Function("law", [t], [ca.densify(value)])
 
 
@@ -113,7 +112,7 @@ def _as_sx(value: Any, where: str) -> ca.SX:
         return ca.SX(value)
     except (NotImplementedError, RuntimeError, TypeError, ValueError):
         found = f"the law returns {reprlib.repr(value)}"
-        raise ModelError(describe(found, where=where, allowed="numbers and expressions of the time")) from None
+        raise ModelError(found, where=where, allowed="numbers and expressions of the time") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,13 +165,13 @@ class Controller:
         if limit is None:
             most = np.asarray(robot.effort_limit, dtype=float)
             if np.isinf(most[most > 0]).all():  # elastic joints, which only springs drive, have 0
-                raise ModelError(describe("the robot has no effort limits", where=where, fix="give limit="))
+                raise ModelError("the robot has no effort limits", where=where, fix="give limit=")
         else:
             most = real_array(limit, where, "limit")
             most = np.full(robot.nv, most) if most.ndim == 0 else most
             if most.shape != (robot.nv,) or not (most > 0).all():
                 raise ModelError(
-                    describe(f"limit is {limit!r}", where=where, allowed=f"above 0, a number or {robot.nv} of them")
+                    argument="limit", value=limit, where=where, allowed=f"above 0, a number or {robot.nv} of them"
                 )
 
         def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -247,4 +246,4 @@ def pd_gains(
         return positive_vector(kp, n, where, "kp"), positive_vector(kd, n, where, "kd")
     names = {"kp": kp, "kd": kd, "bandwidth": bandwidth}
     given = ", ".join(name for name, value in names.items() if value is not None) or "none"
-    raise ModelError(describe(f"gains given: {given}", where=where, allowed="kp and kd, or bandwidth (with damping)"))
+    raise ModelError(f"gains given: {given}", where=where, allowed="kp and kd, or bandwidth (with damping)")

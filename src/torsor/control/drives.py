@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism.curves import Cam
 from torsor.robot.robot import Robot
 
@@ -20,11 +20,10 @@ from torsor.robot.robot import Robot
 def check_tree(robot: object, name: str) -> None:
     """Raise ModelError for anything but a robot without loops."""
     if not isinstance(robot, Robot):
-        found = f"{name} for {reprlib.repr(robot)}"
-        raise ModelError(describe(found, allowed="a torsor.Robot", fix="torsor.load(path)"))
+        raise ModelError(f"{name} for {reprlib.repr(robot)}", allowed="a torsor.Robot", fix="torsor.load(path)")
     if robot.loops:  # the laws would drive all joints of the tree, also those without a drive
         fix = "a function (t, q, v) of robot.constrained_inverse_dynamics, given to simulate as the controller"
-        raise ModelError(describe(f"{name} for a robot with loops", where=robot.name, allowed="trees", fix=fix))
+        raise ModelError(f"{name} for a robot with loops", where=robot.name, allowed="trees", fix=fix)
 
 
 def check_no_flexible_links(robot: Robot, name: str) -> None:
@@ -33,7 +32,7 @@ def check_no_flexible_links(robot: Robot, name: str) -> None:
     if bent:
         found = f"{name} for the flexible links {', '.join(map(repr, bent[:5]))}, whose modes have no drive"
         fix = "a function (t, q, v) that returns 0 for the modes, given to simulate as the controller"
-        raise ModelError(describe(found, where=robot.name, allowed="rigid links", fix=fix))
+        raise ModelError(found, where=robot.name, allowed="rigid links", fix=fix)
 
 
 def check_vector_space(robot: Robot, name: str) -> None:
@@ -44,22 +43,22 @@ def check_vector_space(robot: Robot, name: str) -> None:
         odd = [joint.name for joint in robot.joints if joint.nq != joint.nv]
         found = f"{name} for a robot with the joints {', '.join(map(repr, odd[:5]))}, whose positions are quaternions"
         fix = "fix a floating base (robot.fix), or use gravity_pd or MomentumObserver"
-        raise ModelError(describe(found, where=robot.name, allowed="robots with nq = nv", fix=fix))
+        raise ModelError(found, where=robot.name, allowed="robots with nq = nv", fix=fix)
 
 
 def check_quaternions(robot: Robot, q: Array, where: str, what: str) -> None:
     """Raise ModelError where positions q (nq) have a quaternion of length 0, which is no orientation."""
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq > joint.nv and not q[slices.q][-4:].any():
-            found = f"{what} has a quaternion of length 0 at {joint.name!r}"
-            raise ModelError(describe(found, where=where, fix="begin with robot.neutral()"))
+            found = f"has a quaternion of length 0 at {joint.name!r}"
+            raise ModelError(found, value=joint.name, argument=what, where=where, fix="begin with robot.neutral()")
 
 
 def check_rigid(robot: Robot, name: str, fix: str) -> None:
     """Raise ModelError for a robot with elastic joints."""
     if robot.elastic:
         elastic = ", ".join(repr(joint.name) for joint in robot.elastic[:5])
-        raise ModelError(describe(f"{name} for the elastic joints {elastic}", where=robot.name, fix=fix))
+        raise ModelError(f"{name} for the elastic joints {elastic}", where=robot.name, fix=fix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ class Drives:
             if found:
                 allowed = "springs with a constant stiffness" + ("" if damped else " and no damping")
                 fix = f"give {name} a robot with such a motor: with_motor({joint.name!r}, ..., stiffness=K)"
-                raise ModelError(describe(found, where=f"{robot.name}: {name}", allowed=allowed, fix=fix))
+                raise ModelError(found, where=f"{robot.name}: {name}", allowed=allowed, fix=fix)
             stiffness.append(float(joint.motor.stiffness))  # type: ignore[arg-type]
         return cls(
             robot,

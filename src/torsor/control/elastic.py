@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, positive_vector, whole_number
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.control.controller import Controller, Law, Reference, traced
 from torsor.control.controller import reference as make_reference
 from torsor.control.drives import Drives
@@ -76,12 +76,12 @@ def _check(drives: Drives, where: str) -> None:
     if stiff:
         found = f"the rigid coordinates {', '.join(map(repr, stiff[:5]))}"
         fix = "use control.mixed, or control.computed_torque if no joint is elastic"
-        raise ModelError(describe(found, where=where, allowed="elastic joints only", fix=fix))
+        raise ModelError(found, where=where, allowed="elastic joints only", fix=fix)
     coupled = drives.coupled(range(drives.n))
     if coupled:
         found = f"the rotors of {', '.join(map(repr, coupled[:5]))} are carried about their axes by other links"
         fix = "put the motors on the base, or use control.mixed"
-        raise ModelError(describe(found, where=where, allowed="no inertia between joints and motors", fix=fix))
+        raise ModelError(found, where=where, allowed="no inertia between joints and motors", fix=fix)
 
 
 # Inverse-dynamics control of robots with any mix of rigid and elastic joints: Hua et al. 2022, section IV.
@@ -131,7 +131,7 @@ def mixed(
     count, where = len(drives.elastic), f"{robot.name}: mixed"
     if count and (K_D_motor is None or Lambda_motor is None):
         fix = f"give numbers, or one for each of the {count} elastic joints"
-        raise ModelError(describe("K_D_motor or Lambda_motor is missing", where=where, fix=fix))
+        raise ModelError("K_D_motor or Lambda_motor is missing", where=where, fix=fix)
     gains = _Gains(
         positive_vector(K_D, drives.n, where, "K_D"),
         positive_vector(Lambda, drives.n, where, "Lambda"),

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import positive_vector, real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.control.drives import check_tree
 from torsor.robot.robot import Robot
@@ -78,9 +78,9 @@ class MomentumObserver:
     def step(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, h: ArrayLike) -> Array:
         """Return the estimate r (..., nv) at the end of a step of h seconds, at q, v, during which tau acted."""
         if self._state is None:
-            raise ModelError(describe("step before start", where=repr(self), fix="call start(q, v) once"))
+            raise ModelError("step before start", where=repr(self), fix="call start(q, v) once")
         if not (real_array(h, repr(self), "h") > 0).all():
-            raise ModelError(describe(f"h is {h!r}", where=repr(self), allowed="seconds above 0"))
+            raise ModelError(argument="h", value=h, where=repr(self), allowed="seconds above 0")
         r: Array
         self._state, r = self._kernel(self.function)(self._state, q, v, tau, h)
         return r

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_pose, positive_vector
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.control.controller import Controller, Law, Reference, law_function, pd_gains, reference, traced
 from torsor.control.controller import reference as make_reference
 from torsor.control.drives import (
@@ -102,7 +102,7 @@ def _of_rigid_robot(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: Array
     t = ca.SX.sym("t")
     if ca.depends_on(desired.function(t), t):
         found = "a moving reference for a robot with quaternions among its positions"
-        raise ModelError(describe(found, where=robot.name, allowed="constant positions (nq)"))
+        raise ModelError(found, where=robot.name, allowed="constant positions (nq)")
     check_quaternions(robot, desired.function(0).full().ravel(), robot.name, "the reference")
 
     def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -154,7 +154,7 @@ def operational_space(
     robot.place(frame)
     if (position is None) == (pose is None):
         found = "neither a position nor a pose" if position is None else "a position and a pose"
-        raise ModelError(describe(found, where=where, allowed="one of the two"))
+        raise ModelError(found, where=where, allowed="one of the two")
     size = 3 if pose is None else 6
     if pose is None:
         desired = Reference(law_function(position, (3,), f"{where}: position"))  # type: ignore[arg-type]

@@ -21,9 +21,9 @@ To add a format ``abc``:
 1. Reader. Write ``abc/reading.py`` with ``read_abc(path, base="fixed", strict=False) -> Mechanism``. Make ``Link``,
    ``Joint``, ``Frame`` and ``Loop`` objects in SI units and radians, and end with ``mechanism.build``, which validates
    the tree, sorts the joints and merges fixed ones. Parse XML with ``xml.parse_xml`` only: it refuses entities.
-2. Errors. Raise ``ModelError(describe(...))`` with the file, the line or element, what was found, what is allowed and
-   the fix. Pass ``source=`` to the parts, so that their own errors name the file too. Use ``errors.warn`` for what the
-   file describes but a mechanism does not have. Limit the size of the file, and never evaluate text from it.
+2. Errors. Raise ``ModelError`` with the file and line or element (``where``), what was found, what is allowed and the
+   fix. Pass ``source=`` to the parts, so that their own errors name the file too. Use ``errors.warn`` for what the file
+   describes but a mechanism does not have. Limit the size of the file, and never evaluate text from it.
 3. Writer. Write ``abc/writing.py`` with ``write_abc(mechanism, path)``: put the file in place with
    ``writing.write_file``, convert joint kinds with ``joint_decomposition.decomposed_joints``, and collect forces and
    limits that the format cannot express in ``writing.Omissions``, which gives one warning. A structure that it cannot

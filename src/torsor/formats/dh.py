@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import is_whole, number, rows
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, build
 from torsor.mechanism.loops import CUTS
 from torsor.spatial import from_rpy, inverse_pose, make_pose
@@ -109,20 +109,19 @@ def _screw_x(angle: float, advance: float) -> Array:
 def _numbers(row: object, kind: type, names: tuple[str, ...], where: str) -> list[float]:
     """Return the geometric parameters of a row; angles of more than a turn are an error, because they are degrees."""
     if not isinstance(row, kind):
-        found = f"a {type(row).__name__}"
-        raise ModelError(describe(found, where=where, allowed=f"a torsor.{kind.__name__}"))
+        raise ModelError(f"a {type(row).__name__}", where=where, allowed=f"a torsor.{kind.__name__}")
     numbers = {name: number(getattr(row, name), where, name) for name in names}
     for name in ("theta", "alpha", "gamma"):
         if abs(numbers.get(name, 0.0)) > 2 * np.pi:
             found, fix = f"{name} is {numbers[name]}", "convert degrees with numpy.radians"
-            raise ModelError(describe(found, where=where, allowed="radians, at most a turn", fix=fix))
+            raise ModelError(found, where=where, allowed="radians, at most a turn", fix=fix)
     return list(numbers.values())
 
 
 def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:
     found = _SIGMA.get(int(row.joint), "") if is_whole(row.joint) else row.joint
     if not isinstance(found, str) or found not in allowed:
-        raise ModelError(describe(f"joint is {row.joint!r}", where=where, allowed=", ".join(map(repr, allowed))))
+        raise ModelError(f"joint is {row.joint!r}", value=row.joint, where=where, allowed=", ".join(map(repr, allowed)))
     return found
 
 
@@ -146,7 +145,7 @@ class _Table:
         row = self.rows[index]
         name = row.name if isinstance(row.name, str) and row.name else f"link{index + 1}"
         if not isinstance(row.name, (str, NoneType)):
-            raise ModelError(describe(f"name is {reprlib.repr(row.name)}", where=self.where(index), allowed="text"))
+            raise ModelError(f"name is {reprlib.repr(row.name)}", where=self.where(index), allowed="text")
         self.links[index] = Link(name, row.mass, row.com, row.inertia, strict=self.strict)  # type: ignore[arg-type]
         above = self.links[parent].name
         joint = Joint(self.joint_name(index), kind, above, name, placement, np.asarray(axis), np.asarray(point))
@@ -156,14 +155,15 @@ class _Table:
         if self.is_active(index):
             if kind == "fixed":
                 fix = "set active=False, or change the kind of the joint"
-                raise ModelError(describe("a fixed joint is active", where=self.where(index), fix=fix))
+                raise ModelError("a fixed joint is active", where=self.where(index), fix=fix)
             self.active.append(joint.name)
 
     def is_active(self, index: int) -> bool:
         active = self.rows[index].active
         if not np.isscalar(active) or active not in (0, 1):
-            found = f"active is {active!r}"
-            raise ModelError(describe(found, where=self.where(index), allowed="True or False (Khalil's mu: 1 or 0)"))
+            raise ModelError(
+                argument="active", value=active, where=self.where(index), allowed="True or False (Khalil's mu: 1 or 0)"
+            )
         return bool(active)
 
     def cut(self, index: int, parent: int, before: Array, after: Array) -> None:
@@ -174,12 +174,12 @@ class _Table:
         for each in ("mass", "com", "inertia", *_SETTINGS, "spring", "motor"):
             if not np.array_equal(getattr(row, each), getattr(plain, each)):
                 fix = "cut another joint of the loop, or give this to the rows of the two links that it connects"
-                raise ModelError(describe(f"{each} of a cut joint", where=where, allowed="none", fix=fix))
+                raise ModelError(f"{each} of a cut joint", where=where, allowed="none", fix=fix)
         if self.is_active(index):
-            raise ModelError(describe("an active joint is cut", where=where, fix="cut a passive joint of the loop"))
+            raise ModelError("an active joint is cut", where=where, fix="cut a passive joint of the loop")
         if not is_whole(row.closes) or row.closes not in self.links:
             allowed = f"-1 for the base, or a row without a cut joint: {', '.join(map(str, list(self.links)[1:]))}"
-            raise ModelError(describe(f"closes is {row.closes!r}", where=where, allowed=allowed))
+            raise ModelError(f"closes is {row.closes!r}", value=row.closes, where=where, allowed=allowed)
         a, b = f"{name}/a", f"{name}/b"
         self.frames += [Frame(a, self.links[parent].name, before), Frame(b, self.links[int(row.closes)].name, after)]
         self.loops.append(Loop(name, a, b, kind, source=where))
@@ -194,7 +194,7 @@ def check_floats(count: int, base: str, where: str) -> None:
     """Raise ModelError for a floating base that carries none of ``count`` links: the base of a table has no mass."""
     if base == "floating" and not count:
         fix = "a free body is torsor.build(name, [torsor.Link(...)], [], base='floating')"
-        raise ModelError(describe("a floating base without links has no mass", where=where, allowed="links", fix=fix))
+        raise ModelError("a floating base without links has no mass", where=where, allowed="links", fix=fix)
 
 
 def read_dh(
@@ -213,7 +213,7 @@ def read_dh(
         if row.closes is not None:
             if index < len(links) - 1:
                 fix = "cut the last joint, or close other loops with robot.with_loop"
-                raise ModelError(describe("a cut joint is not in the last row", where=where, fix=fix))
+                raise ModelError("a cut joint is not in the last row", where=where, fix=fix)
             table.cut(index, index - 1, _screw_z(theta, d), inverse_pose(_screw_x(alpha, a)))
             continue
         kind = _joint_type(row, where, ("revolute", "prismatic"))
@@ -239,7 +239,9 @@ def read_mdh(
         gamma, b, alpha, d, theta, r = _numbers(row, MDHLink, ("gamma", "b", "alpha", "d", "theta", "r"), where)
         if not is_whole(row.parent) or row.parent not in table.links:
             fix = "number the links so that each comes after its antecedent, which must not be a cut joint"
-            raise ModelError(describe(f"parent is {row.parent!r}", where=where, allowed=f"-1 to {index - 1}", fix=fix))
+            raise ModelError(
+                f"parent is {row.parent!r}", value=row.parent, where=where, allowed=f"-1 to {index - 1}", fix=fix
+            )
         placement = _screw_z(gamma, b) @ _screw_x(alpha, d) @ _screw_z(theta, r)
         if row.closes is not None:
             cuts.append((index, int(row.parent), placement))

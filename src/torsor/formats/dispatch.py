@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from torsor.base.checks import LARGEST, flag
-from torsor.base.errors import ModelError, describe, listing, missing, warn
+from torsor.base.errors import ModelError, listing, missing, warn
 from torsor.base.faults import StopReadingError, all_faults
-from torsor.base.files import check_file, check_name
+from torsor.base.files import check_file, check_target
 from torsor.formats.meshes.mesh_files import USD_SUFFIXES, split_prim
 from torsor.formats.mjcf.reading import read_mjcf
 from torsor.formats.mjcf.writing import write_mjcf
@@ -62,24 +62,26 @@ def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
     except ImportError:
         raise missing("robots by name need robot_descriptions", "robots", where=name, instead="give a file") from None
     if not re.fullmatch(r"[a-zA-Z]\w*", short):
-        raise ModelError(describe(f"no description {short!r}", where=name, allowed="a name such as panda_description"))
+        raise ModelError(
+            f"no description {short!r}", value=short, where=name, allowed="a name such as panda_description"
+        )
     try:
         with redirect_stdout(sys.stderr):  # the package tells there what it downloads
             module = importlib.import_module(f"robot_descriptions.{short}")
     except ModuleNotFoundError as error:
         if error.name != f"robot_descriptions.{short}":
-            raise ModelError(describe(f"it needs the package {error.name!r}", where=name)) from None
+            raise ModelError(f"it needs the package {error.name!r}", value=error.name, where=name) from None
         known = [each.stem for folder in package.__path__ for each in Path(folder).glob("[a-z]*_description.py")]
         near = get_close_matches(short, known, 1) or get_close_matches(f"{short}_description", known, 1)
         fix = f"write {SCHEME}{near[0]}" if near else "robot_descriptions list, on the command line, has all names"
-        raise ModelError(describe(f"no description {short!r}", where=name, fix=fix)) from None
+        raise ModelError(f"no description {short!r}", value=short, where=name, fix=fix) from None
     except Exception as error:  # git has errors of many kinds
         text = " ".join(str(error).split())[:300]
         fix = "check the connection, or give a file"
-        raise ModelError(describe(f"it cannot be downloaded: {text}", where=name, fix=fix)) from None
+        raise ModelError(f"it cannot be downloaded: {text}", where=name, fix=fix) from None
     path = next((getattr(module, key) for key in _PATHS if hasattr(module, key)), None)
     if path is None:
-        raise ModelError(describe("it has no file of a robot", where=name, allowed=", ".join(_PATHS)))
+        raise ModelError("it has no file of a robot", where=name, allowed=", ".join(_PATHS))
     folders = [str(getattr(module, key)) for key in _FOLDERS if hasattr(module, key)]
     folders += [str(Path(folder).parent) for folder in folders]  # a package is found in the folder around it
     folders += [str(folder) for folder in getattr(module, "XACRO_PACKAGE_PATHS", {}).values()]
@@ -113,7 +115,7 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
     wrong = {key: value for key, value in arguments.items() if not isinstance(value, _ARGUMENTS)}
     if wrong:
         allowed = "{name: text, number, True or False}"
-        raise ModelError(describe(f"arguments of xacro {wrong!r}", where=path.name, allowed=allowed))
+        raise ModelError(f"of xacro {wrong!r}", argument="arguments", value=wrong, where=path.name, allowed=allowed)
     parse_xml(path)  # refuses document types and entities, and names the line of what is no XML
     given = _Arguments(
         (key, str(value).lower() if isinstance(value, bool) else str(value)) for key, value in arguments.items()
@@ -125,11 +127,11 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
         except Exception as error:  # expressions raise errors of any kind
             own = _own(error)
             text = " ".join(str(error).split())[:300] or type(error).__name__
-            raise own or ModelError(describe(f"xacro refuses it: {text}", where=path.name)) from None
+            raise own or ModelError(f"xacro refuses it: {text}", where=path.name) from None
     unknown = sorted(arguments.keys() - given.asked)
     if unknown:
         found = f"no argument {', '.join(map(repr, unknown))} of xacro is used"
-        warn(describe(found, where=path.name, allowed=listing(sorted(given.asked), like=unknown[0])))
+        warn(found, where=path.name, allowed=listing(sorted(given.asked), like=unknown[0]))
     return parse_xml_text(content, path.name)
 
 
@@ -163,8 +165,7 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
     def find(package: str) -> str:
         folder = finder.package(package)
         if folder is None:
-            found = f"$(find {package}), which is not found"
-            raise ModelError(describe(found, where=finder.path.name, fix=SEARCH_FIX))
+            raise ModelError(f"$(find {package}), which is not found", where=finder.path.name, fix=SEARCH_FIX)
         return str(folder)
 
     before = xacro.safe_eval, substitution_args._eval, substitution_args._eval_find
@@ -175,7 +176,7 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
 
     def no_eval(expression: str, context: Any) -> str:
         found = f"$(eval {expression[:80]}), which can call any function of Python"
-        raise ModelError(describe(found, where=finder.path.name, fix="write ${...}, or expand it first: xacro FILE"))
+        raise ModelError(found, where=finder.path.name, fix="write ${...}, or expand it first: xacro FILE")
 
     xacro.safe_eval, substitution_args._eval, substitution_args._eval_find = safe_eval, no_eval, find
     try:
@@ -194,7 +195,7 @@ def _check(expression: str) -> None:
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
         if name.startswith("__") or name in _LEADING_OUT:
             allowed = f"names without __, and not {', '.join(_LEADING_OUT)}"
-            raise ModelError(describe(f"the expression {expression[:80]!r} uses {name!r}", allowed=allowed))
+            raise ModelError(f"the expression {expression[:80]!r} uses {name!r}", allowed=allowed)
 
 
 KINDS = (
@@ -251,13 +252,13 @@ def read(
             return _read(file, base, strict, snap, model, arguments)
         except OverflowError:
             found = "its numbers are too large to compute with"
-            raise ModelError(describe(found, where=file.name, allowed=f"numbers up to {LARGEST:g}")) from None
+            raise ModelError(found, where=file.name, allowed=f"numbers up to {LARGEST:g}") from None
         except ModelError as error:
             name = split_prim(file)[0].name
-            if isinstance(error, StopReadingError) or name in str(error):
+            if isinstance(error, StopReadingError) or name in error.where:
                 raise
             # Of a part that does not know its file, such as a frame or a posture.
-            raise ModelError(f"{name}: {error}") from None
+            raise error.inside(name) from None
 
 
 def _read(
@@ -267,7 +268,7 @@ def _read(
     check_file(path, KINDS)
     suffix = path.suffix.lower()
     if arguments and suffix != ".xacro":
-        raise ModelError(describe("arguments of xacro", where=path.name, allowed="a .xacro file"))
+        raise ModelError("of xacro", argument="arguments", where=path.name, allowed="a .xacro file")
     if suffix == ".toml":
         return read_toml(path, base, True if strict is None else strict, snap)
     if suffix in (".yaml", ".yml"):
@@ -277,13 +278,13 @@ def _read(
     if suffix == ".osim":
         return read_skeleton(path, base, bool(strict), snap)
     if suffix != ".xacro" and suffix not in _XML_SUFFIXES:
-        raise ModelError(describe(f"unknown kind of file {suffix!r}", where=path.name, allowed=KINDS))
+        raise ModelError(f"unknown kind of file {suffix!r}", value=suffix, where=path.name, allowed=KINDS)
     root = expanded(path, arguments) if suffix == ".xacro" else parse_xml(path, bool(strict))
     if root.tag not in _XML_READERS or (suffix == ".xacro" and root.tag == "mujoco"):
         allowed = "<robot> (URDF), <sdf> (SDF) or <mujoco> (MJCF, not in .xacro)"
-        raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed=allowed))
+        raise ModelError(f"root element <{root.tag}>", where=path.name, allowed=allowed)
     if model and root.tag != "sdf":
-        raise ModelError(describe(f"a model {model!r} of it", where=path.name, allowed="models of SDF files"))
+        raise ModelError(f"a model {model!r} of it", value=model, where=path.name, allowed="models of SDF files")
     if root.tag == "sdf":
         return read_sdf(path, base, bool(strict), root, snap, model)
     return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
@@ -304,8 +305,6 @@ def write(mechanism: Mechanism, path: str | Path) -> None:
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
         allowed, fix = ".toml, .urdf, .sdf, .xml (MJCF), .usda, .usd, .usdc", f"name it {path.stem}.toml"
-        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=allowed, fix=fix))
-    check_name(path)
-    if path.is_dir():
-        raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
+        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=allowed, fix=fix)
+    check_target(path)
     _WRITERS[suffix](mechanism, path)

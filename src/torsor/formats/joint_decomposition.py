@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.formats.writing import Omissions
 from torsor.mechanism import Coupling, Joint, Link, Mechanism
 from torsor.mechanism.build import fixed_at
@@ -46,13 +46,13 @@ def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechani
         if not isinstance(coupling, Coupling):
             found = f"{coupling.name!r} closes a loop, which {format} cannot express"
             fix = "save as .xml (MJCF) or .toml, or open it: robot.without_loop(name)"
-            raise ModelError(describe(found, where=source, fix=fix))
+            raise ModelError(found, value=coupling.name, where=source, fix=fix)
         pair = _pair(coupling, joints, mechanism.active)
         if pair is None:
             found = f"the coupling {coupling.name!r} cannot be a joint that follows another, as {format} needs it"
             allowed = "a linear one of two joints with one degree of freedom, one of them without a motor"
             fix = "save as .toml, or as .xml (MJCF), or remove it: robot.without_loop(name)"
-            raise ModelError(describe(found, where=source, allowed=allowed, fix=fix))
+            raise ModelError(found, value=coupling.name, where=source, allowed=allowed, fix=fix)
         leader, follower = pair
         factors = _factors(coupling)
         k, c = -factors[leader] / factors[follower], coupling.offset / factors[follower]
@@ -96,7 +96,7 @@ def _substituted(coupling: Coupling, follower: str, leader: str, k: float, c: fl
         coefficients[leader] = total
     if not coefficients:
         found = f"the coupling {coupling.name!r} repeats others, or contradicts them"
-        raise ModelError(describe(found, fix="remove it: robot.without_loop(name)"))
+        raise ModelError(found, value=coupling.name, fix="remove it: robot.without_loop(name)")
     return replace(coupling, coefficients=coefficients, offset=coupling.offset - factor * c)
 
 
@@ -148,7 +148,7 @@ def decomposed_joints(
     if bent is not None:
         what = "moves by a curve of its coordinate" if isinstance(bent.flexible, Cam) else "is a flexible link"
         found = f"joint {bent.name!r} {what}, which the format does not have"
-        raise ModelError(describe(found, where=source, fix="save as .toml"))
+        raise ModelError(found, value=bent.name, where=source, fix="save as .toml")
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         joint = _without_offset(joint, source)
         if supported(joint):
@@ -157,7 +157,7 @@ def decomposed_joints(
         if joint.type not in _CHAINS:
             fix = "use three revolute joints, one after the other; or save as .toml"
             found = f"joint {joint.name!r} is {joint.type}, which the format does not have"
-            raise ModelError(describe(found, where=source, fix=fix))
+            raise ModelError(found, value=joint.name, where=source, fix=fix)
         chain = _CHAINS[joint.type](joint, names, omissions)
         parent, placement = joint.parent, joint.placement
         for k, each in enumerate(chain):
@@ -178,8 +178,8 @@ def _without_offset(joint: Joint, source: str) -> Joint:
         return joint
     if abs(joint.ratio) != 1 or joint.is_elastic:
         allowed = "ratio 1 or -1; ratio 1 and offset 0 if the joint is elastic"
-        found = f"joint {joint.name!r} has the position {joint.ratio} q + {joint.offset} at its own coordinate q"
-        raise ModelError(describe(found, where=source, allowed=allowed, fix="save as .toml"))
+        found = f"{joint.name!r} has the position {joint.ratio} q + {joint.offset} at its own coordinate q"
+        raise ModelError(found, argument="joint", value=joint.name, where=source, allowed=allowed, fix="save as .toml")
     sign, changes = joint.ratio, dict[str, Any]()
     if joint.spring is not None:
         if sign < 0 and isinstance(joint.spring.stiffness, str):

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, frozen_pose, one_of, rows, whole_number
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.formats.dh import check_floats
 from torsor.mechanism import Joint, Link, Mechanism, build
 from torsor.spatial import adjoint, inverse_pose, spatial_inertia
@@ -37,12 +37,12 @@ def read_screws(
     inertias, count = rows(inertias, name, "inertias", each), len(screws)
     if not len(home) == len(inertias) == count:
         found = f"{len(home)} home poses, {count} screws and {len(inertias)} inertias"
-        raise ModelError(describe(found, where=name, allowed="the same number of each"))
+        raise ModelError(found, where=name, allowed="the same number of each")
     one_of(frame, ("space", "body"), name, "frame")
     check_floats(count, base, name)
     parents = list(range(-1, count - 1)) if parents is None else rows(parents, name, "parents", "a list of indices")
     if len(parents) != count:
-        raise ModelError(describe(f"{len(parents)} parents", where=name, allowed=f"{count}, one for each link"))
+        raise ModelError(f"{len(parents)} parents", where=name, allowed=f"{count}, one for each link")
     poses = [frozen_pose(M, f"{name}: link {i}", "home pose") for i, M in enumerate(home)]
     links, joints = [Link("base")], []
     for i in range(count):
@@ -65,8 +65,10 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
     if norm_w < 1e-9 and abs(norm_v - 1) < 1e-6:
         return "prismatic", v, np.zeros(3), 0.0
     if abs(norm_w - 1) > 1e-6:
-        found = f"screw axis {shortened(screw.round(6))} has |omega| = {norm_w:.6g}"
-        raise ModelError(describe(found, where=where, allowed="1, or 0 with |v| = 1", fix="divide it by its length"))
+        found = f"{shortened(screw.round(6))} has |omega| = {norm_w:.6g}"
+        raise ModelError(
+            found, argument="screw axis", where=where, allowed="1, or 0 with |v| = 1", fix="divide it by its length"
+        )
     pitch = float(w @ v)
     if abs(pitch) <= 1e-12 * max(1.0, float(norm_v)):
         return "revolute", w, np.cross(w, v), 0.0
@@ -79,11 +81,11 @@ def _link(name: str, G: Array, where: str, strict: bool) -> Link:
     allowed, what = "[[J, [m c]], [-[m c], m 1]]: J symmetric, [m c] skew-symmetric, m the mass", "spatial inertia"
     mass, ms = float(G[3, 3]), np.array([G[2, 4], G[0, 5], G[1, 3]])
     if not mass and np.abs(ms).max() > tolerance:
-        found = f"{what} has the first moments {shortened(ms)} and no mass"
-        raise ModelError(describe(found, where=where, allowed=allowed, fix="give G[3:, 3:] = m 1"))
+        found = f"has the first moments {shortened(ms)} and no mass"
+        raise ModelError(found, argument=what, where=where, allowed=allowed, fix="give G[3:, 3:] = m 1")
     com = ms / mass if np.abs(ms).max() > tolerance else np.zeros(3)
     about_com = G[:3, :3] - mass * (com @ com * np.eye(3) - np.outer(com, com))
     inertia = 0.5 * (about_com + about_com.T) if com.any() else G[:3, :3]
     if not np.allclose(G, spatial_inertia(mass, com, inertia), rtol=1e-9, atol=tolerance):
-        raise ModelError(describe(f"{what} is not that of a rigid body", where=where, allowed=allowed))
+        raise ModelError("is not that of a rigid body", argument=what, where=where, allowed=allowed)
     return Link(name, mass, com, inertia, strict=strict)

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.formats.meshes.mesh_files import SEARCHED, is_package, own_folders, split_prim
 
 SCHEMES = ("package://", "model://")
-SEARCH_FIX = f"give its folder: load(..., search=[...]), or {', '.join(SEARCHED)} in the environment"
+SEARCH_FIX = f"give its folder, `search=FOLDER`, or {', '.join(SEARCHED)} in the environment"
 _GIVEN: ContextVar[tuple[Path, ...]] = ContextVar("search", default=())
 
 
@@ -25,7 +25,7 @@ def searching(folders: Sequence[str | Path]) -> Iterator[None]:
     """
     for folder in folders:
         if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
-            raise ModelError(describe(f"search has {str(folder)!r}", allowed="folders that exist"))
+            raise ModelError(f"search has {str(folder)!r}", allowed="folders that exist")
     before = _GIVEN.set(tuple(Path(folder).absolute() for folder in folders))
     try:
         yield

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.base.files import replacing
 from torsor.formats.meshes.mesh_files import (
     MAX_MESH_BYTES,
@@ -113,7 +113,7 @@ class MeshCopies:
         taken += [each for each in self.contents if each.is_symlink() or (each.exists() and not each.is_file())]
         if taken:
             found, fix = "a file, a folder or a link, where copies of meshes go", "move it, or save under another name"
-            raise ModelError(describe(found, where=str(taken[0]), fix=fix))
+            raise ModelError(found, where=str(taken[0]), fix=fix)
         for copy, source in self.contents.items():
             content = source.read_bytes() if isinstance(source, Path) else source
             if not copy.is_file() or copy.read_bytes() != content:
@@ -161,9 +161,9 @@ def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[]
     path = Path(path)
     if path.suffix.lower() not in suffixes:
         found, fix = f"the suffix is {path.suffix!r}", f"name it {path.stem}{suffixes[0]}"
-        raise ModelError(describe(found, where=path.name, allowed=", ".join(suffixes), fix=fix))
+        raise ModelError(found, value=path.suffix, where=path.name, allowed=", ".join(suffixes), fix=fix)
     if not path.parent.is_dir():
-        raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
+        raise ModelError("its folder does not exist", where=str(path), fix="make the folder first")
     with replacing(path) as part:
         part.write_bytes(content())
 
@@ -268,7 +268,7 @@ class Omissions:
         """Warn of all that is not written, if there is anything."""
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.found.items()]
         if lines:
-            warn(describe(f"{format} cannot express {'; '.join(lines)}", where=source))
+            warn(f"{format} cannot express {'; '.join(lines)}", where=source)
 
 
 def short_rpy(R: Array) -> Array:

@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.faults import refuse_or_warn
 from torsor.base.files import read_limited
 
@@ -26,7 +26,7 @@ class Element(ET.Element):
     """An XML element with the line of the file where it begins; ``flaw`` says why the file is no XML, if it is none."""
 
     line: int = 0
-    flaw: str = ""
+    flaw: "ModelError | None" = None
 
 
 def parse_xml(path: Path, strict: bool = False) -> Element:
@@ -44,8 +44,8 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
                 root = _parsed(repaired, path.name)
             except _NotWellFormedError:
                 continue
-            refused = f"{error}: {what}" if strict else f"{what}, which XML does not allow; read without"
-            refuse_or_warn(refused if strict else describe(refused, where=path.name, fix="remove it"), strict)
+            found = f"{error.what}: {what}" if strict else f"{what}, which XML does not allow; read without"
+            refuse_or_warn(ModelError(found, where=path.name, fix="remove it"), strict)
             return root
         if strict:
             raise
@@ -53,9 +53,9 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
         if root_of_mjcf and b"<!DOCTYPE" not in content and b"<!ENTITY" not in content:
             model = re.search(rb"""\bmodel\s*=\s*(["'])(.*?)\1""", root_of_mjcf[1])
             root = Element("mujoco", {"model": model[2].decode(errors="replace") if model else ""})
-            root.flaw = str(error)  # whether it can be read is for MuJoCo to say
+            root.flaw = error  # whether it can be read is for MuJoCo to say
             return root
-        raise ModelError(str(error)) from None
+        raise ModelError(error.what, where=error.where, fix=error.fix) from None
 
 
 def parse_xml_text(content: bytes, source: str) -> Element:
@@ -80,7 +80,7 @@ def _parsed(content: bytes, source: str) -> Element:
         nonlocal count
         count += 1
         if count > MOST_ELEMENTS:
-            raise ModelError(describe("too many elements", where=source, allowed=f"{MOST_ELEMENTS} or fewer"))
+            raise ModelError("too many elements", where=source, allowed=f"{MOST_ELEMENTS} or fewer")
         made = Element(tag, attributes)
         made.line = parser.CurrentLineNumber
         return made
@@ -91,7 +91,7 @@ def _parsed(content: bytes, source: str) -> Element:
         # Entities can fill the memory ("billion laughs") or read other files; robot descriptions do not need them.
         found, where = "a document type or entity declaration", f"{source}: line {parser.CurrentLineNumber}"
         fix = "remove <!DOCTYPE ...> and <!ENTITY ...>"
-        raise ModelError(describe(found, where=where, allowed="elements and attributes only", fix=fix))
+        raise ModelError(found, where=where, allowed="elements and attributes only", fix=fix)
 
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     parser.StartElementHandler = builder.start
@@ -103,11 +103,9 @@ def _parsed(content: bytes, source: str) -> Element:
     except ModelError:
         raise
     except expat.ExpatError as error:
-        message = describe(f"not well-formed XML ({error})", where=source, fix="correct that line")
-        raise _NotWellFormedError(message) from None
+        raise _NotWellFormedError(f"not well-formed XML ({error})", where=source, fix="correct that line") from None
     except (LookupError, ValueError) as error:
-        found, fix = f"its encoding cannot be read ({error})", "save it as UTF-8"
-        raise ModelError(describe(found, where=source, fix=fix)) from None
+        raise ModelError(f"its encoding cannot be read ({error})", where=source, fix="save it as UTF-8") from None
     assert isinstance(root, Element)
     return root
 
@@ -175,6 +173,6 @@ def xml_bytes(root: ET.Element, source: str) -> bytes:
         for value in (*element.attrib.values(), element.text or ""):
             if _NOT_IN_XML.search(value):
                 found, fix = f"{value!r} in <{element.tag}>", "remove the control characters from the name"
-                raise ModelError(describe(found, where=source, allowed="characters that XML allows", fix=fix))
+                raise ModelError(found, value=value, where=source, allowed="characters that XML allows", fix=fix)
     ET.indent(root)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.formats.writing import write_file
 from torsor.formats.xml import add_element, parse_xml, xml_bytes
 from torsor.geometry.distances import DistanceModel
@@ -60,9 +60,9 @@ class AllowedCollisions:
         for name in (a, b):
             if name not in self.parts:
                 allowed = listing(map(repr, self.parts), like=repr(name))
-                raise ModelError(describe(f"no part {name!r} with shapes", where=self.robot, allowed=allowed))
+                raise ModelError(f"no part {name!r} with shapes", value=name, where=self.robot, allowed=allowed)
         if a == b:
-            raise ModelError(describe(f"{a!r} with itself", where=self.robot, allowed="two parts"))
+            raise ModelError(f"{a!r} with itself", value=a, where=self.robot, allowed="two parts")
         return _key(a, b)
 
     def __str__(self) -> str:
@@ -105,11 +105,11 @@ class AllowedCollisions:
 def _srdf(path: str | Path) -> Path:
     if not isinstance(path, (str, Path)):
         allowed = "an allowed collision matrix, (link, link, reason) each, or the path of an .srdf file"
-        raise ModelError(describe(f"allowed collisions are {path!r}", allowed=allowed))
+        raise ModelError(f"allowed collisions are {path!r}", value=path, allowed=allowed)
     path = Path(path)
     if path.suffix.lower() != SUFFIX:
         fix = f"name it {path.stem}{SUFFIX}"
-        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=SUFFIX, fix=fix))
+        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=SUFFIX, fix=fix)
     return path
 
 
@@ -126,16 +126,16 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
     """
     path = _srdf(path)
     if not path.is_file():
-        raise ModelError(describe("a folder" if path.is_dir() else "no such file", where=str(path), allowed=SUFFIX))
+        raise ModelError("a folder" if path.is_dir() else "no such file", where=str(path), allowed=SUFFIX)
     root = parse_xml(path)
     if root.tag != "robot":
-        raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<robot>"))
+        raise ModelError(f"root element <{root.tag}>", where=path.name, allowed="<robot>")
     found = []
     for element in root.findall("disable_collisions"):
         a, b = element.get("link1"), element.get("link2")
         if not a or not b:
             where = f"{path.name}: line {getattr(element, 'line', 0)}"
-            raise ModelError(describe("<disable_collisions> without link1 and link2", where=where))
+            raise ModelError("<disable_collisions> without link1 and link2", where=where)
         found.append((a, b, (element.get("reason") or "user").lower()))
     return found
 

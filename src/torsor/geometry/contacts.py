@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.checks import instance_of
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.geometry.closed_forms import (
     Closest,
     Size,
@@ -222,7 +222,7 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
     if not has_contact_points(a, b):
         text = f"a {a.shape} and a {b.shape} have no points of contact in closed form"
         allowed = "planes with any other shape; spheres, capsules; boxes; spheres with boxes and cylinders"
-        raise ModelError(describe(text, allowed=allowed, fix="use capsules or spheres for one of them"))
+        raise ModelError(text, allowed=allowed, fix="use capsules or spheres for one of them")
     if b.shape == "plane":
         return [each.flipped for each in contact_points(b, B, a, A)]
     first, second = _moved(A, a), _moved(B, b)
@@ -269,5 +269,5 @@ def _vertices(shape: Shape) -> np.ndarray:
     if len(found) > MOST:
         text = f"its convex hull has {len(found)} vertices"
         fix = "use a box, capsule or spheres for contact"
-        raise ModelError(describe(text, where=where, allowed=f"{MOST} or fewer points of contact", fix=fix))
+        raise ModelError(text, where=where, allowed=f"{MOST} or fewer points of contact", fix=fix)
     return found

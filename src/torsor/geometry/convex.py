@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of
-from torsor.base.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, missing
 from torsor.formats.meshes.mesh_files import read_mesh
 from torsor.geometry.closed_forms import box_corners
 from torsor.geometry.placed import Placed
@@ -38,8 +38,8 @@ def hull_of(shape: Shape, where: str) -> Hull:
     """Return the convex hull of a mesh in the axes of the shape, scaled; ``where`` names the shape in messages."""
     if shape.path is None:
         found = f"the mesh {shape.mesh!r} is not found" if shape.mesh else "a mesh without a file"
-        fix = "correct its path, load(..., search=[...]) for package://, or replace the shape: robot.with_shapes"
-        raise ModelError(describe(found, where=where, fix=fix))
+        fix = "correct its path, give its folder (`search=FOLDER`), or replace the shape: robot.with_shapes"
+        raise ModelError(found, where=where, fix=fix)
     return _hull(shape.path, shape.folders, shape.size, where)
 
 
@@ -48,8 +48,7 @@ def _hull(path: str, folders: tuple[str, ...] | None, scale: tuple[float, ...], 
     try:
         return hull_of_points(read_mesh(path, folders).vertices * np.array(scale), where)
     except ModelError as error:
-        text = str(error)
-        raise ModelError(text if text.startswith(where) else f"{where}: {text}") from None
+        raise (error if error.where.startswith(where) else error.inside(where)) from None
 
 
 def hull_of_points(points: Array, where: str) -> Hull:
@@ -64,21 +63,21 @@ def hull_of_points(points: Array, where: str) -> Hull:
     except ImportError:
         raise missing("convex hulls need SciPy", "collision", where=where) from None
     if not np.isfinite(points).all():
-        raise ModelError(describe("vertices that are not finite", where=where, fix="open the mesh in an editor"))
+        raise ModelError("vertices that are not finite", where=where, fix="open the mesh in an editor")
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) if len(points) > 3 else np.zeros(3)
     if not spread[-1] > FLAT * spread[0]:
         found, fix = "its convex hull is flat: it has no volume", "use a thin box in place of the mesh"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix=fix)
     try:
         found = ConvexHull(points)
     except QhullError as error:
         said = str(error).split("\n", 1)[0]
-        raise ModelError(describe(f"no convex hull: {said}", where=where, fix="repair the mesh")) from None
+        raise ModelError(f"no convex hull: {said}", where=where, fix="repair the mesh") from None
     kept = found.vertices
     if len(kept) > MANY:
         text = f"its convex hull has {len(kept)} vertices"
         fix = "simplify the mesh, or use a primitive shape"
-        raise ModelError(describe(text, where=where, allowed=f"{MANY} or fewer", fix=fix))
+        raise ModelError(text, where=where, allowed=f"{MANY} or fewer", fix=fix)
     numbers = np.full(len(points), -1)
     numbers[kept] = np.arange(len(kept))
     faces, vertices = numbers[found.simplices], points[kept]
@@ -139,7 +138,7 @@ def enclosing_capsule(shape: Shape) -> Shape:
         case "mesh":
             points = hull_of(shape, f"shape {shape.name!r}").vertices
             return _about(shape, points, np.linalg.svd(points - points.mean(axis=0))[2][0])
-    raise ModelError(describe(f"no capsule encloses a {shape.shape}", where=f"shape {shape.name!r}"))
+    raise ModelError(f"no capsule encloses a {shape.shape}", where=f"shape {shape.name!r}")
 
 
 def _about(shape: Shape, points: Array, axis: Array, trim: bool = True) -> Shape:
@@ -236,7 +235,7 @@ class ConvexPairs:
         if not math.isfinite(found) or abs(found) > _LARGEST:
             a, b = (self.shapes[index].name for index in self.pairs[k])
             text = f"coal finds no distance of the shapes {a!r} and {b!r}"
-            raise ModelError(describe(text, where=self.where, fix="check their sizes and meshes"))
+            raise ModelError(text, where=self.where, fix="check their sizes and meshes")
 
 
 _CURVED = {"cylinder", "ellipsoid"}

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import number, vectors
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.geometry.closed_forms import CLOSED, closest, is_closed
 from torsor.geometry.convex import ConvexPairs, radius_about_origin
@@ -130,7 +130,7 @@ class DistanceModel:
             kind = self.shapes[a].shape.shape, self.shapes[b].shape.shape
             if kind == ("plane", "plane"):
                 found = f"the shapes {self.names[column][0]!r} and {self.names[column][1]!r} are both planes"
-                raise ModelError(describe(found, where=self.robot.name, allowed="one plane in a pair"))
+                raise ModelError(found, where=self.robot.name, allowed="one plane in a pair")
             if is_closed(*kind):
                 kinds[kind].append(column)
             else:

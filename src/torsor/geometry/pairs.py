@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from numpy.typing import ArrayLike
 
 from torsor.base.checks import instance_of
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.geometry.allowed import AllowedCollisions, default_matrix, matrix_of, read_srdf, shape_pairs
 from torsor.geometry.distances import DistanceModel
 from torsor.geometry.placed import Placed, placed_shapes
@@ -46,7 +46,7 @@ def _frozen(pairs: Any, where: str) -> tuple[tuple[str, str], ...]:
         pair = tuple(each) if isinstance(each, (tuple, list)) else ()
         if len(pair) != 2 or not all(isinstance(name, str) for name in pair):
             allowed = "pairs of names of links, frames or shapes, or an allowed collision matrix"
-            raise ModelError(describe(f"pairs has {each!r}", where=where, allowed=allowed))
+            raise ModelError(f"has {each!r}", value=each, argument="pairs", where=where, allowed=allowed)
         found.append(pair)
     return tuple(found)
 
@@ -56,7 +56,7 @@ def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceMode
     if pairs is None or isinstance(pairs, AllowedCollisions):
         if not shapes:
             fix = "load a file with collision geometry, or robot.with_shapes(link, shapes)"
-            raise ModelError(describe("no link has a collision shape", where=robot.name, fix=fix))
+            raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
         matrix = default_matrix(robot) if pairs is None else pairs
         known = matrix_of(
             robot.name, (each.part for each in shapes), ((*key, why) for key, why in matrix.reasons.items())
@@ -70,7 +70,7 @@ def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceMode
         moving = [(i, j) for i, j in both if shapes[i].link != shapes[j].link]
         if not moving:
             text = f"{a!r} and {b!r} move together: their distance does not change"
-            raise ModelError(describe(text, where=robot.name, allowed="shapes of two links"))
+            raise ModelError(text, where=robot.name, allowed="shapes of two links")
         found |= dict.fromkeys(moving)
     return DistanceModel(robot, shapes, list(found), within)
 
@@ -88,11 +88,11 @@ def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[
         ]
         if not found:
             fix = f"robot.with_shapes({name!r}, [torsor.Shape(...)])"
-            raise ModelError(describe(f"{name!r} has no collision shape", where=robot.name, fix=fix))
+            raise ModelError(f"{name!r} has no collision shape", value=name, where=robot.name, fix=fix)
     if not found:
         names = dict.fromkeys([*(each.part for each in shapes), *(each.name for each in shapes)])
         allowed = listing(map(repr, names), like=repr(name))
-        raise ModelError(describe(f"no link, frame or shape {name!r}", where=robot.name, allowed=allowed))
+        raise ModelError(f"no link, frame or shape {name!r}", value=name, where=robot.name, allowed=allowed)
     return found
 
 
@@ -103,7 +103,7 @@ def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
     link = carrier(robot, spot)
     listed = [shapes] if isinstance(shapes, Shape) else shapes
     if not isinstance(listed, Iterable):
-        raise ModelError(describe(f"shapes is {listed!r}", where=where, allowed="a list of torsor.Shape"))
+        raise ModelError(argument="shapes", value=listed, where=where, allowed="a list of torsor.Shape")
     given = [instance_of(each, Shape, where, "one of the shapes", allowed="torsor.Shape") for each in listed]
     own = "" if place == link.name else place
     kept = [each for each in link.shapes if each.link != own]
@@ -156,4 +156,4 @@ def refuse_overlap(
     if deep:
         found = listing((f"{a!r} and {b!r} by {1e3 * depth:.3g} mm" for a, b, depth in deep), most=4)
         fix = "start apart, or allow the pair: robot.with_allowed_collisions"
-        raise ModelError(describe(f"shapes overlap: {found}", where=where or robot.name, fix=fix))
+        raise ModelError(f"shapes overlap: {found}", where=where or robot.name, fix=fix)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, vectors
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import cache
 from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
 from torsor.dynamics.recursions.places import place_in_body
@@ -74,7 +74,7 @@ class Movement:
         kernels = getattr(instance_of(robot, Mechanism, "shapes", "robot"), "kernels", None)
         if kernels is None:
             found, fix = "a mechanism without compiled functions", "make a robot of it: torsor.Robot.of(mechanism)"
-            raise ModelError(describe(found, where=robot.name, fix=fix))
+            raise ModelError(found, where=robot.name, fix=fix)
         places = tuple((each.link, each.shape.pose.tobytes()) for each in shapes)
         label = hashlib.sha256(repr(places).encode()).hexdigest()
         key = f"shapes {cache.source_hash('geometry')} {label}"

@@ -58,7 +58,7 @@ def inertia_hint(link: Link) -> str:
 0.0217, 0.0217'
     """
     if link.defect:
-        return link.defect.removeprefix(f"{link.where}: ")
+        return str(link.defect.but(where=""))
     if not link.mass > 0:
         return ""
     bodies = [body for shape in link.shapes for body in [uniform_body(shape, link.where)] if body is not None]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.percentiles import POPULATIONS
@@ -159,7 +159,7 @@ def walk(
 ) -> MotionProblem:
     """Return ``torsor.human.walking`` with a load of a mass (kg), 0 for none; length and width may be "free"."""
     if backpack and box:
-        raise ModelError(describe("backpack and box are both given", where="walk", allowed="one of them"))
+        raise ModelError("backpack and box are both given", where="walk", allowed="one of them")
     load = Backpack(backpack) if backpack else Box(box) if box else None
     step = Step(length=length, width=width, speed=speed, rise=rise, timing=timing)
     return walking(body, step, load=load, **_spelt(own))

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import bodies_of
 from torsor.robot.robot import Robot
 
@@ -78,13 +78,13 @@ def _flat(values: Array, core: int) -> Array:
 
 def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
     if wrenches.shape != shape:
-        raise ModelError(describe(f"shape {wrenches.shape}", where=where, allowed=f"{ALLOWED}, here {shape}"))
+        raise ModelError(f"shape {wrenches.shape}", where=where, allowed=f"{ALLOWED}, here {shape}")
     finite = np.isfinite(wrenches).reshape(len(wrenches), -1).all(axis=1)
     if not finite.all():
         text = (
             f"numbers that are not finite in {np.count_nonzero(~finite)} samples, the first: {int(np.argmin(finite))}"
         )
-        raise ModelError(describe(text, where=where, fix="leave these samples out"))
+        raise ModelError(text, where=where, fix="leave these samples out")
     return wrenches
 
 
@@ -112,8 +112,8 @@ def forces_of(robot: Robot, count: int, tau: ArrayLike | None, measured: list[in
     base, where = free_coordinates(robot), robot.name
     if tau is None and (measured is not None or not base):
         found = "no tau" if base else "no tau, and no free base whose forces are zero"
-        fix = "give tau, with any number for coordinates that are not among measured="
-        raise ModelError(describe(found, where=where, fix=fix))
+        fix = "give tau, with any number for coordinates that are not among `measured=`"
+        raise ModelError(found, where=where, fix=fix)
     known = np.zeros(robot.nv, dtype=bool)
     known[list(base)] = True
     forces = np.zeros((count, robot.nv))
@@ -123,7 +123,7 @@ def forces_of(robot: Robot, count: int, tau: ArrayLike | None, measured: list[in
         forces[:, known] = given[:, known]
         if measured is None and forces[:, base].any():
             fix = "give what acts on it as external wrenches"
-            raise ModelError(describe("forces of drives on the free base", where=where, allowed="zero", fix=fix))
+            raise ModelError("forces of drives on the free base", where=where, allowed="zero", fix=fix)
         forces[:, base] = 0.0
     return forces, np.tile(known.astype(float), (count, 1))
 
@@ -135,7 +135,7 @@ def _forces(robot: Robot, count: int, tau: Any, base: list[int]) -> Array:
         return given
     if not base or given.shape != (count, len(driven)):
         allowed = f"({count}, {robot.nv})" + (f", or ({count}, {len(driven)}) without the free base" if base else "")
-        raise ModelError(describe(f"tau has shape {given.shape}", where=robot.name, allowed=allowed))
+        raise ModelError(f"has shape {given.shape}", argument="tau", where=robot.name, allowed=allowed)
     forces = np.zeros((count, robot.nv))
     forces[:, driven] = given
     return forces

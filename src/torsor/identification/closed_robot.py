@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, real_numbers
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.mechanism import Link
 from torsor.mechanism.mechanism import units as units_of
 from torsor.robot.closed_loops.constrained import written
@@ -42,9 +42,7 @@ KEPT = 500_000  # samples whose positions are kept
 class UnclosedError(ModelError):
     """Raised where the loops cannot be closed at a measured ``sample``, or where the drives do not determine it."""
 
-    def __init__(self, message: str, sample: int) -> None:
-        super().__init__(message)
-        self.sample = sample
+    sample: int
 
 
 def sample_at(sample: int, times: Array | None) -> str:
@@ -113,11 +111,11 @@ class Closing:
         lost = np.flatnonzero(np.isnan(q).any(axis=1))
         if lost.size:
             k = int(lost[0])
+            why = ModelError(f"the loops do not close with the drives at {drives[k].round(6).tolist()}")
             try:
                 self.mechanism.assemble(drives[k], guess)
-                why = f"the loops do not close with the drives at {drives[k].round(6).tolist()}"
             except ModelError as error:
-                why = str(error).removeprefix(f"{self.mechanism.name}: ")
+                why = error
             raise self._error(why, samples[k], times)
         return q
 
@@ -130,20 +128,20 @@ class Closing:
             while high - low > 1:  # q[:high] has a singular sample, q[:low] has none
                 middle = (low + high) // 2
                 low, high = (low, middle) if self._singular(q[:middle]) else (middle, high)
-        raise self._error(self._singular(q[low:high]).removeprefix(f"{closure.name}: "), low, times)
+        raise self._error(self._singular(q[low:high]) or ModelError("the mechanism is singular"), low, times)
 
-    def _singular(self, q: Array) -> str:
+    def _singular(self, q: Array) -> ModelError | None:
         try:
             check_driven(self.mechanism.closure, q)
         except ModelError as error:
-            return str(error)
-        return ""
+            return error
+        return None
 
-    def _error(self, why: str, sample: int, times: Array | None) -> UnclosedError:
-        what, _, fix = why.partition("; fix: ")
+    def _error(self, why: ModelError, sample: int, times: Array | None) -> UnclosedError:
         start = "check zeros, units and signs of the drives, and the posture 'home' from which the loops are closed"
-        found = f"{sample_at(sample, times)}: {what}"
-        return UnclosedError(describe(found, where=self.mechanism.name, fix=fix or start), sample)
+        where = f"{self.mechanism.name}: {sample_at(sample, times)}"
+        made = UnclosedError(why.what, where=where, allowed=why.allowed, fix=why.fix or start)
+        return made.but(sample=sample)
 
 
 SENSED = 0.2  # rad or sizes: largest difference of a measured position from that of the closed loops
@@ -176,7 +174,7 @@ class ClosedRobot(Robot):
     def kernels(self) -> NoReturn:
         """None: its own links are stand-ins for the drives."""
         found = "this is computed for the whole mechanism, not for its drives alone"
-        raise ModelError(describe(found, where=self.name, fix="use .given, the robot itself"))
+        raise ModelError(found, where=self.name, fix="use .given, the robot itself")
 
     @property
     def mass(self) -> float:
@@ -223,7 +221,7 @@ class ClosedRobot(Robot):
             places = self.mechanism.closure.active_positions
             allowed = f"(..., {self.nq}): those of the drives, {listing(self.coordinate_names)}"
             fix = f"from those of all coordinates, take q[..., {places}], and likewise v and a"
-            raise ModelError(describe(f"q has shape {drives.shape}", where=self.name, allowed=allowed, fix=fix))
+            raise ModelError(f"has shape {drives.shape}", argument="q", where=self.name, allowed=allowed, fix=fix)
         found = self.closing.positions(drives.reshape(-1, self.nq))
         return found.reshape(*drives.shape[:-1], found.shape[-1])
 
@@ -295,14 +293,14 @@ class ClosedRobot(Robot):
             allowed = (
                 f"{self.nv}, those of the drives ({listing(self.coordinate_names)}), or {count}, of all coordinates"
             )
-            raise ModelError(describe(f"{what} has {columns} columns", where=self.name, allowed=allowed))
+            raise ModelError(f"has {columns} columns", argument=what, where=self.name, allowed=allowed)
         if columns == self.nv:
             return values
         if what == "tau" and np.delete(values, places, axis=-1).any():
             names = [name for k, name in enumerate(mechanism.coordinate_names) if k not in closure.active]
             driven = next(name for k, name in enumerate(names) if np.delete(values, places, axis=-1)[..., k].any())
             fix = f"make it active: robot.with_active([..., {driven!r}])"
-            raise ModelError(describe(f"a force acts on the passive {driven!r}", where=self.name, fix=fix))
+            raise ModelError(f"a force acts on the passive {driven!r}", value=driven, where=self.name, fix=fix)
         return values[..., places]
 
     def of_drives(self, data: Any) -> dict[str, Any]:
@@ -332,12 +330,12 @@ class ClosedRobot(Robot):
             k = int(beyond[0])
             j = int(np.argmax(apart[k]))
             what = f"{self.mechanism.coordinate_names[j]!r} is {apart[k, j]:.3g} rad or sizes of the mechanism from"
-            what = f"{sample_at(k, times)}: {what} where the closed loops have it"
+            what += " where the closed loops have it"
             fix = "check zero, sign and unit of its column, and the geometry of the robot"
             if k == 0 and isinstance(self.given, Robot):
                 posture = f"robot.with_posture({HOME!r}, {measured[k].round(6).tolist()})"
                 fix = f"{fix}; if it is assembled in another mode, {posture}"
-            raise UnclosedError(describe(what, where=self.name, fix=fix), k)
+            raise UnclosedError(what, where=f"{self.name}: {sample_at(k, times)}", fix=fix).but(sample=k)
 
 
 def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -> ClosedRobot:
@@ -348,20 +346,20 @@ def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -
     """
     if isinstance(robot, ParallelRobot) and spinning(robot):
         found = f"leg {spinning(robot)!r} can spin about its line, which the drives do not show"
-        raise ModelError(describe(found, where=robot.name, fix="use a universal joint in place of one ball"))
+        raise ModelError(found, where=robot.name, fix="use a universal joint in place of one ball")
     whole = (robot.as_robot() if isinstance(robot, ParallelRobot) else robot).to(dtype="float64")
     closure, where = whole.closure, whole.name
     if closure.velocity_rows.any():
         found = "wheels roll: positions of the drives do not determine those of the robot"
-        raise ModelError(describe(found, where=where, allowed="loops of cut joints and couplings"))
+        raise ModelError(found, where=where, allowed="loops of cut joints and couplings")
     for name in whole.active:
         if not any(joint.name == name and joint.nv == joint.nq == 1 for joint in whole.joints):
             found = f"the active coordinate {name!r} is none of a joint with one degree of freedom"
-            raise ModelError(describe(found, where=where, fix="drive other coordinates: robot.with_active([...])"))
+            raise ModelError(found, value=name, where=where, fix="drive other coordinates: robot.with_active([...])")
     if len(closure.active) > len(closure.driven_choice.independent):
         found = f"{len(closure.active)} drives for {len(closure.driven_choice.independent)} degrees of freedom"
         fix = "their forces are not unique: leave out some, robot.with_active([...])"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix=fix)
     if start is None:
         start = _start(robot, whole)
     joints = [

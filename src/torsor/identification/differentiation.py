@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, number, one_of, real_array, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.robot.robot import Robot
 
 ORDER = 6  # of the filter: the gain is 1/2 at the cutoff and 1/4097 an octave above it
@@ -21,9 +21,7 @@ def uniform_step(times: Array, where: str) -> float:
     step = float((times[-1] - times[0]) / (len(times) - 1)) if len(times) > 1 else 0.0
     if step <= 0 or np.abs(np.diff(times) - step).max() > 1e-3 * step:
         fix = "resample the positions at equal steps"
-        raise ModelError(
-            describe("the times are not equally spaced", where=where, allowed="equal, positive steps", fix=fix)
-        )
+        raise ModelError("the times are not equally spaced", where=where, allowed="equal, positive steps", fix=fix)
     return step
 
 
@@ -56,7 +54,7 @@ def differentiate(
     samples = real_array(x, where, "samples")
     if samples.ndim != 2 or len(samples) != len(times) or len(times) < 8:
         allowed = f"(samples, n) with as many samples as times, {len(times)}, and at least 8"
-        raise ModelError(describe(f"samples have shape {samples.shape}", where=where, allowed=allowed))
+        raise ModelError(f"samples have shape {samples.shape}", where=where, allowed=allowed)
     samples = frozen_array(samples, samples.shape, where, "samples")
     step = uniform_step(times, where)
     order = whole_number(order, where, "order", most=12)
@@ -131,7 +129,7 @@ def motion_of(
     """
     positions = real_array(q, where, "q")
     if positions.ndim != 2 or positions.shape[1] != robot.nq:
-        raise ModelError(describe(f"q has shape {positions.shape}", where=where, allowed=f"(samples, {robot.nq})"))
+        raise ModelError(f"has shape {positions.shape}", argument="q", where=where, allowed=f"(samples, {robot.nq})")
     positions = continuous(robot, positions)
     for four, _, _ in _turning(robot):
         _check_quaternions(positions[:, four], periodic, where)
@@ -187,10 +185,10 @@ def _check_quaternions(p: Array, periodic: bool, where: str) -> None:
     if wrong.any():
         k = int(np.argmax(wrong))
         found = f"the quaternion of sample {k} has the length {lengths[k]:.3g}"
-        raise ModelError(describe(found, where=where, allowed="1", fix="check the order of the columns: x, y, z, w"))
+        raise ModelError(found, where=where, allowed="1", fix="check the order of the columns: x, y, z, w")
     if periodic and float(p[-1] @ p[0]) < 0:
         fix = "give two periods, or periodic=False"
-        raise ModelError(describe("a quaternion has the other sign after a period", where=where, fix=fix))
+        raise ModelError("a quaternion has the other sign after a period", where=where, fix=fix)
 
 
 def _product(p: Array, r: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import frozen_array, number, several
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.base.files import check_array
 from torsor.robot.robot import Robot
 
@@ -155,12 +155,12 @@ def directions_of(names: Sequence[str], couplings: Mapping[str, Mapping[str, flo
     for motor, parts in couplings.items():
         if motor in found or not isinstance(parts, Mapping) or len(parts) < 2:
             allowed = "a new name, and the factors of two coordinates or more: {'motor6': {'joint5': 1, 'joint6': 1}}"
-            raise ModelError(describe(f"couplings has {motor!r}: {parts!r}", where=where, allowed=allowed))
+            raise ModelError(f"has {motor!r}: {parts!r}", argument="couplings", where=where, allowed=allowed)
         c = np.zeros(len(names))
         for name, factor in parts.items():
             if name not in names:
                 text = f"couplings: {motor!r} turns with {name!r}"
-                raise ModelError(describe(text, where=where, allowed=listing(names, like=str(name))))
+                raise ModelError(text, where=where, allowed=listing(names, like=str(name)))
             c[list(names).index(name)] = number(factor, where, f"couplings: {motor}: {name}")
         found[motor] = c
     return found
@@ -189,14 +189,16 @@ def asked_of(
     laws: dict[str, tuple[str, ...]] = {}
     for drive, given in friction.items():
         if drive not in drives:
-            text = f"friction of {drive!r}"
-            raise ModelError(describe(text, where=where, allowed=listing(drives, like=str(drive))))
+            text = f"of {drive!r}"
+            raise ModelError(
+                text, argument="friction", value=drive, where=where, allowed=listing(drives, like=str(drive))
+            )
         wanted = several(given)
         for law in wanted if wanted != (AUTO,) else ():
             if law not in OFFERED:
                 allowed = f"{AUTO!r} alone, or laws of {', '.join(OFFERED)}"
                 fix = "Coulomb and viscous friction are parameters of the robot: they need no law"
-                raise ModelError(describe(f"friction of {drive!r} is {law!r}", where=where, allowed=allowed, fix=fix))
+                raise ModelError(f"of {drive!r} is {law!r}", argument="friction", where=where, allowed=allowed, fix=fix)
         laws[drive] = wanted
     chosen = tuple(drive for drive, wanted in laws.items() if wanted == (AUTO,))
     return {drive: wanted for drive, wanted in laws.items() if drive not in chosen and wanted}, chosen
@@ -321,7 +323,7 @@ class Drives:
         """Return the forces (N, nv) of all terms; ``load`` (N, nv) are the forces without friction."""
         if self.needs_temperature and temperature is None:
             found = "the friction of this estimate depends on the temperature"
-            raise ModelError(describe(found, where=where, fix="give temperature="))
+            raise ModelError(found, where=where, fix="give temperature=")
         warmth, _ = warmth_of(temperature, v.shape, self.mean, where)
         return np.asarray(spread(Motion(v, a, load, warmth).columns(self.terms), self.terms) @ self.values)
 

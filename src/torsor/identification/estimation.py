@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 
 # Iteratively weighted least squares: the noise of each coordinate is estimated too (Gautier's IDIM-WLS).
 
@@ -49,7 +49,7 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
     b = Y.shape[-1]
     if counts.sum() <= b:
         found = f"{int(counts.sum())} measured forces for {b} base parameters"
-        raise ModelError(describe(found, where=where, allowed="more forces than parameters", fix="measure longer"))
+        raise ModelError(found, where=where, allowed="more forces than parameters", fix="measure longer")
     size = np.sqrt((weights**2 * tau**2).sum(axis=0) / np.maximum(counts, 1))
     # Residuals of zero give no estimate of the noise, hence a lower bound.
     largest = float(size.max(initial=0.0)) or 1.0
@@ -64,8 +64,7 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
         traces = np.array([np.sum((each[:, :b] @ back) ** 2) for each in triangles]) / noise**2
         free = np.where(counts > 0, counts - traces, 1.0)
         if (free < 1e-6 * b).any():
-            found = "a coordinate has no more samples than parameters"
-            raise ModelError(describe(found, where=where, fix="measure longer"))
+            raise ModelError("a coordinate has no more samples than parameters", where=where, fix="measure longer")
         squares = np.array([np.sum((each[:, b] - each[:, :b] @ x) ** 2) for each in triangles])
         previous, noise = noise, np.where(counts > 0, np.maximum(np.sqrt(squares / free), least), 1.0)
         if np.abs(noise / previous - 1).max() < NOISE_TOLERANCE:
@@ -93,10 +92,10 @@ def _solve(A: Array, y: Array, names: tuple[str, ...], where: str) -> tuple[Arra
 
 def _raise_unidentifiable(names: list[str], where: str) -> None:
     shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    fix = "excite the robot more (torsor.identification.excite), or name the unknown parameters with among="
+    fix = "excite the robot more (torsor.identification.excite), or name the unknown parameters with `among=`"
     if any(name.endswith(".inertia") for name in names):  # of a motor that turns with several joints
         fix += "; where joints have parallel axes, leave out couplings= (--uncoupled)"
-    raise ModelError(describe(f"the motion does not excite {shown}", where=where, fix=fix))
+    raise ModelError(f"the motion does not excite {shown}", where=where, fix=fix)
 
 
 # Robust estimation: residuals that are far outside of the noise count less (Huber 1964) or not at all (bisquare).
@@ -389,7 +388,7 @@ def _instrumental(equations: Equations, found: Fit, influence: Influence | None)
         size = np.sqrt(np.maximum(np.abs(np.diagonal(A)), 1e-300))
         if np.linalg.cond(A / np.outer(size, size)) > 1e14:
             fix = "give instruments of the same motion, at the same instants"
-            raise ModelError(describe("the instruments do not follow the measurements", where=equations.where, fix=fix))
+            raise ModelError("the instruments do not follow the measurements", where=equations.where, fix=fix)
         values = np.linalg.solve(A / np.outer(size, size), y / size) / size
         residuals = equations.residuals(values)
         counted = np.maximum(np.count_nonzero(equations.weights, axis=0) - len(y) / len(found.noise), 1.0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.checks import instance_of
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.html_report import html_list, html_table, html_text, image, in_motion, write_html
 from torsor.identification.closed_robot import whole
 from torsor.identification.contents import HALF_INTERVAL, KINDS, percent_text, short, unit_of
@@ -51,10 +51,16 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
     if validated is not None:
         instance_of(validated, Identified, "report", "validated", allowed="a result of found.validate")
         if validated.prior.parameter_names != found.prior.parameter_names:
-            text = f"validated is of {validated.prior.name!r}"
-            raise ModelError(describe(text, where="report", allowed=f"a result of {found.prior.name!r}"))
+            text = f"is of {validated.prior.name!r}"
+            raise ModelError(
+                text,
+                value=validated.prior.name,
+                argument="validated",
+                where="report",
+                allowed=f"a result of {found.prior.name!r}",
+            )
     if Path(path).suffix.lower() != ".html":
-        raise ModelError(describe(f"the name is {str(path)!r}", where="report", allowed="a file that ends with .html"))
+        raise ModelError(f"the name is {str(path)!r}", where="report", allowed="a file that ends with .html")
     name = f"{found.prior.name}: identified parameters"
     parts = [f"<h1>{html_text(name)}</h1>", _lead(found, validated), *_remarks(found, validated)]
     parts += ["<h2>Prediction of the forces</h2>", _prediction(found, validated), image(found.plot())]

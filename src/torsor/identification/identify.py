@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import flag, number, one_of, positive, several, table
+from torsor.base.checks import flag, instance_of, number, one_of, positive, several, table
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.identification.bases import free_coordinates
 from torsor.identification.choice import CRITERIA, Wanted, extended
 from torsor.identification.closed_robot import bodies_of, measured_robot
@@ -96,8 +96,7 @@ def identify(
         True
     """
     robot = measured_robot(robot, data)
-    if not isinstance(robot, Robot):
-        raise ModelError(describe(f"identify for {robot!r}", allowed="a torsor.Robot"))
+    robot = instance_of(robot, Robot, "identify", "robot", allowed="a torsor.Robot")
     where = robot.name
     physical = flag(physical, where, "physical")
     regularisation = positive(regularisation, where, "regularisation")
@@ -113,7 +112,7 @@ def identify(
     samples = measurements_of(robot, data)
     temperature = samples.temperature if temperature is None else temperature
     if temperature is None and any(law in WARM for own in laws.values() for law in own):
-        raise ModelError(describe("friction depends on the temperature", where=where, fix="give temperature="))
+        raise ModelError("depends on the temperature", argument="friction", where=where, fix="give temperature=")
     wanted = Wanted(
         drives, tuple(couplings), laws, chosen, one_of(criterion, CRITERIA, where, "criterion"), temperature is not None
     )
@@ -124,7 +123,7 @@ def identify(
     robot = robot.to(dtype="float64")
     base = robot.base_parameters(among=among, measured=samples.measured(robot))
     if not len(base):
-        raise ModelError(describe("no motion excites any of the parameters", where=where))
+        raise ModelError("no motion excites any of the parameters", where=where)
     warmth, mean = warmth_of(temperature, samples.tau.shape, None, where)
     used, unseen = _split(samples, held_out)
     model = Model(robot, base, used.q, used.v, used.a, warmth[: len(used)], used.external)
@@ -170,8 +169,10 @@ def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measur
     if held_out == 0:
         return samples, None
     if not 0 < count < len(samples):
-        found = f"held_out is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
-        raise ModelError(describe(found, where="measurements", allowed="some, and not all", fix="change held_out"))
+        found = f"is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
+        raise ModelError(
+            found, argument="held_out", where="measurements", allowed="some, and not all", fix="change held_out"
+        )
     return samples.part(slice(0, count)), samples.part(slice(count, len(samples)))
 
 
@@ -179,7 +180,7 @@ def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Mo
     """Return the model along the motion of the instruments, of which there are as many as samples, ``count``."""
     if not isinstance(instruments, (tuple, list)) or len(instruments) != 3:
         allowed = f"(q, v, a) of the samples, without the noise of the measurement, or {SIMULATION!r}"
-        raise ModelError(describe("instruments are something else", where=model.robot.name, allowed=allowed))
+        raise ModelError("are something else", argument="instruments", where=model.robot.name, allowed=allowed)
     zeros = np.zeros((count, model.robot.nv))
     q, v, a = instruments
     given = measurements_of(model.robot, (q, v, a, zeros))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, instance_of, real_array, several
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.identification.bases import environment_forces, forces_of, wrenches_of
 from torsor.identification.closed_robot import ClosedRobot, drives_of, measured_robot, notes_of
 from torsor.identification.differentiation import differentiate, motion_of
@@ -62,7 +62,7 @@ class Measurements:
         samples = {name: len(getattr(self, name)) for name in ("q", "v", "a", "tau")}
         if len(set(samples.values())) > 1 or not len(self):
             text = f"numbers of samples are {samples}"
-            raise ModelError(describe(text, where="measurements", allowed="equal numbers, 1 or more"))
+            raise ModelError(text, where="measurements", allowed="equal numbers, 1 or more")
         if self.weights is not None:
             weights = real_array(self.weights, "measurements", "weights")
             if weights.ndim > 1:
@@ -70,24 +70,24 @@ class Measurements:
             try:
                 weights = np.array(np.broadcast_to(weights, self.tau.shape))
             except ValueError:
-                found = f"weights have shape {weights.shape}"
+                found = f"have shape {weights.shape}"
                 raise ModelError(
-                    describe(found, where="measurements", allowed=f"that of tau, {self.tau.shape}")
+                    found, argument="weights", where="measurements", allowed=f"that of tau, {self.tau.shape}"
                 ) from None
             if not np.isfinite(weights).all() or (weights < 0).any():
-                text = "weights are negative or not finite"
-                raise ModelError(describe(text, where="measurements", allowed="0 or more"))
+                text = "are negative or not finite"
+                raise ModelError(text, argument="weights", where="measurements", allowed="0 or more")
             object.__setattr__(self, "weights", weights)
         if self.times is not None:
             times = real_array(self.times, "measurements", "times").ravel()
             if len(times) != len(self):
                 allowed = f"one for each of {len(self)} samples"
-                raise ModelError(describe(f"{len(times)} times", where="measurements", allowed=allowed))
+                raise ModelError(f"{len(times)} times", where="measurements", allowed=allowed)
             if not np.isfinite(times).all():
                 k = int(np.argmin(np.isfinite(times)))
                 fix = "remove these samples, or leave out times"
                 found = f"the time of sample {k} is {times[k]}"
-                raise ModelError(describe(found, where="measurements", allowed="finite numbers, in s", fix=fix))
+                raise ModelError(found, where="measurements", allowed="finite numbers, in s", fix=fix)
             object.__setattr__(self, "times", times)
         if self.temperature is not None:
             object.__setattr__(self, "temperature", _temperature(self.temperature, *self.tau.shape))
@@ -198,7 +198,7 @@ class Measurements:
         robot = instance_of(measured_robot(robot), Robot, str(path), "robot")
         paths = [Path(each) for each in several(path)]
         if not paths:
-            raise ModelError(describe("no log", where=robot.name, allowed="one file or more"))
+            raise ModelError("no log", where=robot.name, allowed="one file or more")
         given = own_map(paths[0], robot) if columns is None else columns
         settings = LogMap.of(given, units=units, delimiter=delimiter, rate=rate, cutoff=cutoff)
         logs = [read(each, robot, settings) for each in paths]
@@ -223,11 +223,13 @@ class Measurements:
             (['root/vz', 'fl_knee'], 97)
         """
         if not isinstance(robot, Robot | ParallelRobot):
-            raise ModelError(describe(f"robot is {robot!r}", where="measurements", allowed="a Robot or ParallelRobot"))
+            raise ModelError(
+                f"robot is {robot!r}", value=robot, where="measurements", allowed="a Robot or ParallelRobot"
+            )
         shown = measured_robot(robot)
         known = drives_of(shown, "weights", np.ones_like(self.tau) if self.weights is None else self.weights)
         if known.shape[1] != shown.nv:
-            raise ModelError(describe(f"tau has {known.shape[1]} columns", where=shown.name, allowed=str(shown.nv)))
+            raise ModelError(f"has {known.shape[1]} columns", argument="tau", where=shown.name, allowed=str(shown.nv))
         return [name for name, own in zip(shown.coordinate_names, known.T, strict=True) if own.any()]
 
     def check(self, robot: Robot | ParallelRobot) -> FirstLook:
@@ -243,9 +245,7 @@ class Measurements:
             ('constant',)
         """
         if self.times is None:
-            raise ModelError(
-                describe("no times", where="measurements", fix="give times, or look at the log: first_look")
-            )
+            raise ModelError("no times", where="measurements", fix="give times, or look at the log: first_look")
         own = measured_robot(robot, self)
         return first_look(own, measurements_of(own, self))
 
@@ -284,14 +284,13 @@ class Measurements:
             filtered, v, a = motion_of(robot, t, q, cutoff, periodic=periodic, where=where)
         if forces.shape != v.shape:
             found = f"velocities have shape {v.shape} and tau {forces.shape}"
-            fix = "give robot=, where positions are quaternions"
-            raise ModelError(describe(found, where=where, allowed="the same", fix=fix))
+            raise ModelError(found, where=where, allowed="the same", fix="give robot=, where positions are quaternions")
         times = real_array(t, "Measurements.from_positions", "t")
         ends = 0 if periodic or not trim else int(np.ceil(1 / (cutoff * (times[1] - times[0])) - 1e-9))
         if 2 * ends >= len(times):
             fix = "measure longer, or raise the cutoff"
             found = f"all {len(times)} samples are within 1 / cutoff of an end"
-            raise ModelError(describe(found, where="Measurements.from_positions", fix=fix))
+            raise ModelError(found, where="Measurements.from_positions", fix=fix)
         kept = slice(ends, len(times) - ends)
         return cls(filtered[kept], v[kept], a[kept], forces[kept], times=times[kept])
 
@@ -301,13 +300,13 @@ def _samples(value: Any, name: str) -> Array:
     array = real_array(value, "measurements", name)
     if array.ndim < 2:
         allowed = "(samples, coordinates)"
-        raise ModelError(describe(f"{name} has shape {array.shape}", where="measurements", allowed=allowed))
+        raise ModelError(f"has shape {array.shape}", argument=name, where="measurements", allowed=allowed)
     array = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
     if not np.isfinite(array).all():
         bad = int(np.count_nonzero(~np.isfinite(array).all(axis=1)))
         fix = "remove these samples, or give the forces any number and the weight 0"
-        text = f"{name} has numbers that are not finite in {bad} samples"
-        raise ModelError(describe(text, where="measurements", fix=fix))
+        text = f"has numbers that are not finite in {bad} samples"
+        raise ModelError(text, argument=name, where="measurements", fix=fix)
     return array
 
 
@@ -315,11 +314,11 @@ def _external(value: Any, count: int) -> Array:
     """Return wrenches (N, L, 6) from (..., L, 6); which links there are is checked with the robot."""
     if isinstance(value, Mapping):
         fix = "Measurements.of(robot, q, v, a, tau, external={...}), which knows the links"
-        raise ModelError(describe("external has names", where="measurements", allowed="(samples, links, 6)", fix=fix))
+        raise ModelError("external has names", where="measurements", allowed="(samples, links, 6)", fix=fix)
     array = real_array(value, "measurements", "external")
     if array.ndim < 3 or array.shape[-1] != 6 or math.prod(array.shape[:-2]) != count:
         allowed = f"({count} samples, links, 6)"
-        raise ModelError(describe(f"external has shape {array.shape}", where="measurements", allowed=allowed))
+        raise ModelError(f"external has shape {array.shape}", where="measurements", allowed=allowed)
     return array.reshape(count, *array.shape[-2:])
 
 
@@ -329,7 +328,7 @@ def _temperature(value: Any, count: int, drives: int) -> Array:
     array = array.reshape(-1) if array.size == count or array.ndim < 2 else array.reshape(-1, array.shape[-1])
     if array.shape not in ((count,), (count, drives)) or not np.isfinite(array).all():
         found = f"temperature has shape {array.shape}" if np.isfinite(array).all() else "temperature is not finite"
-        raise ModelError(describe(found, where="measurements", allowed=f"({count},) or ({count}, {drives}), finite"))
+        raise ModelError(found, where="measurements", allowed=f"({count},) or ({count}, {drives}), finite")
     return array
 
 
@@ -347,7 +346,7 @@ def measurements_of(robot: Robot, data: Any) -> Measurements:
         data = Measurements(*data)
     if not isinstance(data, Measurements):
         allowed = "Measurements, a Trajectory, or (q, v, a, tau)"
-        raise ModelError(describe(f"data of type {type(data).__name__}", where=robot.name, allowed=allowed))
+        raise ModelError(f"data of type {type(data).__name__}", where=robot.name, allowed=allowed)
     samples: Measurements = data
     if isinstance(robot, ClosedRobot):
         samples = replace(data, **robot.of_drives(data))
@@ -355,7 +354,7 @@ def measurements_of(robot: Robot, data: Any) -> Measurements:
     for name, size in sizes.items():
         found = getattr(samples, name).shape[1]
         if found != size:
-            raise ModelError(describe(f"{name} has {found} columns", where=robot.name, allowed=str(size)))
+            raise ModelError(f"has {found} columns", argument=name, where=robot.name, allowed=str(size))
     if samples.external is not None:
         wrenches_of(robot, samples.q, samples.external)
     check_radians(robot, samples.q, samples.v)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.identification.drives import Motion, Term, frictional, spread
 from torsor.identification.estimation import Equations
 from torsor.identification.measurements import Measurements
@@ -51,10 +51,10 @@ def factor_of(times: Array | None, bandwidth: float, where: str) -> int:
     """
     if times is None:
         fix = "give the times of the samples: Measurements(..., times=t)"
-        raise ModelError(describe("a bandwidth without times of the samples", where=where, fix=fix))
+        raise ModelError("a bandwidth without times of the samples", where=where, fix=fix)
     step = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     if not step > 0:
-        raise ModelError(describe("the times of the samples do not increase", where=where, allowed="equal steps"))
+        raise ModelError("the times of the samples do not increase", where=where, allowed="equal steps")
     return max(1, round(1 / (2 * bandwidth * step)))
 
 
@@ -210,7 +210,7 @@ class Filter:
         if not made.after:
             found = f"{len(data)} samples are too few for a bandwidth of {bandwidth:g} Hz"
             fix = f"measure longer than {8 * factor} samples in a row, or raise the bandwidth"
-            raise ModelError(describe(found, where=where, fix=fix))
+            raise ModelError(found, where=where, fix=fix)
         return made
 
     @property
@@ -275,4 +275,4 @@ def _check_size(robot: Robot, values: Array) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if not largest < LARGEST:
         fix = "check the units of q, v, a and tau"
-        raise ModelError(describe(f"forces or their regressor reach {largest:.3g}", where=robot.name, fix=fix))
+        raise ModelError(f"forces or their regressor reach {largest:.3g}", where=robot.name, fix=fix)

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, instance_of, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, compile
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.differentiation import uniform_step
@@ -67,8 +67,8 @@ def output_error(
         allowed = (
             "robots with plain coordinates, no loops, no external wrenches, no further laws of friction, no bandwidth"
         )
-        fix = 'start from an estimate without them, or use instruments="simulation"'
-        raise ModelError(describe("output error of another model", where=where, allowed=allowed, fix=fix))
+        fix = 'start from an estimate without them, or use `instruments="simulation"`'
+        raise ModelError("output error of another model", where=where, allowed=allowed, fix=fix)
     times = frozen_array(t, (np.size(t),), where, "t")
     step = uniform_step(times, where)
     measured, forces = (
@@ -78,7 +78,7 @@ def output_error(
     count = (len(times) - 1) // window
     if count < 2 + 2 * len(start) // (window * robot.nv):
         fix = "measure longer, or take shorter windows"
-        raise ModelError(describe(f"{count} windows of {window} steps", where=where, allowed="more", fix=fix))
+        raise ModelError(f"{count} windows of {window} steps", where=where, allowed="more", fix=fix)
     at = window * np.arange(count)[:, None] + np.arange(window + 1)
     problem = _Problem(_smooth(robot, measured, step), start, measured[at], forces[at], step)
     states, beta = problem.first_states(), start.values.copy()
@@ -88,7 +88,7 @@ def output_error(
         rows = problem.rows(states, beta)
     if not _follows(rows):
         fix = "start closer to the robot, or take shorter windows"
-        raise ModelError(describe("the simulated motion diverges", where=where, fix=fix))
+        raise ModelError("the simulated motion diverges", where=where, fix=fix)
     for _ in range(whole_number(iterations, where, "iterations")):
         noise = _noise(rows)
         found = _Linear.of(rows, noise)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from torsor.base.arrays import Array, Flags, Indices
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.dynamics import inertial, parameter_basis
 from torsor.identification.bases import environment_forces
 from torsor.identification.closed_robot import bodies_of
@@ -116,7 +116,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
         P = _repair(np.einsum("k,kij->ij", given[ten], UNITS), float(given[0:first:10].mean()))
         if P is not None and not mask[ten].all():
             found = f"the prior of link {i + 1} is not physically consistent, and part of it is known"
-            raise ModelError(describe(found, where=where, fix="let among= name all of the link's parameters"))
+            raise ModelError(found, where=where, fix="let `among=` name all of the link's parameters")
         if P is not None:
             start[ten] = inertial(P)
         links.append(i)
@@ -138,8 +138,8 @@ def _with_mass(problem: _Problem, prior: Prior, mass: float, where: str) -> _Pro
     free = np.isin(problem.unknown, masses)
     rest = mass - float(prior.parameters[np.setdiff1d(masses, problem.unknown)].sum())
     if not free.any() or rest <= 0:
-        found = f"mass is {mass:g} kg, of which {mass - rest:g} kg are known"
-        raise ModelError(describe(found, where=where, allowed="more than the masses that among= leaves known"))
+        found = f"is {mass:g} kg, of which {mass - rest:g} kg are known"
+        raise ModelError(found, argument="mass", where=where, allowed="more than the masses that `among=` leaves known")
     scale = 1 / (EXACT * mass)
     return replace(problem, A=np.vstack([problem.A, scale * free]), c=np.append(problem.c, scale * rest))
 
@@ -196,7 +196,7 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
         if left < NEAR * gamma:  # rounding prevents more
             return pi
     fix = "check the units of tau, raise regularisation, or give a robot closer to the measured one"
-    raise UnphysicalError(describe(FOUND, where=name, fix=fix))
+    raise UnphysicalError(FOUND, where=name, fix=fix)
 
 
 def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches: Array) -> float:
@@ -246,22 +246,18 @@ def explained(robot: Robot, data: Measurements, mass: float | None, without: Cal
         else:
             found = f"{FOUND} of the total mass {mass:.4g} kg, but some of {total:.4g} kg"
             fix = "correct mass (kg, of all moving links) or leave it out; or check the units of tau"
-            return ModelError(describe(found, where=where, fix=fix))
+            return ModelError(found, where=where, fix=fix)
     model = ForceModel(robot)
     tau = data.tau + environment_forces(robot, data.q, data.external)
     findings, corrected = column_findings(model, Motion(data.q, data.v, data.a, tau), where)
     findings += [*sign_findings(model, corrected, where), *scale_findings(model, corrected, where)]
     if not findings:
-        return ModelError(describe(FOUND, where=where, fix=FIX))
+        return ModelError(FOUND, where=where, fix=FIX)
     likely = ", and ".join(f"{each.place.removeprefix(f'{where}: ')}: {each.found}" for each in findings[:MOST])
     more = f", and {len(findings) - MOST} more" * (len(findings) > MOST)
     fixes = "; ".join(dict.fromkeys(each.fix for each in findings[:MOST]))
     return ModelError(
-        describe(
-            f"{FOUND}. Likely causes: {likely}{more}",
-            where=where,
-            fix=f"{fixes} (in the map of the log, or in the arrays)",
-        )
+        f"{FOUND}. Likely causes: {likely}{more}", where=where, fix=f"{fixes} (in the map of the log, or in the arrays)"
     )
 
 
@@ -284,4 +280,4 @@ def check_distance(robot: Robot, tau: Array, free: Array, physical: Array, mass:
         fix = "check signs, units and order of the columns: torsor identify --check, or first_look"
         if mass is not None:
             fix = f"correct or leave out mass, {mass:.4g} kg; or {fix}"
-        warn(describe(found, where=robot.name, fix=fix))
+        warn(found, where=robot.name, fix=fix)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array, Flags
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column
@@ -195,8 +195,7 @@ class Identified(Result):
             found = (
                 "base parameters do not determine a robot, and without constraints none may be physically consistent"
             )
-            fix = "identify(..., physical=True), or predict(q, v, a)"
-            raise ModelError(describe(found, where=self.prior.name, fix=fix))
+            raise ModelError(found, where=self.prior.name, fix="identify(..., physical=True), or predict(q, v, a)")
         made = self.prior.with_parameters(self.parameters)
         return made.given if isinstance(made, ClosedRobot) else made
 
@@ -273,7 +272,7 @@ class Identified(Result):
             others = f" (also of {', '.join(each for each in self.unexplained if each != name)})"
             found = f"residuals of {name!r} are {percent:.3g} % of the force" + others * (len(self.unexplained) > 1)
             fix = "check units (N m, N, rad), signs, order of the columns, and delays between q and tau"
-            warn(describe(found, where=self.prior.name, allowed=f"{UNEXPLAINED:g} % or less", fix=fix))
+            warn(found, where=self.prior.name, allowed=f"{UNEXPLAINED:g} % or less", fix=fix)
         return self
 
     def report(self) -> str:

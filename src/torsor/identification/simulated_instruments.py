@@ -22,7 +22,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.compiler import compile
 from torsor.identification.choice import Wanted, extended
 from torsor.identification.closed_robot import ClosedRobot
@@ -111,17 +111,17 @@ class Tracking:
         robot, where = model.robot, model.robot.name
         if robot.nq != robot.nv or isinstance(robot, ClosedRobot) or model.external is not None:
             allowed = "robots with plain coordinates, no loops, and no wrenches of the environment"
-            fix = "give the motion without noise: instruments=(q, v, a)"
-            raise ModelError(describe("simulated instruments of another robot", where=where, allowed=allowed, fix=fix))
+            fix = "give the motion without noise: `instruments=(q, v, a)`"
+            raise ModelError("simulated instruments of another robot", where=where, allowed=allowed, fix=fix)
         if data.times is None:
             fix = "give the times of the samples: Measurements(..., times=t)"
-            raise ModelError(describe("simulated instruments without times of the samples", where=where, fix=fix))
+            raise ModelError("simulated instruments without times of the samples", where=where, fix=fix)
         none = np.zeros(data.tau.shape, dtype=bool)
         longest = longest_of([Segment(data.times[p], data.q[p], None, None, data.tau[p], none[p]) for p in parts])
         step = longest.step
         if not step > 0 or len(longest.q) < 8 * PERIODS:
             found = f"{len(longest.q)} samples at equal steps to simulate"
-            raise ModelError(describe(found, where=where, allowed=f"{8 * PERIODS} or more", fix="measure longer"))
+            raise ModelError(found, where=where, allowed=f"{8 * PERIODS} or more", fix="measure longer")
         bandwidth = _bandwidth(robot, longest)
         reference = tuple(np.zeros_like(data.v) for _ in range(3))
         for part in parts:
@@ -234,8 +234,8 @@ def simulated(
                 break
     if not follows:
         text = "the simulated estimate does not follow the measured motion: instruments are filtered positions alone"
-        fix = "excite the robot more, or give the motion without noise: instruments=(q, v, a)"
-        warn(describe(text, where=model.robot.name, fix=fix))
+        fix = "excite the robot more, or give the motion without noise: `instruments=(q, v, a)`"
+        warn(text, where=model.robot.name, fix=fix)
     return whole, found
 
 

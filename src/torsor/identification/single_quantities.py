@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, one_of, positive, real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics import inertial, parameter_basis
 from torsor.identification.drives import frictional
 from torsor.identification.estimation import Equations, Method, estimate
@@ -91,7 +91,7 @@ def identify_masses(
     through = Filter.of(samples, bandwidth, where)
     weightless = [link.name for link in robot.links if not link.mass > 0]
     if weightless:
-        raise ModelError(describe(f"link {weightless[0]!r} has no mass", where=where, allowed="shapes of all links"))
+        raise ModelError(f"link {weightless[0]!r} has no mass", where=where, allowed="shapes of all links")
     model = Model(robot, _unknowns(robot), samples.q, samples.v, samples.a, external=samples.external)
     equations = equations_of(model, samples, through, still)
     rubs = equations.Y[..., 10 * count :]
@@ -171,7 +171,7 @@ def identify_gravity(
     robot = instance_of(robot, Robot, "identify_gravity", "robot").to(dtype="float64")
     size = float(np.linalg.norm(robot.gravity))
     if not size > 0:
-        raise ModelError(describe("gravity is zero", where=robot.name, fix="give the size of gravity: with_gravity"))
+        raise ModelError("gravity is zero", where=robot.name, fix="give the size of gravity: with_gravity")
     samples = measurements_of(robot, data)
     through = Filter.of(samples, bandwidth, robot.name)
     base = robot.base_parameters(among=among)
@@ -198,7 +198,7 @@ def identify_gravity(
             deviations = np.sqrt(np.diagonal(found.covariance)[-2:])
             return Gravity(robot.with_gravity(g), g, deviations, axes)
     fix = "give the robot a gravity closer to that of the measurement, or check the signs of tau"
-    raise ModelError(describe("no direction of gravity explains the forces", where=robot.name, fix=fix))
+    raise ModelError("no direction of gravity explains the forces", where=robot.name, fix=fix)
 
 
 # Stiffness and damping of elastic joints from two encoders: of the motor, and of the joint behind its gear.
@@ -255,7 +255,7 @@ def identify_elasticity(
     shapes = {name: each.shape for name, each in arrays.items()}
     if len(set(shapes.values())) > 1 or arrays["q"].ndim != 2 or not all(np.isfinite(x).all() for x in arrays.values()):
         allowed = "finite numbers, all of shape (samples, joints)"
-        raise ModelError(describe(f"shapes are {shapes}", where=WHERE, allowed=allowed))
+        raise ModelError(f"are {shapes}", argument="shapes", where=WHERE, allowed=allowed)
     instants = None if times is None else real_array(times, WHERE, "times").ravel()
     samples, count = arrays["q"].shape
     parts = stretches(instants, samples)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.robot.robot import Robot
 
 FAR, DOUBTFUL = 3.0, 2.0  # times its largest limit that a number has to reach to be refused, or for a warning
@@ -69,8 +69,8 @@ def _check_limits(robot: Robot, what: str, names: list[str], values: Array, limi
     fix += "; or correct the limits of the robot"
     if reach[worst] > FAR:
         text = f"{found}; all are within their limits if the numbers are degrees"
-        raise ModelError(describe(text, where=robot.name, allowed=unit, fix=fix))
-    warn(describe(f"{found}: are the numbers degrees?", where=robot.name, allowed=unit, fix=fix))
+        raise ModelError(text, where=robot.name, allowed=unit, fix=fix)
+    warn(f"{found}: are the numbers degrees?", where=robot.name, allowed=unit, fix=fix)
 
 
 def _check_turns(robot: Robot, names: list[str], q: Array, limits: tuple[Array, Array]) -> None:
@@ -83,4 +83,4 @@ def _check_turns(robot: Robot, names: list[str], q: Array, limits: tuple[Array, 
     found = f"q of {names[worst]!r} spans {span[worst]:.3g} turns: are the numbers degrees?"
     fix = 'if so, convert positions and rates, np.radians(q), or write units = {q = "deg"} in the map of a log; '
     fix += "if not, give the joint limits that allow these turns"
-    warn(describe(found, where=robot.name, allowed="rad", fix=fix))
+    warn(found, where=robot.name, allowed="rad", fix=fix)

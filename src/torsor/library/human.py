@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.checks import instance_of, table
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.library.anthropometry import Body, Segment
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
@@ -161,10 +161,10 @@ def human(
     for name, link in own.items():
         if name not in names:
             allowed = ", ".join(each for each in names if "/" not in each)
-            raise ModelError(describe(f"no segment {name!r}", where="human", allowed=allowed))
+            raise ModelError(f"no segment {name!r}", value=name, where="human", allowed=allowed)
         instance_of(link, Link, "human", f"segment {name!r}", allowed="a Link of that name")
         if link.name != name:
-            raise ModelError(describe(f"segment {name!r} is {link!r}", where="human", allowed="a Link of that name"))
+            raise ModelError(f"segment {name!r} is {link!r}", where="human", allowed="a Link of that name")
     links = [own.get(link.name, link) for link in made.links]
     return build("human", links, made.joints, made.frames, gravity)
 

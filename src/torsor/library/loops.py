@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.checks import number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.library.shapes import bar, check_positive, cylinder
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
@@ -23,7 +23,7 @@ ACROSS = from_rpy([-math.pi / 2, 0.0, 0.0])
 def _masses(where: str, masses: Sequence[float], *names: str) -> list[float]:
     found = list(masses)
     if len(found) != len(names):
-        raise ModelError(describe(f"{len(found)} masses", where=where, allowed=f"those of {', '.join(names)}"))
+        raise ModelError(f"{len(found)} masses", where=where, allowed=f"those of {', '.join(names)}")
     check_positive(where, **{f"mass of the {name}": each for name, each in zip(names, found, strict=True)})
     return found
 
@@ -239,7 +239,7 @@ def closed_leg(
     """
     check_positive("closed_leg", thigh=thigh, shank=shank, lever=lever, torso_mass=torso_mass)
     if legs not in (1, 2):
-        raise ModelError(describe(f"legs is {legs!r}", where="closed_leg", allowed="1 or 2"))
+        raise ModelError(argument="legs", value=legs, where="closed_leg", allowed="1 or 2")
     box = np.array([0.2, 0.25, 0.3])
     moments = torso_mass / 12 * (box @ box - box**2)
     links = [Link("torso", torso_mass, np.array([0, 0, 0.15]), np.diag(moments))]

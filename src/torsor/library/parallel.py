@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.library.shapes import check_positive, cylinder
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
@@ -21,7 +21,7 @@ def _around(radius: float, angle: float, turn: float | None = None) -> Array:
 
 
 def _unreachable(where: str, what: str) -> ModelError:
-    return ModelError(describe(what, where=where, allowed="sizes with which the legs reach the platform at home"))
+    return ModelError(what, where=where, allowed="sizes with which the legs reach the platform at home")
 
 
 def gough_stewart(
@@ -48,7 +48,7 @@ def gough_stewart(
         (6, 'leg1/stretch', True)
     """
     if legs not in ("UPS", "SPS"):
-        raise ModelError(describe(f"legs is {legs!r}", where="gough_stewart", allowed="'UPS' or 'SPS'"))
+        raise ModelError(argument="legs", value=legs, where="gough_stewart", allowed="'UPS' or 'SPS'")
     check_positive("gough_stewart", base_radius=base_radius, platform_radius=platform_radius, height=height)
     barrel = Link("cylinder", cylinder_mass, np.array([0.0, 0.0, 0.25]), cylinder(cylinder_mass, 0.03, 0.5, 2))
     rod = Link("rod", rod_mass, np.array([0.0, 0.0, -0.25]), cylinder(rod_mass, 0.015, 0.5, 2))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import name_of, number, one_of
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.mechanism.edit_loops import with_joint_ends
 from torsor.mechanism.loops import Closure, Loop
 from torsor.mechanism.mechanism import Mechanism, check_unique, checked_postures
@@ -141,7 +141,7 @@ def build(
         links, joints, frames = snapped_parts(links, joints, frames, snap)
     by_name = {link.name: link for link in links}
     if not by_name:
-        raise ModelError(describe("no link at all", where=where, allowed="at least a base"))
+        raise ModelError("no link at all", where=where, allowed="at least a base")
     root = _root(by_name, joints, where)
     if one_of(base, ("fixed", "floating"), where, "base") == "floating":
         ground = unused_name("world", by_name)
@@ -177,7 +177,7 @@ def _parts_of(given: Any, kind: type[P], where: str) -> list[P]:
     for each in parts:
         if not isinstance(each, kind):
             text = f"{reprlib.repr(each)} among the {kind.__name__.lower()}s"
-            raise ModelError(describe(text, where=where, allowed=f"a list of {kind.__name__}"))
+            raise ModelError(text, where=where, allowed=f"a list of {kind.__name__}")
     return parts
 
 
@@ -189,19 +189,19 @@ def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:
             if link not in links:
                 found = f"joint {joint.name!r} has the {role} {link!r}, which does not exist"
                 fix = "add the link or correct the name"
-                raise ModelError(describe(found, where=where, allowed=", ".join(list(links)[:12]), fix=fix))
+                raise ModelError(found, where=where, allowed=", ".join(list(links)[:12]), fix=fix)
         if joint.child in moved_by:
             found = f"link {joint.child!r} has two parents: joints {moved_by[joint.child]!r} and {joint.name!r}"
             fix = "remove one of the joints and close the loop with robot.with_loop; a link has one parent joint"
-            raise ModelError(describe(found, where=where, fix=fix))
+            raise ModelError(found, where=where, fix=fix)
         moved_by[joint.child] = joint.name
     roots = [link for link in links if link not in moved_by]
     if not roots:
         found = f"the joints {', '.join(list(moved_by.values())[:6])} form a cycle: no link is the root"
-        raise ModelError(describe(found, where=where, fix="one link must not be the child of any joint"))
+        raise ModelError(found, where=where, fix="one link must not be the child of any joint")
     if len(roots) > 1:
         found = f"{len(roots)} links have no parent: {', '.join(map(repr, roots[:6]))}"
-        raise ModelError(describe(found, where=where, allowed="one root", fix="join the pieces with fixed joints"))
+        raise ModelError(found, where=where, allowed="one root", fix="join the pieces with fixed joints")
     return roots[0]
 
 
@@ -221,8 +221,8 @@ def _parents_first(root: str, joints: Sequence[Joint], where: str) -> list[Joint
     if len(ordered) < len(joints):
         reached = {joint.name for joint in ordered}
         cycle = [joint.name for joint in joints if joint.name not in reached]
-        found, fix = f"joints {', '.join(map(repr, cycle[:6]))} form a cycle", "remove one of them"
-        raise ModelError(describe(found, where=where, fix=fix))
+        found, fix = f"{', '.join(map(repr, cycle[:6]))} form a cycle", "remove one of them"
+        raise ModelError(found, argument="joints", where=where, fix=fix)
     return ordered
 
 
@@ -236,15 +236,15 @@ def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
             if joint.coordinate not in by_name:
                 fix = "name a joint of the same mechanism"
                 found = f"joint {joint.name!r} follows {joint.coordinate!r}, which does not exist"
-                raise ModelError(describe(found, where=where, fix=fix))
+                raise ModelError(found, where=where, fix=fix)
             chain[joint.name] = joint
             joint = by_name[joint.coordinate]
             if joint.name in chain:
-                raise ModelError(describe(f"joints {', '.join(chain)} follow each other in a cycle", where=where))
+                raise ModelError(f"{', '.join(chain)} follow each other in a cycle", argument="joints", where=where)
         leader, ratio, offset = known.setdefault(joint.name, (joint, 1.0, 0.0))
         if chain and leader.nv != 1 and not leader.is_fixed and leader.flexible is None:
             found = f"joint {next(iter(chain))!r} follows the {leader.type} joint {leader.name!r}"
-            raise ModelError(describe(found, where=where, allowed="leaders with one degree of freedom"))
+            raise ModelError(found, where=where, allowed="leaders with one degree of freedom")
         for follower in reversed(chain.values()):
             ratio, offset = follower.ratio * ratio, follower.ratio * offset + follower.offset
             known[follower.name] = leader, ratio, offset
@@ -301,13 +301,15 @@ def _merge(
     named = [Frame(link, *carrier[link]) for link in links if carrier[link][0] != link]
     for frame in frames:
         if frame.link not in carrier:
-            raise ModelError(describe(f"frame {frame.name!r} is on the missing link {frame.link!r}", where=where))
+            raise ModelError(f"frame {frame.name!r} is on the missing link {frame.link!r}", where=where)
         owner, pose = carrier[frame.link]
         named.append(Frame(frame.name, owner, pose @ frame.pose if owner != frame.link else frame.pose))
     taken = {link for link in links if carrier[link][0] == link}
     for frame in named:
         if frame.name in taken:
-            raise ModelError(describe(f"frame {frame.name!r} has the name of another link or frame", where=where))
+            raise ModelError(
+                f"frame {frame.name!r} has the name of another link or frame", value=frame.name, where=where
+            )
         taken.add(frame.name)
     merged = {owner: _merge_group(owner, [links[m] for m in group], carrier) for owner, group in members.items()}
     return Mechanism(
@@ -326,7 +328,7 @@ def _with_merged_carrier(joint: Joint, carrier: dict[str, tuple[str, np.ndarray]
         return joint
     if joint.motor.carrier not in carrier:
         found = f"the motor of joint {joint.name!r} is on {joint.motor.carrier!r}, which does not exist"
-        raise ModelError(describe(found, where=where, allowed=", ".join(list(carrier)[:12])))
+        raise ModelError(found, where=where, allowed=", ".join(list(carrier)[:12]))
     owner, pose = carrier[joint.motor.carrier]
     if owner == joint.motor.carrier:
         return joint
@@ -361,7 +363,7 @@ def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
             "no moving link has mass or inertia: every force of inertia and gravity is 0, forward dynamics is singular"
         )
         fix = "give the links mass (<inertial> in URDF), or use the robot for kinematics only"
-        warn(describe(found, where=where, fix=fix))
+        warn(found, where=where, fix=fix)
         return
     carriers = {joint.parent for joint in mechanism.joints}
     for link, joint in moving:
@@ -369,7 +371,7 @@ def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
             found = f"link {link.name!r} moves, carries nothing and has no inertia"
             effect = "the mass matrix, and with it forward dynamics, is singular"
             fix = f"give it a mass, or fix the joint: robot.fix({joint.name!r}, 0)"
-            warn(describe(f"{found}: {effect}", where=where, fix=fix))
+            warn(f"{found}: {effect}", where=where, fix=fix)
 
 
 def _is_massless(link: Link, joint: Joint) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import LARGEST, frozen_array, real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism.flexible import Flexible
 from torsor.mechanism.joints import JointKind
 from torsor.spatial import Matrix, Vector, about_z, matrix, stack
@@ -219,12 +219,12 @@ class Cam(Flexible):
             given = real_array(getattr(self, name), where, name)
             if given.size and (given.ndim != 2 or given.shape[1] != 3 or not np.isin(given[:, 2], (1, 2, 3)).all()):
                 found = f"{name} of shape {given.shape}"
-                raise ModelError(describe(found, where=where, allowed="rows (x, factor, exponent 1, 2 or 3)"))
+                raise ModelError(found, where=where, allowed="rows (x, factor, exponent 1, 2 or 3)")
             rows = given.reshape(-1, 3)
             self._set(**{name: frozen_array(rows, rows.shape, where, name, most=LARGEST)})
         if len(self.turns) != 1 or not np.size(self.polynomial) or not np.size(self.inner_polynomial):
             allowed = "one entry of turns, polynomials of at least one number"
-            raise ModelError(describe(f"turns is {self.turns}", where=where, allowed=allowed))
+            raise ModelError(f"is {self.turns}", argument="turns", value=self.turns, where=where, allowed=allowed)
 
     @classmethod
     def of(cls, turns: bool, function: Curve, inner: Curve = IDENTITY, source: str = "") -> "Cam":

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.checks import LARGEST, direction, name_of, number
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.mechanism.part import Part
 
 # Nonlinear stiffness: a function of the deflection x, stored as text so that it can be compared and saved.
@@ -64,11 +64,11 @@ def checked_stiffness(value: Any, where: str) -> float | str:
     if isinstance(value, (ca.SX, str)):
         text = value if isinstance(value, str) else _as_text(value, where)
         if len(text) > LONGEST:
-            raise ModelError(describe(f"stiffness has {len(text)} characters", where=where, allowed=f"{LONGEST}"))
+            raise ModelError(f"stiffness has {len(text)} characters", where=where, allowed=f"{LONGEST}")
         at_rest = float(ca.evalf(stiffness_at(text, ca.SX(0), where)))
         if not (math.isfinite(at_rest) and at_rest >= 0):
             found = f"stiffness {short(text)} is {at_rest} at the deflection 0"
-            raise ModelError(describe(found, where=where, allowed="a finite number, 0 or more"))
+            raise ModelError(found, where=where, allowed="a finite number, 0 or more")
         return text
     return number(value, where, "stiffness", least=0, most=LARGEST)
 
@@ -85,8 +85,8 @@ def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring"
     try:
         return _evaluate(ast.parse(stiffness.strip(), mode="eval").body, x)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError, TypeError) as error:
-        found = f"stiffness {short(stiffness)} cannot be read ({error})"
-        raise ModelError(describe(found, where=where, allowed=_ALLOWED)) from None
+        found = f"{short(stiffness)} cannot be read ({error})"
+        raise ModelError(found, argument="stiffness", where=where, allowed=_ALLOWED) from None
 
 
 def _evaluate(node: ast.expr, x: ca.SX) -> Any:
@@ -112,7 +112,7 @@ def _as_text(expression: ca.SX, where: str) -> str:
     symbols = ca.symvar(expression)
     if expression.shape != (1, 1) or len(symbols) > 1:
         found = f"stiffness has the shape {expression.shape} and the symbols {symbols}"
-        raise ModelError(describe(found, where=where, allowed="one expression of one symbol, the deflection"))
+        raise ModelError(found, where=where, allowed="one expression of one symbol, the deflection")
     function = ca.Function("law", symbols or [ca.SX.sym("x")], [expression])
     texts: dict[int, str] = {}
     result = "0"
@@ -129,10 +129,10 @@ def _as_text(expression: ca.SX, where: str) -> str:
         elif code in _TEXTS:
             text = _TEXTS[code].format(*arguments)
         else:
-            raise ModelError(describe(f"stiffness {expression} has another operation", where=where, allowed=_ALLOWED))
+            raise ModelError(f"stiffness {expression} has another operation", where=where, allowed=_ALLOWED)
         texts[function.instruction_output(k)[0]] = text
         if len(text) > LONGEST:
-            raise ModelError(describe("stiffness is too long", where=where, allowed=f"{LONGEST} characters"))
+            raise ModelError("stiffness is too long", where=where, allowed=f"{LONGEST} characters")
     return result
 
 
@@ -215,18 +215,18 @@ class Motor(Part):
         ratio = number(self.ratio, where, "ratio", least=-LARGEST, most=LARGEST)
         self._set(axis=direction(self.axis, where, "axis"), ratio=ratio, **values)
         if abs(self.ratio) < 1 / LARGEST:
-            found = f"ratio is {self.ratio:g}: the motor would not drive its joint"
+            found = f"is {self.ratio:g}: the motor would not drive its joint"
             allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "turns of the rotor for one of the joint"
-            raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
+            raise ModelError(found, argument="ratio", where=where, allowed=allowed, fix=fix)
         if self.stiffness is None:
             if self.damping:
                 fix = "give a stiffness, or use viscous"
-                raise ModelError(describe("damping of a transmission without a spring", where=where, fix=fix))
+                raise ModelError("of a transmission without a spring", argument="damping", where=where, fix=fix)
             return
         self._set(stiffness=checked_stiffness(self.stiffness, where))
         if not (self.stiffness and self.inertia):
             found = f"an elastic joint with stiffness {self.stiffness}, inertia {self.inertia}"
-            raise ModelError(describe(found, where=where, allowed="none of them 0"))
+            raise ModelError(found, where=where, allowed="none of them 0")
 
     @property
     def is_elastic(self) -> bool:
@@ -241,7 +241,7 @@ class Motor(Part):
                 f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, its carrier {whole:.3g} in all"
             )
             fix = f"add the motor to {self.carrier!r}: with_motor(..., mass=, place=, moments=), or robot.with_payload"
-            warn(describe(found, allowed="no more than the carrier", fix=fix))
+            warn(found, allowed="no more than the carrier", fix=fix)
 
 
 def saturated_force(tau: ca.SX, limit: NDArray[np.float64]) -> ca.SX:

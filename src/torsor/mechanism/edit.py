@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, real_numbers
 from torsor.base.checks import frozen_array, frozen_pose, name_of, number, one_of, positive_vector
-from torsor.base.errors import ModelError, describe, shortened, warn
+from torsor.base.errors import ModelError, shortened, warn
 from torsor.mechanism.build import build, fixed_at
 from torsor.mechanism.drives import Motor, Spring, stiffness_at
 from torsor.mechanism.edit_loops import coupling_of, loops_of, without_coordinates
@@ -59,7 +59,7 @@ class MotorBody:
         self.where, self.mass = where, number(mass, where, "mass", least=0)
         if not self.mass and not (place is None and moments is None):
             found = f"{'place' if moments is None else 'moments'} of a motor without a mass"
-            raise ModelError(describe(found, where=where, fix="give mass=, that of stator and rotor together"))
+            raise ModelError(found, where=where, fix="give `mass=`, that of stator and rotor together")
         given = real_numbers(() if place is None else place)
         self.has_axis = given is not None and given.ndim == 2
         if self.has_axis:
@@ -86,7 +86,7 @@ class MotorBody:
         if motor.inertia > whole * (1 + ROUNDING):
             found = f"the motor has {whole:.6g} kg m^2 about its spin axis, its rotor alone {motor.inertia:.6g}"
             fix = "give the moments of stator and rotor together"
-            raise ModelError(describe(found, where=self.where, allowed="moments of at least the rotor", fix=fix))
+            raise ModelError(found, where=self.where, allowed="moments of at least the rotor", fix=fix)
         return _with_body(robot, place.link, move_inertia(at, *body.body))
 
     def _inertia(self, motor: Motor) -> Array:
@@ -99,7 +99,7 @@ class MotorBody:
         if not self.has_axis and abs(x - y) > ROUNDING * max(x, y):
             found = f"the moments {shortened(self.moments)} about two axes across the spin axis differ"
             fix = "give place as a pose (4 x 4) with these axes, its z the spin axis; or moments as 3 x 3"
-            raise ModelError(describe(found, where=self.where, allowed="equal ones where place is a point", fix=fix))
+            raise ModelError(found, where=self.where, allowed="equal ones where place is a point", fix=fix)
         return np.diag(self.moments)
 
 
@@ -168,7 +168,7 @@ def with_spring(robot: M, joint: str, stiffness: Any, damping: float = 0.0, rest
     """Return the robot with a spring on a joint: it pulls it back with K(x) x + D x', where x = q - rest."""
     if joint in (f"{each.name}/motor" for each in robot.joints if each.motor is not None):
         fix = f"put it on {joint.removesuffix('/motor')!r}, or give the motor a stiffness: with_motor(...)"
-        raise ModelError(describe(f"a spring on the driven coordinate {joint!r}", where=robot.name, fix=fix))
+        raise ModelError(f"a spring on the driven coordinate {joint!r}", value=joint, where=robot.name, fix=fix)
     spring = Spring(stiffness, damping, rest)
     kept = spring if spring.stiffness or spring.damping else None
     return _with_joint(robot, joint, lambda old: replace(old, spring=kept))
@@ -193,7 +193,7 @@ def with_motor(
     body = MotorBody(where, mass, place, moments)
     if axis is not None and body.has_axis:
         found = "axis, and a pose as place, whose z is the spin axis"
-        raise ModelError(describe(found, where=where, allowed="one of them", fix="leave axis out"))
+        raise ModelError(found, where=where, allowed="one of them", fix="leave axis out")
     if axis is not None or body.has_axis:
         own = body.pose[:3, 2] if axis is None else frozen_array(axis, (3,), where, "axis")
         direction = at.pose[:3, :3] @ own
@@ -205,7 +205,7 @@ def with_motor(
         found = "the joint has a motor already, whose mass would stay in its carrier beside that of the new one"
         fix = "begin with the robot before it had a motor"
         fix += f", or, if that motor came without a mass, with robot.without_motor({joint!r})"
-        raise ModelError(describe(found, where=where, allowed="mass of the first motor of a joint", fix=fix))
+        raise ModelError(found, where=where, allowed="mass of the first motor of a joint", fix=fix)
     if at.link >= 0:
         motor.warn_if_too_heavy(joint, robot.links[at.link].inertia)
     _warn_of_replaced(robot, robot.joint(joint), motor)
@@ -218,12 +218,12 @@ def _warn_of_replaced(robot: Mechanism, joint: Joint, motor: Motor) -> None:
     if joint.motor is not None:
         found = f"it has a motor on {joint.motor.carrier!r}, which the new one replaces, with its friction"
         fix = f"remove it first: robot.without_motor({joint.name!r}).with_motor({joint.name!r}, ...)"
-        warn(describe(found, where=where, fix=fix))
+        warn(found, where=where, fix=fix)
     own, reflected = float(np.sum(joint.rotor_inertia)), motor.ratio**2 * motor.inertia
     if own and abs(reflected - own) > SAME_INERTIA * own:
         found = f"the motor replaces its rotor_inertia {own:.6g} by inertia * ratio^2 = {reflected:.6g}"
         fix = f"give inertia={own / motor.ratio**2:.6g} to keep it, or describe the joint without rotor_inertia"
-        warn(describe(found, where=where, fix=fix))
+        warn(found, where=where, fix=fix)
 
 
 def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.float64]:
@@ -256,7 +256,7 @@ def _check_still(
             f"seen from the carrier {robot.links[carrier].name!r}, the axis of the joint turns with {between.name!r}"
         )
         fix = "give axis=, the spin axis of the rotor in the carrier's axes"
-        raise ModelError(describe(found, where=f"{robot.name}: motor of {driven.name!r}", fix=fix))
+        raise ModelError(found, where=f"{robot.name}: motor of {driven.name!r}", fix=fix)
 
 
 def without_motor(robot: M, joint: str) -> M:
@@ -270,7 +270,7 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
     motor = joint.motor
     if motor is None or motor.stiffness is None or joint.spring is not None:
         found = f"joint {joint.name!r} has a spring in addition to that of its motor"
-        raise ModelError(describe(found, where=robot.name, fix="fix the joint itself"))
+        raise ModelError(found, value=joint.name, where=robot.name, fix="fix the joint itself")
     at = np.asarray(value, dtype=object)
     angle = float(frozen_array(at.item() if at.size == 1 else value, (), f"{robot.name}: {name!r}", "value"))
     # The law of a motor is in theta - q, that of a joint's spring in q - rest.
@@ -298,22 +298,22 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
     joint, where = robot.joint(name), f"{robot.name}: joint {name!r}"
     if type == "fixed":
         fix = f"robot.fix({name!r}, value) fixes a joint at a position"
-        raise ModelError(describe("the joint type is 'fixed'", where=where, fix=fix))
+        raise ModelError("the joint type is 'fixed'", where=where, fix=fix)
     one_of(type, tuple(each for each in KINDS if each != "fixed"), where, "joint type")
     if joint.type == type:
         return robot
     others = [each.name for each in robot.joints if each.coordinate == joint.coordinate and each is not joint]
     if joint.follows or others:
         found = f"it shares its coordinate with {joint.coordinate if joint.follows else others[0]!r}"
-        raise ModelError(describe(found, where=where, allowed="a joint with a coordinate of its own"))
+        raise ModelError(found, where=where, allowed="a joint with a coordinate of its own")
     for part in ("spring", "motor"):
         if getattr(joint, part) is not None:
             fix = "remove it first: robot.without_motor(...)" if part == "motor" else "remove it from the joint first"
-            raise ModelError(describe(f"it has a {part}", where=where, allowed="a joint without", fix=fix))
+            raise ModelError(f"it has a {part}", where=where, allowed="a joint without", fix=fix)
     coupling = coupling_of(robot, joint)
     if coupling is not None:
         fix = f"open it first: robot.without_loop({coupling!r})"
-        raise ModelError(describe(f"it is coupled by {coupling!r}", where=where, fix=fix))
+        raise ModelError(f"it is coupled by {coupling!r}", value=coupling, where=where, fix=fix)
     new = _changed(joint, type, where)
     active = [each for old in robot.active for each in _renamed(old, joint, new)]
     joints = tuple(new if each is joint else each for each in robot.joints)
@@ -322,7 +322,7 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
         own = set(joint.position_names)
         postures = {name: {key: x for key, x in q.items() if key not in own} for name, q in postures.items()}
         if postures != robot.posture_table:
-            warn(describe("its positions in postures become neutral", where=where))
+            warn("its positions in postures become neutral", where=where)
     return replace(robot, joints=joints, active=tuple(dict.fromkeys(active)), posture_table=postures)
 
 
@@ -332,7 +332,7 @@ def _changed(joint: Joint, type: str, where: str) -> Joint:
         return replace(joint, type=type)
     lost = [key for key, plain in _LOST.items() if np.any(np.asarray(getattr(joint, key)) != plain)]
     if lost:
-        warn(describe(f"a {type} joint does not keep {', '.join(lost)} of the {joint.type} joint", where=where))
+        warn(f"a {type} joint does not keep {', '.join(lost)} of the {joint.type} joint", where=where)
     plain: dict[str, Any] = dict(_LOST)
     return replace(joint, type=type, **plain)
 
@@ -358,7 +358,7 @@ def without_posture(robot: M, name: str) -> M:
     """Return the robot without a named configuration."""
     if not isinstance(name, str) or name not in robot.posture_table:
         allowed = ", ".join(map(repr, robot.posture_table)) or "none: it has no postures"
-        raise ModelError(describe(f"no posture {name!r}", where=robot.name, allowed=allowed))
+        raise ModelError(f"no posture {name!r}", value=name, where=robot.name, allowed=allowed)
     return replace(robot, posture_table={key: q for key, q in robot.posture_table.items() if key != name})
 
 
@@ -379,7 +379,7 @@ def with_gravity(robot: M, gravity: ArrayLike) -> M:
 def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
     """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame."""
     if name_of(name, "frame", robot.name) in robot.places:
-        raise ModelError(describe(f"there is a link or frame {name!r} already", where=robot.name))
+        raise ModelError(f"there is a link or frame {name!r} already", value=name, where=robot.name)
     place = robot.place(link)
     pose = frozen_array(pose, (4, 4), f"{robot.name}: frame {name!r}", "pose")
     return replace(robot, frames=(*robot.frames, Frame(name, carrier(robot, place).name, place.pose @ pose)))
@@ -391,16 +391,16 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
         return with_motor_held(robot, joint, value)
     leader = robot.joint(joint)
     if leader.follows:
-        found = f"joint {joint!r} follows {leader.coordinate!r}"
-        raise ModelError(describe(found, where=robot.name, fix="fix that one instead"))
+        found = f"{joint!r} follows {leader.coordinate!r}"
+        raise ModelError(found, argument="joint", where=robot.name, fix="fix that one instead")
     where = f"{robot.name}: joint {joint!r}"
     single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
-        raise ModelError(describe("the quaternion is 0", where=where, allowed="any other", fix="identity: 0 0 0 1"))
+        raise ModelError("the quaternion is 0", where=where, allowed="any other", fix="identity: 0 0 0 1")
     if np.any(q) and any(isinstance(each.flexible, Modes) for each in robot.joints if each.coordinate == joint):
         found, allowed = f"a flexible link is fixed at {shortened(q)}", "0: its mass has the shape at rest"
-        raise ModelError(describe(found, where=where, allowed=allowed))
+        raise ModelError(found, where=where, allowed=allowed)
     joints = [
         fixed_at(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints
     ]
@@ -410,7 +410,7 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     """Return this robot carrying another one, whose base is welded to a link or frame of this one."""
     if not isinstance(other, Mechanism):
-        raise ModelError(describe(f"{reprlib.repr(other)} is attached", where=robot.name, allowed="a robot"))
+        raise ModelError(f"{reprlib.repr(other)} is attached", where=robot.name, allowed="a robot")
     place = robot.place(at)
 
     def own(name: str) -> str:
@@ -419,8 +419,8 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     mine = {*robot.places, *robot.joint_names}
     clash = sorted(mine & {own(name) for name in (*other.places, *other.joint_names)})
     if clash:
-        fix = "give a prefix for its names, for example prefix='tool/'"
-        raise ModelError(describe(f"both robots have {', '.join(map(repr, clash[:6]))}", where=robot.name, fix=fix))
+        fix = "give a prefix for its names, for example `prefix='tool/'`"
+        raise ModelError(f"both robots have {', '.join(map(repr, clash[:6]))}", where=robot.name, fix=fix)
     links = [robot.base, *robot.links, *(replace(x, name=own(x.name)) for x in (other.base, *other.links))]
     name = unused_name(own(f"{other.base.name}/weld"), {*robot.joint_names, *map(own, other.joint_names)})
     weld = Joint(name, "fixed", carrier(robot, place).name, own(other.base.name), place.pose)
@@ -448,7 +448,7 @@ def subtree(robot: M, link: str | int) -> M:
         return robot
     if isinstance(link, str) and link not in robot.link_names:
         fix = f"name the link that carries it, {carrier(robot, place).name!r}"
-        raise ModelError(describe(f"{link!r} is a frame, not a moving link", where=robot.name, fix=fix))
+        raise ModelError(f"{link!r} is a frame, not a moving link", value=link, where=robot.name, fix=fix)
     kept = {place.link}
     for i, parent in enumerate(robot.parents):
         if parent in kept:
@@ -457,14 +457,14 @@ def subtree(robot: M, link: str | int) -> M:
     for joint in robot.joints:
         if (joint.name in names) != (joint.coordinate in names):
             found = f"joint {joint.name!r} follows {joint.coordinate!r}, and one of them is not in the subtree"
-            raise ModelError(describe(found, where=robot.name, fix="fix it first: robot.fix(...)"))
+            raise ModelError(found, where=robot.name, fix="fix it first: robot.fix(...)")
     root = robot.joints[place.link].parent
     carriers = {root, *(robot.links[i].name for i in kept)}
     for i in sorted(kept):
         motor = robot.joints[i].motor
         if motor is not None and motor.carrier not in carriers:
             found = f"the motor of joint {robot.joints[i].name!r} is on {motor.carrier!r}, which is not in the subtree"
-            raise ModelError(describe(found, where=robot.name, fix="remove it first: robot.without_motor(...)"))
+            raise ModelError(found, where=robot.name, fix="remove it first: robot.without_motor(...)")
     links = [Link(root), *(robot.links[i] for i in sorted(kept))]
     frames = [frame for frame in robot.frames if frame.link in {robot.links[i].name for i in kept}]
     joints = [robot.joints[i] for i in sorted(kept)]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.checks import direction, frozen_array
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.mechanism.loops import Coupling, Loop, Wheel
 from torsor.mechanism.mechanism import Mechanism, carrier, check_unique, ends_of, lineage
 from torsor.mechanism.names import unused_name
@@ -71,7 +71,7 @@ def _check_hinges(robot: Mechanism, loop: Loop) -> None:
     same = np.abs(seen[0] - seen[1]).max() <= _PARALLEL
     fix = f"axis={along}" if same else "give frames whose z axes are along the hinges"
     where = f"{robot.name}: loop {loop.name!r}"
-    raise ModelError(describe(found, where=where, allowed="z axes along the hinges, or axis=", fix=fix))
+    raise ModelError(found, where=where, allowed="z axes along the hinges, or axis=", fix=fix)
 
 
 def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, Loop]:
@@ -112,7 +112,7 @@ def with_wheel(
         if robot.place(link).link == on:
             found = f"{link!r} and its ground are parts of one body, {carrier(robot, robot.place(link)).name!r}"
             fix = "name the link that rolls; joints, or a free base, let it move on its ground"
-            raise ModelError(describe(found, where=where, allowed="two bodies", fix=fix))
+            raise ModelError(found, where=where, allowed="two bodies", fix=fix)
     if axis is None and not centre.any():
         return replace(robot, loops=(*robot.loops, wheel))
     place, along = robot.place(link), np.array([0.0, 0.0, 1.0]) if axis is None else direction(axis, where, "axis")
@@ -135,7 +135,7 @@ def without_loop(robot: M, name: str) -> M:
     rest = tuple(loop for loop in robot.loops if loop.name != name)
     if len(rest) == len(robot.loops):
         allowed = ", ".join(repr(loop.name) for loop in robot.loops) or "none: it has no loops"
-        raise ModelError(describe(f"no loop {name!r}", where=robot.name, allowed=allowed))
+        raise ModelError(f"no loop {name!r}", value=name, where=robot.name, allowed=allowed)
     return replace(robot, loops=rest)
 
 
@@ -147,7 +147,7 @@ def open_tree(robot: M) -> M:
 def with_active(robot: M, names: Sequence[str]) -> M:
     """Return the robot with the coordinates that are driven while its loops are closed, in that order."""
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise ModelError(describe(f"active is {names!r}", where=robot.name, allowed="a list of coordinates"))
+        raise ModelError(f"active is {names!r}", value=names, where=robot.name, allowed="a list of coordinates")
     own = {joint.name: joint.velocity_names for joint in robot.joints if joint.nv > 1}
     return replace(robot, active=tuple(each for name in names for each in own.get(name, (name,))))
 
@@ -157,7 +157,7 @@ def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
     coupling = coupling_of(robot, joint)
     if coupling is not None:
         fix = f"open it first: robot.without_loop({coupling!r})"
-        raise ModelError(describe(f"joint {joint.name!r} is coupled by {coupling!r}", where=robot.name, fix=fix))
+        raise ModelError(f"{joint.name!r} is coupled by {coupling!r}", argument="joint", where=robot.name, fix=fix)
     return {"active": [name for name in robot.active if name not in _names(joint)]}
 
 
@@ -176,7 +176,7 @@ def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict
         inside = [end in within for end in ends]
         if any(inside) and not all(inside):
             fix = f"open it first: robot.without_loop({loop.name!r})"
-            raise ModelError(describe(f"loop {loop.name!r} leaves the subtree", where=robot.name, fix=fix))
+            raise ModelError(f"loop {loop.name!r} leaves the subtree", value=loop.name, where=robot.name, fix=fix)
         if all(inside):
             loops.append(loop)
     return {"loops": loops, "active": [name for name in robot.active if name in names]}

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import LARGEST, frozen_array, number, positive_vector, real_array, whole_number
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.mechanism.joints import JointKind
 from torsor.mechanism.part import Part
 from torsor.spatial import Matrix, Vector, ad, axis_frame, exp_se3, from_quaternion, matrix, right_jacobian, skew, stack
@@ -257,8 +257,10 @@ class Modes(Flexible):
         masses = real_array(self.masses, where, "masses")
         shapes = real_array(self.shapes, where, "shapes")
         if masses.ndim != 1 or shapes.ndim != 3 or not masses.size or not shapes.shape[-1]:
-            found = f"masses have shape {masses.shape}, mode shapes {shapes.shape}"
-            raise ModelError(describe(found, where=where, allowed="(N,) and (N, 3, n): N nodes, n modes, at least one"))
+            found = f"have shape {masses.shape}, mode shapes {shapes.shape}"
+            raise ModelError(
+                found, argument="masses", where=where, allowed="(N,) and (N, 3, n): N nodes, n modes, at least one"
+            )
         N, n = masses.size, shapes.shape[-1]
         none = {"second": (N, 3, n, n), "tip_second": (3, n, n), "inertias": (N, 3, 3)}
         for name, shape in {"positions": (N, 3), "shapes": (N, 3, n), "rotations": (N, 3, n), **none}.items():
@@ -272,7 +274,7 @@ class Modes(Flexible):
         turns = tuple(bool(each) for each in self.turns) or (False,) * n
         if len(turns) != n:
             raise ModelError(
-                describe(f"turns has {len(turns)} entries", where=where, allowed=f"{n}, one for each mode")
+                f"has {len(turns)} entries", argument="turns", where=where, allowed=f"{n}, one for each mode"
             )
         self._set(turns=turns)
         M = self.mass_matrix
@@ -280,7 +282,7 @@ class Modes(Flexible):
         if not scale.all() or np.linalg.eigvalsh(M / np.outer(scale, scale)).min() < INDEPENDENT:
             found = f"{n} modes are not independent at the {np.count_nonzero(self.masses)} nodes that have mass"
             allowed = "modes that move mass, each in its own way"
-            raise ModelError(describe(found, where=where, allowed=allowed, fix="use fewer modes or more nodes"))
+            raise ModelError(found, where=where, allowed=allowed, fix="use fewer modes or more nodes")
 
     @property
     def count(self) -> int:
@@ -355,13 +357,13 @@ def _check_pairs(modes: Modes, where: str) -> None:
         values = getattr(modes, name)
         if np.abs(values - values.swapaxes(-1, -2)).max(initial=0.0) > 1e-9 * np.abs(values).max(initial=0.0):
             allowed = "equal numbers for the pairs (k, l) and (l, k) of modes"
-            raise ModelError(describe(f"{name} is not symmetric", where=where, allowed=allowed))
+            raise ModelError("is not symmetric", argument=name, where=where, allowed=allowed)
         modes._set(**{name: frozen_array((values + values.swapaxes(-1, -2)) / 2, values.shape, where, name)})
     for i, J in enumerate(np.asarray(modes.inertias)):
         largest = np.abs(J).max()
         if np.abs(J - J.T).max() > 1e-9 * largest or np.linalg.eigvalsh((J + J.T) / 2).min() < -1e-9 * largest:
             allowed = "a symmetric matrix without negative eigenvalues"
-            raise ModelError(describe(f"inertia of node {i + 1} is {shortened(J)}", where=where, allowed=allowed))
+            raise ModelError(f"inertia of node {i + 1} is {shortened(J)}", where=where, allowed=allowed)
 
 
 def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = False) -> Array:
@@ -373,7 +375,7 @@ def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = Fa
     largest, least = np.abs(A).max(), np.linalg.eigvalsh((A + A.T) / 2).min()
     if np.abs(A - A.T).max() > 1e-9 * largest or least < -1e-12 * largest or (least <= 0 and not or_zero):
         found = f"{what} {shortened(A)} has the least eigenvalue {least:.3g}"
-        raise ModelError(describe(found, where=where, allowed="a symmetric matrix with positive eigenvalues"))
+        raise ModelError(found, where=where, allowed="a symmetric matrix with positive eigenvalues")
     return frozen_array((A + A.T) / 2, (n, n), where, what)
 
 
@@ -481,7 +483,7 @@ class RodSection(Flexible):
             self._set(**{name: number(getattr(self, name), "rod", name, least=0, most=LARGEST)})
         self._set(length=number(self.length, "rod", "length", least=1 / LARGEST, most=LARGEST))
         if len(self.counts) != len(STRAINS):
-            raise ModelError(describe(f"counts are {self.counts}", where="rod", allowed=f"{len(STRAINS)} numbers"))
+            raise ModelError(f"are {self.counts}", argument="counts", where="rod", allowed=f"{len(STRAINS)} numbers")
         for count in self.counts:
             whole_number(count, "rod", "one of its counts", least=0, most=MOST_MODES)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.checks import number as checked_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Joint, Link
 from torsor.spatial import from_quaternion, make_pose, quaternion_exp
@@ -79,7 +79,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
     """
     if isinstance(paths, str) or not isinstance(paths, (Sequence, Mapping)):
         allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
-        raise ModelError(describe(f"paths is {paths!r}", where=mechanism.name, allowed=allowed))
+        raise ModelError(argument="paths", value=paths, where=mechanism.name, allowed=allowed)
     found: list[Free] = []
     given: dict[Number, str] = {}  # set directly, so named once; parameters with coefficients may add up in one number
     for item in paths:
@@ -90,7 +90,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
             moved = tuple((_single(mechanism, p), c) for p, c in checked.items())
             if len(dict(moved)) < max(len(moved), 1):
                 what = f"{item!r} changes {'one number by two paths' if moved else 'no number'}"
-                raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
+                raise ModelError(what, value=item, where=mechanism.name, allowed=_ONCE)
             found.append(Free(str(item), 0.0, moved))
         else:
             named = item if isinstance(paths, Mapping) else path
@@ -98,12 +98,12 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
                 name = f"{named}{suffix}"
                 if given.setdefault(number, name) != name:
                     what = f"{given[number]!r} and {name!r} are one number"
-                    raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
+                    raise ModelError(what, where=mechanism.name, allowed=_ONCE)
                 found.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
     double = next((name for name, count in Counter(each.name for each in found).items() if count > 1), None)
     if double is not None or not found:
         what = f"{double!r} is named twice" if found else "no number is named"
-        raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
+        raise ModelError(what, where=mechanism.name, allowed=_ONCE)
     return tuple(found)
 
 
@@ -131,7 +131,7 @@ def _single(mechanism: Mechanism, path: str) -> Number:
     numbers = _numbers(mechanism, path)
     if len(numbers) != 1:
         fix = f"name one, as in {path + numbers[0][0]!r}"
-        raise ModelError(describe(f"{path!r} are {len(numbers)} numbers", where=mechanism.name, fix=fix))
+        raise ModelError(f"{path!r} are {len(numbers)} numbers", value=path, where=mechanism.name, fix=fix)
     return numbers[0][1]
 
 
@@ -140,12 +140,12 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
     part, _, rest = path.partition(".") if isinstance(path, str) else ("", "", "")
     if isinstance(path, str) and path.endswith("."):
         fix = f"write {path.rstrip('.')!r}"
-        raise ModelError(describe(f"path {path!r} ends with a dot", where=mechanism.name, fix=fix))
+        raise ModelError(f"path {path!r} ends with a dot", value=path, where=mechanism.name, fix=fix)
     if part == "gravity":
         return _components(mechanism, path, ("gravity", -1, "gravity"), _XYZ, rest)
     if part not in ("links", "joints"):
         allowed = "links.LINK.FIELD, joints.JOINT.FIELD or gravity"
-        raise ModelError(describe(f"path {path!r}", where=mechanism.name, allowed=allowed))
+        raise ModelError(f"path {path!r}", value=path, where=mechanism.name, allowed=allowed)
     owners: Sequence[Link | Joint] = getattr(mechanism, part)
     names = [each.name for each in owners]
     # Names may contain dots: take the longest name that fits.
@@ -156,12 +156,13 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}" if names else "there is none"
         place = mechanism.places.get(owner) if part == "links" else None
         merged = "" if place is None else f": {owner!r} is part of {carrier(mechanism, place).name!r}"
-        raise ModelError(describe(f"path {path!r}: no such {part[:-1]}{merged}", where=mechanism.name, allowed=allowed))
+        raise ModelError(
+            f"path {path!r}: no such {part[:-1]}{merged}", value=path, where=mechanism.name, allowed=allowed
+        )
     fields = _fields(owners[index])
     field, _, component = rest[len(owner) + 1 :].partition(".")
     if field not in fields:
-        found = f"path {path!r}: no field {field!r}"
-        raise ModelError(describe(found, where=mechanism.name, allowed=", ".join(fields)))
+        raise ModelError(f"path {path!r}: no field {field!r}", where=mechanism.name, allowed=", ".join(fields))
     return _components(mechanism, path, (part, index, field), fields[field], component)
 
 
@@ -183,7 +184,7 @@ def _components(
         return [(f".{name}" if name else "", Number(*key, k)) for k, name in enumerate(names)]
     if wanted not in names:
         found = f"path {path!r}: no component {wanted!r}"
-        raise ModelError(describe(found, where=mechanism.name, allowed=", ".join(filter(None, names)) or "none"))
+        raise ModelError(found, where=mechanism.name, allowed=", ".join(filter(None, names)) or "none")
     return [("", Number(*key, names.index(wanted)))]
 
 

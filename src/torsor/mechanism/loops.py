@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.checks import LARGEST, name_of, number, one_of
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism.part import Part
 from torsor.spatial import cross
 
@@ -101,16 +101,16 @@ class Wheel(Part):
         if self.ground:
             name_of(self.ground, "ground of a wheel", self.source)
         if self.ground == self.frame:
-            raise ModelError(describe(f"{self.frame!r} rolls on itself", where=where, allowed="another frame"))
+            raise ModelError(f"{self.frame!r} rolls on itself", value=self.frame, where=where, allowed="another frame")
         one_of(self.kind, WHEELS, where, "kind")
         radius, needed = number(self.radius, where, "radius", most=LARGEST), _KINDS[self.kind][1]
         if radius < 0 or (needed is not None and (radius > 0) != needed):
             allowed = {True: "above 0 (m)", False: "0: an edge has no radius", None: "0 or more (m)"}[needed]
-            raise ModelError(describe(f"radius of the {self.kind} is {radius:g}", where=where, allowed=allowed))
+            raise ModelError(f"of the {self.kind} is {radius:g}", argument="radius", where=where, allowed=allowed)
         roller = number(self.roller, where, "roller")
         if roller and (self.kind != "omni" or abs(roller) >= pi / 2):
             allowed = "between -pi/2 and pi/2 (rad)" if self.kind == "omni" else "0: only an omni wheel has rollers"
-            raise ModelError(describe(f"roller of the {self.kind} is {roller:g}", where=where, allowed=allowed))
+            raise ModelError(f"of the {self.kind} is {roller:g}", argument="roller", where=where, allowed=allowed)
         self._set(radius=radius, roller=roller)
 
     @property
@@ -255,11 +255,11 @@ class Loop(Part):
         where = f"{self.source}: loop {self.name!r}" if self.source else f"loop {self.name!r}"
         one_of(self.kind, tuple(CUTS), where, "kind")
         if self.a == self.b:
-            raise ModelError(describe(f"both ends are {self.a!r}", where=where, allowed="two different frames"))
+            raise ModelError(f"both ends are {self.a!r}", value=self.a, where=where, allowed="two different frames")
         length = number(self.length, where, "length", least=-LARGEST, most=LARGEST)
         if (self.kind == "rod") != (length > 0):
             allowed = "a length above 0" if self.kind == "rod" else "0; only a rod has a length"
-            raise ModelError(describe(f"length of a {self.kind} is {length}", where=where, allowed=allowed))
+            raise ModelError(f"of a {self.kind} is {length}", argument="length", where=where, allowed=allowed)
         self._set(length=length)
 
     @property
@@ -325,8 +325,8 @@ class Coupling(Part):
         name_of(name, "coupling", source)
         where = f"{source}: coupling {name!r}" if source else f"coupling {name!r}"
         if not isinstance(coefficients, Mapping) or not coefficients:
-            found, allowed = f"coefficients are {coefficients!r}", "{coordinate: number} with at least one coordinate"
-            raise ModelError(describe(found, where=where, allowed=allowed))
+            found, allowed = f"are {coefficients!r}", "{coordinate: number} with at least one coordinate"
+            raise ModelError(found, argument="coefficients", value=coefficients, where=where, allowed=allowed)
         checked = {key: _coefficient(value, where, f"coefficient of {key!r}") for key, value in coefficients.items()}
         offset = number(offset, where, "offset", least=-LARGEST, most=LARGEST)
         self._set(name=name, coefficients=checked, offset=offset, source=source)
@@ -362,11 +362,11 @@ def _coefficient(value: object, where: str, what: str) -> float | tuple[float, .
     given: Any = value if several else [value]
     factors = [number(each, where, what, least=-LARGEST, most=LARGEST) + 0.0 for each in given]
     if len(factors) > HIGHEST_POWER:
-        raise ModelError(describe(f"{what} has {len(factors)} factors", where=where, allowed=f"1 to {HIGHEST_POWER}"))
+        raise ModelError(f"has {len(factors)} factors", argument=what, where=where, allowed=f"1 to {HIGHEST_POWER}")
     while factors and factors[-1] == 0:
         factors.pop()
     if not factors:
-        raise ModelError(describe(f"{what} is 0", where=where, allowed="any other number"))
+        raise ModelError("is 0", argument=what, where=where, allowed="any other number")
     return factors[0] if len(factors) == 1 else tuple(factors)
 
 

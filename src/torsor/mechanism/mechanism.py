@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import LARGEST, frozen_array, is_whole, name_of, number
-from torsor.base.errors import ModelError, describe, listing, shortened
+from torsor.base.errors import ModelError, listing, shortened
 from torsor.base.summary import Summary
 from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop, Wheel
 from torsor.mechanism.part import Part
@@ -35,15 +35,15 @@ def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -
         words = tuple(each) if isinstance(each, Iterable) and not isinstance(each, str) else ()
         if len(words) != 3 or not all(isinstance(word, str) for word in words):
             text = "(link, link, reason), three strings"
-            raise ModelError(describe(f"allowed collision {each!r}", where=where, allowed=text))
+            raise ModelError(f"allowed collision {each!r}", value=each, where=where, allowed=text)
         a, b, reason = words
         for name in (a, b):
             if name not in places:
                 allowed = listing(map(repr, places), like=repr(name))
                 found_here = f"allowed collision of {name!r}, which is no link or frame"
-                raise ModelError(describe(found_here, where=where, allowed=allowed))
+                raise ModelError(found_here, value=name, where=where, allowed=allowed)
         if a == b:
-            raise ModelError(describe(f"allowed collision of {a!r} with itself", where=where, allowed="two links"))
+            raise ModelError(f"allowed collision of {a!r} with itself", value=a, where=where, allowed="two links")
         found.setdefault((min(a, b), max(a, b)), reason)
     return tuple((a, b, reason) for (a, b), reason in sorted(found.items()))
 
@@ -134,7 +134,7 @@ def checked_postures(
     turning = [(joint, joint.position_names[-4:]) for joint in joints if joint.nq > joint.nv and not joint.follows]
     known = set(names)
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
-        raise ModelError(describe("postures are no table", where=where, allowed="{name: {position: number}}"))
+        raise ModelError("postures are no table", where=where, allowed="{name: {position: number}}")
     found = dict[str, dict[str, float]]()
     for name, positions in table.items():
         at = f"{where}: posture {name_of(name, 'posture', where)!r}"
@@ -147,7 +147,7 @@ def checked_postures(
             neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
             if not any((neutral | found[name])[key] for key in quaternion):
                 text = f"the quaternion of joint {joint.name!r} is 0"
-                raise ModelError(describe(text, where=at, allowed="any other", fix="identity: 0 0 0 1"))
+                raise ModelError(text, value=joint.name, where=at, allowed="any other", fix="identity: 0 0 0 1")
     return found
 
 
@@ -204,22 +204,24 @@ class Mechanism(Part):
         self._check_names()
         seen = {self.base.name}
         if len(self.links) != len(self.joints):
-            raise ModelError(f"{self.name}: {len(self.links)} moving links need as many joints, not {len(self.joints)}")
+            found = f"{len(self.links)} moving links need as many joints, not {len(self.joints)}"
+            raise ModelError(found, where=self.name)
         clamps = {joint.parent for joint in self.joints if joint.flexible is not None}
         for link, joint in zip(self.links, self.joints, strict=True):
             merged = joint.is_fixed and not (joint.parent == self.base.name and joint.child in clamps)
             if joint.child != link.name or joint.parent not in seen or merged:
                 found, fix = f"joint {joint.name!r} is out of order", "use torsor.build, which sorts the joints"
-                raise ModelError(describe(found, where=self.name, fix=fix))
+                raise ModelError(found, value=joint.name, where=self.name, fix=fix)
             seen.add(link.name)
         for frame in self.frames:
             if frame.link not in seen:
-                raise ModelError(f"{self.name}: frame {frame.name!r} is on the missing link {frame.link!r}")
+                found = f"frame {frame.name!r} is on the missing link {frame.link!r}"
+                raise ModelError(found, value=frame.link, where=self.name)
         for joint in self.joints:
             if joint.motor is not None and joint.motor.carrier not in seen:
                 found = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
                 raise ModelError(
-                    describe(found, where=self.name, allowed=listing(map(repr, seen), like=repr(joint.motor.carrier)))
+                    found, where=self.name, allowed=listing(map(repr, seen), like=repr(joint.motor.carrier))
                 )
         self._check_loops()
         self._set(posture_table=checked_postures(self.posture_table, self.joints, self.position_names, self.name))
@@ -238,22 +240,34 @@ class Mechanism(Part):
                     if end not in self.places:
                         found = f"{kind} {loop.name!r} ends at {end!r}, which does not exist"
                         raise ModelError(
-                            describe(found, where=self.name, allowed=listing(map(repr, self.places), like=repr(end)))
+                            found, where=self.name, allowed=listing(map(repr, self.places), like=repr(end))
                         )
         for name in self.active:
             if name not in self.coordinate_names:
-                found = f"active names {name!r}, which is no coordinate"
+                found = f"names {name!r}, which is no coordinate"
                 raise ModelError(
-                    describe(found, where=self.name, allowed=listing(map(repr, self.coordinate_names), like=repr(name)))
+                    found,
+                    value=name,
+                    argument="active",
+                    where=self.name,
+                    allowed=listing(map(repr, self.coordinate_names), like=repr(name)),
                 )
         if len(set(self.active)) < len(self.active):
-            raise ModelError(describe(f"active is {self.active}", where=self.name, allowed="each coordinate once"))
+            raise ModelError(
+                f"is {self.active}",
+                argument="active",
+                value=self.active,
+                where=self.name,
+                allowed="each coordinate once",
+            )
 
     def _check_coordinate(self, name: str, what: str) -> None:
         if name not in self.coordinate_names or name not in self.position_names:
             both = [each for each in self.coordinate_names if each in self.position_names]
-            found = f"{what} names {name!r}, which is no coordinate with one position"
-            raise ModelError(describe(found, where=self.name, allowed=listing(map(repr, both), like=repr(name))))
+            found = f"names {name!r}, which is no coordinate with one position"
+            raise ModelError(
+                found, value=name, argument=what, where=self.name, allowed=listing(map(repr, both), like=repr(name))
+            )
 
     def _check_names(self) -> None:
         """Raise ModelError for names that are not unique and for followers whose leader does not exist."""
@@ -264,7 +278,7 @@ class Mechanism(Part):
         for joint in self.joints:
             if joint.coordinate not in leaders:
                 found = f"joint {joint.name!r} follows {joint.coordinate!r}, which is not a joint with a coordinate"
-                raise ModelError(describe(found, where=self.name, fix="use torsor.build, which resolves followers"))
+                raise ModelError(found, where=self.name, fix="use torsor.build, which resolves followers")
 
     def __repr__(self) -> str:
         loops = f", {len(self.loops)} loops" if self.loops else ""
@@ -421,10 +435,10 @@ class Mechanism(Part):
         if is_whole(name):
             if -len(self.links) <= name < len(self.links):
                 return Place(int(name) % len(self.links), _HERE)
-            raise ModelError(describe(f"no link {name}", where=self.name, allowed=f"0 to {len(self.links) - 1}"))
+            raise ModelError(f"no link {name}", where=self.name, allowed=f"0 to {len(self.links) - 1}")
         if not isinstance(name, str) or name not in self.places:
             allowed = listing(map(repr, self.places), like=repr(name))
-            raise ModelError(describe(f"no link or frame {name!r}", where=self.name, allowed=allowed))
+            raise ModelError(f"no link or frame {name!r}", value=name, where=self.name, allowed=allowed)
         return self.places[name]
 
     def joint(self, name: str) -> Joint:
@@ -433,7 +447,7 @@ class Mechanism(Part):
             if joint.name == name:
                 return joint
         allowed = listing(map(repr, self.joint_names), like=repr(name))
-        raise ModelError(describe(f"no joint {name!r}", where=self.name, allowed=allowed))
+        raise ModelError(f"no joint {name!r}", value=name, where=self.name, allowed=allowed)
 
 
 def carrier(mechanism: Mechanism, place: Place) -> Link:
@@ -450,7 +464,7 @@ def check_unique(names: Iterable[str], what: str, where: str) -> None:
     """Raise ModelError if a name occurs twice."""
     double = next((name for name, count in Counter(names).items() if count > 1), None)
     if double is not None:
-        raise ModelError(describe(f"two {what} are named {double!r}", where=where, fix="give each its own name"))
+        raise ModelError(f"two {what} are named {double!r}", value=double, where=where, fix="give each its own name")
 
 
 def lineage(mechanism: Mechanism, link: int) -> list[int]:

@@ -22,7 +22,7 @@ from torsor.base.checks import (
     one_of,
     whole_number,
 )
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError
 from torsor.base.faults import refuse_or_warn
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.flexible import Flexible
@@ -81,7 +81,7 @@ class Shape(Part):
             whole_number(getattr(self, key), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         wrong = _wrong_size(self.shape, self.size)
         if wrong:
-            raise ModelError(describe(f"size of a {self.shape} is {self.size}", where=where, allowed=wrong))
+            raise ModelError(f"of a {self.shape} is {self.size}", argument="size", where=where, allowed=wrong)
 
     def may_touch(self, other: "Shape") -> bool:
         """Return whether the masks of two shapes let them touch.
@@ -216,7 +216,7 @@ class Link(Part):
         com = frozen_array(self.com, (3,), where, "centre of mass", most=LARGEST)
         inertia = frozen_array(self.inertia, (3, 3), where, "inertia", most=LARGEST)
         if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
-            raise ModelError(describe(f"inertia {shortened(inertia)} is not symmetric", where=where))
+            raise ModelError("is not symmetric", argument="inertia", value=inertia, where=where)
         shapes = tuple(instance_of(each, Shape, where, "one of its shapes") for each in self.shapes)
         self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals), shapes=shapes)
         if flag(self.strict, where, "strict") and self.defect:
@@ -229,13 +229,13 @@ class Link(Part):
         return f"{self.source}: link {self.name!r}" if self.source else f"link {self.name!r}"
 
     @property
-    def defect(self) -> str:
-        """Message that says why no rigid body can have this inertia; an empty string if the inertia is physical."""
+    def defect(self) -> ModelError | None:
+        """The error that says why no rigid body can have this inertia; None if the inertia is physical."""
         positive, triangle = is_physical(self.inertia)
         if positive and triangle:
-            return ""
+            return None
         moments = [float(f"{moment:.6g}") for moment in np.linalg.eigvalsh(self.inertia)]
-        return describe(
+        return ModelError(
             f"no body has the principal moments of inertia {moments} kg m^2",
             where=self.where,
             allowed="moments of 0 or more, none larger than the sum of the other two",
@@ -312,44 +312,50 @@ class Joint(Part):
             self._set(**{name: number(getattr(self, name), where, name, least=least, most=LARGEST)})
         if self.follows and self.nv != 1 and self.flexible is None:
             found = f"a {self.type} joint cannot follow {self.coordinate!r}"
-            raise ModelError(describe(found, where=where, allowed="1-dof joints"))
+            raise ModelError(found, value=self.coordinate, where=where, allowed="1-dof joints")
         if (self.ratio, self.offset) != (1.0, 0.0) and not self.nq == self.nv == 1:
-            found = f"offset {self.offset} and ratio {self.ratio} of a {self.type} joint"
+            found = f"{self.offset} and ratio {self.ratio} of a {self.type} joint"
             allowed = "offset 0 and ratio 1; only joints with one degree of freedom have others"
-            raise ModelError(describe(found, where=where, allowed=allowed))
+            raise ModelError(found, argument="offset", where=where, allowed=allowed)
         if abs(self.ratio) < 1 / LARGEST and not self.is_fixed:
             allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "make it a fixed joint"
-            raise ModelError(describe(f"ratio is {self.ratio:g}", where=where, allowed=allowed, fix=fix))
+            raise ModelError(
+                f"is {self.ratio:g}", argument="ratio", value=self.ratio, where=where, allowed=allowed, fix=fix
+            )
         self._set(lower=self._expand("lower", self.nq, where), upper=self._expand("upper", self.nq, where))
         if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
-            raise ModelError(describe(f"lower limit {self.lower} is above upper limit {self.upper}", where=where))
+            raise ModelError(f"limit {self.lower} is above upper limit {self.upper}", argument="lower", where=where)
         for name in ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia"):
             values = self._expand(name, self.nv, where)
             if (values < 0).any():
-                raise ModelError(describe(f"{name} is {shortened(values)}", where=where, allowed="0 or more"))
+                raise ModelError(argument=name, value=values, where=where, allowed="0 or more")
             self._set(**{name: values})
         for name, part in (("spring", Spring), ("motor", Motor)):
             found = getattr(self, name)
             if found is not None and not isinstance(found, part):
-                raise ModelError(describe(f"{name} is {found!r}", where=where, allowed=f"a {part.__name__} or None"))
+                raise ModelError(argument=name, value=found, where=where, allowed=f"a {part.__name__} or None")
             if found is not None and not self.nq == self.nv == 1:
-                raise ModelError(describe(f"a {name} on a {self.type} joint", where=where, allowed="1-dof joints"))
+                raise ModelError(f"a {name} on a {self.type} joint", where=where, allowed="1-dof joints")
         if self.is_elastic and self.follows:
             found = f"a motor behind a spring on a joint that follows {self.coordinate!r}"
             allowed = "a rigid motor: a spring acts between a motor and a coordinate of its own"
             fix = f"leave its stiffness out, put it on {self.coordinate!r}, or couple two joints: robot.with_coupling"
-            raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
+            raise ModelError(found, value=self.coordinate, where=where, allowed=allowed, fix=fix)
 
     def _check_flexible(self, where: str) -> None:
         if (self.type == "flexible") != isinstance(self.flexible, Flexible):
             found = f"a {self.type} joint with flexible = {self.flexible!r}"
             allowed = "modes on a flexible joint, None on all others"
             raise ModelError(
-                describe(found, where=where, allowed=allowed, fix="use torsor.mechanism.flexible_links.with_beam")
+                found,
+                value=self.flexible,
+                where=where,
+                allowed=allowed,
+                fix="use torsor.mechanism.flexible_links.with_beam",
             )
         if self.flexible is not None and (self.spring, self.motor, self.ratio, self.offset) != (None, None, 1.0, 0.0):
             found = "a spring, motor, ratio or offset of a flexible joint"
-            raise ModelError(describe(found, where=where, fix="give stiffness and damping with its modes"))
+            raise ModelError(found, where=where, fix="give stiffness and damping with its modes")
 
     def _expand(self, name: str, count: int, where: str) -> Array:
         """Return ``count`` numbers from one for all or one for each; only limits may be infinite."""

@@ -1,12 +1,11 @@
 """Diagnosis of infeasible problems: which constraints conflict, and by how much they have to be relaxed at least."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.errors import describe
+from torsor.base.errors import MotionError
 from torsor.motion.results.solution import active_rows, time_of
 from torsor.motion.starts import random_start
 from torsor.motion.statement import ProblemStatement
@@ -18,20 +17,7 @@ NAMED = 3  # violated rows that a message names at most
 TAKES_PART = 1e-3  # least multiplier of a row that takes part in a conflict (1: the row is violated)
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """Why no feasible motion was found.
-
-    ``text`` is the message, ``conflict`` the names of the constraints that contradict each other, and ``violation`` the
-    least amount by which all scaled bounds would have to be relaxed.
-    """
-
-    text: str
-    conflict: tuple[str, ...] = ()
-    violation: float = np.nan
-
-
-def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Array, tolerance: float) -> Diagnosis:
+def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Array, tolerance: float) -> MotionError:
     """Return the diagnosis of a problem whose sum of scaled violations is least at ``nearest``.
 
     The multipliers of ``nearest`` belong to that sum: violated rows have 1, rows that conflict with them another number
@@ -65,12 +51,12 @@ def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Arra
     equations = int((program.row_lower == program.row_upper).sum())
     if equations > program.n:
         fix = f"give phases more control points: there are {equations} equations for {program.n} variables"
-    return Diagnosis(describe(what, where=problem.name, fix=fix), (*missed, *against), largest)
+    return MotionError(what, where=problem.name, fix=fix).but(conflict=(*missed, *against), violation=largest)
 
 
 def diagnose_group(
     problem: ProblemStatement, x: Array, soft: Flags, without: Sequence[str], tolerance: float
-) -> Diagnosis:
+) -> MotionError:
     """Return the diagnosis of a problem that is feasible if ``soft`` rows (m,) are violated as at variables x (n,).
 
     ``without`` are the names of constraints that were left out.
@@ -86,11 +72,11 @@ def diagnose_group(
     what = f"no motion near the start satisfies {', '.join(named.values())}, {rest}"
     what += f"; in the nearest motion that was found these are violated by {largest:.3g} of their sizes"
     fix = "relax these constraints, or give another initial guess (start=, multistart)"
-    text = describe(what, where=problem.name, fix=fix)
-    return Diagnosis(text, tuple(dict.fromkeys(title for title, _ in named)), largest)
+    conflict = tuple(dict.fromkeys(title for title, _ in named))
+    return MotionError(what, where=problem.name, fix=fix).but(conflict=conflict, violation=largest)
 
 
-def constant_violation(problem: ProblemStatement, tolerance: float) -> Diagnosis | None:
+def constant_violation(problem: ProblemStatement, tolerance: float) -> MotionError | None:
     """Return the diagnosis of a violated row that depends on no variable, as at given end positions; None if none is.
 
     A Jacobian that is zero at two points, one of them random, counts as zero.
@@ -105,8 +91,8 @@ def constant_violation(problem: ProblemStatement, tolerance: float) -> Diagnosis
     title, given = program.rows[worst].title, _given_conditions(problem)
     what = f"{title} cannot be satisfied: {_violation_text(program, x, worst)} for every motion"
     what += f" (given: {', '.join(given)})"
-    text = describe(what, where=problem.name, fix="change the bound, or the given values")
-    return Diagnosis(text, (title, *given), float(outside[worst]))
+    error = MotionError(what, where=problem.name, fix="change the bound, or the given values")
+    return error.but(conflict=(title, *given), violation=float(outside[worst]))
 
 
 def _violation_text(program: Program, x: Array, k: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.registry import register, registered
 from torsor.motion import statement
 from torsor.motion.statement import ProblemStatement
@@ -109,7 +109,7 @@ class _Writer:
         if cls not in _names:
             fix = "keep the problem in Python, and give it to load: problem=..."
             name = getattr(value, "__qualname__", cls.__qualname__)
-            raise ModelError(describe(f"{name} cannot be written to a file", where=self.where, fix=fix))
+            raise ModelError("cannot be written to a file", argument=name, where=self.where, fix=fix)
         names = cls._fields if hasattr(cls, "_fields") else [each.name for each in fields(value) if each.init]
         own = {name: self.encode(getattr(value, name)) for name in names}
         return {"class": _names[cls], "fields": own}

@@ -99,7 +99,7 @@ class _Reader:
             problem = make(robot, phases, costs, conditions, **given)
             _ = problem.program  # errors of terms that do not fit the robot get the name of the file here
         except ModelError as wrong:
-            raise ModelError(f"{self.source}: {wrong}") from None
+            raise wrong.inside(self.source) from None
         return problem
 
     def _value(self, data: Table, key: str, hint: Any, default: Any) -> Any:

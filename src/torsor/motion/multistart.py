@@ -165,7 +165,7 @@ def _solve_one(start: int) -> _Found:
     try:
         state = solve(problem, x, settings)
         if state.result is None:  # out of time before the search began
-            raise ModelError(state.diagnosis.text if state.diagnosis else "no result")
+            raise ModelError(str(state.diagnosis or "no result"))
         found = state.result
     except ModelError as error:  # this start has no finite values, as where loops cannot be closed
         none = np.zeros(problem.program.m), np.zeros(problem.program.n)

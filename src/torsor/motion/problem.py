@@ -9,7 +9,7 @@ from typing import Any
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
-from torsor.base.errors import ModelError, MotionError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
@@ -107,9 +107,7 @@ class MotionProblem(ProblemStatement):
         made = None if state.result is None else replace(state.result, settings=asdict(settings))
         result = None if made is None else MotionResult.of(made)
         if state.diagnosis is not None and (settings.check or result is None):
-            error = MotionError(state.diagnosis.text)
-            error.result, error.conflict, error.violation = result, state.diagnosis.conflict, state.diagnosis.violation
-            raise error
+            raise state.diagnosis.but(result=result)
         assert result is not None
         if result.is_only_at_nodes:
             _warn_between_nodes(result)
@@ -223,7 +221,7 @@ class MotionResult(Result, Solution):
         Of a human on the ground these are the torques that act together with the ground, whose wrenches follow.
         """
         if Path(path).suffix.lower() != ".csv":
-            raise ModelError(describe(f"the suffix is {Path(path).suffix!r}", where=Path(path).name, allowed=".csv"))
+            raise ModelError(f"the suffix is {Path(path).suffix!r}", where=Path(path).name, allowed=".csv")
         self.save(path)
 
     def trajectory(self) -> Trajectory:
@@ -314,10 +312,10 @@ def _warn_between_nodes(result: MotionResult) -> None:
     """Warn of the rows that are violated most between the nodes."""
     worst = max(result.constraints.values(), key=lambda group: group.fine)
     found = f"between the nodes, {worst.title} is violated by {worst.fine:.3g} of its scale (accepted: {BETWEEN:g})"
-    fix = "solve with refine=True"
+    fix = "solve with `refine=True`"
     if result.passes:
         fix = "give the phases more points or a higher degree; motors of elastic joints two degrees less (Phase.own)"
-    warn(describe(f"{found}: the motion is {result.status.partition(';')[0]}", where=result.problem.name, fix=fix))
+    warn(f"{found}: the motion is {result.status.partition(';')[0]}", where=result.problem.name, fix=fix)
 
 
 def load_problem(path: str | Path) -> MotionProblem:

@@ -13,7 +13,7 @@ import numpy as np
 
 from torsor import library
 from torsor.base.checks import number, one_of, positive, real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.declaration import Argument, NamedProblem
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms.distances import Capsule, Clearance, Sphere
@@ -202,7 +202,7 @@ def _positive(bounds: Any, where: str, what: str) -> Any:
     """Return bounds, or raise ModelError if one of them is not above 0."""
     given = list(bounds.values()) if isinstance(bounds, Mapping) else bounds
     if not (real_array(given, where, what) > 0).all():
-        raise ModelError(describe(f"{what} is {bounds}", where=where, allowed="numbers above 0"))
+        raise ModelError(f"is {bounds}", argument=what, value=bounds, where=where, allowed="numbers above 0")
     return bounds
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import number
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.result import Result
 from torsor.base.summary import Summary
@@ -120,7 +120,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
     def _some(self) -> tuple[MotionResult, ...]:
         """Return the results; raise ModelError if there are none."""
         if not self.results:
-            raise ModelError(describe("a sequence without results", where="motion", fix="give it values to solve for"))
+            raise ModelError("a sequence without results", where="motion", fix="give it values to solve for")
         return self.results
 
     def _archive(self) -> Archive:
@@ -203,8 +203,7 @@ def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) ->
         (['Time', 'Effort'], True)
     """
     if len(problem.costs) != 2:
-        found = f"the objective has {len(problem.costs)} terms"
-        raise ModelError(describe(found, where=problem.name, allowed="two terms"))
+        raise ModelError(f"the objective has {len(problem.costs)} terms", where=problem.name, allowed="two terms")
     for each in weights:
         number(each, problem.name, "a weight", least=0.0, most=1.0)
     first, second = problem.costs

@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import number, one_of, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError, MotionError
 from torsor.base.interrupts import OutOfTimeError, Stoppable
-from torsor.motion.diagnosis import Diagnosis, constant_violation, diagnose_conflict, diagnose_group
+from torsor.motion.diagnosis import constant_violation, diagnose_conflict, diagnose_group
 from torsor.motion.refine import refined
 from torsor.motion.results.solution import HELD, Solution
 from torsor.motion.starts import check_start, is_same_program, read_start
@@ -57,11 +57,12 @@ def check_tie_break(problem: ProblemStatement) -> None:
         >>> check_tie_break(motion.PROBLEMS["two-link-time"]())
     """
     if not all(isinstance(each, Time) for each in problem.costs):
-        found = f"tie_break with the objective {', '.join(each.title for each in problem.costs)}"
-        raise ModelError(describe(found, where=problem.name, allowed="the objective Time alone", fix="leave it out"))
+        found = f"does not apply to the objective {', '.join(each.title for each in problem.costs)}"
+        allowed = "the objective Time alone"
+        raise ModelError(found, argument="tie_break", where=problem.name, allowed=allowed, fix="leave it out")
     if all(phase.bounds[0] == phase.bounds[1] for phase in problem.stages):
         fix = "leave it out, or give bounds (least, most) of a duration"
-        raise ModelError(describe("tie_break of given durations", where=problem.name, fix=fix))
+        raise ModelError("does not apply to given durations", argument="tie_break", where=problem.name, fix=fix)
 
 
 def least_effort_problem(found: Solution) -> ProblemStatement:
@@ -120,7 +121,7 @@ class SolveSettings:
         """
         for key in given:
             if key not in DEFAULTS:
-                raise ModelError(describe(f"unknown setting {key!r}", where=where, allowed=", ".join(DEFAULTS)))
+                raise ModelError(f"unknown setting {key!r}", value=key, where=where, allowed=", ".join(DEFAULTS))
         values = DEFAULTS | {key: value for key, value in given.items() if value is not None}
         one_of(values["solver"], list(SOLVERS), where, "solver")
         number(values["tolerance"], where, "tolerance", least=1e-12, most=0.1)
@@ -128,11 +129,11 @@ class SolveSettings:
         number(values["seconds"], where, "seconds", least=1e-9, finite=False)
         for key in ("progress", "check", "feasible_first", "tie_break"):
             if not isinstance(values[key], bool) and not (key == "progress" and values[key] is None):
-                raise ModelError(describe(f"{key} is {values[key]!r}", where=where, allowed="True or False"))
+                raise ModelError(argument=key, value=values[key], where=where, allowed="True or False")
         refine = values["refine"]
         if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST):
             allowed = "True, False, or a tolerance above 0 of the scaled rows"
-            raise ModelError(describe(f"refine is {refine!r}", where=where, allowed=allowed))
+            raise ModelError(argument="refine", value=refine, where=where, allowed=allowed)
         return cls(**values)
 
     @property
@@ -170,7 +171,7 @@ class SolveState:
     began: float
     result: Solution | None = None
     nearest: Outcome | None = None
-    diagnosis: Diagnosis | None = None
+    diagnosis: MotionError | None = None
 
     @property
     def tolerance(self) -> float:
@@ -200,10 +201,10 @@ class SolveState:
     def unsolved(self, diagnosis: str, fix: str = "") -> "SolveState":
         """Return the state with a diagnosis that names no conflict."""
         assert self.result is not None
-        text = describe(f"{diagnosis}: {self.result.status}", where=self.problem.name, fix=fix)
-        return replace(self, diagnosis=Diagnosis(text, violation=self.result.max_violation))
+        error = MotionError(f"{diagnosis}: {self.result.status}", where=self.problem.name, fix=fix)
+        return replace(self, diagnosis=error.but(violation=self.result.max_violation))
 
-    def infeasible(self, outcome: Outcome, x: Array, diagnosis: Diagnosis, reason: str) -> "SolveState":
+    def infeasible(self, outcome: Outcome, x: Array, diagnosis: MotionError, reason: str) -> "SolveState":
         """Return the state with an infeasible result at x and its diagnosis; multipliers are of another program."""
         assert self.result is not None
         program = self.problem.program
@@ -245,7 +246,7 @@ def _out_of_time(state: SolveState) -> SolveState:
     if state.result is None:
         found = f"the {state.settings.seconds:g} s ended while its functions were compiled, before the search began"
         fix = "give more seconds; what is compiled is kept, so that the next try takes less time"
-        return replace(state, diagnosis=Diagnosis(describe(found, where=state.problem.name, fix=fix), violation=np.nan))
+        return replace(state, diagnosis=MotionError(found, where=state.problem.name, fix=fix))
     outcome = state.result.outcome
     outcome = replace(outcome, status=f"{outcome.status}; the time limit ended the next step while it was compiled")
     return mark_between_nodes(replace(state, result=replace(state.result, outcome=outcome)))
@@ -431,7 +432,7 @@ def _solve_from(
         program = problem.program if program is None else program
         if not program.n:
             fix = "give phases more points, or bounds (least, most) of a duration"
-            raise ModelError(describe("no variables: all control points are known", where=problem.name, fix=fix))
+            raise ModelError("no variables: all control points are known", where=problem.name, fix=fix)
         check_start(problem, x)
         program.jacobian(x)
         program.hessian(x, np.zeros(program.m), 1.0)

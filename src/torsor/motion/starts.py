@@ -6,7 +6,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import number, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.variables import Layout, PhaseLayout
@@ -37,7 +37,7 @@ def read_start(problem: ProblemStatement, start: Any) -> Array:
             found = f"start has shape {given.shape}" if given.size else f"start is {type(start).__name__}"
             if given.size and not np.isfinite(given).all():
                 found = "start has values that are not finite"
-            raise ModelError(describe(found, where=problem.name, allowed=allowed))
+            raise ModelError(found, where=problem.name, allowed=allowed)
         x = given if is_x else from_profiles(problem, given)
     return np.clip(x, program.lower, program.upper)
 
@@ -68,7 +68,7 @@ def from_result(problem: ProblemStatement, result: Solution) -> Array:
     common = [name for name in names if name in old]
     if not common:
         found = f"the result has no profile of {', '.join(names)}"
-        raise ModelError(describe(found, where=problem.name, allowed="a result with profiles of the same names"))
+        raise ModelError(found, where=problem.name, allowed="a result with profiles of the same names")
     seconds = np.array([each.seconds(result.x) for each in before.phases])
     paired = len(layout.phases) == len(before.phases)
     for index, phase_layout in enumerate(layout.phases):
@@ -184,6 +184,6 @@ def check_start(problem: ProblemStatement, x: Array) -> None:
         found += "" if row.s is None else f" (s = {row.s:.3g} of phase {row.phase})"
         if problem.model.is_closed:
             found += ": loops that cannot be closed?"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix=fix)
     if not np.isfinite(f):
-        raise ModelError(describe("the objective is not a number at the start", where=problem.name, fix=fix))
+        raise ModelError("the objective is not a number at the start", where=problem.name, fix=fix)

@@ -11,7 +11,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import finite_vector, several
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.terms.ends import Ends, EndState, Linked, whole_path
 from torsor.motion.terms.frames import OnPath
 from torsor.motion.terms.objectives import Rates
@@ -49,26 +49,30 @@ def check_types(where: str, what: str, given: Iterable[Any], types: tuple[type, 
     """Raise ModelError where one of several values has another type."""
     for each in given:
         if not isinstance(each, types):
-            raise ModelError(describe(f"{what}: {each!r}", where=where, allowed=allowed))
+            raise ModelError(f"{what}: {each!r}", value=each, where=where, allowed=allowed)
 
 
 def check_robot(robot: Any, where: str) -> None:
     """Raise ModelError where ``robot`` is neither a Robot nor a parametric one."""
     if not isinstance(robot, (Robot, Parametric)):
         fix = "give robot.as_robot()" if isinstance(robot, ParallelRobot) else ""
-        raise ModelError(describe(f"robot is {robot!r}", where=where, allowed="a Robot, or a parametric one", fix=fix))
+        raise ModelError(
+            f"robot is {robot!r}", value=robot, where=where, allowed="a Robot, or a parametric one", fix=fix
+        )
 
 
 def check_phases(phases: Sequence[Phase], where: str) -> None:
     """Raise ModelError where there is no phase, or two phases have the same name."""
     if not phases:
-        raise ModelError(describe("no phase is given", where=where, fix="give one or more"))
+        raise ModelError("no phase is given", where=where, fix="give one or more")
     if len(phases) > 1 and any(phase.clock for phase in phases):
-        raise ModelError(describe(f"{len(phases)} phases with a clock", where=where, allowed="a clock of one phase"))
+        raise ModelError(f"{len(phases)} phases with a clock", where=where, allowed="a clock of one phase")
     names = [phase.name for phase in phases if phase.name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ModelError(describe(f"two phases are called {twice!r}", where=where, fix="give each a name of its own"))
+        raise ModelError(
+            f"two phases are called {twice!r}", value=twice, where=where, fix="give each a name of its own"
+        )
 
 
 def check_splines(where: str, phases: Sequence[Phase], names: Sequence[str]) -> None:
@@ -77,18 +81,18 @@ def check_splines(where: str, phases: Sequence[Phase], names: Sequence[str]) -> 
         for name in phase.own or {}:
             if name not in names:
                 found = f"phase {phase.name or index!r}: own names {name!r}"
-                raise ModelError(describe(found, where=where, allowed=", ".join(names)))
+                raise ModelError(found, where=where, allowed=", ".join(names))
 
 
 def check_number(number: Any, where: str) -> None:
     """Raise ModelError where a shared number has no finite start, or its bounds are not lower <= upper."""
     if not isinstance(number, Number):
-        raise ModelError(describe(f"{number!r}", where=where, allowed="a Number(start, lower, upper)"))
+        raise ModelError(f"{number!r}", value=number, where=where, allowed="a Number(start, lower, upper)")
     bounds = np.array([each for each in number[1:] if isinstance(each, (int, float))], dtype=float)
     if finite_vector([number.start]) is None or len(bounds) != 2 or not bounds[0] <= bounds[1]:
-        raise ModelError(describe(f"{number!r}", where=where, allowed="a finite start, and lower <= upper"))
+        raise ModelError(f"{number!r}", value=number, where=where, allowed="a finite start, and lower <= upper")
     if bounds[0] == bounds[1] and not np.isfinite(bounds[0]):
-        raise ModelError(describe(f"{number!r}", where=where, allowed="a finite value where lower == upper"))
+        raise ModelError(f"{number!r}", value=number, where=where, allowed="a finite value where lower == upper")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,12 +136,16 @@ class ProblemStatement:
         titles = [each.title for each in self.conditions]
         for name in (name for group in self.relaxation_order for name in group):
             if name not in titles:
-                raise ModelError(describe(f"relaxation_order names {name!r}", where=where, allowed=", ".join(titles)))
+                raise ModelError(
+                    f"names {name!r}", value=name, argument="relaxation_order", where=where, allowed=", ".join(titles)
+                )
         for term in self.terms:
             term.check()
             if not any(term.holds_in(index, phase) for index, phase in enumerate(self.stages)):
                 allowed = ", ".join(repr(phase.name or index) for index, phase in enumerate(self.stages))
-                raise ModelError(describe(f"{term.title}: no phase {term.phase!r}", where=where, allowed=allowed))
+                raise ModelError(
+                    f"{term.title}: no phase {term.phase!r}", value=term.phase, where=where, allowed=allowed
+                )
 
     def __repr__(self) -> str:
         costs = " + ".join(each.title for each in self.costs)
@@ -194,7 +202,7 @@ class ProblemStatement:
             for name, ends in term.profiles().items():
                 if found.setdefault(name, ends) != ends:
                     where = f"{self.name}: {term.title}"
-                    raise ModelError(describe(f"profile {name!r} has other end values in another term", where=where))
+                    raise ModelError(f"profile {name!r} has other end values in another term", value=name, where=where)
         return found
 
     @property
@@ -226,14 +234,14 @@ class ProblemStatement:
             for name, number in term.numbers().items():
                 if name in found:
                     fix = "give one of them another name"
-                    raise ModelError(describe(f"two terms have a number {name!r}", where=self.name, fix=fix))
+                    raise ModelError(f"two terms have a number {name!r}", value=name, where=self.name, fix=fix)
                 found[name] = self._number(name, number)
         for name in self._clock.names:
             found[name] = self._number(name, Number(0.0, -LARGEST, LARGEST))
         wrong = [name for name in self.numbers if name not in found]
         if wrong:
             allowed = ", ".join(found) or "none: the robot has no free numbers"
-            raise ModelError(describe(f"numbers names {wrong[0]!r}", where=self.name, allowed=allowed))
+            raise ModelError(f"names {wrong[0]!r}", argument="numbers", where=self.name, allowed=allowed)
         return found
 
     @property
@@ -311,7 +319,7 @@ class ProblemStatement:
             if chosen:
                 return RowRates(batch, np.array(chosen), cost.weight / self.held.get(cost.per, 1.0), cost.per)
         titles = ", ".join(each.title for each in self.conditions)
-        raise ModelError(describe(f"no rows of {cost.of!r}", where=f"{self.name}: {cost.title}", allowed=titles))
+        raise ModelError(f"no rows of {cost.of!r}", value=cost.of, where=f"{self.name}: {cost.title}", allowed=titles)
 
     def guess(self) -> Array:
         """Return the initial guess (n,): straight lines between the positions given at ends of phases.

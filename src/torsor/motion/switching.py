@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Indices
 from torsor.base.checks import positive, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.problem import MotionProblem, MotionResult
 from torsor.motion.terms.ends import End, Start
 from torsor.motion.terms.limits import Torques
@@ -102,7 +102,7 @@ def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, it
     """
     problem = solved if isinstance(solved, MotionProblem) else getattr(solved, "problem", None)
     if not isinstance(problem, MotionProblem):
-        raise ModelError(describe(f"switching of {solved!r}", allowed="a MotionProblem or its MotionResult"))
+        raise ModelError(f"switching of {solved!r}", value=solved, allowed="a MotionProblem or its MotionResult")
     positive(tolerance, problem.name, "tolerance")
     whole_number(iterations, problem.name, "iterations")
     task = _task(problem)
@@ -115,7 +115,7 @@ def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, it
         )
         needed = f"{2 * task.robot.nv - 1} in all, one fewer than equations"
         fix = "solve with more control points; where torques stay between their bounds there is no bang-bang motion"
-        raise ModelError(describe(f"switches of {seen}", where=problem.name, allowed=needed, fix=fix))
+        raise ModelError(f"switches of {seen}", where=problem.name, allowed=needed, fix=fix)
     return found.solve(np.concatenate([*switches, [T]]), tolerance, iterations, problem.name)
 
 
@@ -124,12 +124,12 @@ def _task(problem: MotionProblem) -> _Task:
     model, where = problem.model, problem.name
     if model.is_closed or model.path is not None or model.frozen or model.parameters or len(problem.stages) > 1:
         allowed = "one phase of a robot whose coordinates are all free"
-        raise ModelError(describe("loops, a path, or frozen coordinates", where=where, allowed=allowed))
+        raise ModelError("loops, a path, or frozen coordinates", where=where, allowed=allowed)
     if not all(isinstance(each, Time) for each in problem.costs):
-        raise ModelError(describe("an objective besides time", where=where, allowed="Time alone"))
+        raise ModelError("an objective besides time", where=where, allowed="Time alone")
     extra = [each.title for each in problem.conditions if not isinstance(each, (Start, End, Torques))]
     if extra:
-        raise ModelError(describe(f"{extra[0]}", where=where, allowed="Start, End and Torques"))
+        raise ModelError(f"{extra[0]}", where=where, allowed="Start, End and Torques")
     names, n = model.names, model.robot.nv
     states = []
     for kind in (Start, End):
@@ -141,14 +141,14 @@ def _task(problem: MotionProblem) -> _Task:
         }
         if set(given) != {(profile, order) for profile in range(n) for order in (0, 1)}:
             found = f"{kind.__name__} has other values than q and v of every coordinate"
-            raise ModelError(describe(found, where=where, fix="give q and v, and no more"))
+            raise ModelError(found, where=where, fix="give q and v, and no more")
         states.append(np.array([given[profile, order] for order in (0, 1) for profile in range(n)]))
     limits = [each for each in problem.conditions if isinstance(each, Torques)]
     if any(each.at is not None or tuple(each.during) != (0.0, 1.0) for each in limits):
-        raise ModelError(describe("torques with bounds at times", where=where, allowed="bounds all the time"))
+        raise ModelError("torques with bounds at times", where=where, allowed="bounds all the time")
     bounds = [each.rows(problem.node) for each in limits]
     if len(bounds) != 1 or bounds[0].labels != names or not np.isfinite([bounds[0].lower, bounds[0].upper]).all():
-        raise ModelError(describe("torques without both bounds", where=where, fix="give Torques of every coordinate"))
+        raise ModelError("torques without both bounds", where=where, fix="give Torques of every coordinate")
     return _Task(model.robot, states[0], states[1], bounds[0].lower, bounds[0].upper)
 
 
@@ -162,7 +162,7 @@ def _structure(problem: MotionProblem, task: _Task, x: Array) -> tuple[Array, tu
         at = np.flatnonzero(np.abs(level) > AT_BOUND)
         if not at.size:
             name = task.robot.coordinate_names[k]
-            raise ModelError(describe(f"the torque of {name} reaches no bound", where=problem.name))
+            raise ModelError(f"the torque of {name} reaches no bound", where=problem.name)
         sides = np.sign(level[at])
         first[k] = sides[0]
         jumps = np.flatnonzero(np.diff(sides))
@@ -225,7 +225,7 @@ class _Shooting:
                 continue
             jacobians = self.jacobians(z, parts)
             if np.linalg.cond(jacobians) > 1e12:
-                raise ModelError(describe("the equations of switches are singular", where=where))
+                raise ModelError("the equations of switches are singular", where=where)
             step, fraction = np.linalg.solve(jacobians, -off), 1.0
             for _ in range(30):
                 new = z + fraction * step
@@ -238,7 +238,7 @@ class _Shooting:
                 break
             z, off = new, moved
         found = f"Newton's method did not converge: the error of the end state is {np.abs(off).max():.3g}"
-        raise ModelError(describe(found, where=where, fix="solve with more control points"))
+        raise ModelError(found, where=where, fix="solve with more control points")
 
     def _switches(self, z: Array) -> tuple[Array, ...]:
         """Return the switching times of each torque."""

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.interrupts import is_stoppable
 from torsor.base.progress import Display
 from torsor.optimisation.program import (
@@ -285,12 +285,11 @@ def run_solver(
     x = np.array(start, dtype=float)
     if x.shape != (program.n,) or not np.isfinite(x).all():
         found = f"shape {x.shape}" if x.shape != (program.n,) else "values that are not finite"
-        raise ModelError(describe(found, where="start", allowed=f"{program.n} finite numbers"))
+        raise ModelError(found, where="start", allowed=f"{program.n} finite numbers")
     bounds = {"variable": (program.lower, program.upper), "row": (program.row_lower, program.row_upper)}
     for kind, (lower, upper) in bounds.items():
         for k in np.flatnonzero(~(lower <= upper)).tolist():
-            found = f"bounds of {kind} {k} are {lower[k]:g} and {upper[k]:g}"
-            raise ModelError(describe(found, allowed="lower <= upper"))
+            raise ModelError(f"bounds of {kind} {k} are {lower[k]:g} and {upper[k]:g}", allowed="lower <= upper")
     x = np.clip(x, program.lower, program.upper)
     record = Record(program, x, settings)
     try:

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import NamedTuple
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.reproduce.documents import barman, gait, guarino, hua, khalil, lie
 from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.item import Item, Kind, Outcome, Row, Verdict
@@ -154,12 +154,12 @@ def find(names: list[str], kind: str | None = None) -> list[Item]:
         full = f"{ALIASES.get(document, document)}{slash}{rest}"
         own = [each for each in chosen if each.name == full or (not slash and each.document == full)]
         if not own and kind is not None and (kinds := sorted({each.kind for each in find([name])})):
-            raise ModelError(describe(f"{name!r} has no {kind}", where="reproduce", allowed=", ".join(kinds)))
+            raise ModelError(f"{name!r} has no {kind}", value=name, where="reproduce", allowed=", ".join(kinds))
         if not own:
             near = [each.name for each in ITEMS if each.name.startswith(full[: full.rfind("-") + 1] or full[:3])]
             examples = ", ".join((near or [each.name for each in ITEMS if each.kind is Kind.FIGURE])[:3])
             allowed = f"names that torsor reproduce lists, for example {examples}; or a document: "
             allowed += ", ".join(each.name for each in DOCUMENTS)
-            raise ModelError(describe(f"no item {name!r}", where="reproduce", allowed=allowed))
+            raise ModelError(f"no item {name!r}", value=name, where="reproduce", allowed=allowed)
         found += [each for each in own if each not in found]
     return found

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import one_of
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.mechanism import Mechanism
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -63,14 +63,16 @@ class Loads(NamedTuple):
         one_of(self.fixed_in, ("link", "world"), robot.name, "fixed_in")
         if self.points is not None and (self.external is None or self.fixed_in == "link"):
             fix = "give external, and fixed_in='world'"
-            raise ModelError(describe("points without wrenches that are fixed in the world", where=robot.name, fix=fix))
+            raise ModelError(
+                "without wrenches that are fixed in the world", argument="points", where=robot.name, fix=fix
+            )
         if self.external is None and self.external_rate is None:
             return "", []
         if ALGORITHMS[name].rates:
             still = np.zeros((len(robot.links), 6))
             return "link", [still if each is None else each for each in (self.external, self.external_rate)]
         if self.external is None:
-            raise ModelError(describe(f"{name} takes no external_rate", where=robot.name))
+            raise ModelError(f"{name} takes no external_rate", where=robot.name)
         if self.points is not None:
             return "point", [self.external, self.points]
         return (self.fixed_in if ALGORITHMS[name].keeps else "link"), [self.external]
@@ -108,8 +110,10 @@ def rates(
     if type(higher) is tuple and not higher and external is None and external_rate is None:
         found: Any = kernels.call(name, *values, out=out)
     elif isinstance(higher, str) or not isinstance(higher, Iterable):
-        text = f"higher of {name} is {higher!r}"
-        raise ModelError(describe(text, where=kernels.mechanism.name, allowed="a list of arrays (..., nv)"))
+        text = f"of {name} is {higher!r}"
+        raise ModelError(
+            text, argument="higher", value=higher, where=kernels.mechanism.name, allowed="a list of arrays (..., nv)"
+        )
     else:
         more, loads = tuple(higher), Loads(external, external_rate=external_rate)
         found = _loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
@@ -200,7 +204,7 @@ def check_count(mechanism: Mechanism, name: str, what: str, given: Sequence[Any]
     if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(wanted):
         count = len(given) if hasattr(given, "__len__") else given
         allowed = f"{len(wanted)}, one for each of {', '.join(wanted)}"
-        raise ModelError(describe(f"{count} {what} of {name}", where=mechanism.name, allowed=allowed))
+        raise ModelError(f"{count} {what} of {name}", where=mechanism.name, allowed=allowed)
 
 
 def _single_or_tuple(results: tuple[Array, ...]) -> Results:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import casadi as ca
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import c as c_source
 from torsor.compiler import c as cpp_source
 from torsor.compiler import js as js_source
@@ -141,17 +141,16 @@ def with_prefix(where: str, functions: Sequence[tuple[str, str, ca.Function]], a
     ``allowed`` are names of algorithms for the error if there is none.
     """
     if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z][A-Za-z0-9_]*)?", prefix):
-        allowed = "letters, digits and _, a letter first"
-        raise ModelError(describe(f"prefix is {prefix!r}", where=where, allowed=allowed))
+        raise ModelError(argument="prefix", value=prefix, where=where, allowed="letters, digits and _, a letter first")
     named: Named = {}
     for title, algorithm, function in functions:
         if prefix + title in named:
             raise ModelError(
-                describe(f"{title!r} is named twice", where=where, allowed="each name once", fix="leave one out")
+                f"{title!r} is named twice", value=title, where=where, allowed="each name once", fix="leave one out"
             )
         named[prefix + title] = algorithm, function
     if not named:
-        raise ModelError(describe("no algorithm is named", where=where, allowed=allowed, fix="name one or more"))
+        raise ModelError("no algorithm is named", where=where, allowed=allowed, fix="name one or more")
     return named
 
 
@@ -168,16 +167,20 @@ def _function(robot: _Robot, name: str, place: str | int | None, loops: str | No
     algorithm, colon, own_place = name.partition(":") if isinstance(name, str) else ("", "", "")
     if algorithm not in ALGORITHMS:
         raise ModelError(
-            describe(f"no algorithm {name!r}", where=robot.name, allowed=algorithm_names(name), fix="correct the name")
+            f"no algorithm {name!r}",
+            value=name,
+            where=robot.name,
+            allowed=algorithm_names(name),
+            fix="correct the name",
         )
     if not ALGORITHMS[algorithm].at_place:
         if colon:
             found = f"{name!r}: {algorithm} takes no link or frame"
-            raise ModelError(describe(found, where=robot.name, fix=f"write {algorithm!r}"))
+            raise ModelError(found, value=name, where=robot.name, fix=f"write {algorithm!r}")
         return algorithm, algorithm, robot.function(algorithm, loops=loops)
     if colon:
         return f"{algorithm}_{own_place}", algorithm, robot.function(algorithm, own_place, loops=loops)
     if place is None:
         found, fix = f"{name!r} needs the name of a link or frame", f"write '{algorithm}:LINK', or give place"
-        raise ModelError(describe(found, where=robot.name, allowed="a link or named frame", fix=fix))
+        raise ModelError(found, value=name, where=robot.name, allowed="a link or named frame", fix=fix)
     return algorithm, algorithm, robot.function(algorithm, place, loops=loops)

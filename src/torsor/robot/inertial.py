@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, several
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.dynamics import Tree, parameter_basis, parameter_names, parameters, regroupings
 from torsor.mechanism import Mechanism
 from torsor.robot.kernels import RobotKernels
@@ -55,8 +55,7 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
         if ten[0] < 0 or (ten[0] == 0 and ten[1:4].any()):
             found = f"m is {ten[0]:.6g} kg and m c is {shortened(ten[1:4])} kg m"
             fix = "identify(..., physical=True) finds physically consistent parameters"
-            where = f"{robot.name}: {link.where}"
-            raise ModelError(describe(found, where=where, allowed="a mass above 0, or nothing", fix=fix))
+            raise ModelError(found, where=f"{robot.name}: {link.where}", allowed="a mass above 0, or nothing", fix=fix)
         mass, com, inertia = from_pseudo_inertia(np.einsum("k,kij->ij", ten, basis))
         links.append(replace(link, mass=mass, com=com, inertia=(inertia + inertia.T) / 2))
     joints, rest = [], pi[10 * len(robot.links) :].reshape(-1, 3)
@@ -112,10 +111,10 @@ def unknown_parameters(where: str, names: Sequence[str], patterns: Sequence[str]
     unknown = np.zeros(len(names), dtype=bool)
     for pattern in several(patterns):
         if not isinstance(pattern, str):
-            raise ModelError(describe(f"among has {pattern!r}", where=where, allowed=allowed))
+            raise ModelError(f"among has {pattern!r}", value=pattern, where=where, allowed=allowed)
         named = np.array([fnmatchcase(name, pattern) for name in names], dtype=bool)
         if named.size and not named.any():
-            raise ModelError(describe(f"no parameter is named {pattern!r}", where=where, allowed=allowed))
+            raise ModelError(f"no parameter is named {pattern!r}", value=pattern, where=where, allowed=allowed)
         unknown |= named
     return unknown
 

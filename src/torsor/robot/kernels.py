@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Shape
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.interrupts import Stoppable
 from torsor.compiler import (
     AnyKernel,
@@ -322,33 +322,36 @@ class RobotKernels(Kernels):
             name, _, place = name.partition(":")
         if not isinstance(name, str) or name not in ALGORITHMS:
             fix = "correct the name"
-            raise ModelError(describe(f"no algorithm {given!r}", where=where, allowed=algorithm_names(given), fix=fix))
+            raise ModelError(
+                f"no algorithm {given!r}", value=given, where=where, allowed=algorithm_names(given), fix=fix
+            )
         algorithm = ALGORITHMS[name]
         unknown = options.keys() - {each.name for each in fields(Request)}
         if unknown:
             found = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
-            allowed = "place, axes, point, rows, external, forced, order, loops"
-            raise ModelError(describe(found, where=where, allowed=allowed))
+            raise ModelError(found, where=where, allowed="place, axes, point, rows, external, forced, order, loops")
         _check_loops(mechanism, name, loops)
         if not isinstance(external, (bool, str)):
-            found, fix = f"external of {name} is of type {type(external).__name__}", "give wrenches as the last input"
-            raise ModelError(describe(found, where=where, allowed="True or False", fix=fix))
+            found, fix = f"of {name} is of type {type(external).__name__}", "give wrenches as the last input"
+            raise ModelError(found, argument="external", where=where, allowed="True or False", fix=fix)
         loads = ("link" if external else "") if isinstance(external, bool) else external
         if loads and not algorithm.external:
-            raise ModelError(describe(f"{name} takes no external wrenches", where=where))
+            raise ModelError(f"{name} takes no external wrenches", where=where)
         known = LOADS if algorithm.keeps else LOADS[:2]
         if loads not in known:
             allowed = ", ".join(map(repr, known[1:]))
-            raise ModelError(describe(f"external wrenches of {name}: {loads!r}", where=where, allowed=allowed))
+            raise ModelError(
+                f"wrenches of {name}: {loads!r}", argument="external", value=loads, where=where, allowed=allowed
+            )
         if algorithm.at_place != (place is not None):
             found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
             fix = f"write '{name}:LINK', or give place=" if place is None else f"leave the link out: {name!r}"
-            raise ModelError(describe(found, where=where, fix=fix))
+            raise ModelError(found, where=where, fix=fix)
         if place is not None and not isinstance(place, str):
             place = mechanism.links[mechanism.place(place).link].name
         if algorithm.hybrid != (forced is not None):
             found = f"{name} needs the names in forced" if forced is None else f"{name} takes no forced coordinates"
-            raise ModelError(describe(found, where=where))
+            raise ModelError(found, where=where)
         if algorithm.closed and "choice" not in options:
             options = options | {"choice": self._choice(algorithm)}
         driven = None if forced is None else coordinate_indices(mechanism, forced)
@@ -358,8 +361,7 @@ class RobotKernels(Kernels):
         most = MOST_RATES if algorithm.rates else 1
         if type(request.order) is not int or not 1 <= request.order <= most:
             allowed = f"1 to {most}" if algorithm.rates else "1"
-            found = f"order of {name} is {reprlib.repr(request.order)}"
-            raise ModelError(describe(found, where=where, allowed=allowed))
+            raise ModelError(f"order of {name} is {reprlib.repr(request.order)}", where=where, allowed=allowed)
         return request
 
 
@@ -367,10 +369,11 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
     """Raise ModelError for the dynamics of the tree where the mechanism has loops, unless ``loops`` is "open"."""
     algorithm, where = ALGORITHMS[name], mechanism.name
     if loops is not None and (not isinstance(loops, str) or loops != "open"):
-        raise ModelError(describe(f"loops of {name} is {loops!r}", where=where, allowed="'open', or not given"))
+        raise ModelError(
+            f"of {name} is {loops!r}", argument="loops", value=loops, where=where, allowed="'open', or not given"
+        )
     if loops == "open" and algorithm.closed:
-        found, fix = f"{name} is computed with closed loops", "leave loops out"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(f"{name} is computed with closed loops", where=where, fix="leave loops out")
     if loops is None and mechanism.loops and algorithm.instead:
         names = [repr(loop.name) for loop in mechanism.loops]
         listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
@@ -379,5 +382,4 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
         kind, harm = ("wheel", "let {} slip") if rolls else ("loop", "cut {} open")
         found = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
         own = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
-        fix = f"{own} for closed loops; robot.open_tree(), or loops='open' where it is an argument, cuts them"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix=f"{own} for closed loops; robot.open_tree() cuts them")

@@ -8,7 +8,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from torsor import formats
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.formats import DHLink, MDHLink
 from torsor.formats.dispatch import KINDS
 from torsor.mechanism import Frame, Joint, Link
@@ -58,7 +58,7 @@ def load(
     file = Path(path)
     if not file.suffix and file.name in import_module("torsor.library").__all__ and not file.exists():
         fix = f"a robot of the library is torsor.library.{file.name}()"
-        raise ModelError(describe("no such file", where=str(path), allowed=KINDS, fix=fix))
+        raise ModelError("no such file", where=str(path), allowed=KINDS, fix=fix)
     return Robot.of(formats.read(path, base, strict, snap, search, xacro))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.dynamics.algorithms import WITH_MARGIN
@@ -130,7 +130,7 @@ class Parametric(Generic[R]):
         count, shape = len(self._free), np.shape(inputs[-1]) if isinstance(inputs, Sequence) and inputs else (0,)
         if shape[-1:] != (count,):
             allowed = f"(..., {count}), one for each of {listing(self.names, most=4)}"
-            raise ModelError(describe(f"p has shape {shape}", where=self.robot.name, allowed=allowed))
+            raise ModelError(f"p has shape {shape}", where=self.robot.name, allowed=allowed)
 
     def derivatives(self, name: str, *values: ArrayLike, **options: Any) -> Any:
         """Return the derivative by p of the method ``name``: the shape of its result with a last axis (k) for p.

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import flag, indices_of, one_of
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -1627,7 +1627,7 @@ class Robot(Mechanism):
         """
         if one_of(method, ("projection", "multipliers"), self.name, "method") == "multipliers":
             if out is not None:
-                raise ModelError(describe("out with method 'multipliers'", where=self.name, allowed="'projection'"))
+                raise ModelError("out with method 'multipliers'", where=self.name, allowed="'projection'")
             return active_accelerations(self.closure, q, v_active, tau_active, external)
         values, loads = (q, v_active, tau_active), Loads(external)
         return constrained(self.closure, "constrained_forward_dynamics", *values, loads=loads, out=out)

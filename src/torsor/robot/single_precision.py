@@ -3,7 +3,7 @@
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import describe, warn
+from torsor.base.errors import warn
 from torsor.dynamics import Request, trace
 from torsor.mechanism import Mechanism
 
@@ -31,7 +31,7 @@ def warn_of_condition(mechanism: Mechanism) -> None:
         text = f"the mass matrix, scaled to a unit diagonal, has the condition number {condition:.1e}{where}"
         text += f" (near {mechanism.coordinate_names[worst]!r}), too large for accelerations in float32"
         fix = "robot.to(dtype='float64'), or give light links their real inertia"
-        warn(describe(text, where=mechanism.name, allowed=f"{CONDITION:.1e}: two correct digits", fix=fix))
+        warn(text, where=mechanism.name, allowed=f"{CONDITION:.1e}: two correct digits", fix=fix)
 
 
 def _positions(mechanism: Mechanism) -> list[Array]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torsor.base.checks import whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import AUTO, DEVICES, dtype_name, require_card
 
 
@@ -35,20 +35,20 @@ class Target:
         """
         try:
             name = self.dtype if dtype is None else dtype_name(dtype)
-        except ValueError as error:
-            raise ModelError(f"{where}: {error}") from None
+        except ModelError as error:
+            raise error.inside(where) from None
         place = self.device if device is None else device
         if place not in DEVICES:
-            raise ModelError(describe(f"device is {device!r}", where=where, allowed=", ".join(DEVICES)))
+            raise ModelError(argument="device", value=device, where=where, allowed=", ".join(DEVICES))
         if place == "cuda" and loops:
             found, fix = "closed loops are computed on the host", "robot.open_tree() for the tree, or device='cpu'"
-            raise ModelError(describe(found, where=where, allowed="device cpu or casadi", fix=fix))
+            raise ModelError(found, where=where, allowed="device cpu or casadi", fix=fix)
         if device == "cuda":
             require_card()
         count = self.threads if threads is None else threads
         if isinstance(count, str) and count != AUTO:
             raise ModelError(
-                describe(f"threads is {count!r}", where=where, allowed=f"a whole number from 1, or {AUTO!r}")
+                argument="threads", value=count, where=where, allowed=f"a whole number from 1, or {AUTO!r}"
             )
         return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
 

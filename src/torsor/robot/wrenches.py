@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import common_shape, one_of, vectors
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.places import AXES
 from torsor.mechanism import Mechanism
 from torsor.robot.kernels import RobotKernels
@@ -22,13 +22,13 @@ def wrench_at(
 ) -> Array:
     """Return ``external`` (..., L, 6) of one force and moment; see ``Robot.wrench_at``."""
     robot: Mechanism = kernels.mechanism
-    one_of(axes, AXES, robot.name, "axes of wrench_at")
+    one_of(axes, AXES, f"{robot.name}: wrench_at", "axes")
     at = robot.place(place)
     if at.link < 0:
         found = f"wrench_at at {place!r}, which is fixed to the base"
-        raise ModelError(describe(found, where=robot.name, allowed="a moving link, or a frame on one"))
+        raise ModelError(found, value=place, where=robot.name, allowed="a moving link, or a frame on one")
     if moment is None and force is None:
-        raise ModelError(describe("wrench_at without moment and force", where=robot.name, fix="give one, or both"))
+        raise ModelError("wrench_at without moment and force", where=robot.name, fix="give one, or both")
     n, f, x = (
         np.zeros(3) if each is None else vectors(each, 3, robot.name, what)
         for each, what in ((moment, "moment"), (force, "force"), (point, "point"))

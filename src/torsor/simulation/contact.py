@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, number, one_of, positive, several, whole_number
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
 from torsor.geometry import contact_points, default_matrix, has_contact_points, placed_shapes
@@ -86,7 +86,7 @@ class Contact:
         }
         checked["exponent"] = number(self.exponent, _WHERE, "exponent", least=1.0, most=3.0)
         if not isinstance(self.pairs, (str, Sequence)):
-            raise ModelError(describe(f"pairs is {self.pairs!r}", where=_WHERE, allowed=_PAIRS))
+            raise ModelError(argument="pairs", value=self.pairs, where=_WHERE, allowed=_PAIRS)
         whole_number(self.sweeps, _WHERE, "sweeps", least=0, most=1000)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -95,7 +95,7 @@ class Contact:
             if kind != self.kind and changed:
                 found = f"{changed[0]} for {self.kind} contact"
                 allowed = ", ".join(("stiffness", "friction", *OWN[self.kind]))
-                raise ModelError(describe(found, where=_WHERE, allowed=allowed, fix=f'leave it out, or kind="{kind}"'))
+                raise ModelError(found, where=_WHERE, allowed=allowed, fix=f'leave it out, or `kind="{kind}"`')
 
     def touches(self, robot: Robot) -> tuple[Touch, ...]:
         """Return the shapes of a robot that may touch; raise ModelError if there are none, or for unknown names.
@@ -108,10 +108,10 @@ class Contact:
         placed = placed_shapes(robot)
         if not placed:
             fix = "load a file with collision geometry, or robot.with_shapes(link, shapes)"
-            raise ModelError(describe("no link has a collision shape", where=f"{robot.name}: {_WHERE}", fix=fix))
+            raise ModelError("no link has a collision shape", where=f"{robot.name}: {_WHERE}", fix=fix)
         if all(each.link < 0 for each in placed):
-            fix = 'load the robot with base="floating", or give shapes to links that move'
-            raise ModelError(describe("no link that moves has a shape", where=f"{robot.name}: {_WHERE}", fix=fix))
+            fix = 'load the robot with `base="floating"`, or give shapes to links that move'
+            raise ModelError("no link that moves has a shape", where=f"{robot.name}: {_WHERE}", fix=fix)
         fixed = [each for each in placed if each.link < 0]
         if self.ground:
             plane = Shape("plane") if isinstance(self.ground, bool) else self.ground
@@ -125,13 +125,13 @@ class Contact:
         found += [Touch(placed[a], placed[b]) for a, b in self._pairs(robot, placed)]
         if not found:
             fix = "give ground=True, shapes that move, or pairs"
-            raise ModelError(describe("no shapes that may touch", where=f"{robot.name}: {_WHERE}", fix=fix))
+            raise ModelError("no shapes that may touch", where=f"{robot.name}: {_WHERE}", fix=fix)
         for first, second in found:
             if not has_contact_points(first.shape, second.shape):
                 text = f"{first.name!r} ({first.shape.shape}) and {second.name!r} ({second.shape.shape})"
-                fix = "leave one out by shapes= or pairs=, or use spheres and capsules: robot.with_shapes"
+                fix = "leave one out by `shapes=` or `pairs=`, or use spheres and capsules: robot.with_shapes"
                 what = f"no points of contact in closed form between {text}"
-                raise ModelError(describe(what, where=f"{robot.name}: {_WHERE}", fix=fix))
+                raise ModelError(what, where=f"{robot.name}: {_WHERE}", fix=fix)
         return tuple(found)
 
     def _pairs(self, robot: Robot, placed: tuple[Placed, ...]) -> list[tuple[int, int]]:
@@ -143,13 +143,13 @@ class Contact:
         for pair in self.pairs:
             a, b = several(pair) if len(several(pair)) == 2 else (None, None)
             if not isinstance(a, str) or not isinstance(b, str):
-                raise ModelError(describe(f"pairs has {pair!r}", where=_WHERE, allowed=_PAIRS))
+                raise ModelError(f"has {pair!r}", value=pair, argument="pairs", where=_WHERE, allowed=_PAIRS)
             sides = (named_shapes(robot, placed, name) for name in (a, b))
             first, second = (list(side) for side in sides)
             moving = [(i, j) for i in first for j in second if placed[i].link != placed[j].link]
             if not moving:
                 text = f"{a!r} and {b!r} move together: they cannot touch"
-                raise ModelError(describe(text, where=f"{robot.name}: {_WHERE}", allowed="shapes of two links"))
+                raise ModelError(text, where=f"{robot.name}: {_WHERE}", allowed="shapes of two links")
             found |= dict.fromkeys(moving)
         return list(found)
 
@@ -352,16 +352,16 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
     if deep:
         found = listing((f"{a!r} and {b!r} by {-1e3 * distance:.3g} mm" for distance, (a, b) in deep), most=4)
         limit = f"{1e3 * allowed:.3g} mm: {DEEPER:g} times the depth at rest, at least 1 mm"
-        fix = "start higher or apart, or leave the pair out by shapes= or pairs="
-        raise ModelError(describe(f"shapes overlap at the start: {found}", where=robot.name, allowed=limit, fix=fix))
+        fix = "start higher or apart, or leave the pair out by `shapes=` or `pairs=`"
+        raise ModelError(f"shapes overlap at the start: {found}", where=robot.name, allowed=limit, fix=fix)
     if step is not None:
         longest = stable_step(robot, contact, postures[:FEW], start, weight)
         if step > longest:
             text = (
                 f"the step of {step:.3g} s is too long for the contact: about {longest:.2g} s is the largest stable one"
             )
-            fix = 'a shorter step, method="adaptive", a smaller stiffness, or a larger slip'
-            warn(describe(text, where=robot.name, fix=fix))
+            fix = 'a shorter step, `method="adaptive"`, a smaller stiffness, or a larger slip'
+            warn(text, where=robot.name, fix=fix)
 
 
 def stable_step(robot: Robot, contact: Contact, q: Array, start: Start, weight: float) -> float:

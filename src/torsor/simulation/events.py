@@ -9,7 +9,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import several
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.files import Crossings
@@ -45,11 +45,11 @@ def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event
             call = each
         else:
             allowed = "functions event(t, q, v) -> a number"
-            raise ModelError(describe(f"events has {each!r}", where=robot.name, allowed=allowed))
+            raise ModelError(f"events has {each!r}", value=each, where=robot.name, allowed=allowed)
         event = Event(call, int(getattr(each, "terminal", False)), float(getattr(each, "direction", 0)))
         if event.terminal and batch:
             fix = "simulate the rollouts one by one, or make it not terminal"
-            raise ModelError(describe(f"a terminal event in a batch {batch}", where=robot.name, fix=fix))
+            raise ModelError(f"a terminal event in a batch {batch}", where=robot.name, fix=fix)
         events.append(event)
     return tuple(events)
 
@@ -113,10 +113,10 @@ class EventDetector:
         batch = v.shape[:-1]
         if np.isnan(value).any():
             found = f"an event gave {reprlib.repr(given)} at t = {t:.6g} s"
-            raise ModelError(describe(found, where=self.robot.name, allowed="a number for each rollout"))
+            raise ModelError(found, where=self.robot.name, allowed="a number for each rollout")
         if value.shape != batch and value.size != 1:
             found = f"an event gave an array of shape {value.shape} at t = {t:.6g} s"
-            raise ModelError(describe(found, where=self.robot.name, allowed=f"{batch}: one number for each rollout"))
+            raise ModelError(found, where=self.robot.name, allowed=f"{batch}: one number for each rollout")
         return value.reshape(batch) if value.size == 1 and not batch else np.broadcast_to(value, batch)
 
     def _locate(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torsor.base.archive import Archive, as_bytes, reading_archive
 from torsor.base.arrays import Array
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.files import check_array
 from torsor.base.result import Result
 from torsor.base.tables import Column, columns_of
@@ -96,12 +96,14 @@ def read(path: Path, robot: Robot | None) -> Samples:
     """Return the trajectory of a file, for the given robot or, in .npz, the one that the file contains."""
     suffix, readable = path.suffix.lower(), (".npz", ".csv")
     if suffix not in readable:
-        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=", ".join(readable)))
+        raise ModelError(
+            f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=", ".join(readable)
+        )
     if suffix == ".npz":
         with reading_archive(path, "trajectory") as found:
             return of_archive(found, robot)
     if robot is None:
-        raise ModelError(describe("a .csv file does not contain its robot", where=path.name, fix="give robot=..."))
+        raise ModelError("a .csv file does not contain its robot", where=path.name, fix="give robot=...")
     return _read_csv(path, robot)
 
 
@@ -149,8 +151,7 @@ def columns(samples: Samples) -> list[Column]:
     """Return the table of one rollout: times, positions, velocities, accelerations, forces, and wrenches if any act."""
     if samples.q.ndim != 2:
         found = f"{samples.q.shape[:-2]} rollouts do not fit into a .csv file"
-        fix = "save trajectory[i], or a .npz file"
-        raise ModelError(describe(found, where=samples.robot.name, fix=fix))
+        raise ModelError(found, where=samples.robot.name, fix="save trajectory[i], or a .npz file")
     robot, (positions, rates) = samples.robot, units(samples.robot)
     names = robot.coordinate_names
     tau, wrench = (
@@ -197,4 +198,4 @@ def _read_csv(path: Path, robot: Robot) -> Samples:
         _check(samples)
         return samples
     except (ValueError, csv.Error) as error:
-        raise ModelError(describe(f"not a trajectory of {robot.name}: {error}", where=path.name)) from None
+        raise ModelError(f"not a trajectory of {robot.name}: {error}", where=path.name) from None

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics import Body, Tree, lean
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
@@ -283,7 +283,7 @@ def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contac
         return STEPS[method](robot, acting, None, None)
     if method != "rk4":
         what, fix = f'hard contact with method "{method}"', "leave the method out: it has a step of its own"
-        raise ModelError(describe(what, where=robot.name, fix=fix))
+        raise ModelError(what, where=robot.name, fix=fix)
     return hard_step(robot, acting, contact)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Shape
 from torsor.base.checks import arrays, real_array
-from torsor.base.errors import ModelError, SimulationError, describe, listing, warn
+from torsor.base.errors import ModelError, SimulationError, listing, warn
 from torsor.robot.robot import Robot
 
 # Curves through samples: positions, velocities and accelerations at any time between them.
@@ -127,7 +127,7 @@ class Source(NamedTuple):
             return cls(array=_expand(arrays(given, (len(active),), robot.name, what), core[0], active))
         if active and np.shape(given)[-1:] != core:
             allowed = f"(..., {core[0]}), or (..., {len(active)}) of the active coordinates"
-            raise ModelError(describe(f"{what} has shape {np.shape(given)}", where=robot.name, allowed=allowed))
+            raise ModelError(f"has shape {np.shape(given)}", argument=what, where=robot.name, allowed=allowed)
         return cls(array=arrays(given, core, robot.name, what))
 
 
@@ -136,8 +136,7 @@ def _active(robot: Robot) -> list[int]:
     active = [robot.coordinate_names.index(name) for name in robot.active] if robot.loops else []
     if len(active) == robot.nv and active != sorted(active):
         text = "all coordinates are active, but in another order: the order of the forces is ambiguous"
-        fix = "robot.with_active(robot.coordinate_names)"
-        raise ModelError(describe(text, where=robot.name, fix=fix))
+        raise ModelError(text, where=robot.name, fix="robot.with_active(robot.coordinate_names)")
     return active if len(active) < robot.nv else []
 
 
@@ -168,8 +167,7 @@ def traced(robot: Robot, function: ca.Function, what: str, size: tuple[int, int]
     wanted = [(1, 1), (robot.nq, 1), (robot.nv, 1)]
     if inputs != wanted or outputs != [size]:
         found = f"{what} {function.name()} takes {inputs} and gives {outputs}"
-        allowed = f"(t, q, v) of sizes {wanted} -> one of size {size}"
-        raise ModelError(describe(found, where=robot.name, allowed=allowed))
+        raise ModelError(found, where=robot.name, allowed=f"(t, q, v) of sizes {wanted} -> one of size {size}")
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     try:
         scalar = function if function.is_a("SXFunction") else function.expand()
@@ -179,7 +177,7 @@ def traced(robot: Robot, function: ca.Function, what: str, size: tuple[int, int]
     # Solvers, interpolation tables and external functions remain calls, which the compiler cannot translate.
     if value is None or any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions())):
         found = f"{what} {function.name()} cannot be expanded into scalar operations"
-        raise ModelError(describe(found, where=robot.name, fix="give a Python function that calls it"))
+        raise ModelError(found, where=robot.name, fix="give a Python function that calls it")
     return value
 
 
@@ -195,7 +193,7 @@ def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, act
             result = np.asarray(given, dtype=float)
         except (TypeError, ValueError):
             found = f"{what} gave {reprlib.repr(given)} at t = {t:.6g} s"
-            raise ModelError(describe(found, where=robot.name, allowed=f"numbers of shape {core}")) from None
+            raise ModelError(found, where=robot.name, allowed=f"numbers of shape {core}") from None
         batch = v.shape[:-1]
         if active and result.shape in ((*batch, len(active)), (len(active),)):
             result = _expand(result, core[0], active)
@@ -203,11 +201,9 @@ def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, act
             found = f"{what} gave an array of shape {result.shape} at t = {t:.6g} s"
             allowed = f"{(*batch, *core)}, or {core} for all"
             allowed += f", or {(*batch, len(active))} of the active coordinates" if active else ""
-            raise ModelError(describe(found, where=robot.name, allowed=allowed))
+            raise ModelError(found, where=robot.name, allowed=allowed)
         if not np.isfinite(result).all():
-            raise SimulationError(
-                describe(f"{what} gave numbers that are not finite at t = {t:.6g} s", where=robot.name)
-            )
+            raise SimulationError(f"{what} gave numbers that are not finite at t = {t:.6g} s", where=robot.name)
         return result
 
     return law
@@ -258,12 +254,12 @@ class Prescribed:
         if given is None:
             return None
         if not isinstance(given, Mapping):
-            raise ModelError(describe(f"prescribed is {given!r}", where=robot.name, allowed="{coordinate: motion}"))
+            raise ModelError(f"prescribed is {given!r}", value=given, where=robot.name, allowed="{coordinate: motion}")
         names, motions = list[str](), []
         for key, motion in given.items():
             own = key if isinstance(key, tuple) else (key,)
             if not own:
-                raise ModelError(describe("prescribed has a motion of no coordinate, ()", where=robot.name))
+                raise ModelError("prescribed has a motion of no coordinate, ()", where=robot.name)
             where = f"{robot.name}: prescribed motion of {', '.join(map(repr, own))}"
             for name in own:
                 _check_name(robot, name, names)
@@ -322,7 +318,7 @@ class Prescribed:
             fix = "a smooth motion, such as samples (times, q), which get a spline; or a smaller step"
             allowed_motion = f"a {what} without jumps, and the {rate} that is its derivative"
             where = f"{self.robot.name}: prescribed motion of {self.names[k]!r}"
-            warn(describe(found, where=where, allowed=allowed_motion, fix=fix))
+            warn(found, where=where, allowed=allowed_motion, fix=fix)
 
     def imposed(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """Return states (..., nq) and (..., nv) with the prescribed positions and velocities at a time."""
@@ -335,9 +331,9 @@ def _check_name(robot: Robot, name: Any, taken: list[str]) -> None:
     single = [each for each in robot.coordinate_names if each in robot.position_names]
     if name not in single:
         found, allowed = f"prescribed names {name!r}", listing(map(repr, single), like=repr(name))
-        raise ModelError(describe(found, where=robot.name, allowed=f"coordinates with one position: {allowed}"))
+        raise ModelError(found, value=name, where=robot.name, allowed=f"coordinates with one position: {allowed}")
     if name in taken:
-        raise ModelError(describe(f"prescribed has two motions of {name!r}", where=robot.name, allowed="one"))
+        raise ModelError(f"prescribed has two motions of {name!r}", value=name, where=robot.name, allowed="one")
 
 
 def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
@@ -352,9 +348,9 @@ def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
     else:
         still = real_array(given, where, "position")
         if still.shape not in ((), (count,)):
-            raise ModelError(describe(f"positions of shape {still.shape}", where=where, allowed=f"() or ({count},)"))
+            raise ModelError(f"positions of shape {still.shape}", where=where, allowed=f"() or ({count},)")
         if not np.isfinite(still).all():
-            raise ModelError(describe(f"positions are {still}", where=where, allowed="finite numbers"))
+            raise ModelError(f"positions are {still}", where=where, allowed="finite numbers")
         rest = np.zeros(count)
         return lambda t: (np.broadcast_to(still, (count,)), rest, rest)
 
@@ -362,9 +358,9 @@ def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
         try:
             q, v, a = (np.asarray(each, dtype=float).reshape(count) for each in motion(t))
         except (TypeError, ValueError):
-            raise ModelError(describe(f"no numbers at t = {t:.6g} s", where=where, allowed=ALLOWED)) from None
+            raise ModelError(f"no numbers at t = {t:.6g} s", where=where, allowed=ALLOWED) from None
         if not np.isfinite([q, v, a]).all():
-            raise ModelError(describe(f"not finite at t = {t:.6g} s", where=where))
+            raise ModelError(f"not finite at t = {t:.6g} s", where=where)
         return q, v, a
 
     for t in (0.0, duration):
@@ -377,7 +373,7 @@ def _of_casadi(function: ca.Function, count: int, where: str) -> Motion:
     sizes = [function.size_out(k) for k in range(function.n_out())]
     if function.n_in() != 1 or function.size_in(0) != (1, 1) or sizes not in ([(count, 1)], [(count, 1)] * 3):
         found = f"the function {function.name()} takes {function.n_in()} inputs and gives {sizes}"
-        raise ModelError(describe(found, where=where, allowed=f"t -> q or t -> (q, v, a), each of size {(count, 1)}"))
+        raise ModelError(found, where=where, allowed=f"t -> q or t -> (q, v, a), each of size {(count, 1)}")
     if function.n_out() == 1:
         t = ca.MX.sym("t")
         q = function(t)
@@ -389,17 +385,17 @@ def _of_casadi(function: ca.Function, count: int, where: str) -> Motion:
 def _of_samples(given: tuple[Any, ...], count: int, duration: float, where: str) -> Motion:
     """Return the motion through samples: a cubic spline through positions, or quintics through q, v and a."""
     if len(given) not in (2, 4):
-        raise ModelError(describe(f"{len(given)} arrays", where=where, allowed="(times, q) or (times, q, v, a)"))
+        raise ModelError(f"{len(given)} arrays", where=where, allowed="(times, q) or (times, q, v, a)")
     times = real_array(given[0], where, "times")
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
-        raise ModelError(describe(f"times of shape {times.shape}", where=where, allowed="2 or more increasing times"))
+        raise ModelError(f"times of shape {times.shape}", where=where, allowed="2 or more increasing times")
     if times[0] > 0 or times[-1] < duration * (1 - 1e-12):
         found = f"samples from {times[0]:g} s to {times[-1]:g} s"
-        raise ModelError(describe(found, where=where, allowed=f"from 0 to the duration, {duration:g} s"))
+        raise ModelError(found, where=where, allowed=f"from 0 to the duration, {duration:g} s")
     rows = [real_array(each, where, name) for name, each in zip(("q", "v", "a"), given[1:], strict=False)]
     rows = [each[:, None] if each.ndim == 1 and count == 1 else each for each in rows]
     for each in rows:
         if each.shape != (len(times), count):
             allowed = f"({len(times)}, {count}), a row for each time"
-            raise ModelError(describe(f"samples of shape {each.shape}", where=where, allowed=allowed))
+            raise ModelError(f"samples of shape {each.shape}", where=where, allowed=allowed)
     return (Curve.through(times, rows[0]) if len(rows) == 1 else Curve(times, *rows)).at

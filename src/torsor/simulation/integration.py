@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import SimulationError, describe
+from torsor.base.errors import SimulationError
 from torsor.base.progress import Bar
 from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.repeat import can_repeat, repeat
@@ -306,8 +306,8 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
 
 def _stuck(setup: Setup, t: float, why: str) -> SimulationError:
     found = f"LSODA is stuck at t = {t:.6g} s: a force may be discontinuous or not finite ({why})"
-    fix = 'smooth friction (with_friction(joint, smooth=1e-3)), a continuous controller, or method="rk4"'
-    return SimulationError(describe(found, where=setup.robot.name, fix=fix))
+    fix = 'smooth friction (with_friction(joint, smooth=1e-3)), a continuous controller, or `method="rk4"`'
+    return SimulationError(found, where=setup.robot.name, fix=fix)
 
 
 def _state(setup: Setup, path: Callable[[float], Array], t: float, _: tuple[int, ...] = ()) -> tuple[Array, Array]:

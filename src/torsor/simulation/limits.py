@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import flag, instance_of, number, positive
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import STABLE
 
@@ -132,13 +132,12 @@ def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> 
     efforts = limits.efforts and bool(((robot.effort_limit > 0) & np.isfinite(robot.effort_limit)).any())
     if not both and not efforts:
         what = "no joint has a position limit, and no drive an effort limit, that could be enforced"
-        fix = "set them in the description, or leave limits out"
-        raise ModelError(describe(what, where=robot.name, fix=fix))
+        raise ModelError(what, where=robot.name, fix="set them in the description, or leave limits out")
     beyond = [(float(np.maximum(lower - q[..., i], q[..., i] - upper).max()), i) for i, _, lower, upper in both]
     deep = [f"{robot.position_names[i]} by {depth:.3g}" for depth, i in beyond if depth > 0]
     if deep:
         text = f"the start is beyond position limits: {listing(deep, most=4)}"
-        warn(describe(text, where=robot.name, fix="the stops push it back: start within the limits"))
+        warn(text, where=robot.name, fix="the stops push it back: start within the limits")
     if both and step is not None:
         M = robot.mass_matrix(q.reshape(-1, robot.nq)[:1], loops="open")[0]
         mobility = np.diag(np.linalg.inv(M))[[k for _, k, _, _ in both]].max()
@@ -146,5 +145,5 @@ def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> 
         if step > longest:
             text = f"the step of {step:.3g} s is too long for the stops"
             text += f": about {longest:.2g} s is the largest stable one"
-            warn(describe(text, where=robot.name, fix="a shorter step, or a smaller stiffness in limits"))
+            warn(text, where=robot.name, fix="a shorter step, or a smaller stiffness in limits")
     return limits

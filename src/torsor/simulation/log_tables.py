@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.base.files import read_limited
 
 LOGS = "a log: a table as text (.csv), or a saved trajectory (.npz)"
@@ -57,7 +57,7 @@ def read_columns(
     names = [each for chosen in wanted.values() for each in chosen]
     heads, rows, separator = _split(_rows(path), delimiter, names, where)
     if not rows:
-        raise ModelError(describe("it has no rows of numbers", where=where, fix="write heads, and rows below them"))
+        raise ModelError("it has no rows of numbers", where=where, fix="write heads, and rows below them")
     places = [_place(each, heads, where) for each in names]
     width = len(heads) or len(_cells(rows[0], separator, where))
     table = _quick(rows, separator, places, width)
@@ -91,10 +91,10 @@ def _rows(path: Path) -> list[Row]:
         text = content.decode("utf-8-sig")
     except ValueError:
         fix = "unpack it, export it as CSV, or save it as UTF-8"
-        raise ModelError(describe("it is no text", where=str(path), allowed="a table as UTF-8 text", fix=fix)) from None
+        raise ModelError("it is no text", where=str(path), allowed="a table as UTF-8 text", fix=fix) from None
     rows = [Row(k, line) for k, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not rows:
-        raise ModelError(describe("it is empty", where=str(path), allowed="a table with heads and rows of numbers"))
+        raise ModelError("it is empty", where=str(path), allowed="a table with heads and rows of numbers")
     return rows
 
 
@@ -102,7 +102,7 @@ def _delimiter(first: str, given: str | None, where: str) -> str:
     if given is None:
         return next((each for each in (";", "\t", ",") if each in first), " ")
     if not isinstance(given, str) or len(given) != 1 or given in '\r\n"':
-        raise ModelError(describe(f"delimiter is {given!r}", where=where, allowed='one character, such as ";"'))
+        raise ModelError(f"delimiter is {given!r}", value=given, where=where, allowed='one character, such as ";"')
     return given
 
 
@@ -111,7 +111,7 @@ def _cells(row: Row, separator: str, where: str) -> list[str]:
     try:
         cells = text.split() if separator == " " else next(csv.reader([text], delimiter=separator), [])
     except csv.Error as error:
-        raise ModelError(describe(f"line {row.line}: {error}", where=where, fix="correct the line")) from None
+        raise ModelError(f"line {row.line}: {error}", where=where, fix="correct the line") from None
     return [cell.strip() for cell in cells]
 
 
@@ -157,7 +157,7 @@ def _place(chosen: Head, heads: list[str], where: str) -> int:
     if heads.count(chosen) != 1:
         what = "no column" if chosen not in heads else "several columns"
         allowed = listing(heads, most=20) if heads else "heads in the first line, or numbers of columns from 0"
-        raise ModelError(describe(f"{what} {chosen!r}", where=where, allowed=allowed))
+        raise ModelError(f"{what} {chosen!r}", value=chosen, where=where, allowed=allowed)
     return heads.index(chosen)
 
 
@@ -192,14 +192,14 @@ def _careful(
             if not 0 <= place < len(cells):
                 found = f"line {row.line} has {len(cells)} columns, and none for {names[j]!r}"
                 count_from = "; columns are counted from 0" if isinstance(names[j], int) else ""
-                raise ModelError(describe(found, where=where, fix=f"complete the line, or remove it{count_from}"))
+                raise ModelError(found, where=where, fix=f"complete the line, or remove it{count_from}")
             values[k, j] = _number(cells[place], row.line, names[j], missing, where)
         if len(cells) != width:
             fix = "write decimal points, not commas; one cell for each column"
             if len(cells) == width + 1 and not cells[-1]:
                 fix = "remove the delimiter at the end of the lines, or add one to the heads"
             text = f"line {row.line} has {len(cells)} columns, and the first line {width}"
-            raise ModelError(describe(text, where=where, allowed=str(width), fix=fix))
+            raise ModelError(text, where=where, allowed=str(width), fix=fix)
     return values
 
 
@@ -209,12 +209,12 @@ def _number(cell: str, line: int, name: Head, missing: bool, where: str) -> floa
     if cell.lower() not in MISSING | INFINITE:
         found = f"line {line}, column {name!r}: {reprlib.repr(cell)}"
         fix = "write decimal points, and numbers alone; remove lines that are no rows"
-        raise ModelError(describe(found, where=where, allowed="a finite number with a decimal point", fix=fix))
+        raise ModelError(found, value=name, where=where, allowed="a finite number with a decimal point", fix=fix)
     if missing:
         return math.nan
     found = f"line {line}, column {name!r}: {cell!r} is no number"
     fix = 'complete or remove the line; missing = "skip" in the map of a log leaves it out'
-    raise ModelError(describe(found, where=where, allowed="a finite number with a decimal point", fix=fix))
+    raise ModelError(found, where=where, allowed="a finite number with a decimal point", fix=fix)
 
 
 def _is_number(text: str) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import is_whole, number, table
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.mechanism.mechanism import FORCES
 from torsor.mechanism.mechanism import units as units_of
 from torsor.robot.robot import Robot
@@ -61,7 +61,7 @@ def read_log(
     wanted = wanted_columns(columns, robot, where)
     if (rate is None) == ("time" not in wanted):
         what = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
-        raise ModelError(describe(what, where=where, allowed="columns={'time': ...} or rate=, in Hz"))
+        raise ModelError(what, where=where, allowed="columns={'time': ...} or `rate=`, in Hz")
     table = read_columns(path, wanted, delimiter)
     found = table.values
     for name, scale in unit_scales(units, wanted, robot, where).items():
@@ -88,7 +88,7 @@ def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
         found = f"line {lines[k]}: the time does not increase: {times[k]:.9g} s follows {times[k - 1]:.9g} s"
         more = f" ({late.size} times in all)" if late.size > 1 else ""
         fix = "sort the lines; cut the file there, if a second run begins; or give the rate, if times are too coarse"
-        raise ModelError(describe(found + more, where=where, allowed="times that increase", fix=fix))
+        raise ModelError(found + more, where=where, allowed="times that increase", fix=fix)
 
 
 def wanted_columns(
@@ -106,7 +106,7 @@ def wanted_columns(
     unknown = sorted(set(given) - set(quantities))
     if unknown or "q" not in given:
         found = f"columns of {unknown[0]!r}" if unknown else "no columns of 'q'"
-        raise ModelError(describe(found, where=where, allowed=", ".join(quantities)))
+        raise ModelError(found, where=where, allowed=", ".join(quantities))
     wanted = {}
     for name, value in given.items():
         chosen = list(value) if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) else [value]
@@ -116,12 +116,14 @@ def wanted_columns(
         if len(chosen) not in (count, fewer):
             names = () if name == "time" else robot.position_names if name == "q" else robot.coordinate_names
             order = f", in the order {listing(names)}" if names else ""
-            raise ModelError(describe(f"{len(chosen)} columns of {name!r}", where=where, allowed=f"{count}{order}"))
+            raise ModelError(f"{len(chosen)} columns of {name!r}", value=name, where=where, allowed=f"{count}{order}")
         bad = next((each for each in chosen if not isinstance(each, str) and not is_whole(each)), None)
         if bad is not None:
-            raise ModelError(describe(f"column {bad!r} of {name!r}", where=where, allowed="a head, or a number"))
+            raise ModelError(f"column {bad!r} of {name!r}", where=where, allowed="a head, or a number")
         if len(set(chosen)) < len(chosen):
-            raise ModelError(describe(f"a column of {name!r} is named twice", where=where, allowed="each column once"))
+            raise ModelError(
+                f"a column of {name!r} is named twice", value=name, where=where, allowed="each column once"
+            )
         wanted[name] = chosen
     return wanted
 
@@ -138,16 +140,16 @@ def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Robot | Non
     found = {}
     for name, unit in ({} if units is None else table(units, where, "units")).items():
         if name not in wanted:
-            raise ModelError(describe(f"a unit of {name!r}, which has no columns", where=where))
+            raise ModelError(f"a unit of {name!r}, which has no columns", value=name, where=where)
         if name not in UNITS:
             fix = f"leave the unit out, and give factors of other units: scale = {{{name} = ...}}"
-            raise ModelError(describe(f"a unit of {name!r}, which are in N and N m", where=where, fix=fix))
+            raise ModelError(f"a unit of {name!r}, which are in N and N m", value=name, where=where, fix=fix)
         each = list(unit) if isinstance(unit, list | tuple) else [unit] * len(wanted[name])
         bad = [one for one in each if not isinstance(one, str) or one not in UNITS[name]]
         if bad or len(each) != len(wanted[name]):
             what = f"the unit {bad[0]!r} of {name!r}" if bad else f"{len(each)} units of {name!r}"
             allowed = f"one of {', '.join(UNITS[name])}, for all columns or for each of {len(wanted[name])}"
-            raise ModelError(describe(what, where=where, allowed=allowed))
+            raise ModelError(what, where=where, allowed=allowed)
         if robot is not None and name not in ("time", "current", "temperature"):
             _check_kinds(robot, name, each, where)
         found[name] = np.array([UNITS[name][one] for one in each])
@@ -163,7 +165,7 @@ def _check_kinds(robot: Robot, name: str, given: Sequence[str], where: str) -> N
         turns = unit.endswith("N m") if name == "tau" else unit.startswith(("rad", "deg", "rev", "rpm"))
         if unit != own and (kind == "1" or turns != (kind == "rad")):
             found, fix = f"the unit {unit!r} of {name!r} at {coordinate!r}", "a list, one unit for each column"
-            raise ModelError(describe(found, where=where, allowed=f"one of the kind of {own!r}", fix=fix))
+            raise ModelError(found, where=where, allowed=f"one of the kind of {own!r}", fix=fix)
 
 
 def quaternions_of(robot: Robot, q: Array) -> Array:
@@ -187,12 +189,11 @@ def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array
     empty = np.argwhere(~quaternions_of(robot, q).any(axis=-1))
     if empty.size:
         text = f"sample {empty[0][0]} has a quaternion of length 0"
-        raise ModelError(describe(text, where=where, fix="correct the columns of q: x, y, z, w"))
+        raise ModelError(text, where=where, fix="correct the columns of q: x, y, z, w")
     if ("v" not in log or "a" not in log) and len(times) < 3:
-        raise ModelError(describe(f"{len(times)} samples without v and a", where=where, allowed="3 or more"))
+        raise ModelError(f"{len(times)} samples without v and a", where=where, allowed="3 or more")
     if "v" not in log and robot.nq != robot.nv:
-        found = "no columns of 'v', and positions that are quaternions"
-        raise ModelError(describe(found, where=where, fix="add columns of v"))
+        raise ModelError("no columns of 'v', and positions that are quaternions", where=where, fix="add columns of v")
     v = log["v"] if "v" in log else np.gradient(q, times, axis=0, edge_order=2)
     a = log["a"] if "a" in log else np.gradient(v, times, axis=0, edge_order=2)
     tau = log["tau"] if "tau" in log else robot.inverse_dynamics(q, v, a)

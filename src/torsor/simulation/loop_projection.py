@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, SimulationError, describe, listing
+from torsor.base.errors import ModelError, SimulationError, listing
 from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.robot.closed_loops.closure import OPEN
@@ -49,7 +49,7 @@ class Choices:
         less = int(self.closure.rank(q)) - len(choice.rows)
         if less:
             found = f"the loops leave {less} of the {len(self.given)} prescribed coordinates no choice"
-            raise ModelError(describe(found, where=self.robot.name, fix="prescribe fewer: robot.mobility(q).dof"))
+            raise ModelError(found, where=self.robot.name, fix="prescribe fewer: robot.mobility(q).dof")
         return choice
 
     def during(self, t: float, index: Index, q: Array) -> ClosureChoice:
@@ -76,19 +76,18 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
         lifted = off_ground(robot, robot.closure_error(q), OPEN * robot.closure.length)
         if lifted:
             found, fix = f"at q0{given}, {lifted}", "q0 = robot.closed_positions(q0)"
-        raise ModelError(describe(found, where=robot.name, allowed=allowed, fix=fix))
+        raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
     rate = np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0]) / robot.closure.scales[0]
     if not choices.given and not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
         fix = "v0 = robot.constrained_velocities(q0, v_active), or robot.closed_velocities(q0, v0)"
         slip = sliding(robot, rate * robot.closure.scales[0], OPEN * robot.closure.length)
         found = f"the velocities v0 {slip}" if slip else found
-        raise ModelError(describe(found, where=robot.name, fix=fix))
+        raise ModelError(found, where=robot.name, fix=fix)
     choice = choices.near(q.reshape(-1, robot.nq)[0])
     if q.ndim > 1 and robot.closure.ranks_differ(q, choice):
         found = "rollouts have different numbers of independent closure equations"
-        fix = "simulate rollouts of different robot.mobility(q) separately"
-        raise ModelError(describe(found, where=robot.name, fix=fix))
+        raise ModelError(found, where=robot.name, fix="simulate rollouts of different robot.mobility(q) separately")
     for index in map(tuple, np.argwhere(~(robot.closure.margin(choice, q) >= POOR))):
         if robot.closure.rank(q[index]) < len(choice.rows):
             raise _rank_loss(robot, 0.0, index, choices.given)
@@ -246,7 +245,7 @@ def _rank_loss(robot: Robot, t: float, index: Index, given: tuple[str, ...]) -> 
         found = f"the loops do not determine a motion with {listing(map(repr, given), most=4)} as prescribed"
         found += f" at t = {t:.6g} s: a dead point, or the end of its reach"
         fix = "prescribe a motion that stays away from it, or other coordinates: robot.active_sets(q)"
-        return SimulationError(describe(found, where=where, fix=fix))
+        return SimulationError(found, where=where, fix=fix)
     found = f"the loops lose their rank at t = {t:.6g} s: the mechanism is singular, and its motion is not unique"
     fix = "avoid this configuration, or add a constraint that selects the motion: robot.with_coupling(...)"
-    return SimulationError(describe(found, where=where, fix=fix))
+    return SimulationError(found, where=where, fix=fix)

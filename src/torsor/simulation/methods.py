@@ -5,7 +5,7 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics import Tree, lean, midpoint_step, sdirk_step
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.recursions.implicit_steps import GAMMA
@@ -85,7 +85,7 @@ def implicit_midpoint(
         if joint.type in ("free", "spherical") and np.ptp(inertia) + inertia.any() * (joint.type == "free"):
             # Such rotor inertias are added to the mass matrix, but do not follow from any kinetic energy.
             found = f'method "implicit" with rotor_inertia {inertia.tolist()} on the {joint.type} joint {joint.name!r}'
-            raise ModelError(describe(found, where=robot.name, fix='remove it, or use method="rk4"'))
+            raise ModelError(found, value=joint.name, where=robot.name, fix='remove it, or use `method="rk4"`')
     _check(robot, "implicit", prescribed)
     t, q, v, *held = symbols(acting)
     h = ca.SX.sym("h")
@@ -116,8 +116,9 @@ def sdirk(
     """
     _check(robot, "sdirk", prescribed)
     if choice is not None:
-        fix = 'use method="implicit" or "adaptive"'
-        raise ModelError(describe('method "sdirk" with closed loops', where=robot.name, fix=fix))
+        fix = 'use `method="implicit"` or "adaptive"'
+        found = "is 'sdirk', which does not support closed loops"
+        raise ModelError(found, argument="method", value="sdirk", where=robot.name, fix=fix)
     t, q, v, *held = symbols(acting)
     h = ca.SX.sym("h")
 
@@ -136,14 +137,15 @@ def sdirk(
 def _check(robot: Robot, method: str, prescribed: Prescribed | None) -> None:
     """Raise ModelError for prescribed motion, and for discontinuous friction, which Newton's method cannot solve."""
     if prescribed is not None:
-        fix = 'use method="rk4" or "adaptive"'
-        raise ModelError(describe(f'method "{method}" with prescribed motion', where=robot.name, fix=fix))
+        fix = 'use `method="rk4"` or "adaptive"'
+        found = f"is {method!r}, which does not support prescribed motion"
+        raise ModelError(found, argument="method", value=method, where=robot.name, fix=fix)
     for joint in robot.joints:
         for where, part in ((joint.name, joint), (f"{joint.name}/motor", joint.motor)):
             if part is not None and np.any(part.coulomb) and not part.smooth:
-                found = f'method "{method}" with Coulomb friction of {where!r}, which is discontinuous at rest'
-                fix = f'make it smooth: with_friction({where!r}, smooth=1e-3), or use method="rk4"'
-                raise ModelError(describe(found, where=robot.name, fix=fix))
+                found = f"is {method!r}, and Coulomb friction of {where!r} is discontinuous at rest"
+                fix = f'make it smooth: with_friction({where!r}, smooth=1e-3), or use `method="rk4"`'
+                raise ModelError(found, argument="method", value=method, where=robot.name, fix=fix)
 
 
 STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None, Prescribed | None], ca.Function]] = {

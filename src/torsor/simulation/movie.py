@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, missing
 from torsor.base.files import replacing
 from torsor.base.progress import Bar
 
@@ -26,10 +26,10 @@ def movie_path(path: str | Path, where: str = "animate") -> Path:
     target = Path(path)
     if target.suffix.lower() not in KINDS:
         allowed = f"a name that ends with {' or '.join(KINDS)}"
-        raise ModelError(describe(f"cannot write {target.name!r}", where=where, allowed=allowed))
+        raise ModelError(f"cannot write {target.name!r}", value=target.name, where=where, allowed=allowed)
     if target.suffix.lower() == ".mp4" and not shutil.which(_ffmpeg()):
         fix = "install ffmpeg, or write a .gif"
-        raise ModelError(describe(f"{target.name}: the program ffmpeg is not found", where=where, fix=fix))
+        raise ModelError(f"{target.name}: the program ffmpeg is not found", where=where, fix=fix)
     return target
 
 

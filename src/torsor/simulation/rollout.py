@@ -13,7 +13,7 @@ from torsor.base.archive import Archive, as_bytes, reading_archive, register_res
 from torsor.base.arrays import Array
 from torsor.base.checks import one_of, positive, whole_number
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.figures import checked_what
 from torsor.base.files import check_array
 from torsor.base.result import Result
@@ -79,7 +79,7 @@ class Rollout(Result):
         """
         if self._pull is None:
             found, fix = "gradients of a rollout from a file or a pickle", "compute it again with simulation.rollout"
-            raise ModelError(describe(found, where=self.robot.name, fix=fix))
+            raise ModelError(found, where=self.robot.name, fix=fix)
         return self._pull(q_bar, v_bar)
 
     def __len__(self) -> int:
@@ -126,7 +126,7 @@ class Rollout(Result):
     def _columns(self) -> list[Column]:
         if self.q.ndim != 2:
             found = f"{tuple(self.q.shape[:-2])} rollouts do not fit into a .csv file"
-            raise ModelError(describe(found, where=self.robot.name, fix="save a .npz file"))
+            raise ModelError(found, where=self.robot.name, fix="save a .npz file")
         positions, rates = units(self.robot)
         return [
             Column("time", "s", self.times),
@@ -190,7 +190,7 @@ def rollout(
     """
     where = robot.name
     if robot.loops:
-        raise ModelError(describe("a rollout with closed loops", where=where, fix="torsor.simulate closes them"))
+        raise ModelError("a rollout with closed loops", where=where, fix="torsor.simulate closes them")
     one_of(method, tuple(STEPS), where, "method")
     duration, step = positive(duration, where, "duration"), positive(step, where, "step")
     record = whole_number(record, where, "record")
@@ -218,7 +218,7 @@ def rollout(
     q, v = xp.asarray(q0, dtype), xp.asarray(v0, dtype)
     for name, array, size in (("q0", q, robot.nq), ("v0", v, robot.nv)):
         if array.shape[-1:] != (size,):
-            raise ModelError(describe(f"{name} has shape {array.shape}", where=where, allowed=f"(..., {size})"))
+            raise ModelError(f"has shape {array.shape}", argument=name, where=where, allowed=f"(..., {size})")
     if contact is not None and xp is np:
         check_start(robot, contact, np.asarray(q, dtype=float), None)
     cores = [1, 1, *([1] if tau is not None else []), *([2] if loads is not None else [])]
@@ -236,7 +236,7 @@ def rollout(
 
     def pull(q_bar: Any, v_bar: Any) -> tuple[Any, ...]:
         if record != 1:
-            raise ModelError(describe(f"gradients of a rollout with record={record}", where=where, allowed="record=1"))
+            raise ModelError(f"gradients of a rollout with `record={record}`", where=where, allowed="`record=1`")
         back = compiled(robot, f"{label} pull", acting, lambda: _pulled(make()))
         given = [_bars(xp, each, whole) for each, whole in zip((q_bar, v_bar), states, strict=True)]
         bars = [each[-1] for each in given]
@@ -267,11 +267,11 @@ def _source(robot: Robot, given: Any, what: str, core: tuple[int, ...]) -> tuple
         return Source.of(robot, function, what, core), None
     if callable(given):
         allowed, fix = "an array, or a casadi.Function of (t, q, v)", "torsor.simulate calls functions of Python"
-        raise ModelError(describe(f"{what} is a Python function", where=robot.name, allowed=allowed, fix=fix))
+        raise ModelError("is a Python function", argument=what, where=robot.name, allowed=allowed, fix=fix)
     array = given if hasattr(given, "shape") else np.asarray(given, dtype=float)
     if tuple(array.shape[array.ndim - len(core) :]) != core:
         allowed = f"(..., {', '.join(map(str, core))})"
-        raise ModelError(describe(f"{what} has shape {tuple(array.shape)}", where=robot.name, allowed=allowed))
+        raise ModelError(f"has shape {tuple(array.shape)}", argument=what, where=robot.name, allowed=allowed)
     return Source(array=np.zeros(core)), array
 
 

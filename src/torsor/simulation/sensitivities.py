@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import common_shape, instance_of, one_of, positive, vectors
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import chart_carry, chart_rate, chart_velocity, steps
@@ -136,12 +136,12 @@ def sensitivity(
     rows = vectors(tau, instance_of(robot, Robot, STEP, "robot").nv, robot.name, "tau")
     if rows.ndim < 2:
         allowed = f"(..., T, {robot.nv}), a row a step"
-        raise ModelError(describe(f"tau has shape {rows.shape}", where=robot.name, allowed=allowed))
+        raise ModelError(f"has shape {rows.shape}", argument="tau", where=robot.name, allowed=allowed)
     (q, v, _), wrenches = _checked(robot, q0, v0, rows, method, external)
     count, h = rows.shape[-2], np.array(positive(dt, robot.name, "dt"))
     if any(each.shape[-3:-2] not in ((), (1,), (count,)) for each in wrenches):
         allowed = f"(..., {count}, {len(robot.links)}, 6), as many steps as tau"
-        raise ModelError(describe(f"external has shape {wrenches[0].shape}", where=robot.name, allowed=allowed))
+        raise ModelError(f"has shape {wrenches[0].shape}", argument="external", where=robot.name, allowed=allowed)
     loads = [np.broadcast_to(each, (*each.shape[:-3], count, *each.shape[-2:])) for each in wrenches]
     shapes = {"q0": q.shape[:-1], "v0": v.shape[:-1], "tau": rows.shape[:-2]}
     batch = common_shape(robot.name, **shapes, external=loads[0].shape[:-3] if loads else ())
@@ -157,7 +157,7 @@ def sensitivity(
     q, v = states
     if not np.isfinite(v).all():
         found, fix = "the rollout of a sensitivity is not finite", "take smaller steps, or smaller forces"
-        raise ModelError(describe(found, where=robot.name, fix=fix))
+        raise ModelError(found, where=robot.name, fix=fix)
     load = loads[0] if loads else None
     A, B = step_derivatives(robot, q[..., :-1, :], v[..., :-1, :], rows, float(h), method, load, contact)
     return Sensitivity(q, v, A, B)
@@ -170,7 +170,7 @@ def _checked(
     where = instance_of(robot, Robot, STEP, "robot").name
     if robot.loops:
         fix = "differentiate robot.open_tree(), or closed_forward_dynamics by robot.jvp"
-        raise ModelError(describe("derivatives of a step with closed loops", where=where, fix=fix))
+        raise ModelError("derivatives of a step with closed loops", where=where, fix=fix)
     one_of(method, tuple(STEPS), where, "method")
     sizes = (("q", q, robot.nq), ("v", v, robot.nv), ("tau", tau, robot.nv))
     given = [vectors(each, size, where, what) for what, each, size in sizes]
@@ -178,8 +178,7 @@ def _checked(
         return given, []
     wrenches, links = vectors(external, 6, where, "external"), len(robot.links)
     if wrenches.ndim < 2 or wrenches.shape[-2] != links:
-        allowed = f"(..., {links}, 6)"
-        raise ModelError(describe(f"external has shape {wrenches.shape}", where=where, allowed=allowed))
+        raise ModelError(f"has shape {wrenches.shape}", argument="external", where=where, allowed=f"(..., {links}, 6)")
     return given, [wrenches]
 
 

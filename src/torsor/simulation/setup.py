@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import arrays, common_shape, number, one_of, positive, several
-from torsor.base.errors import ModelError, SimulationError, describe
+from torsor.base.errors import ModelError, SimulationError
 from torsor.mechanism import Wheel
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, added_contact, check_start
@@ -57,18 +57,18 @@ class Settings:
         for name, length, most in (("step", found.step, MOST_STEPS), ("record", found.record, MOST_SAMPLES)):
             if length is not None and found.duration / length > most:
                 text = f"{found.duration:g} s with a {name} of {length:g} s"
-                raise ModelError(describe(text, where=where, allowed=f"at most {most:g} of them"))
+                raise ModelError(text, where=where, allowed=f"at most {most:g} of them")
         if found.record is not None and found.method != "adaptive" and found.record < found.step * (1 - WHOLE):
-            text = f"record is {found.record:g} s, shorter than the step of {found.step:g} s"
-            raise ModelError(describe(text, where=where, allowed="the step or more", fix="a smaller step"))
+            text = f"is {found.record:g} s, shorter than the step of {found.step:g} s"
+            raise ModelError(text, argument="record", where=where, allowed="the step or more", fix="a smaller step")
         if found.delay and found.control_period is None:
-            text = f"delay is {found.delay:g} s without a control_period"
-            raise ModelError(describe(text, where=where, fix="give both"))
+            text = f"is {found.delay:g} s without a control_period"
+            raise ModelError(text, argument="delay", where=where, fix="give both")
         if found.control_period is not None:
             periods = found.delay / found.control_period
             if abs(periods - found.delay_periods) > WHOLE * max(found.delay_periods, 1):
-                text, allowed = f"delay is {found.delay:g} s, {periods:.6g} control periods", found.control_period
-                raise ModelError(describe(text, where=where, allowed=f"whole multiples of {allowed:g} s"))
+                text, allowed = f"is {found.delay:g} s, {periods:.6g} control periods", found.control_period
+                raise ModelError(text, argument="delay", where=where, allowed=f"whole multiples of {allowed:g} s")
         return found
 
     @property
@@ -146,7 +146,7 @@ class Setup:
         """Return the setup for the arguments of ``simulate``; raise ModelError where one is not allowed."""
         if not isinstance(robot, Robot):
             fix = "robot.as_robot()" if hasattr(robot, "as_robot") else "torsor.load(path)"
-            raise ModelError(describe(f"robot is {robot!r}", allowed="a torsor.Robot", fix=fix))
+            raise ModelError(f"robot is {robot!r}", value=robot, allowed="a torsor.Robot", fix=fix)
         where, settings = robot.name, settings.checked(robot.name)
         if (settings.method == "adaptive" or robot.loops) and robot.target.dtype != "float64":
             robot = robot.to(dtype="float64")  # float32 is too coarse for error control and for closed loops
@@ -154,7 +154,7 @@ class Setup:
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6))
         wrenches = wrenches._replace(added=added_contact(robot, contact))
         if settings.control_period is not None and law.is_zero:
-            raise ModelError(describe("control_period without a controller", where=where, fix="leave it out"))
+            raise ModelError("control_period without a controller", where=where, fix="leave it out")
         q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
         shapes = {"q0": q.shape[:-1], "v0": v.shape[:-1]}
@@ -163,7 +163,7 @@ class Setup:
                 shapes[name] = source.array.shape[:-axes]
         batch = common_shape(where, **shapes)
         if 0 in batch:
-            raise ModelError(describe(f"no rollout: the leading axes are {batch}", where=where, allowed="1 or more"))
+            raise ModelError(f"no rollout: the leading axes are {batch}", where=where, allowed="1 or more")
         q = np.ascontiguousarray(np.broadcast_to(normalised(robot, q), (*batch, robot.nq)))
         v = np.ascontiguousarray(np.broadcast_to(v, (*batch, robot.nv)))
         motion = Prescribed.of(robot, prescribed, settings.duration)
@@ -186,7 +186,7 @@ class Setup:
             law = law._replace(added=limits.function(robot), limit=limits.effort(robot))
             about["limits"] = limits.about
             if motion is not None:
-                raise ModelError(describe("limits with prescribed motion", where=where, fix="leave one of them out"))
+                raise ModelError("with prescribed motion", argument="limits", where=where, fix="leave one of them out")
         hard = None if contact is None or contact.kind == "compliant" else contact
         setup = cls(robot, q, v, law, wrenches, settings, motion, hard, about)
         return setup if not robot.loops else setup._closed()
@@ -198,13 +198,13 @@ class Setup:
 
 def _check_hard(robot: Robot, settings: Settings, prescribed: Prescribed | None) -> None:
     """Raise ModelError for what hard contact does not go together with."""
-    found, fix = "", 'use kind="compliant"'
+    found, fix = "", 'use `kind="compliant"`'
     if robot.loops or prescribed is not None:
         found = "closed loops" if robot.loops else "prescribed motion"
     elif settings.method != "rk4":
         found, fix = f'method "{settings.method}"', f"leave the method out: it has a step of its own; or {fix}"
     if found:
-        raise ModelError(describe(f"hard contact with {found}", where=robot.name, fix=fix))
+        raise ModelError(f"hard contact with {found}", where=robot.name, fix=fix)
 
 
 def normalised(robot: Robot, q: Array) -> Array:
@@ -216,7 +216,7 @@ def normalised(robot: Robot, q: Array) -> Array:
     if not np.isfinite(found).all():
         at = np.argwhere(~np.isfinite(found))[0]
         what = f"q0 has a quaternion of length 0 at {robot.position_names[at[-1]]}"
-        raise ModelError(describe(what, where=robot.name, fix="begin with robot.neutral()"))
+        raise ModelError(what, where=robot.name, fix="begin with robot.neutral()")
     return found
 
 
@@ -234,7 +234,7 @@ def check_mass_matrix(setup: Setup) -> None:
     if moments[0] <= SINGULAR * moments[-1]:
         name = robot.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
         found = f"the mass matrix is singular at the start: {name} moves no inertia"
-        raise SimulationError(describe(found, where=robot.name, fix="give its links an inertia, or fix the joint"))
+        raise SimulationError(found, where=robot.name, fix="give its links an inertia, or fix the joint")
 
 
 def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
@@ -256,16 +256,16 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
         if setup.prescribed is not None:
             found += ": the prescribed motion may leave their reach"
     others = {
-        "rk4": 'method="implicit" or "adaptive"' if setup.prescribed is None else 'method="adaptive"',
-        "implicit": 'method="adaptive"',
-        "sdirk": 'method="adaptive"',
+        "rk4": '`method="implicit"` or "adaptive"' if setup.prescribed is None else '`method="adaptive"`',
+        "implicit": '`method="adaptive"`',
+        "sdirk": '`method="adaptive"`',
     }.get(method)
     if setup.hard is not None:
         others = "weaker gains and stops"  # its step is its own
     finer = "" if others is None else f"a step below {setup.settings.step:g} s, or {others}; or "
     if setup.controller.call is not None and others is not None:
         finer += "a controller in CasADi, since the force of one in Python is constant during the step; or "
-    return SimulationError(describe(found, where=where, fix=f"{finer}check forces, gains and inertias"))
+    return SimulationError(found, where=where, fix=f"{finer}check forces, gains and inertias")
 
 
 def python_controller(setup: Setup) -> Law | None:

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.errors import ModelError, SimulationError, describe, missing
+from torsor.base.errors import ModelError, SimulationError, missing
 from torsor.base.progress import Bar
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact
@@ -98,7 +98,7 @@ def simulate(
     """
     if isinstance(robot, Robot) and robot.target.device == "cuda":
         found, fix = "simulate checks every step on the host", "torsor.simulation.rollout, or robot.to(device='cpu')"
-        raise ModelError(describe(found, where=robot.name, allowed="device cpu or casadi", fix=fix))
+        raise ModelError(found, where=robot.name, allowed="device cpu or casadi", fix=fix)
     settings = Settings(duration, method, step, record, control_period, delay, rtol, atol)
     setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed, contact, limits)
     check_mass_matrix(setup)
@@ -140,7 +140,7 @@ def _adaptive(setup: Setup) -> tuple[Callable[..., str], Recorder]:
             try:
                 status = run_adaptive(part.setup, part, times, detector, bar, LSODA)
             except SimulationError as error:
-                raise SimulationError(f"rollout {list(index)}: {error}" if index else str(error)) from None
+                raise (error.inside(f"rollout {list(index)}") if index else error) from None
             finally:
                 recorder.count = max(recorder.count, part.count)
         return status

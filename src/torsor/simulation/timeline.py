@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.scenes import Thing
 from torsor.robot.robot import Robot
 from torsor.simulation.trajectory import Trajectory
@@ -78,7 +78,7 @@ class Timeline:
 @singledispatch
 def timeline_of(result: Any) -> Timeline:
     """Return the timeline of a result as its package makes it: each registers a function for its own classes."""
-    raise ModelError(describe(f"cannot play {type(result).__name__}", where="view", allowed=ALLOWED))
+    raise ModelError(f"cannot play {type(result).__name__}", where="view", allowed=ALLOWED)
 
 
 def timeline(result: Any, title: str = "") -> Timeline:
@@ -103,12 +103,12 @@ def _reached(line: Timeline) -> Timeline:
     count = len(line) if finite.all() else int(np.argmin(finite))
     if not count:
         fix = "check the result: its first positions are not finite" if len(line) else ""
-        raise ModelError(describe(f"{line.title} has no samples to show", where="view", fix=fix))
+        raise ModelError(f"{line.title} has no samples to show", where="view", fix=fix)
     back = np.flatnonzero(np.diff(line.times[:count]) < 0)
     if back.size:
         k, times = int(back[0]), line.times
         found = f"{line.title}: time goes back from {times[k]:g} s to {times[k + 1]:g} s (sample {k + 1})"
-        raise ModelError(describe(found, where="view", allowed="times that increase"))
+        raise ModelError(found, where="view", allowed="times that increase")
     return line if count == len(line) else line.kept(np.arange(count))
 
 
@@ -121,6 +121,6 @@ def _(result: Timeline) -> Timeline:
 def _(result: Trajectory) -> Timeline:
     if result.q.ndim != 2:
         batch = " x ".join(map(str, result.q.shape[:-2]))
-        raise ModelError(describe(f"{batch} rollouts at once", where="view", allowed=ALLOWED))
+        raise ModelError(f"{batch} rollouts at once", where="view", allowed=ALLOWED)
     robot, states = result.robot, (result.times, result.q, result.v, result.a, result.tau)
     return Timeline(robot, robot.name, *states, robot.coordinate_names, result.external)

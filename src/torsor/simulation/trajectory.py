@@ -153,7 +153,7 @@ def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
     text = f"{worst.coordinate} is asked for {worst.force:.4g} {unit} at t = {worst.time:.4g} s"
     text += f", beyond the limit of {worst.limit:.4g} {unit} of its drive{others}"
     fix = "limits are not enforced: use smaller gains or a slower reference, or correct the effort limit"
-    warn(describe(text, where=samples.robot.name, fix=fix))
+    warn(text, where=samples.robot.name, fix=fix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +276,7 @@ class Trajectory(Result, Samples):
         times = real_array(t, self.robot.name, "t")
         if times.ndim > 1 or not ((times >= self.times[0]) & (times <= self.times[-1])).all():
             allowed = f"times from {self.times[0]:.6g} to {self.times[-1]:.6g} s"
-            raise ModelError(describe(f"at {shortened(times)} s", where=self.robot.name, allowed=allowed))
+            raise ModelError(f"at {shortened(times)} s", where=self.robot.name, allowed=allowed)
         if len(self) == 1:
             return self.q[..., np.zeros(times.shape, int), :], self.v[..., np.zeros(times.shape, int), :]
         left = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self) - 2)
@@ -335,10 +335,10 @@ class Trajectory(Result, Samples):
             other = {"units": units, "delimiter": delimiter, "rate": rate}
             given = [name for name, value in other.items() if value is not None]
             if given:
-                raise ModelError(describe(f"{given[0]} without columns", where=str(path), fix="give columns="))
+                raise ModelError(f"{given[0]} without columns", where=str(path), fix="give columns=")
             return cls(**vars(read(Path(path), robot)))
         if not isinstance(robot, Robot):
-            raise ModelError(describe("columns without a robot", where=str(path), fix="give robot="))
+            raise ModelError("without a robot", argument="columns", where=str(path), fix="give robot=")
         log = read_log(Path(path), robot, columns, units, delimiter, rate)
         return cls(robot, *motion_of(robot, log, str(path)))
 

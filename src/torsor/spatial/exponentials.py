@@ -13,7 +13,6 @@ the derivative of J at w in the direction v. So is its inverse.
 """
 
 import math
-import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.checks import ROTATION_TOLERANCE, real_array
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.spatial.poses import make_pose, parts
 from torsor.spatial.rotations import log_rotation, to_quaternion
 from torsor.spatial.vectors import Matrix, Vector, applied, blocks, choose, components, is_symbolic, skew, times
@@ -238,11 +237,11 @@ def _columns(x: Any, what: str, sizes: tuple[int, ...]) -> Vector:
     allowed = " or ".join(f"(..., {size})" for size in sizes)
     if is_symbolic(x):
         if x.size2() != 1 or x.size1() not in sizes:
-            raise ModelError(describe(f"{what} is {x.size1()} x {x.size2()}", allowed=f"a column of {allowed}"))
+            raise ModelError(f"is {x.size1()} x {x.size2()}", argument=what, allowed=f"a column of {allowed}")
         return x
     array = real_array(x, "torsor.spatial", what)
     if not array.ndim or array.shape[-1] not in sizes:
-        raise ModelError(describe(f"{what} has shape {array.shape}", where="torsor.spatial", allowed=allowed))
+        raise ModelError(f"has shape {array.shape}", argument=what, where="torsor.spatial", allowed=allowed)
     return array
 
 
@@ -251,20 +250,19 @@ def _rotations(T: Any, what: str, size: int) -> Matrix:
     kind = "rotations" if size == 3 else "poses"
     if is_symbolic(T):
         if T.shape != (size, size):
-            raise ModelError(describe(f"{what} is {T.size1()} x {T.size2()}", allowed=f"{size} x {size}"))
+            raise ModelError(f"is {T.size1()} x {T.size2()}", argument=what, allowed=f"{size} x {size}")
         return T
     array = real_array(T, "torsor.spatial", what)
     allowed = f"{kind} (..., {size}, {size})"
     if array.ndim < 2 or array.shape[-2:] != (size, size):
-        raise ModelError(describe(f"{what} has shape {array.shape}", where="torsor.spatial", allowed=allowed))
+        raise ModelError(f"has shape {array.shape}", argument=what, where="torsor.spatial", allowed=allowed)
     R, last = array[..., :3, :3], array[..., 3:, :].reshape(-1, size)  # rotations have no last row
     error = np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0)
     if not (error <= ROTATION_TOLERANCE and np.all(np.linalg.det(R) > 0)):
-        found = f"{what} is {reprlib.repr(T)}"
-        raise ModelError(describe(found, where="torsor.spatial", allowed=f"{allowed} with R^T R = 1, det R = 1"))
+        raise ModelError(argument=what, value=T, where="torsor.spatial", allowed=f"{allowed} with R^T R = 1, det R = 1")
     for row in last[~(np.abs(last - np.eye(size)[3:]) <= ROTATION_TOLERANCE).all(axis=1)]:
-        found = f"{what} has the last row {shortened(row)}"
+        found = f"has the last row {shortened(row)}"
         raise ModelError(
-            describe(found, where="torsor.spatial", allowed="0, 0, 0, 1, as of every pose [[R, p], [0, 1]]")
+            found, argument=what, where="torsor.spatial", allowed="0, 0, 0, 1, as of every pose [[R, p], [0, 1]]"
         )
     return array

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism import Mechanism
 
 COLUMNS = ("axial force (N)", "radial force (N)", "tilting moment (N m)")
@@ -60,7 +60,7 @@ def bearing_loads(robot: Mechanism, wrenches: ArrayLike) -> BearingLoads:
     given = real_array(wrenches, robot.name, "wrenches")
     if given.shape[-2:] != (len(robot.links), 6):
         allowed = f"(..., {len(robot.links)}, 6), moment and force of each link"
-        raise ModelError(describe(f"wrenches have shape {given.shape}", where=robot.name, allowed=allowed))
+        raise ModelError(f"have shape {given.shape}", argument="wrenches", where=robot.name, allowed=allowed)
     frames = np.array([joint.frame for joint in robot.joints])
     moments, forces = given[..., :3], given[..., 3:]
     at_joint = moments - np.cross(frames[:, :3, 3], forces)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import number, positive, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.figures import label, new_figure
 from torsor.base.files import replacing
 from torsor.robot.parallel import ParallelRobot
@@ -73,11 +73,11 @@ def _picture_path(path: str | Path, kinds: Iterable[str]) -> Path:
     """Return the path of a picture, .png without a suffix; a suffix of no picture, or a folder, raises ModelError."""
     target = Path(path)
     if target.is_dir():
-        raise ModelError(describe(f"{target} is a folder", where="draw", allowed="a file"))
+        raise ModelError(f"{target} is a folder", where="draw", allowed="a file")
     target = target if target.suffix else target.with_name(f"{target.name}.png")
     allowed = sorted(f".{each}" for each in kinds)
     if target.suffix.lower() not in allowed:
-        raise ModelError(describe(f"cannot write {target.name!r}", where="draw", allowed=", ".join(allowed)))
+        raise ModelError(f"cannot write {target.name!r}", value=target.name, where="draw", allowed=", ".join(allowed))
     return target
 
 

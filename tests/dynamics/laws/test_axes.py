@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.base.errors import ModelError
+from refusals import refused
 from torsor.spatial import from_rpy, make_pose
 
 AXES = ("local", "aligned", "world")
@@ -143,19 +143,16 @@ def test_points_are_inputs_of_one_kernel_and_have_batches() -> None:
 def test_wrong_axes_and_points_are_refused_in_words() -> None:
     robot = torsor.library.two_link()
     for call, words in [
-        (
-            lambda: robot.jacobian([0, 0], "link2", "global"),
-            "axes of jacobian is 'global'; allowed: 'local', 'aligned'",
-        ),
-        (lambda: robot.jacobian([0, 0], "link2", None), "axes of jacobian is None"),
-        (lambda: robot.velocity([0, 0], [0, 0], "link2", "world", [0, 0, 1]), "use axes='aligned'"),
-        (lambda: robot.jacobian([0, 0], "link7"), "no link or frame 'link7'"),
+        (lambda: robot.jacobian([0, 0], "link2", "global"), "axes"),
+        (lambda: robot.jacobian([0, 0], "link2", None), "axes"),
+        (lambda: robot.velocity([0, 0], [0, 0], "link2", "world", [0, 0, 1]), "use `axes='aligned'`"),
+        (lambda: robot.jacobian([0, 0], "link7"), "link7"),
         (lambda: robot.jacobian([0, 0]), "jacobian needs the name of a link or frame"),
-        (lambda: robot.jvp("poses", ([0, 0],), (None,), axes="world"), "axes of poses is 'world'"),
+        (lambda: robot.jvp("poses", ([0, 0],), (None,), axes="world"), "axes"),
     ]:
-        with pytest.raises(ModelError, match=words):
+        with refused(words):
             call()
-    with pytest.raises(ValueError, match="point"):
+    with refused(argument="point"):
         robot.jacobian([0.0, 0.0], "link2", "aligned", [1.0, 2.0])
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import warned
 
 CURVED = ("spherical", "free", "planar", "helical")
 ROBOTS = {
@@ -68,7 +69,7 @@ def test_flexible_links_have_rates_too() -> None:
 
 
 def test_without_mass_the_centre_is_not_a_number_and_momentum_is_zero() -> None:
-    with pytest.warns(torsor.ModelWarning, match="has no inertia"):
+    with warned(what="has no inertia"):
         arm = torsor.from_mdh([torsor.MDHLink(-1)]).to(device="casadi")
     assert np.isnan(arm.center_of_mass_jacobian([0.3])).all()
     assert not arm.centroidal_momentum_matrix([0.3]).any()

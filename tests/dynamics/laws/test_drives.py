@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.spatial import axis_frame, from_rpy, make_pose, move_inertia
 
 
@@ -110,7 +111,7 @@ def test_the_axis_of_a_joint_is_seen_from_any_carrier_where_it_keeps_its_directi
         assert_close(tilted.with_motor("joint3", 1e-9, carrier=carrier).joints[2].motor.axis, np.array([0.0, 0, 1]))
     bent = torsor.library.ur5()
     last = bent.joints[-1]
-    with pytest.raises(torsor.ModelError, match=r"seen from the carrier .*, the axis of the joint turns with .*axis="):
+    with refused(fix="axis="):
         bent.with_motor(last.name, 1e-6, carrier=bent.link_names[0])
     assert bent.with_motor(last.name, 1e-9, carrier=bent.link_names[0], axis=(1, 0, 0)).joints[-1].motor.axis[0] == 1.0
     on_base, q = bent.with_motor(last.name, 1e-9, carrier=bent.base.name), 0.0 * bent.neutral()

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.dynamics import Tree, regroupings
 
 
@@ -99,7 +100,7 @@ def test_among_some_parameters_the_others_are_known() -> None:
     assert len(base) == 11  # with the rest of the arm known, a load shows all of its ten
     known = [k for k, name in enumerate(robot.parameter_names) if not name.startswith(("link6.", "joint6.viscous"))]
     assert not base.matrix[:, known].any()
-    with pytest.raises(torsor.ModelError, match=r"no parameter is named 'link7\.\*'"):
+    with refused(value="link7.*"):
         robot.base_parameters(among=["link7.*"])
 
 
@@ -116,16 +117,16 @@ def test_parameters_that_no_body_has_are_refused() -> None:
     robot = torsor.library.two_link()
     good = robot.parameters()
     for change, message in (
-        ({0: -1.0}, r"link 'link1': m is -1 kg"),
-        ({0: 0.0}, r"m is 0 kg and m c is"),
+        ({0: -1.0}, "m is -1 kg"),
+        ({0: 0.0}, "m is 0 kg and m c is"),
         ({9: 10.0}, "no body has the principal moments"),
-        ({22: -0.1}, r"joint 'joint1'.*viscous is \[-0.1\]; allowed: 0 or more"),
-        ({3: np.nan}, "allowed: finite numbers"),
+        ({22: -0.1}, "viscous"),
+        ({3: np.nan}, "parameters"),
     ):
         bad = good.copy()
         for k, value in change.items():
             bad[k] = value
-        with pytest.raises(torsor.ModelError, match=message):
+        with refused(message):
             robot.with_parameters(bad)
-    with pytest.raises(torsor.ModelError, match=r"parameters has shape \(3,\)"):
+    with refused(argument="parameters"):
         robot.with_parameters([1.0, 2.0, 3.0])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.dynamics import ALGORITHMS, Tree
 from torsor.mechanism.joints import KINDS
 
@@ -317,7 +318,7 @@ def test_a_joint_stands_for_all_its_coordinates() -> None:
     by_joint = robot.hybrid_dynamics(q, v, a, tau, forced=[joint.name])
     by_coordinates = robot.hybrid_dynamics(q, v, a, tau, forced=joint.velocity_names)
     assert np.array_equal(by_joint, by_coordinates)
-    with pytest.raises(torsor.ModelError, match="no coordinate 'elbow'"):
+    with refused(value="elbow"):
         robot.hybrid_dynamics(q, v, a, tau, forced=["elbow"])
 
 

@@ -3,7 +3,6 @@
 MuJoCo's coordinates differ from ours (``MujocoCoordinates``): qvel = A(q) v. ``Twin`` keeps a file in both libraries.
 """
 
-import re
 import sys
 import warnings
 from pathlib import Path
@@ -14,7 +13,8 @@ import pytest
 import torsor
 from bench.coordinates import MujocoCoordinates
 from bench.twins import mujoco_mass_matrix
-from torsor import ModelError, ModelWarning
+from refusals import refused, warned
+from torsor import ModelWarning
 from torsor.spatial import from_quaternion, to_quaternion
 
 mujoco = pytest.importorskip("mujoco")
@@ -297,18 +297,18 @@ def test_a_floating_base_frees_the_one_welded_body():
 @pytest.mark.parametrize(
     ("file", "found"),
     [
-        ("pendulum.xml", r"pendulum.xml: the base cannot float: the bodies on the world are 'bob' \(1 joints\)"),
-        ("walker.xml", r"'pelvis' \(1 joints\); allowed: one body without joints; fix: base='fixed'"),
-        ("swarm.xml", r"'table' \(0 joints\), 'flap' \(1 joints\), 'puck' \(1 joints\)"),
+        ("pendulum.xml", "the base cannot float: the bodies on the world are 'bob' (1 joints)"),
+        ("walker.xml", "one body without joints"),
+        ("swarm.xml", "'table' (0 joints), 'flap' (1 joints), 'puck' (1 joints)"),
     ],
 )
 def test_a_base_that_cannot_float_is_an_error(file, found):
-    with pytest.raises(ModelError, match=found):
+    with refused(found):
         torsor.load(FILES / file, base="floating")
 
 
 def test_an_unknown_base_is_an_error():
-    with pytest.raises(ModelError, match="base is 'sliding'"):
+    with refused(argument="base"):
         torsor.load(FILES / "pendulum.xml", base="sliding")
 
 
@@ -368,7 +368,7 @@ def test_features_that_mechanisms_do_not_have_are_named_in_one_warning(tmp_path,
     assert str(warning.message).startswith("arm.xml: omitted, because mechanisms do not have it: ")
     assert what.strip() in str(warning.message)
     assert warning.filename == __file__
-    with pytest.raises(ModelError, match=re.escape(what.strip())):
+    with refused(what="mechanisms do not have"):
         torsor.load(path, strict=True)
 
 
@@ -399,33 +399,33 @@ def spoil(monkeypatch, **values):
 
 def test_plugins_of_bodies_are_named_in_a_warning(monkeypatch):
     spoil(monkeypatch, body_plugin=0)
-    with pytest.warns(ModelWarning, match=r"pendulum.xml: omitted, .*: plugins of bodies \(bob\)"):
+    with warned(where="pendulum.xml", what=": plugins of bodies (bob)"):
         torsor.load(FILES / "pendulum.xml")
 
 
 def test_an_impossible_inertia_is_a_warning_and_strictly_an_error(monkeypatch):
     spoil(monkeypatch, body_inertia=[1, 1, 3])  # the compiler of MuJoCo 4 refuses it already
-    with pytest.warns(ModelWarning, match=r"pendulum.xml: link 'bob': no body has the principal moments"):
+    with warned(where="pendulum.xml: link 'bob'", what="no body has the principal moments"):
         robot = torsor.load(FILES / "pendulum.xml")
     assert_equal(np.linalg.eigvalsh(robot.links[0].inertia), [1, 1, 3])
-    with pytest.raises(ModelError, match=r"pendulum.xml: link 'bob': no body has the principal moments"):
+    with refused(where="pendulum.xml: link 'bob'", what="no body has the principal moments"):
         torsor.load(FILES / "pendulum.xml", strict=True)
 
 
 @pytest.mark.parametrize(
     ("settings", "found"),
     [
-        ({"joint": '<joint name="pin" typo="1"/>'}, "arm.xml: MuJoCo refuses it: XML Error: Schema violation"),
-        ({"joint": '<joint name="pin" axis="0 0 0"/>'}, "arm.xml: MuJoCo refuses it: Error: axis too small"),
+        ({"joint": '<joint name="pin" typo="1"/>'}, "MuJoCo refuses it: XML Error: Schema violation"),
+        ({"joint": '<joint name="pin" axis="0 0 0"/>'}, "MuJoCo refuses it: Error: axis too small"),
         (
             {"inside": '<inertial pos="0 0 0" mass="1" diaginertia="1 1 3"/>'},
-            "arm.xml: MuJoCo refuses it: Error: inertia must satisfy",
+            "MuJoCo refuses it: Error: inertia must satisfy",
         ),
-        ({"tail": "<worldbody>"}, "arm.xml: not well-formed XML"),
+        ({"tail": "<worldbody>"}, "not well-formed XML"),
     ],
 )
 def test_what_mujoco_refuses_is_an_error_that_names_the_file(tmp_path, settings, found):
-    with pytest.raises(ModelError, match=found):
+    with refused(found):
         torsor.load(written(tmp_path, **settings))
 
 
@@ -434,7 +434,7 @@ def test_a_file_of_another_kind_is_an_error(tmp_path):
 
     path = tmp_path / "arm.urdf"
     path.write_text("<robot/>")
-    with pytest.raises(ModelError, match=r"arm.urdf: root element <robot>; allowed: <mujoco>"):
+    with refused(where="arm.urdf", allowed="<mujoco>"):
         read_mjcf(path)
 
 
@@ -442,7 +442,7 @@ def test_an_xml_bomb_is_refused_before_mujoco_sees_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     path = tmp_path / "bomb.xml"
     path.write_text('<!DOCTYPE a [<!ENTITY b "bang"><!ENTITY c "&b;&b;&b;">]><mujoco model="&c;"/>')
-    with pytest.raises(ModelError, match=r"bomb.xml: line 1: a document type or entity declaration"):
+    with refused(where="bomb.xml: line 1", what="a document type or entity declaration"):
         torsor.load(path)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import warned
 
 from .test_mujoco import mujoco
 
@@ -57,7 +58,7 @@ def test_a_wobbling_disc_is_what_stiff_contacts_approach() -> None:
 @pytest.mark.slow
 def test_a_differential_drive_is_what_stiff_contacts_approach(tmp_path: Path) -> None:
     robot, torques, duration = torsor.library.differential_drive(), [0.5, 0.3], 1.0
-    with pytest.warns(torsor.ModelWarning, match="MJCF cannot express wheels that roll without slipping"):
+    with warned(what="MJCF cannot express wheels that roll without slipping"):
         robot.save(tmp_path / "drive.xml")
     root = ET.fromstring((tmp_path / "drive.xml").read_text())
     for body in root.iter("body"):  # spheres: a cylinder would stand on two points, which do not let it turn

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torsor.base.errors import ModelError, ModelWarning
+from refusals import refused, warned
+from torsor.base.errors import ModelError
 from torsor.human.recordings import Markers, load, save
 
 pytest.importorskip("c3d")
@@ -94,7 +95,7 @@ def test_plates_of_type_four_have_a_calibration_matrix(tmp_path: Path) -> None:
     sample = _sample(4, channels, (0.0, 0.0, -40.0), CAL_MATRIX=matrix.T[None])  # stored by columns
     _check(sample.write(tmp_path / "a.c3d"), near=2e-5)
     del sample.parameters["FORCE_PLATFORM:CAL_MATRIX"]
-    with pytest.raises(ModelError, match=r"b.c3d: plate 1, of type 4, has no calibration matrix"):
+    with refused(where="b.c3d", what="plate 1, of type 4, has no calibration matrix"):
         load(sample.write(tmp_path / "b.c3d"))
 
 
@@ -167,17 +168,17 @@ def test_markers_are_written_with_the_precision_of_the_format(tmp_path: Path) ->
 def test_damaged_files_are_errors_or_warnings(tmp_path: Path) -> None:
     path = _sample(2, _measured((0.0, 0.0, -40.0)), (0.0, 0.0, -40.0)).write(tmp_path / "a.c3d")
     whole = path.read_bytes()
-    with pytest.warns(ModelWarning, match=r"the header says 12 frames, the file ends after 7, which are used"):
+    with warned(what="the header says 12 frames, the file ends after 7, which are used"):
         assert len(load(cut(path, len(whole) - 2100), check=False).markers) == 7
     for size in (0, 1, 300, 512, 700, 1024):
         path.write_bytes(whole[:size])
-        with pytest.raises(ModelError, match=r"a.c3d: (its|the header|it has)"):
+        with refused(where="a.c3d", allowed="a .c3d file"):
             load(path)
     path.write_bytes(b"\x02\x50" + bytes(510))
-    with pytest.raises(ModelError, match=r"a.c3d: its parameters cannot be read"):
+    with refused(where="a.c3d", what="its parameters cannot be read"):
         load(path)
     path.write_bytes(whole)
-    with pytest.warns(ModelWarning, match=r"the header says 60000 frames"):
+    with warned(what="the header says 60000 frames"):
         load(patched(path, 8, "<H", 60000), check=False)
 
 
@@ -201,20 +202,20 @@ def test_random_changes_of_a_file_never_raise_another_error(tmp_path: Path) -> N
 def test_plates_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     analog = _measured((0.0, 0.0, -40.0))
     cases = {
-        r"plate 1 is of type 7; it is left out; allowed: types 1 to 4": {"FORCE_PLATFORM:TYPE": np.array([7])},
-        r"plate 1: its corners enclose no area.*it is left out": {"FORCE_PLATFORM:CORNERS": np.zeros((1, 4, 3))},
-        r"plate 1 has no full CHANNEL": {"FORCE_PLATFORM:ORIGIN": np.zeros((1, 2))},
+        "plate 1": {"FORCE_PLATFORM:TYPE": np.array([7])},
+        "plate 1: its corners enclose no area": {"FORCE_PLATFORM:CORNERS": np.zeros((1, 4, 3))},
+        "plate 1 has no full CHANNEL": {"FORCE_PLATFORM:ORIGIN": np.zeros((1, 2))},
     }
     for words, change in cases.items():
         sample = _sample(2, analog, (0.0, 0.0, -40.0))
         sample.parameters |= change
-        with pytest.warns(ModelWarning, match=words):
+        with warned(words):
             assert not load(sample.write(tmp_path / "a.c3d"), check=False).has("forces")
     sample = _sample(2, analog, (0.0, 0.0, -40.0))
     sample.parameters["FORCE_PLATFORM:CHANNEL"] = np.arange(5, 11)[None]
-    with pytest.raises(ModelError, match=r"plate 1 uses the channels \[5, 6, 7, 8, 9, 10\]; allowed: 1 to 6"):
+    with refused(allowed="1 to 6"):
         load(sample.write(tmp_path / "a.c3d"))
-    with pytest.raises(ModelError, match=r"POINT:UNITS is 'ell'; allowed: m, cm, mm; fix: say it"):
+    with refused(value="ell", allowed="m, cm, mm", fix="say it"):
         load(Sample(*_body(), unit="ell ").write(tmp_path / "a.c3d"))
 
 

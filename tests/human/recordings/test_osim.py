@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torsor.base.errors import ModelError
+from refusals import refused
 from torsor.human.recordings import read_osim
 
 OSIM = """<?xml version="1.0" encoding="UTF-8" ?>
@@ -87,28 +87,28 @@ def test_a_skeleton_is_read_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("40500", "10500"), r"version 10500; allowed: 20300 or later; fix: open it in OpenSim and save it"),
-        (("OpenSimDocument", "robot"), r"leg.osim: the root element is <robot>"),
-        (("<Model name", "<Tool name"), r"leg.osim: not well-formed XML"),
-        (("pelvis</socket_parent_frame>\n<loc", "x</socket_parent_frame><loc"), r"'R.ASIS': the body is 'x'; allowed"),
-        (("<mass>8</mass>", ""), r"leg.osim: line 8: Body 'femur_r': <mass> has 0 numbers; allowed: 1 numbers"),
-        (("<mass>8</mass>", "<mass>-8</mass>"), r"Body 'femur_r': mass is -8 kg; allowed: 0 or more"),
-        (("<mass>8</mass>", "<mass>8 kg</mass>"), r"<mass>: 'kg' is no number"),
-        (('"femur_r"><att', '"pelvis"><att'), r"two bodies are named 'pelvis'; fix: rename one"),
-        (("<y>0 0.1 0.3", "<y>0 0.1"), r"3 x and 2 y in a SimmSpline"),
-        (("SimmSpline", "StrangeFunction"), r"a StrangeFunction in 'translation1'; allowed: LinearFunction"),
-        (('Body name="pelvis"', "Body"), r"line 6: Body '': it has no name"),
-        (("_names>knee", "_names>knee hip"), r"CoordinateCouplerConstraint 'kneecap': it depends on 2 coordinates"),
-        (("0.02 0.13<", "0.02<"), r"Marker 'R.ASIS': <location> has 2 numbers; allowed: 3 numbers"),
-        (("<OpenSim", '<!DOCTYPE a [<!ENTITY b "c">]><OpenSim'), r"line 2: a document type or entity declaration"),
+        (("40500", "10500"), "open it in OpenSim and save it"),
+        (("OpenSimDocument", "robot"), "the root element is <robot>"),
+        (("<Model name", "<Tool name"), "not well-formed XML"),
+        (("pelvis</socket_parent_frame>\n<loc", "x</socket_parent_frame><loc"), "ground, pelvis, femur_r"),
+        (("<mass>8</mass>", ""), "<mass> has 0 numbers"),
+        (("<mass>8</mass>", "<mass>-8</mass>"), "mass"),
+        (("<mass>8</mass>", "<mass>8 kg</mass>"), "<mass>: 'kg' is no number"),
+        (('"femur_r"><att', '"pelvis"><att'), "pelvis"),
+        (("<y>0 0.1 0.3", "<y>0 0.1"), "3 x and 2 y in a SimmSpline"),
+        (("SimmSpline", "StrangeFunction"), "a StrangeFunction in 'translation1'"),
+        (('Body name="pelvis"', "Body"), "it has no name"),
+        (("_names>knee", "_names>knee hip"), "it depends on 2 coordinates"),
+        (("0.02 0.13<", "0.02<"), "<location> has 2 numbers"),
+        (("<OpenSim", '<!DOCTYPE a [<!ENTITY b "c">]><OpenSim'), "a document type or entity declaration"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_skeleton_is_named(change: tuple[str, str], words: str, tmp_path: Path) -> None:
     text = OSIM.replace(*change, *([] if change[0] in ("OpenSimDocument", "SimmSpline") else [1]))
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         _read(tmp_path, text)
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"no such file; allowed: an .osim file of OpenSim 3 or 4"):
+    with refused(allowed="an .osim file of OpenSim 3 or 4"):
         read_osim(tmp_path / "no.osim")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor import motion
-from torsor.base.errors import ModelError
 from torsor.cli.predictions import NAMED
 from torsor.motion import sweeps
 from torsor.motion.sweeps.variations import Variation
@@ -63,14 +63,14 @@ def test_a_dotted_name_changes_a_part_of_a_problem(reach: Path, name: str, value
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("motors.uper", r"reach: motors: no field 'uper'; allowed: .*upper"),
-        ("motor.upper", r"reach: no parameter 'motor.upper'; allowed: a field of a term \(Time, .*motors\)"),
+        ("motors.uper", "uper"),
+        ("motor.upper", "no parameter 'motor.upper'"),
         ("links.elbow.mass", "no parameter 'links.elbow.mass'"),
         ("phases.1.points", "no parameter 'phases.1.points'"),
     ],
 )
 def test_a_name_that_is_not_there_is_refused_before_the_first_case(reach: Path, name: str, words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         torsor.sweep(reach, [{name: 1.0}], workers=0)
 
 
@@ -103,14 +103,14 @@ def test_a_function_that_returns_a_problem_is_solved(reach: Path) -> None:
         (
             "walk",
             {"hight": 1.8},
-            "case 0: got an unexpected keyword argument 'hight'; allowed: the parameters of walk: h",
+            "got an unexpected keyword argument 'hight'",
         ),
-        ("wlak", {}, "wlak: no such problem; allowed: a .toml file of a motion problem, or one of walk, run"),
+        ("wlak", {}, "a .toml file of a motion problem, or one of walk, run"),
         (3, {}, "there is a int to compute"),
     ],
 )
 def test_wrong_names_are_refused(what: Any, case: dict[str, Any], words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         torsor.sweep(what, [case], workers=0)
 
 
@@ -156,7 +156,7 @@ def test_people_of_a_study_are_described_by_age_and_percentiles() -> None:
 
 
 def test_wrong_settings_are_refused_before_the_first_case() -> None:
-    with pytest.raises(ModelError, match="unknown setting 'speed'"):
+    with refused(value="speed"):
         torsor.sweep("walk", [{}], settings={"speed": 1}, workers=0)
-    with pytest.raises(ModelError, match="keep names 'velocity'; allowed: times"):
+    with refused(argument="keep", allowed="times"):
         torsor.sweep("walk", [{}], keep=["velocity"], workers=0)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from study_functions import everything, twice
-from torsor.base.errors import ModelError
 from torsor.motion import sweeps
 
 try:
@@ -49,7 +49,7 @@ def test_values_read_back_as_they_were(output: Path | None) -> None:
     one = found.to_numpy(["a", "row"])[1]
     assert one["a"] == 1.0 and one["row"].tolist() == [1.0, 2.0, 3.0]
     assert next(found.rows(["word"])) == {"word": "case 0"}
-    with pytest.raises(ModelError, match="no column 'TT'"):
+    with refused(value="TT"):
         found["TT"]
 
 
@@ -72,7 +72,7 @@ def test_what_is_done_is_not_computed_again(path: Path) -> None:
 
     cases = [{"a": a} for a in range(6)]
     torsor.sweep(noted, cases[:4], output=path, workers=0)
-    with pytest.raises(ModelError, match=r"study\.\w+: there are results already; fix: resume=True"):
+    with refused(where="study.", fix="resume=True"):
         torsor.sweep(noted, cases, output=path, workers=0)
     found = torsor.sweep(noted, cases, output=path, workers=0, resume=True)
     assert computed == [0, 1, 2, 3, 4, 5] and found.failed == 1
@@ -83,16 +83,16 @@ def test_what_is_done_is_not_computed_again(path: Path) -> None:
 
 def test_another_study_does_not_go_on_with_a_file(path: Path) -> None:
     torsor.sweep(twice, [{"a": 1}], output=path, workers=0)
-    with pytest.raises(ModelError, match="case 0 has other values there; fix: give the same cases"):
+    with refused(fix="give the same cases"):
         torsor.sweep(twice, [{"a": 2}], output=path, workers=0, resume=True)
-    with pytest.raises(ModelError, match="it holds results of 'twice', not of 'everything'"):
+    with refused(what="it holds results of 'twice', not of 'everything'"):
         torsor.sweep(everything, [{"a": 1}], output=path, workers=0, resume=True)
 
 
 def test_one_study_at_a_time_writes_to_a_file_and_others_read(path: Path) -> None:
     def other(a: float) -> int:
         if a == 0:
-            with pytest.raises(ModelError, match="another study writes to it"):
+            with refused(what="another study writes to it"):
                 torsor.sweep(twice, [{"a": 1}], output=path, workers=0, resume=True)
         return len(sweeps.read(path))
 
@@ -115,11 +115,11 @@ def test_names_that_differ_in_case_are_different_columns(output: Path | None) ->
 @pytest.mark.parametrize("content", [b"", b"no database at all, but long enough to be read as one" * 20])
 def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.sqlite").write_bytes(content)
-    with pytest.raises(ModelError, match="no results of a sweep"):
+    with refused(what="no results of a sweep"):
         sweeps.read(tmp_path / "x.sqlite")
-    with pytest.raises(ModelError, match=r"the suffix is '.txt'; allowed: .sqlite"):
+    with refused(value=".txt", allowed=".sqlite"):
         sweeps.read("x.txt")
-    with pytest.raises(ModelError, match="its folder does not exist"):
+    with refused(what="its folder does not exist"):
         torsor.sweep(twice, [], output=tmp_path / "no" / "x.db")
 
 
@@ -158,7 +158,7 @@ def test_a_study_is_drawn_as_results_over_the_parameters_that_vary(tmp_path: Pat
     assert np.allclose(figure.axes[3].collections[0].get_offsets(), np.stack([found["b"], found["product"]], axis=1))
     assert len(found.plot(results=["sum"], parameters=["b"]).axes) == 1
     for wrong in ({"results": ["word"]}, {"parameters": ["d"]}):
-        with pytest.raises(ModelError, match="has no numbers"):
+        with refused(what="has no numbers"):
             found.plot(**wrong)
-    with pytest.raises(ModelError, match="there is not a parameter"):
+    with refused(what="there is not a parameter"):
         torsor.sweep(lambda a: {"b": a}, [{"a": 1.0}], workers=0).plot()

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import torsor
+from refusals import refused
 from study_functions import compiles, dies, twice
-from torsor.base.errors import ModelError
 from torsor.motion import sweeps
 from torsor.motion.sweeps.processes import WorkerDiedError
 from torsor.motion.sweeps.subjects import Subject
@@ -75,14 +75,14 @@ def test_the_cases_of_a_broken_executor_are_computed_alone_by_new_ones() -> None
 
 def test_a_given_executor_that_breaks_ends_the_study_in_words(tmp_path: Path) -> None:
     executor = Fragile({3: 1}, BrokenProcessPool("broken"))
-    with pytest.raises(ModelError, match="the executor is broken: one of its workers ended; fix: give a function"):
+    with refused(fix="give a function"):
         torsor.sweep(twice, CASES, executor=executor, output=tmp_path / "x.sqlite")
     found = torsor.sweep(twice, CASES, workers=0, output=tmp_path / "x.sqlite", resume=True)
     assert found.done == 6
 
 
 def test_executors_that_never_work_end_the_study() -> None:
-    with pytest.raises(ModelError, match="new workers end at once"):
+    with refused(what="new workers end at once"):
         torsor.sweep(twice, CASES * 9, executor=lambda: Fragile(dict.fromkeys(range(99), 9), BrokenExecutor()))
 
 
@@ -115,26 +115,26 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path, ctrl_c: Callable[[], None]) -
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"executor": 3}, "executor is of type int; allowed: an executor of concurrent.futures"),
-        ({"executor": ThreadPoolExecutor, "workers": 2}, "executor and workers are both given"),
-        ({"workers": -1}, "workers is -1"),
-        ({"workers": 1, "attempts": 0}, "attempts is 0"),
+        ({"executor": 3}, "executor"),
+        ({"executor": ThreadPoolExecutor, "workers": 2}, "executor"),
+        ({"workers": -1}, "workers"),
+        ({"workers": 1, "attempts": 0}, "attempts"),
     ],
 )
 def test_wrong_arguments_are_refused(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+    with refused(words):
         torsor.sweep(twice, CASES, **given)
 
 
 def test_a_function_that_cannot_travel_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "cloudpickle", None)
-    with pytest.raises(ModelError, match=r"cannot be sent to another process.*fix: define the function in a module"):
+    with refused(fix="define the function in a module"):
         Parcel.of(Subject("local", lambda a: a))
 
 
 def test_a_missing_cluster_is_an_error_in_words() -> None:
     pytest.importorskip("distributed")
-    with pytest.raises(ModelError, match="no scheduler at 'nonsense://x'"):
+    with refused(value="nonsense://x"):
         torsor.sweep(twice, CASES, executor="nonsense://x")
 
 

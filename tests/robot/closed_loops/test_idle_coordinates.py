@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import ModelError
+from refusals import refused
 from torsor.spatial import make_pose
 
 from .mechanisms import four_bar, slider_crank
@@ -72,16 +72,16 @@ def test_without_idle_coordinates_it_is_the_inverse_dynamics_of_the_drives() -> 
 
 
 def test_too_few_drives_name_the_method_for_idle_coordinates() -> None:
-    with pytest.raises(ModelError, match="free of force, closed_inverse_dynamics"):
+    with refused(fix="free of force, closed_inverse_dynamics"):
         walker().constrained_inverse_dynamics(walker().neutral(), [0.0], [0.0])
 
 
 def test_a_drive_that_the_loops_hold_is_refused() -> None:
     engine = slider_crank()
     dead = engine.assemble([0.0]).round(9) + 0.0
-    with pytest.raises(ModelError, match="do not determine the others"):
+    with refused(what="do not determine the others"):
         engine.with_active(["slide"]).closed_inverse_dynamics(dead, np.zeros(3), [1.0])
-    with pytest.raises(ModelError, match="1 of the 2 active coordinates depend on the others"):
+    with refused(what="1 of the 2 active coordinates depend on the others"):
         engine.with_active(["main", "slide"]).closed_inverse_dynamics(dead, np.zeros(3), [1.0, 0.0])
 
 
@@ -104,13 +104,13 @@ def test_velocities_that_open_the_loops_are_refused() -> None:
     linkage = torsor.library.four_bar()
     q = linkage.assemble([0.5])
     v = linkage.closed_velocities(q, [1.0, 0.0, 0.0])
-    closed, message = linkage.closed_inverse_dynamics(q, v, [0.3]), "velocities open the loops.*closed_velocities"
+    closed = linkage.closed_inverse_dynamics(q, v, [0.3])
     np.testing.assert_allclose(closed, linkage.constrained_inverse_dynamics(q, v[:1], [0.3]), rtol=1e-9)
-    with pytest.raises(ModelError, match=message):
+    with refused(fix="closed_velocities"):
         linkage.closed_inverse_dynamics(q, [1.0, 5.0, -7.0], [0.3])
-    with pytest.raises(ModelError, match=message):
+    with refused(fix="closed_velocities"):
         linkage.closed_forward_dynamics([q, q], [v, [1.0, 0.0, 0.0]], np.zeros(3))
-    with pytest.raises(ValueError, match=r"^closed_inverse_dynamics: v has shape"):
+    with refused(argument="v", where="closed_inverse_dynamics"):
         linkage.closed_inverse_dynamics(q, [1.0], [0.3])
 
 
@@ -120,7 +120,7 @@ def test_velocities_of_a_mechanism_that_cannot_move_are_rounding() -> None:
     v = stuck.closed_velocities(q, [0.5, -0.2])
     assert np.abs(v).max() < 1e-15
     assert np.abs(stuck.closed_forward_dynamics(q, v, [0.1, 0.2])).max() < 1e-12
-    with pytest.raises(ModelError, match="A v is"):
+    with refused(allowed="1e-06"):
         stuck.closed_forward_dynamics(q, [1e-3, 0.0], [0.1, 0.2])
 
 
@@ -142,5 +142,5 @@ def test_where_the_base_has_its_origin_does_not_matter() -> None:
     np.testing.assert_allclose(
         there.constrained_inverse_dynamics(there.assemble([0.5], guess=q), [1.0], [0.3]), near, rtol=1e-6
     )
-    with pytest.raises(ModelError, match="the loops are not closed"):
+    with refused(what="the loops are not closed"):
         there.constrained_inverse_dynamics(q + np.array([0.0, 0.01, 0.0]), [1.0], [0.3])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor import library
 from torsor.dynamics.loops.constrained import ClosureChoice
 
@@ -92,7 +93,7 @@ def test_equations_are_those_that_are_independent_at_each_state() -> None:
     a = good.closed_forward_dynamics(q, v, tau)
     np.testing.assert_allclose(poor.closed_forward_dynamics(q, v, tau), a, rtol=1e-9)
     flat = library.four_bar(1.0, 0.4, 1.0, 0.4)
-    with pytest.raises(torsor.ModelError, match="the closure equations lose rank"):
+    with refused(what="the closure equations lose rank"):
         flat.closed_forward_dynamics(q, v, tau)
 
 
@@ -105,7 +106,7 @@ def test_without_loops_it_is_forward_dynamics() -> None:
 
 
 def test_open_loops_are_refused() -> None:
-    with pytest.raises(torsor.ModelError, match="error of closure"):
+    with refused(what="error of closure"):
         slider_crank().closed_forward_dynamics([0.1, 0.2, 0.3], np.zeros(3), np.zeros(3))
 
 

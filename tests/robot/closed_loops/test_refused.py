@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor import library
 from torsor.spatial import make_pose
 
@@ -28,9 +29,9 @@ def side_rods(pins: list[tuple[float, float]]) -> torsor.Robot:
 
 def test_assembly_does_not_pass_from_parallel_to_crossed_cranks() -> None:
     pair = library.four_bar(1.0, 0.4, 1.0, 0.4)
-    with pytest.raises(torsor.AssemblyError, match="singular on the way there"):
+    with refused(what="singular on the way there", error=torsor.AssemblyError):
         pair.assemble([0.7], guess=[-0.6, 0.6, -0.6])
-    with pytest.raises(torsor.AssemblyError, match="singular there"):
+    with refused(what="singular there", error=torsor.AssemblyError):
         pair.assemble([0.0], guess=[1.5, -1.5, 1.5])
     turns = np.linspace(3.0, -3.0, 25)
     q = pair.assemble(turns[:, None], guess=[1.5, -1.5, 1.5], missing="nan")
@@ -59,14 +60,14 @@ def test_equations_that_hold_only_some_configurations_are_seen() -> None:
     if robot.mobility(stiff).dof != 0:
         stiff = robot.closed_positions([-1.700041, 2.421466, -2.78088, 2.421466])
     assert robot.mobility(stiff).dof == 0 and robot.mobility(q).dof == 1
-    with pytest.raises(torsor.ModelError, match="redundant elsewhere are independent there"):
+    with refused(what="redundant elsewhere are independent there"):
         robot.constrained_velocities(stiff, [1.0])
     tau = [1.0, 0.0, 0.0, 0.0]
     for batch in ([q, stiff], [stiff, q]):
         a = robot.closed_forward_dynamics(batch, np.zeros((2, 4)), tau)
         alone = [robot.closed_forward_dynamics(each, np.zeros(4), tau) for each in batch]
         np.testing.assert_allclose(a, alone, rtol=0, atol=1e-9)
-    with pytest.raises(torsor.ModelError, match="different numbers of independent closure equations"):
+    with refused(what="different numbers of independent closure equations"):
         torsor.simulate(robot, [q, stiff])
 
 
@@ -76,13 +77,13 @@ def test_drives_that_contradict_each_other_are_refused() -> None:
     both = short.with_active(["crank_joint", "rocker_joint"])
     found = both.assemble([[2.5, q[2]], [0.3, q[2] + 0.5], [0.3, q[2]]], guess=q, missing="nan")
     np.testing.assert_array_equal(np.isnan(found).any(axis=-1), [True, True, False])
-    with pytest.raises(torsor.ModelError, match=r"disagree by 0\.5: 2 are given, and 1 are independent"):
+    with refused(what="disagree by 0.5: 2 are given, and 1 are independent"):
         both.assemble([0.3, q[2] + 0.5], guess=q)
     v = short.constrained_velocities(q, [1.0])[[0, 2]]
     a = short.constrained_accelerations(q, [1.0], [2.0])[1][[0, 2]]
     forces = both.constrained_inverse_dynamics(q, v, a)
     np.testing.assert_allclose(forces @ v, short.constrained_inverse_dynamics(q, [1.0], [2.0]), rtol=1e-10)
-    with pytest.raises(torsor.ModelError, match="v_active: rates of the active coordinates contradict each other"):
+    with refused(what="v_active: rates of the active coordinates contradict each other"):
         both.constrained_velocities(q, [1.0, 0.0])
 
 
@@ -96,7 +97,7 @@ def test_a_guess_at_a_dead_point_does_not_say_which_way_is_meant() -> None:
     dead, beyond = crank.assemble([0.0]), crank.assemble([0.01])
     wanted = crank.assemble([1.0], guess=beyond)
     driven = crank.with_active(["slide"])
-    with pytest.raises(torsor.AssemblyError, match="singular at the guess") as error:
+    with refused(what="singular at the guess", error=torsor.AssemblyError) as error:
         driven.assemble([wanted[2]], guess=dead)
     assert abs(error.value.q[2] - wanted[2]) < 1e-9  # one of the two ways
     np.testing.assert_allclose(driven.assemble([wanted[2]], guess=beyond), wanted, rtol=0, atol=1e-9)
@@ -112,18 +113,18 @@ def test_a_rod_whose_ends_meet_is_assembled() -> None:
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda r, q: r.constrained_forward_dynamics(q, [0, 0], [1.0], method="multipliers"), "tau_active has shape"),
-        (lambda r, q: r.assemble("ab"), r"q_active is 'ab'; allowed: \(..., 2\) finite numbers"),
-        (lambda r, q: r.assemble([1e5, 0.0]), "rad or sizes away from the guess"),
-        (lambda r, q: r.assemble([1.0, 1.0], missing="maybe"), "missing is 'maybe'"),
+        (lambda r, q: r.constrained_forward_dynamics(q, [0, 0], [1.0], method="multipliers"), "tau_active"),
+        (lambda r, q: r.assemble("ab"), "q_active"),
+        (lambda r, q: r.assemble([1e5, 0.0]), "q_active"),
+        (lambda r, q: r.assemble([1.0, 1.0], missing="maybe"), "missing"),
         (
             lambda r, q: r.jvp("constrained_velocities", (q + 0.3, [1.0, 0.0]), (None, [1.0, 0.0])),
             "loops are not closed",
         ),
         (lambda r, q: r.vjp("constrained_velocities", (q + 0.3, [1.0, 0.0]), np.ones(4)), "loops are not closed"),
         (lambda r, q: r.sparse("constrained_velocity_derivatives", q + 0.3, [1.0, 0.0]), "loops are not closed"),
-        (lambda r, q: r.closed_positions(q[:2]), "q has shape"),
-        (lambda r, q: r.active_sets(q, ["joint9"]), "no coordinate 'joint9'"),
+        (lambda r, q: r.closed_positions(q[:2]), "q"),
+        (lambda r, q: r.active_sets(q, ["joint9"]), "joint9"),
         (lambda r, q: torsor.control.gravity_pd(r, q, kp=1.0, kd=1.0), "gravity_pd for a robot with loops"),
         (
             lambda r, q: torsor.simulate(r.with_active(r.coordinate_names[::-1]), q, controller=[1, 2, 3, 4]),
@@ -134,7 +135,7 @@ def test_a_rod_whose_ends_meet_is_assembled() -> None:
 def test_mistakes_are_named(call, message: str) -> None:
     robot = library.five_bar()
     q = robot.assemble([1.9, 1.2], guess=[1.9, -1.2, 1.2, 1.2])
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         call(robot, q)
 
 
@@ -159,7 +160,7 @@ def test_attitudes_may_be_given_with_either_sign(tmp_path) -> None:
     assert np.abs(driven.closure_error(q)).max() < 1e-11
     still = floating.assemble([0.5], guess=q)  # the base is not driven, and stays
     np.testing.assert_allclose(still, q, atol=1e-10)
-    with pytest.raises(torsor.ModelError, match="a quaternion is zero"):
+    with refused(what="a quaternion is zero"):
         driven.assemble(place * [1, 1, 1, 0, 0, 0, 0, 1])
 
 
@@ -170,15 +171,11 @@ def test_a_revolute_loop_across_the_hinges_is_refused_with_the_axis_that_was_mea
     joints = [torsor.Joint(name, "continuous", on, of, at, y) for name, on, of, at in ends]
     frames = [torsor.Frame("left", "b", along), torsor.Frame("right", "c", along)]
     bars = torsor.build("bars", links, joints, frames)
-    message = (
-        r"bars: loop 'tip': the z axes of 'left' and 'right', about which it turns, are not along the hinges "
-        r"one, two, three; allowed: .*; fix: axis=\(0.0, 1.0, 0.0\)"
-    )
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(where="bars: loop 'tip'", fix="axis=(0.0, 1.0, 0.0)"):
         bars.with_loop("tip", "left", "right")
     assert bars.with_loop("tip", "left", "right", axis=(0.0, 1.0, 0.0)).mobility().dof == 1
     assert bars.with_loop("tip", "left", "right", "spherical").loops[0].kind == "spherical"  # it has no axis
     turned = replace(frames[1], pose=along @ make_pose(np.diag([1.0, -1.0, -1.0])))
     bars = torsor.build("bars", links, joints, [frames[0], turned])
-    with pytest.raises(torsor.ModelError, match="fix: give frames whose z axes are along the hinges"):
+    with refused(fix="give frames whose z axes are along the hinges"):
         bars.with_loop("tip", "left", "right")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 
 from .loaded import close, fewest, indices, mechanism, state, used
 from .mechanisms import closed_chain
@@ -74,22 +75,22 @@ def test_shares_of_many_states() -> None:
     many = robot.constrained_inverse_dynamics(np.tile(q, (3, 1)), x, x_rate, share=rows)
     same = robot.constrained_inverse_dynamics(np.tile(q, (3, 1)), x, x_rate, share=rows[:, None] * np.eye(2))
     close(many, same)
-    with pytest.raises(torsor.ModelError, match="is ambiguous: one matrix, or a row for each state; fix: "):
+    with refused(argument="share"):
         robot.constrained_inverse_dynamics(np.tile(q, (2, 1)), x, x_rate, share=rows[:2])
 
 
 @pytest.mark.parametrize(
     "share, message",
     [
-        ([1.0, 0.0], "share is not positive; allowed: numbers above 0"),
-        ([1.0, np.nan], "share is not positive"),
-        ([1.0], r"share has shape \(1,\); allowed: \(..., 2\) or \(..., 2, 2\)"),
-        ([[1.0, 0.5], [0.2, 1.0]], "share is not symmetric"),
-        ([[1.0, 2.0], [2.0, 1.0]], "share is not positive definite; allowed: eigenvalues above 0"),
+        ([1.0, 0.0], "share"),
+        ([1.0, np.nan], "share"),
+        ([1.0], "share"),
+        ([[1.0, 0.5], [0.2, 1.0]], "share"),
+        ([[1.0, 2.0], [2.0, 1.0]], "share"),
     ],
 )
 def test_shares_that_are_none_are_refused(share: list, message: str) -> None:
     robot, q = mechanism("redundant")
     _, _, x, x_rate, _ = state(robot, q)
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         robot.loop_forces(q, x, x_rate, share=share)

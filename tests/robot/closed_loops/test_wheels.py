@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.dynamics.loops.closure import Closures
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism.loops import WHEELS
@@ -213,7 +214,7 @@ def test_a_car_steered_by_a_quarter_turn_is_not_driven_by_its_rear_wheel() -> No
     q = car.assemble([0.0, 0.0])
     q[4] = np.pi / 2
     assert car.mobility(q).is_singular
-    with pytest.raises(torsor.ModelError, match="with the active coordinates locked"):
+    with refused(what="with the active coordinates locked"):
         car.constrained_velocities(q, [1.0, 0.0])
 
 
@@ -235,32 +236,32 @@ def test_derivatives_of_a_car_are_slopes() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"radius": 0.0}, "radius of the wheel is 0; allowed: above 0"),
-        ({"radius": -0.1}, "radius of the wheel is -0.1"),
-        ({"radius": float("nan")}, "radius is nan"),
-        ({"radius": 0.1, "kind": "edge"}, "radius of the edge is 0.1; allowed: 0"),
-        ({"radius": 0.1, "kind": "track"}, "kind is 'track'; allowed: 'wheel', 'omni'"),
-        ({"radius": 0.1, "roller": 0.3}, "roller of the wheel is 0.3; allowed: 0"),
-        ({"radius": 0.1, "kind": "omni", "roller": 1.6}, "roller of the omni is 1.6"),
+        ({"radius": 0.0}, "radius"),
+        ({"radius": -0.1}, "radius"),
+        ({"radius": float("nan")}, "radius"),
+        ({"radius": 0.1, "kind": "edge"}, "radius"),
+        ({"radius": 0.1, "kind": "track"}, "kind"),
+        ({"radius": 0.1, "roller": 0.3}, "roller"),
+        ({"radius": 0.1, "kind": "omni", "roller": 1.6}, "roller"),
         ({"radius": 0.1, "axis": (0, 0, 0)}, "axis"),
         ({"radius": 0.1, "link": "wheal"}, "'wheal'"),
         ({"radius": 0.1, "link": "disc", "ground": "floor"}, "wheel 'w' ends at 'floor', which does not exist"),
-        ({"radius": 0.1, "link": "disc", "ground": "disc"}, "'disc' rolls on itself"),
+        ({"radius": 0.1, "link": "disc", "ground": "disc"}, "disc"),
         (
             {"radius": 0.1, "link": "world"},
-            "'world' and its ground are parts of one body, 'world'; allowed: two bodies",
+            "'world' and its ground are parts of one body, 'world'",
         ),
         ({"radius": 0.1, "ground": "rim/axle"}, "'disc' and its ground are parts of one body, 'disc'"),
     ],
 )
 def test_a_wheel_that_cannot_be_is_refused(arguments: dict, message: str) -> None:
     disc = torsor.library.rolling_disc().without_loop("rim")
-    with pytest.raises(torsor.ModelError, match=message):
+    with refused(message):
         disc.with_wheel("w", **{"link": "disc"} | arguments)
 
 
 def test_two_wheels_of_one_name_are_refused_by_it() -> None:
-    with pytest.raises(torsor.ModelError, match="two loops are named 'rim'"):
+    with refused(value="rim"):
         torsor.library.rolling_disc().with_wheel("rim", "disc", 0.3, axis=(0, 1, 0))
 
 
@@ -268,33 +269,33 @@ def test_a_wheel_off_the_ground_is_refused_by_name() -> None:
     disc = torsor.library.rolling_disc(0.3).to(device="casadi")
     above = disc.closed_positions(disc.neutral())
     above[2] += 0.05
-    for refused in (
+    for ask in (
         lambda: disc.closed_forward_dynamics(above, np.zeros(6), np.zeros(6)),
         lambda: disc.mobility(above),
     ):
-        with pytest.raises(torsor.ModelError, match=r"wheel 'rim' is 0.05 m above its ground.*closed_positions"):
-            refused()
-    with pytest.raises(torsor.ModelError, match=r"at q0, wheel 'rim' is 0.3 m below its ground.*closed_positions"):
+        with refused(fix="closed_positions"):
+            ask()
+    with refused(fix="closed_positions"):
         torsor.simulate(disc)
 
 
 def test_velocities_that_slip_are_refused_by_name() -> None:
     disc = torsor.library.rolling_disc(0.3).to(device="casadi")
     q = disc.closed_positions(disc.neutral())
-    with pytest.raises(torsor.ModelError, match=r"let wheel 'rim' slip by 1 m/s.*closed_velocities"):
+    with refused(fix="closed_velocities"):
         disc.closed_forward_dynamics(q, [0, 0, 0, 1, 0, 0], np.zeros(6))
-    with pytest.raises(torsor.ModelError, match=r"v0 let wheel 'rim' slip by 1 m/s.*closed_velocities"):
+    with refused(fix="closed_velocities"):
         torsor.simulate(disc, q, [0, 0, 0, 1, 0, 0])
 
 
 def test_dynamics_of_the_tree_would_let_wheels_slip() -> None:
     disc = torsor.library.rolling_disc()
-    with pytest.raises(torsor.ModelError, match="the wheel 'rim', and inverse_dynamics would let it slip"):
+    with refused(what="the wheel 'rim', and inverse_dynamics would let it slip"):
         disc.inverse_dynamics(disc.neutral(), np.zeros(6), np.zeros(6))
 
 
 def test_motion_prediction_refuses_wheels() -> None:
-    with pytest.raises(torsor.ModelError, match=r"wheels \(rear, front\): they do not slip"):
+    with refused(what="wheels (rear, front): they do not slip"):
         MotionModel(torsor.library.bicycle_car())
 
 
@@ -303,16 +304,16 @@ def test_an_axle_that_is_normal_to_the_ground_is_refused() -> None:
     robot = torsor.build("flat", [torsor.Link("ground"), runner], in_plane(runner)).to(device="casadi")
     for kind, radius in (("wheel", 0.1), ("edge", 0.0)):
         flat = robot.with_wheel("w", "sleigh", radius, kind)
-        with pytest.raises(torsor.ModelError, match="wheel 'w' lies flat: its axle is normal to its ground"):
+        with refused(what="wheel 'w' lies flat: its axle is normal to its ground"):
             flat.mobility()
-        with pytest.raises(torsor.ModelError, match="wheel 'w' lies flat"):
+        with refused(what="wheel 'w' lies flat"):
             flat.closed_forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3))
-        with pytest.raises(torsor.ModelError, match=r"no closed positions were found .* wheel 'w' lies flat"):
+        with refused(what="no closed positions were found"):
             flat.closed_positions(np.zeros(3))
-        with pytest.raises(torsor.ModelError, match="at q0, wheel 'w' lies flat"):
+        with refused(what="at q0, wheel 'w' lies flat"):
             torsor.simulate(flat)  # and no warning of NumPy, which would be an error here
     high = robot.with_wheel("w", "sleigh", 0.1, axis=(0, 1, 0))
-    with pytest.raises(torsor.ModelError, match=r"wheel 'w' is 0.1 m below its ground"):
+    with refused(what="wheel 'w' is 0.1 m below its ground"):
         high.mobility()
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from robots import robot_file
-from torsor import ModelError, Shape
+from torsor import Shape
 from torsor.robot.inverse_kinematics import Position
 from torsor.spatial import make_pose
 
@@ -127,19 +128,18 @@ def test_the_posture_nearest_to_a_wish_keeps_the_clearance() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"clearance": -0.1}, "clearance is -0.1"),
-        ({"clearance": float("nan")}, "clearance is nan"),
-        ({"clearance": "wide"}, "clearance is 'wide'"),
-        ({"pairs": [("link1", "link3")]}, "pairs without a clearance"),
-        ({"clearance": 0.1, "pairs": [("link1", "nothing")]}, "no link, frame or shape 'nothing'"),
-        ({"clearance": 0.1, "pairs": "link1"}, "pairs has 'link1'"),
+        ({"clearance": -0.1}, "clearance"),
+        ({"clearance": float("nan")}, "clearance"),
+        ({"clearance": "wide"}, "clearance"),
+        ({"pairs": [("link1", "link3")]}, "pairs"),
+        ({"clearance": 0.1, "pairs": [("link1", "nothing")]}, "nothing"),
+        ({"clearance": 0.1, "pairs": "link1"}, "pairs"),
     ],
 )
 def test_invalid_clearances_raise(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ModelError) as error:
+    with refused(words):
         chain(3).inverse_kinematics({"tip": [1.0, 1.0, 0.0]}, **options)
-    assert words in str(error.value)
-    with pytest.raises(ModelError, match="no link has a collision shape"):
+    with refused(what="no link has a collision shape"):
         torsor.library.planar_chain(2).inverse_kinematics({"link2": [1.0, 0, 0]}, clearance=0.01)
 
 

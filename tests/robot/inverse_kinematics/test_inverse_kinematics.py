@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.base.errors import ModelError
+from refusals import refused
 from torsor.robot.inverse_kinematics import CenterOfMass, Direction, LookAt, Orientation, Pose, Position, Target
 from torsor.spatial import exp_so3, make_pose
 
@@ -156,17 +156,17 @@ def test_center_of_mass() -> None:
 @pytest.mark.parametrize(
     ("targets", "words"),
     [
-        ({"nowhere": np.eye(4)}, "no link or frame 'nowhere'"),
+        ({"nowhere": np.eye(4)}, "nowhere"),
         ({HAND: 2 * np.eye(4)}, "is no rotation: error of orthonormality"),
-        ({HAND: np.full(3, np.nan)}, "is nan"),
-        ({HAND: np.eye(3)}, "of a rotation (3, 3) make an Orientation"),
-        ({HAND: np.zeros(4)}, "has shape (4,)"),
+        ({HAND: np.full(3, np.nan)}, "position"),
+        ({HAND: np.eye(3)}, "link6"),
+        ({HAND: np.zeros(4)}, "link6"),
         ({HAND: [1e200, 0, 0]}, "a position is 1e+200 m away"),
-        ({"base": np.eye(4)}, "no joint moves 'base'"),
-        ({}, "targets is"),
-        ([Pose(HAND, np.eye(4), weight=-1)], "weight is -1"),
-        ([Direction(HAND, (0, 0, 0), (0, 0, 1))], "axis is"),
-        ([Direction(HAND, (0, 0, 1), (0, 0, 0))], "along is zero"),
+        ({"base": np.eye(4)}, "base"),
+        ({}, "targets"),
+        ([Pose(HAND, np.eye(4), weight=-1)], "weight"),
+        ([Direction(HAND, (0, 0, 0), (0, 0, 1))], "axis"),
+        ([Direction(HAND, (0, 0, 1), (0, 0, 0))], "along"),
         ([Pose(HAND, np.eye(4), weight=(1e8, 1e-8))], "weights from 1e-08 to 1e+08"),
         ([Position(HAND, (0, 0, 1), point=(1e9, 0, 0))], "a position is 1e+09 m away"),
         ([Target()], "a target of type Target"),
@@ -174,9 +174,8 @@ def test_center_of_mass() -> None:
     ],
 )
 def test_invalid_targets_raise(targets: object, words: str) -> None:
-    with pytest.raises(ModelError) as error:
+    with refused(words):
         ARM.inverse_kinematics(targets)
-    assert words in str(error.value)
 
 
 def test_links_that_are_named_by_numbers_are_not_mistaken_for_indices() -> None:
@@ -194,14 +193,14 @@ def test_links_that_are_named_by_numbers_are_not_mistaken_for_indices() -> None:
 
 def test_invalid_options_raise() -> None:
     goal = {HAND: make_pose(p=[0.5, 0, 0.5])}
-    with pytest.raises(ModelError, match="q0"):
+    with refused(argument="q0"):
         ARM.inverse_kinematics(goal, q0=[0.0] * 5)
-    with pytest.raises(ModelError, match="tolerance"):
+    with refused(argument="tolerance"):
         ARM.inverse_kinematics(goal, tolerance=0.0)
-    with pytest.raises(ModelError, match="both given"):
+    with refused(argument="posture"):
         ARM.inverse_kinematics(goal, posture=np.zeros(6), manipulability=True)
     flying = torsor.library.free_flying_arm()
-    with pytest.raises(ModelError, match="quaternion of 'root' in q0 is zero"):
+    with refused(value="root"):
         flying.inverse_kinematics({"link7": np.zeros(3)}, q0=np.zeros(flying.nq))
 
 

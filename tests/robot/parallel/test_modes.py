@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.robot.parallel import Leg, ParallelRobot
 from torsor.spatial import about_z, make_pose
 
@@ -59,7 +60,7 @@ def test_both_searches_of_a_leg_agree() -> None:
 
 def test_forward_kinematics_does_not_pass_a_stretched_leg() -> None:
     robot = made("delta")
-    with pytest.raises(torsor.ModelError, match=r"no pose with the driven coordinates .* singular pose is between"):
+    with refused(what="no pose with the driven coordinates"):
         robot.forward_kinematics([2.0, 2.0, 2.0])
     pose = robot.forward_kinematics([1.2, 1.2, 1.2])
     np.testing.assert_allclose(robot.inverse_kinematics(pose)[::3], 1.2, atol=1e-9)
@@ -74,7 +75,7 @@ def test_redundant_drives_give_the_pose() -> None:
     pose, _, _ = motion(robot, 5, 0.1)
     driven = robot.inverse_kinematics(pose)[:, 2::3]
     np.testing.assert_allclose(robot.carriage.difference(robot.forward_kinematics(driven), pose), 0, atol=1e-8)
-    with pytest.raises(torsor.ModelError, match=r"driven coordinates disagree by .*: 7 are given for 6 freedoms"):
+    with refused(what="driven coordinates disagree by"):
         robot.forward_kinematics(driven[0] + np.r_[np.zeros(6), 1e-3])
 
 
@@ -98,35 +99,31 @@ def test_what_is_closed_does_not_depend_on_the_size(factor: float) -> None:
 def test_singular_poses_are_refused_with_what_moves() -> None:
     robot, still = made("gough_stewart"), np.zeros(6)
     quarter = robot.grid(turn_z=[np.pi / 2])[0]
-    with pytest.raises(
-        torsor.ModelError, match=r"do not control the platform at pose \[0.0, .* platform/wz \(.*can move"
-    ):
+    with refused(what="do not control the platform at pose [0.0,"):
         robot.inverse_dynamics(quarter, still, still)
-    with pytest.raises(torsor.ModelError, match="the drives do not control the platform"):
+    with refused(what="the drives do not control the platform"):
         robot.jacobian(np.stack([robot.home, quarter]))
     assert np.isfinite(robot.forward_dynamics(quarter, still, still)).all()  # nothing is divided by there
     flat = made("three_rrr")
     stretched, u = np.array([-0.2, 0.0, 0.0]), np.ones(3)
     for call in (flat.leg_velocities, flat.kinetic_energy):
-        with pytest.raises(
-            torsor.ModelError, match=r"leg 'leg1' is singular at pose .* shoulder \(.*elbow \(.*can move"
-        ):
+        with refused(what="leg 'leg1' is singular at pose"):
             call(stretched, u)
     for call in (flat.leg_accelerations, flat.inverse_dynamics, flat.forward_dynamics):
-        with pytest.raises(torsor.ModelError, match="leg 'leg1' is singular"):
+        with refused(what="leg 'leg1' is singular"):
             call(stretched, u, u)
     assert flat.potential_energy(stretched) == 0.0
 
 
 def test_singular_homes_are_refused_with_what_moves() -> None:
-    with pytest.raises(torsor.ModelError, match=r"the drives do not control the platform at home: .*can move"):
+    with refused(what="the drives do not control the platform at home:"):
         torsor.library.gough_stewart(spread=np.pi / 3)
     flat = made("three_rrr")
-    with pytest.raises(torsor.ModelError, match=r"leg 'leg1'.*(singular at home|blocks motions)"):
+    with refused(where="leg 'leg1'", what="blocks motions"):
         replace(flat, home=np.array([-0.2, 0.0, 0.0]))
     six, plate = made("gough_stewart"), made("gough_stewart").platform
     full = [replace(leg, driven=("swing", "tilt", "stretch") if k < 2 else ()) for k, leg in enumerate(six.legs)]
-    with pytest.raises(torsor.ModelError, match="the drives do not control the platform at home"):
+    with refused(what="the drives do not control the platform at home"):
         replace(six, legs=full)
     car, bob = (
         torsor.Link("car", 1.0, (0, 0, 0), 0.01 * np.eye(3)),
@@ -138,7 +135,7 @@ def test_singular_homes_are_refused_with_what_moves() -> None:
         torsor.Joint("turn", "revolute", "car", "platform"),
     ]
     chain = torsor.build("chain", [torsor.Link("ground"), car, bob, plate], joints)
-    with pytest.raises(torsor.ModelError, match=r"at home: with locked drives, sway \(-?1\) can move"):
+    with refused(what="at home"):
         replace(six, platform=chain, home=np.zeros(3))
 
 
@@ -156,11 +153,11 @@ def test_platforms_on_chains_are_what_they_say() -> None:
         torsor.Joint("y", "prismatic", "slide", "car", **y),
         torsor.Joint("weld", "fixed", "car", "deck", make_pose(p=[0, 0.1, 0])),
     )
-    with pytest.raises(torsor.ModelError, match="frames deck on the last link 'car' may be links welded to it"):
+    with refused(value="car"):
         ParallelRobot(welded, legs[:2], np.zeros(2))
     plain = table(torsor.Joint("y", "prismatic", "slide", "deck", **y))
     soft = plain.with_motor("y", carrier="slide", inertia=1e-4, ratio=100.0, stiffness=1e4)
-    with pytest.raises(torsor.ModelError, match=r"the drives do not control the platform at home: .*y"):
+    with refused(what="the drives do not control the platform at home:"):
         ParallelRobot(soft, legs, np.zeros(3))
     double = torsor.build(
         "double",
@@ -171,7 +168,7 @@ def test_platforms_on_chains_are_what_they_say() -> None:
         ],
     )
     robot = ParallelRobot(double, legs[:2], np.zeros(2)).to(device="casadi")
-    with pytest.raises(torsor.ModelError, match="no range 'x'; allowed: a/x, b/x"):
+    with refused(value="x", allowed="a/x, b/x"):
         robot.grid(x=[0.1])
     assert robot.grid(**{"b/x": [0.1]}).tolist() == [[0.0, 0.1]]
 

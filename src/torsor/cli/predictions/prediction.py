@@ -135,7 +135,7 @@ def by_name(flag: str, given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found = dict[str, Any]()
     for name, value in given:
         if name in found:
-            raise ModelError(describe(f"{name} is given twice", where=flag, fix="keep one of them"))
+            raise ModelError("is given twice", argument=name, where=flag, fix="keep one of them")
         found[name] = value
     return found
 
@@ -196,7 +196,7 @@ def value_of(argument: Argument, given: Any, where: str) -> Any:
         low, high = (math.degrees(argument.bounds[end]) for end in ("above", "below"))
         if not low < given < high:
             allowed = f"degrees, between {low:g} and {high:g}"
-            raise ModelError(describe(f"{option.flag} is {given:g}", where=where, allowed=allowed))
+            raise ModelError(f"{option.flag} is {given:g}", where=where, allowed=allowed)
         return math.radians(given)
     if argument.count == "1+" and len(given) == 1:
         given = given[0]

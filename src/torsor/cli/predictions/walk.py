@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from torsor.base.checks import whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.cli.predictions.prediction import (
     ERGONOMICS,
     MOVIES,
@@ -65,7 +65,7 @@ def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str,
     given_references(_references(given), "right", Stride)  # a mistake in a file is told before the search
     _check_starts(given)
     if "backpack" in given and "box" in given:
-        raise ModelError(describe("--backpack and --box are both given", where="walk", allowed="one of them"))
+        raise ModelError("--backpack and --box are both given", where="walk", allowed="one of them")
     return _free_step(values) | _checked_body("walk", given, values)
 
 
@@ -75,9 +75,7 @@ def _free_step(given: dict[str, Any]) -> dict[str, Any]:
         "speed" in given and not {"length", "version", "box", "planar"} & given.keys() and given.get("steps") != 2
     )
     if given.get("rise") == 0:
-        raise ModelError(
-            describe("--rise is 0", where="walk", allowed="another number", fix="leave it out: level ground")
-        )
+        raise ModelError("--rise is 0", where="walk", allowed="another number", fix="leave it out: level ground")
     if "rise" in given:
         return {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"} | given
     if given.get("version") == "free" or is_alone:
@@ -93,7 +91,7 @@ def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any
         low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
         if name in degrees and not low <= degrees[name] <= high:
             found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
-            raise ModelError(describe(found, where=where, allowed=allowed))
+            raise ModelError(found, where=where, allowed=allowed)
     return {"body": body}
 
 
@@ -107,7 +105,7 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
     recorded = [names for names in named or () if Path(names[0]).suffix.lower() in SUFFIXES]
     if mass is not None and not recorded:
         fix = "--compare forces.mot names a recording"
-        raise ModelError(describe("--compare-mass without a recording", where="walk", fix=fix))
+        raise ModelError("--compare-mass without a recording", where="walk", fix=fix)
     if named is None:
         return None
     return [
@@ -120,7 +118,7 @@ def _check_starts(given: Mapping[str, Any]) -> None:
     for name in chosen(given, "starts", "workers"):
         whole_number(given[name], "walk", name, most=MOST_STARTS)
     if "workers" in given and given.get("starts", 1) == 1:
-        raise ModelError(describe("--workers without several starts", where="walk", fix="--starts 4"))
+        raise ModelError("--workers without several starts", where="walk", fix="--starts 4")
 
 
 def _search(
@@ -133,7 +131,7 @@ def _search(
             result = problem.solve(**settings)
         except MotionError as error:
             if not is_free:
-                error.args = (f"{error}; {LET_FREE}",)
+                error.fix = f"{error.fix}; {LET_FREE}" if error.fix else LET_FREE
             raise
         report = stride_report(result, given)
         return result, replace(report, tables=(*report.tables, ONE_START)) if is_free else report

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import real_numbers
+from torsor.base.errors import ModelError
 from torsor.compiler.cuda.card import Card
 from torsor.compiler.cuda.code import NAME
 from torsor.compiler.cuda.layout import CARD, Form
@@ -104,7 +105,9 @@ class CupyDevice:
         """Return a context with the card of some arrays, which must be one."""
         numbers = sorted({array.device.id for array in arrays})
         if len(numbers) > 1:
-            raise ValueError(f"arrays are on the cards {numbers}; allowed: one card; fix: copy them to one")
+            raise ModelError(
+                f"are on the cards {numbers}", argument="arrays", allowed="one card", fix="copy them to one"
+            )
         context: AbstractContextManager[Any] = self.xp.cuda.Device(*numbers)
         return context
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from torsor.base.arrays import Shape
+from torsor.base.errors import ModelError
 from torsor.compiler import cache
 from torsor.compiler.cache import Signature, StoredKernel
 from torsor.compiler.cuda.card import WARP
@@ -190,14 +191,14 @@ class CudaKernel:
         given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
         name, kind = self.signature.name, self._device.xp.ndarray
         if len(given) != len(self.outputs):
-            raise ValueError(f"{name}: {len(given)} arrays in out; allowed: {len(self.outputs)}")
+            raise ModelError(f"has {len(given)} arrays", argument="out", where=name, allowed=str(len(self.outputs)))
         for array, core in zip(given, self.outputs, strict=True):
             shape = (*batch, *core)
             if array is None or (isinstance(array, kind) and (array.shape, array.dtype) == (shape, self.dtype)):
                 continue
             found = f"{array.dtype} {array.shape}" if isinstance(array, kind) else type(array).__name__
             allowed = f"an array of the card, {self.dtype} {shape}"
-            raise ValueError(f"{name}: out is {found}; allowed: {allowed}")
+            raise ModelError(f"is {found}", argument="out", where=name, allowed=allowed)
         return given
 
     def _kernel(self, staged: tuple[bool, ...]) -> list[Loaded]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import by_name, number, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.scaling.path_dynamics import Samples
@@ -355,7 +355,7 @@ class OnlineScaling:
     def _bound(self, value: Any, what: str) -> Array:
         found = np.array(by_name(value, self.robot.coordinate_names, np.inf, f"{self._where}: {what}"))
         if (found <= 0).any():
-            raise ModelError(describe(f"{what} is {found.min()}", where=self._where, allowed="positive numbers"))
+            raise ModelError(f"is {found.min()}", argument=what, where=self._where, allowed="positive numbers")
         return found
 
     # Samples
@@ -375,16 +375,14 @@ class OnlineScaling:
         if not self.room:
             found = "a sample after the end of the path" if self.closed else "a sample more than the preview holds"
             fix = "feed no sample after close()" if self.closed else "feed samples while scaling.room is above 0"
-            raise ModelError(describe(found, where=self._where, fix=fix))
+            raise ModelError(found, where=self._where, fix=fix)
         self._samples.add(q, d1, d2, d3)
         self._was_fed = True
 
     def close(self) -> None:
         """Say that the last sample was the end of the path."""
         if self.fed <= LEAST:
-            raise ModelError(
-                describe(f"a path of {self.fed} samples", where=self._where, allowed=f"{LEAST + 1} or more")
-            )
+            raise ModelError(f"a path of {self.fed} samples", where=self._where, allowed=f"{LEAST + 1} or more")
         self.closed = True
 
     # The look-ahead
@@ -453,7 +451,7 @@ class OnlineScaling:
         if uses.max() > ROUNDING:
             k = m + int(np.argmax(uses))
             found = f"between samples {k} and {k + 1} even the slowest motion takes {uses.max():.4g} times a bound"
-            raise ModelError(describe(found, where=self._where, fix="a larger bound, another path, or nearer samples"))
+            raise ModelError(found, where=self._where, fix="a larger bound, another path, or nearer samples")
 
     def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
         """Search in the window, and return whether its points are within the bounds; it has to be ready at sample m."""
@@ -493,7 +491,7 @@ class OnlineScaling:
         """Plan the first motion. ``step`` does it when it is called first, which then takes a few milliseconds."""
         if self.fed <= 2 * LEAST and not self.closed:
             found, fix = f"{self.fed} samples of an open path", f"feed {2 * LEAST + 1} or more, or close the path"
-            raise ModelError(describe(found, where=self._where, fix=fix))
+            raise ModelError(found, where=self._where, fix=fix)
         for _ in self._improve():
             pass
         self._began, self._pace = True, 1

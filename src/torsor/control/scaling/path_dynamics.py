@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import arrays
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.robot.robot import Robot
 
@@ -61,7 +61,7 @@ def is_damped(robot: Robot) -> bool:
     if len(dry):
         found = f"Coulomb friction at {robot.coordinate_names[dry[0]]!r}: where the joint turns back, its torque jumps"
         fix = "use robot.without_friction() and subtract the friction from the torque bounds"
-        raise ModelError(describe(found, where=f"{robot.name}: online scaling", allowed="viscous friction", fix=fix))
+        raise ModelError(found, where=f"{robot.name}: online scaling", allowed="viscous friction", fix=fix)
     return bool(at_one.any())
 
 
@@ -220,13 +220,13 @@ class Samples:
         for value, name in zip(sample, ("q", "d1", "d2", "d3"), strict=True):
             array = arrays(value, (n,), where, name)
             if array.ndim > 1:
-                raise ModelError(describe(f"{name} has shape {array.shape}", where=where, allowed=f"({n},)"))
+                raise ModelError(f"has shape {array.shape}", argument=name, where=where, allowed=f"({n},)")
         force = np.abs(self.robot.inverse_dynamics(sample[0], np.zeros(n), np.zeros(n)))
         worst = int(np.argmax(force / self._torque))
         found = f"standing still takes {force[worst]:.4g} at {self.robot.coordinate_names[worst]!r}"
         allowed = f"less than {self._torque[worst] * (1 - self._margin):.4g}, the torque bound less the margin"
         fix = "a larger bound, or another path: no timing is within this bound"
-        raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
+        raise ModelError(found, where=where, allowed=allowed, fix=fix)
 
     def stands(self, k: int) -> bool:
         """Return whether the path itself stands still at a sample: then the rate of s is free there."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import flag, indices_of, instance_of, number, positive, rows, table, vectors
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, compile
 from torsor.control.drives import check_no_flexible_links, check_quaternions, check_rigid, check_tree
 from torsor.control.whole_body import tasks as kinds_of_contact
@@ -87,7 +87,7 @@ class WholeBody:
         self.robot, self.tasks = robot, tuple(rows(tasks, where, "tasks"))
         self.contacts: tuple[Contact, ...] = tuple(rows(contacts, where, "contacts"))
         if not self.tasks:
-            raise ModelError(describe("no task", where=where, fix="tasks=[control.Posture(q), ...]"))
+            raise ModelError("no task", where=where, fix="tasks=[control.Posture(q), ...]")
         for task in self.tasks:
             instance_of(task, Task, where, "a task", allowed="control.FramePose, CenterOfMass, Posture, ...").check(
                 robot
@@ -102,7 +102,9 @@ class WholeBody:
         weights = [positive(each, where, "regularisation") for each in rows(regularisation, where, "regularisation")]
         if len(weights) != 2:
             allowed = "two numbers: of accelerations and of forces"
-            raise ModelError(describe(f"regularisation is {regularisation}", where=where, allowed=allowed))
+            raise ModelError(
+                f"is {regularisation}", argument="regularisation", value=regularisation, where=where, allowed=allowed
+            )
         self._given = tuple(k for k, task in enumerate(self.tasks) if task.target is None)
         self._settings = Settings(
             _passive(robot, passive, where),
@@ -138,7 +140,7 @@ class WholeBody:
             names, state = " and ".join(conflict) or "the solver stopped", f", state {at}" if at else ""
             text = f"no torques at t = {t!r}{state}: {np.asarray(found.status)[at].item()}, {names}"
             fix = "lower weights or targets, more friction, fewer hard tasks; solve(q, v, t) returns the status instead"
-            raise ModelError(describe(text, where=f"{self.robot.name}: WholeBody", fix=fix))
+            raise ModelError(text, value=t, where=f"{self.robot.name}: WholeBody", fix=fix)
         return found.tau
 
     def solve(
@@ -206,12 +208,12 @@ class WholeBody:
         where = f"{self.robot.name}: WholeBody"
         given = table(targets, where, "targets")
         if unknown := [name for name in given if name not in names]:
-            found = f"targets of {', '.join(map(repr, unknown))}"
+            found = f"of {', '.join(map(repr, unknown))}"
             allowed = f"those of {', '.join(map(repr, names)) or 'no task: all have a target of their own'}"
-            raise ModelError(describe(found, where=where, allowed=allowed))
+            raise ModelError(found, argument="targets", where=where, allowed=allowed)
         if missing := [name for name in names if name not in given]:
             fix = f"give it with the task, or at each call: solve(q, v, targets={{{missing[0]!r}: ...}})"
-            raise ModelError(describe(f"no target of task {missing[0]!r}", where=where, fix=fix))
+            raise ModelError(f"no target of task {missing[0]!r}", where=where, fix=fix)
         tasks = (self.tasks[k] for k in self._given)
         return (np.concatenate([task.checked(self.robot, targets[task.label]).ravel() for task in tasks]),)
 
@@ -223,14 +225,14 @@ class WholeBody:
         vectors(v, self.robot.nv, where, "v")
         for each in vectors(q, self.robot.nq, where, "q").reshape(-1, self.robot.nq):
             check_quaternions(self.robot, each, where, "q")
-        raise ModelError(describe("the dynamics or the targets are not finite at this state and time", where=where))
+        raise ModelError("the dynamics or the targets are not finite at this state and time", where=where)
 
 
 def _check_once(names: Sequence[str], what: str, where: str) -> None:
     """Raise ModelError where a name is there twice."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ModelError(describe(f"two {what} are named {twice[0]!r}", where=where, fix="name='...' for one of them"))
+        raise ModelError(f"two {what} are named {twice[0]!r}", where=where, fix="`name='...'` for one of them")
 
 
 def _passive(robot: Robot, names: Sequence[str] | None, where: str) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import direction, frozen_pose, name_of, number, positive, real_array, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.control.controller import Law, Reference, law_function
 from torsor.control.drives import check_quaternions
 from torsor.mechanism.loops import CUTS
@@ -87,9 +87,7 @@ class Contact:
     def check(self, robot: Robot) -> None:
         """Raise ModelError for a place that the robot does not have, or that does not move."""
         if robot.place(self.place).link < 0:  # type: ignore[attr-defined]
-            raise ModelError(
-                describe("a contact of the base, which does not move", where=f"{robot.name}: {self.where}")
-            )
+            raise ModelError("a contact of the base, which does not move", where=f"{robot.name}: {self.where}")
 
     def cone(self) -> Array:
         """Return the rows C (k x size) of C f >= 0."""
@@ -252,7 +250,7 @@ class Task:
         where, found = f"{robot.name}: task {self.label!r}", real_array(target, robot.name, f"target of {self.label!r}")
         if found.shape != self.shape(robot) or not np.isfinite(found).all():
             text = f"target has shape {found.shape}" if found.shape != self.shape(robot) else "target is not finite"
-            raise ModelError(describe(text, where=where, allowed=f"finite numbers {self.shape(robot)}"))
+            raise ModelError(text, where=where, allowed=f"finite numbers {self.shape(robot)}")
         return found
 
     def rates(self, at: Symbols, given: ca.SX | None) -> list[ca.SX]:

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.composite import climb
 from torsor.dynamics.recursions.kinematics import Motion, motions, moves, sx, twists, world_poses
 from torsor.dynamics.recursions.momentum import body_gravity_energy, twice_kinetic_energy
@@ -82,7 +82,7 @@ def _refuse_modes(tree: Tree) -> None:
         found = f"link {bent!r} has assumed modes, and the inertia of modes is not among the parameters"
         names = (body.joint.name for body in tree.bodies if isinstance(body.joint.flexible, Modes))
         fix = f"make the link rigid: robot.fix({next(names)!r}, 0)"
-        raise ModelError(describe(found, allowed="rigid links and rods", fix=fix))
+        raise ModelError(found, value=bent, allowed="rigid links and rods", fix=fix)
 
 
 def power_regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
@@ -228,7 +228,7 @@ def regroupings(tree: Tree) -> Array:
     bent = next((body.joint.name for body in tree.bodies if body.joint.flexible is not None), None)
     if bent is not None:
         text = f"the rules of regrouping are those of rigid links, and joint {bent!r} is flexible"
-        raise ModelError(describe(text, fix=f"fix it first: robot.fix({bent!r}, 0)"))
+        raise ModelError(text, value=bent, fix=f"fix it first: robot.fix({bent!r}, 0)")
     row, motions = _Row(tree), _possible_motions(tree)
     found = [row.link(i, P) for i, motion in enumerate(motions) for P in _without_effect(motion, tree.gravity)]
     found += _moves_to_parents(tree, row, motions)

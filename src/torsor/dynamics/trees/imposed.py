@@ -14,7 +14,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.dynamics.trees.lean import SymbolicFrames
 from torsor.dynamics.trees.tree import Body, Passive, Tree, spring_along, tidy_pose
@@ -72,7 +72,7 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, pla
             found = (
                 f"the point of joint {bodies[i].joint.name!r} is an input, and a flexible link is clamped to its link"
             )
-            raise ModelError(describe(found, where=mechanism.name, fix="choose other numbers as inputs"))
+            raise ModelError(found, where=mechanism.name, fix="choose other numbers as inputs")
         bodies[i] = replace(bodies[i], link=_link_frame(values, i))
     for i in range(len(bodies)):
         if plain or i in symbolic.frames:  # no inertia was regrouped into or out of it

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 
 _COMPILERS = ("cc", "gcc", "clang")
 _OPTIONS = ("-std=c99", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden")
@@ -20,7 +20,7 @@ _SYSTEMS = {
     "win32": ("windows", "win64", ".dll"),
 }
 _MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
-_SOURCES_ONLY = "binary=False for the sources alone"
+_SOURCES_ONLY = "`binary=False` for the sources alone"
 _SHOWN = 600  # characters of what the compiler says that an error shows
 
 
@@ -32,7 +32,7 @@ def library_path(identifier: str, fmi: int, where: str) -> str:
     system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
     if system is None or machine is None:
         found, allowed = f"no name for {sys.platform} on {platform.machine()} in FMI", "Linux, macOS, Windows"
-        raise ModelError(describe(found, where=where, allowed=allowed, fix=_SOURCES_ONLY))
+        raise ModelError(found, where=where, allowed=allowed, fix=_SOURCES_ONLY)
     name, name_2, suffix = system
     folder = name_2 if fmi == 2 else f"{machine}-{name}"
     return f"binaries/{folder}/{identifier}{suffix}"
@@ -43,14 +43,14 @@ def compiler(where: str) -> list[str]:
     try:
         given = shlex.split(os.environ.get("CC", ""))
     except ValueError as error:  # a quotation mark that is not closed
-        raise ModelError(describe(f"CC is {os.environ['CC']!r}: {error}", where=where, allowed="a command")) from None
+        raise ModelError(f"CC is {os.environ['CC']!r}: {error}", where=where, allowed="a command") from None
     for each in given[:1] or _COMPILERS:
         if (found := shutil.which(each)) is not None:
             return [str(Path(found).absolute()), *given[1:]]
     what = f"CC names {given[0]!r}, which is not found" if given else "no C compiler is found"
     allowed = f"{', '.join(_COMPILERS)}, or the one that the environment variable CC names"
     fix = f"install one (Debian: apt install gcc; macOS: xcode-select --install), or {_SOURCES_ONLY}"
-    raise ModelError(describe(what, where=where, allowed=allowed, fix=fix))
+    raise ModelError(what, where=where, allowed=allowed, fix=fix)
 
 
 def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str], where: str) -> bytes:
@@ -67,5 +67,5 @@ def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str]
         failed, said = True, str(error)
     if failed or not library.exists():
         fix = f"another compiler by the environment variable CC, or {_SOURCES_ONLY}"
-        raise ModelError(describe(f"{program[0]} fails: {said}", where=where, fix=fix))
+        raise ModelError(f"{program[0]} fails: {said}", where=where, fix=fix)
     return library.read_bytes()

@@ -11,8 +11,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from torsor.base.checks import flag, instance_of
-from torsor.base.errors import ModelError, describe
-from torsor.base.files import replacing
+from torsor.base.errors import ModelError
+from torsor.base.files import check_target, replacing
 from torsor.compiler.source import words
 from torsor.export.fmi.building import build_library, compiler, library_path
 from torsor.export.fmi.description import TOOL, build_description, model_description, page
@@ -56,7 +56,7 @@ def export_fmi(
     file = _checked_path(path, flag(overwrite, where, "overwrite"))
     if type(version) is not int or version not in VERSIONS:
         allowed = " or ".join(map(str, VERSIONS))
-        raise ModelError(describe(f"version of FMI is {version!r}", where=where, allowed=allowed))
+        raise ModelError(f"of FMI is {version!r}", argument="version", value=version, where=where, allowed=allowed)
     flag(inverse, where, "inverse")
     settings = Settings.of(robot, names, parameters, external, inverse, q0, v0, step)
     members = _members(Model(robot, settings), version, flag(binary, where, "binary"))
@@ -102,27 +102,20 @@ def _token(*texts: str) -> str:
 def _checked_path(path: str | Path, overwrite: bool) -> Path:
     """Return the path of a file that can be written; raise ModelError otherwise."""
     if not isinstance(path, (str, Path)):
-        raise ModelError(describe(f"path is {path!r}", where="export_fmi", allowed=f"the path of a {_SUFFIX} file"))
+        raise ModelError(argument="path", value=path, where="export_fmi", allowed=f"the path of a {_SUFFIX} file")
     file = Path(path)
     where = str(file).replace("\0", "\\0")
     if not file.name:
-        raise ModelError(
-            describe(f"path is {str(path)!r}", where="export_fmi", allowed="a file", fix=f"robot{_SUFFIX}")
-        )
+        raise ModelError(argument="path", value=str(path), where="export_fmi", allowed="a file", fix=f"robot{_SUFFIX}")
     if file.suffix.lower() != _SUFFIX:
         fix = f"{where}{_SUFFIX}" if not file.suffix else str(Path(where).with_suffix(_SUFFIX))
-        raise ModelError(describe(f"the suffix is {file.suffix!r}", where=where, allowed=_SUFFIX, fix=fix))
-    if "\0" in str(file):
-        raise ModelError(describe("a null character in its name", where=where))
-    if file.is_dir():
-        raise ModelError(describe("it is a folder", where=where, allowed="a file"))
-    if not file.parent.is_dir():
-        raise ModelError(describe("its folder does not exist", where=where, fix="make the folder first"))
+        raise ModelError(f"the suffix is {file.suffix!r}", value=file.suffix, where=where, allowed=_SUFFIX, fix=fix)
+    check_target(file)
     if file.exists() and not overwrite:
-        raise ModelError(describe("it exists", where=where, fix="another name, or overwrite=True (--force)"))
+        raise ModelError("it exists", where=where, fix="another name, or `overwrite=True`")
     if file.exists() and not _is_own(file):
-        found = "it is there and was not written by Torsor"
-        raise ModelError(describe(found, where=where, allowed="files that were", fix="another name"))
+        found = "it exists and was not written by Torsor"
+        raise ModelError(found, where=where, allowed="files that were", fix="another name")
     return file
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.export.fmi.settings import SHORTEST, Settings
 from torsor.export.fmi.units import FORCES, least_of, unit_of
 from torsor.export.fmi.variables import Variable, levels, structured
@@ -44,7 +44,7 @@ def variables_of(robot: Robot, settings: Settings) -> tuple[Variable, ...]:
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None:
         fix = "give the parameter another name: {name: path}"
-        raise ModelError(describe(f"two variables are named {double!r}", where=robot.name, fix=fix))
+        raise ModelError(f"two variables are named {double!r}", value=double, where=robot.name, fix=fix)
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from torsor.base.checks import several
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.mechanism import Mechanism
 
 _XYZ = ("x", "y", "z")
@@ -74,18 +74,18 @@ def chosen(mechanism: Mechanism, names: Sequence[str]) -> list[Chosen]:
         name, colon, place = given.partition(":") if isinstance(given, str) else ("", "", "")
         if name not in QUANTITIES:
             allowed = ", ".join(each + f":{own.at.upper()}" * bool(own.at) for each, own in QUANTITIES.items())
-            raise ModelError(describe(f"output {given!r}", where=mechanism.name, allowed=allowed))
+            raise ModelError(f"output {given!r}", value=given, where=mechanism.name, allowed=allowed)
         at = QUANTITIES[name].at
         if bool(colon) > bool(at) or (not colon and at == "place"):
             fix = f"write '{name}:LINK'" if at else f"write {name!r}"
-            raise ModelError(describe(f"output {given!r}", where=mechanism.name, fix=fix))
+            raise ModelError(f"output {given!r}", value=given, where=mechanism.name, fix=fix)
         if at == "link" and colon and place not in mechanism.link_names:
             allowed = listing(map(repr, mechanism.link_names), like=repr(place))
             found_text = f"output {given!r}: no moving link {place!r}"
-            raise ModelError(describe(found_text, where=mechanism.name, allowed=allowed))
+            raise ModelError(found_text, value=place, where=mechanism.name, allowed=allowed)
         if at == "place":
             mechanism.place(place)  # an error for a name that does not exist
         found += [Chosen(name, each) for each in mechanism.link_names] if at and not colon else [Chosen(name, place)]
     if len(set(found)) < len(found):
-        raise ModelError(describe("an output is named twice", where=mechanism.name, allowed="each once"))
+        raise ModelError("an output is named twice", where=mechanism.name, allowed="each once")
     return found

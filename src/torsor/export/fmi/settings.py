@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.checks import arrays, indices_of, number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.export.fmi.quantities import Chosen, chosen
 from torsor.mechanism.free import Free, free_numbers
 from torsor.robot.robot import Robot
@@ -51,20 +51,20 @@ class Settings:
         """Return the settings; raise ModelError where one is not allowed, or the robot has no such model."""
         where = robot.name
         if robot.loops and inverse:
-            found, fix = "inverse=True with closed loops", "export_c with constrained_inverse_dynamics"
-            raise ModelError(describe(found, where=where, allowed="forward dynamics", fix=fix))
+            found, fix = "`inverse=True` with closed loops", "export_c with constrained_inverse_dynamics"
+            raise ModelError(found, where=where, allowed="forward dynamics", fix=fix)
         if not robot.nv:
-            raise ModelError(describe("the robot has no coordinate", where=where, allowed="one or more joints"))
+            raise ModelError("the robot has no coordinate", where=where, allowed="one or more joints")
         links = indices_of(external, robot.link_names, where, "moving link")
         if len(set(links)) < len(links):
-            raise ModelError(describe("external names a link twice", where=where, allowed="each once"))
+            raise ModelError("names a link twice", argument="external", where=where, allowed="each once")
         if q0 is None:
             q0 = robot.closed_positions(robot.neutral()) if robot.loops else robot.neutral()
         q = arrays(q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
         for array, name in ((q, "q0"), (v, "v0")):
             if array.ndim > 1:
-                raise ModelError(describe(f"{name} has shape {array.shape}", where=where, allowed="one state"))
+                raise ModelError(f"has shape {array.shape}", argument=name, where=where, allowed="one state")
         length = number(step, where, "step", least=SHORTEST)
         free = free_numbers(robot, parameters) if parameters else ()
         q = normalised(robot, q)

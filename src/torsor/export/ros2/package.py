@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from torsor._version import __version__
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler.c import c_names, cpp_texts
 from torsor.compiler.source import is_own, plain, write_all
 from torsor.mechanism import Joint
@@ -67,7 +67,7 @@ def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwri
     plain_name = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name)
     if not plain_name or c_names(_TAKEN).new(name) != name:
         allowed = "lower-case letters, digits and single _, a letter first, no word of C or C++ and no package it needs"
-        raise ModelError(describe(f"name is {name!r}", where=robot.name, allowed=allowed))
+        raise ModelError(argument="name", value=name, where=robot.name, allowed=allowed)
     texts, kernels = {}, f"{name}_kernels"
     for title, text in _kernel_texts(robot, name).items():
         if title != "CMakeLists.txt":
@@ -113,15 +113,15 @@ def _check(robot: Robot) -> None:
 
     if robot.loops:
         found, fix = "the robot has closed loops", "export_c and export_cpp write its constrained dynamics"
-        raise ModelError(describe(found, where=robot.name, allowed="trees", fix=fix))
+        raise ModelError(found, where=robot.name, allowed="trees", fix=fix)
     for joint in robot.joints:
         if found := fault(joint):
             allowed = "revolute, continuous and prismatic joints on a fixed base, without springs, each with its own"
             allowed += " coordinate"
             where = f"{robot.name}: joint {joint.name!r}"
-            raise ModelError(describe(found, where=where, allowed=allowed, fix="robot.fix holds a joint still"))
+            raise ModelError(found, where=where, allowed=allowed, fix="robot.fix holds a joint still")
     if not robot.nv:
-        raise ModelError(describe("no joint moves", where=robot.name, allowed="one or more"))
+        raise ModelError("no joint moves", where=robot.name, allowed="one or more")
 
 
 def _kernel_texts(robot: Robot, name: str) -> dict[str, str]:

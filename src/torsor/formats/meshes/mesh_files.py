@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, missing
 from torsor.base.files import read_limited
 from torsor.formats.meshes.triangles import Triangles, fans, joined
 
@@ -304,12 +304,12 @@ def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
     """
     content = read_limited(path, MAX_USD_BYTES)
     if not content:
-        raise ModelError(describe("the file is empty", where=path.name, allowed="a stage of USD"))
+        raise ModelError("the file is empty", where=path.name, allowed="a stage of USD")
     if not content.startswith(_BINARY):
         try:
             content.decode()
         except UnicodeDecodeError as error:
-            raise ModelError(describe(f"it is no text of UTF-8 ({error})", where=path.name)) from None
+            raise ModelError(f"it is no text of UTF-8 ({error})", where=path.name) from None
     context = pxr.Ar.DefaultResolverContext(list(search))
     with pxr.Ar.ResolverContextBinder(context):
         layer = _layer(pxr, str(path), path)
@@ -319,9 +319,9 @@ def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
         stage = pxr.Usd.Stage.Open(layer, context)
         errors = stage.GetCompositionErrors()
     except (RuntimeError, UnicodeDecodeError) as error:
-        raise ModelError(describe(f"USD refuses it: {_line(error)}", where=path.name)) from None
+        raise ModelError(f"USD refuses it: {_line(error)}", where=path.name) from None
     if errors:
-        raise ModelError(describe(f"its parts do not fit together: {_line(errors[0])}", where=path.name))
+        raise ModelError(f"its parts do not fit together: {_line(errors[0])}", where=path.name)
     return stage
 
 
@@ -329,9 +329,9 @@ def _layer(pxr: Any, identifier: str, path: Path) -> Any:
     try:
         layer = pxr.Sdf.Layer.FindOrOpen(identifier)
     except (RuntimeError, UnicodeDecodeError) as error:
-        raise ModelError(describe(f"USD refuses it: {_line(error)}", where=path.name)) from None
+        raise ModelError(f"USD refuses it: {_line(error)}", where=path.name) from None
     if layer is None:
-        raise ModelError(describe(f"{Path(identifier).name!r} is no file of USD", where=path.name))
+        raise ModelError(f"{Path(identifier).name!r} is no file of USD", where=path.name)
     return layer
 
 
@@ -347,12 +347,12 @@ def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str],
         found = layer.ComputeAbsolutePath(asset)
         found = str(pxr.Ar.GetResolver().Resolve(found)) or found
         file = Path(found.split("[")[0])  # of a file in an archive: robot.usdz[arm.usdc]
-        fix = "give its folder: load(..., search=[...]), or make one file: pxr.Usd.Stage.Open(FILE).Export(NEW_FILE)"
+        fix = "give its folder, `search=FOLDER`, or make one file: pxr.Usd.Stage.Open(FILE).Export(NEW_FILE)"
         if "://" in asset or not is_inside(file, folders):
             allowed = "files in its own folder, in folders to search or of TORSOR_MESHES"
-            raise ModelError(describe(f"it refers to {asset!r}", where=path.name, allowed=allowed, fix=fix))
+            raise ModelError(f"it refers to {asset!r}", value=asset, where=path.name, allowed=allowed, fix=fix)
         if not file.is_file():
-            raise ModelError(describe(f"it refers to {asset!r}, which is missing", where=path.name, fix=fix))
+            raise ModelError(f"it refers to {asset!r}, which is missing", value=asset, where=path.name, fix=fix)
         if found not in seen:
             seen.add(found)
             _check_files(pxr, _layer(pxr, found, path), folders, seen, path)
@@ -366,10 +366,10 @@ def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[t
     """
     where = f"mesh {path.name}#{prim}"
     if not path.is_file():
-        raise ModelError(describe("no such file", where=where, fix="check the path in the description of the robot"))
+        raise ModelError("no such file", where=where, fix="check the path in the description of the robot")
     found = _stage(path, path.stat().st_mtime_ns, folders).GetPrimAtPath(prim)
     if not found or found.GetTypeName() != "Mesh":
-        raise ModelError(describe(f"no mesh at {prim}", where=where, allowed="the path of a prim of the type Mesh"))
+        raise ModelError(f"no mesh at {prim}", where=where, allowed="the path of a prim of the type Mesh")
     surface, counts = triangles_of(found, where)
     shades = face_colors(import_usd(where), found, len(counts))
     if shades is None or not len(surface.faces):
@@ -393,7 +393,7 @@ def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
             raise ValueError("points that are not finite")
         faces = fans(corners, counts, len(points))
     except ValueError as error:
-        raise ModelError(describe(str(error), where=where)) from None
+        raise ModelError(str(error), where=where) from None
     left_handed = prim.GetAttribute("orientation").Get() == "leftHanded"
     return Triangles(points, faces[:, ::-1] if left_handed else faces), counts
 
@@ -437,7 +437,7 @@ def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tu
     if folders is not None and not is_inside(real, folders):
         found = f"the file is outside of the folder of the description: {real}"
         fix = f"if you trust it, set {ALLOWED} to its folder, or copy it beside the description"
-        raise ModelError(describe(found, where=f"mesh {real.name!r}", fix=fix))
+        raise ModelError(found, where=f"mesh {real.name!r}", fix=fix)
     if prim:
         return tuple(Painted(*each) for each in read_surface(real, prim, folders or ()))
     return _read(real, _stamp(real))
@@ -461,13 +461,11 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
     where = f"mesh {path.name!r}"
     if path.suffix.lower() not in SUFFIXES:
-        raise ModelError(describe(f"a file {path.suffix!r}", where=where, allowed=", ".join(SUFFIXES)))
+        raise ModelError(f"a file {path.suffix!r}", value=path.suffix, where=where, allowed=", ".join(SUFFIXES))
     if stamp is None:
-        raise ModelError(describe("no such file", where=where, fix="check the path in the description of the robot"))
+        raise ModelError("no such file", where=where, fix="check the path in the description of the robot")
     if stamp[1] > MAX_MESH_BYTES:
-        raise ModelError(
-            describe(f"{stamp[1] / 2**20:.0f} MiB", where=where, allowed=f"{MAX_MESH_BYTES / 2**20:.0f} MiB")
-        )
+        raise ModelError(f"{stamp[1] / 2**20:.0f} MiB", where=where, allowed=f"{MAX_MESH_BYTES / 2**20:.0f} MiB")
     if path.suffix.lower() == ".vtp":
         return (Painted(_polygons(path, where), None),)
     try:
@@ -477,7 +475,7 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
     kind = path.suffix.lower()[1:]
     try:
         if kind == "dae" and _names_entities(path):  # they can fill the memory, or name other files
-            raise ModelError(describe("it has a document type", where=where, fix="export it again without <!DOCTYPE"))
+            raise ModelError("it has a document type", where=where, fix="export it again without <!DOCTYPE")
         with path.open("rb") as file:  # an open file, not a path: trimesh then finds no other file
             source = BytesIO(without_textures(file.read())) if kind == "glb" else file
             others = {"resolver": Materials(path.parent)} if kind == "obj" else {"skip_materials": kind != "glb"}
@@ -493,10 +491,10 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
     except ModelError:
         raise
     except Exception as error:  # the readers of trimesh raise errors of any kind
-        raise ModelError(describe(f"cannot be read: {error}", where=where, fix="open it in a mesh editor")) from None
+        raise ModelError(f"cannot be read: {error}", where=where, fix="open it in a mesh editor") from None
     if not right:
         what = f"{count} triangles" if finite else "vertices that are not finite"
-        raise ModelError(describe(what, where=where, allowed=f"1 to {MANY} triangles with finite corners"))
+        raise ModelError(what, where=where, allowed=f"1 to {MANY} triangles with finite corners")
     return tuple(Painted(*part) for part in found)
 
 
@@ -504,14 +502,13 @@ def _polygons(path: Path, where: str) -> Triangles:
     """Return the surface of a .vtp file."""
     fix = "save it in ParaView as .vtp with ASCII numbers, or as .stl"
     if _names_entities(path):
-        raise ModelError(describe("it has a document type", where=where, fix=fix))
+        raise ModelError("it has a document type", where=where, fix=fix)
     try:
         surface = read_vtp(path)
     except (ValueError, ParseError) as error:
-        raise ModelError(describe(f"cannot be read: {error}", where=where, fix=fix)) from None
+        raise ModelError(f"cannot be read: {error}", where=where, fix=fix) from None
     if not (0 < len(surface.faces) <= MANY and np.isfinite(surface.vertices).all()):
-        allowed = f"1 to {MANY} with finite corners"
-        raise ModelError(describe(f"{len(surface.faces)} triangles", where=where, allowed=allowed))
+        raise ModelError(f"{len(surface.faces)} triangles", where=where, allowed=f"1 to {MANY} with finite corners")
     return surface
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.formats.xml import add_element
 from torsor.mechanism import Coupling, Frame, Joint, Loop, Mechanism
 from torsor.mechanism.loops import HIGHEST_POWER, Closure
@@ -117,7 +117,7 @@ def _write_coupling(equality: ET.Element, coupling: Coupling, source: str) -> No
         found = f"coupling {coupling.name!r} has {len(coupling.coefficients)} coordinates"
         found += "" if single else ", all with higher powers"
         allowed = "1 or 2 in MJCF, one of them without higher powers"
-        raise ModelError(describe(found, where=source, allowed=allowed, fix="save as .toml"))
+        raise ModelError(found, where=source, allowed=allowed, fix="save as .toml")
     y, polynomials = single[0], dict(coupling.polynomials)
     (c,) = polynomials.pop(y)
     x, powers = next(iter(polynomials.items()), (None, ()))
@@ -137,8 +137,8 @@ def _write_loop(
 ) -> None:
     """Add the constraints of a loop between sites; ``places`` and ``names`` are the names in use."""
     if loop.kind not in _CONSTRAINTS:
-        found, allowed = f"loop {loop.name!r} is {loop.kind}", f"{', '.join(_CONSTRAINTS)} in MJCF"
-        raise ModelError(describe(found, where=source, allowed=allowed, fix="save as .toml"))
+        found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(_CONSTRAINTS)} in MJCF"
+        raise ModelError(found, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
     frames = {frame.name: frame for frame in mechanism.frames}
     for k, tag in enumerate(_CONSTRAINTS[loop.kind]):
         ends = []

@@ -18,7 +18,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_pose, name_of
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.formats.search_path import Finder
 from torsor.formats.writing import MeshNames
 from torsor.formats.xml import add_element
@@ -91,5 +91,5 @@ def read_note(data: str, path: Path) -> Note:
         return Note(str(content.get("base", "")), links, tuple(visuals), tuple(shapes))
     except (ModelError, ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         found_text = f"<text name={NAME!r}> cannot be read ({error}); it is ignored"
-        warn(describe(found_text, where=path.name, fix="remove it, or save the robot again"))
+        warn(found_text, where=path.name, fix="remove it, or save the robot again")
         return Note()

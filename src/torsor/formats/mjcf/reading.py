@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, listing, missing, warn
+from torsor.base.errors import ModelError, listing, missing, warn
 from torsor.base.faults import refuse_or_warn
 from torsor.formats.meshes.mesh_files import own_folders
 from torsor.formats.mjcf.equality import Equalities, Names, read_equalities
@@ -142,7 +142,7 @@ def compile_mjcf(path: Path) -> Compiled:
             return Compiled(mujoco, spec.compile(), files)
         except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
             found = f"MuJoCo refuses it: {' '.join(str(error).split())}"
-            raise ModelError(describe(found, where=path.name, fix=_fix(str(error)))) from None
+            raise ModelError(found, where=path.name, fix=_fix(str(error))) from None
 
 
 def _fix(error: str) -> str:
@@ -172,7 +172,7 @@ def _warnings_of(mujoco: Any, path: Path) -> Iterator[None]:
         mujoco.set_mju_user_warning(before)
     said += [str(each.message) for each in caught]
     for message in dict.fromkeys(each for each in said if "Time =" not in each and not each.startswith("flex ")):
-        warn(describe(f"MuJoCo warns: {' '.join(message.split())}", where=path.name))
+        warn(f"MuJoCo warns: {' '.join(message.split())}", where=path.name)
 
 
 def _without_meshes(mujoco: Any, spec: Any) -> dict[str, str]:
@@ -256,23 +256,23 @@ def read_mjcf(
     # Before MuJoCo reads the file: its size is limited, document types and entities are refused.
     root = parse_xml(path, strict) if root is None else root
     if root.tag != "mujoco":
-        raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>"))
+        raise ModelError(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>")
     if any(not each.get("anchor", "0").strip() for each in root.iter("connect")):
         # MuJoCo 4.0 does not survive it: it may hang when it reads a later file.
-        raise ModelError(describe("<connect>: anchor is empty", where=path.name, allowed="three numbers"))
+        raise ModelError("<connect>: anchor is empty", where=path.name, allowed="three numbers")
     try:
         reader = _Reader(path, strict, base == "floating")
     except ModelError:
         if root.flaw:  # MuJoCo cannot read it either
-            raise ModelError(root.flaw) from None
+            raise root.flaw from None
         raise
     if root.flaw:
-        warn(f"{root.flaw}; read by MuJoCo's own parser")
+        refuse_or_warn(root.flaw, strict=False, effect="read by MuJoCo's own parser")
     links, joints = reader.parts()
     frames = reader.frames({link.name for link in links})
     closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
-    for message in filter(None, [*(link.defect for link in links if not strict), reader.omissions(closed)]):
-        refuse_or_warn(message, strict)
+    for fault in filter(None, [*(link.defect for link in links if not strict), reader.omissions(closed)]):
+        refuse_or_warn(fault, strict)
     name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
     places, base = [*frames, *closed.frames], "fixed" if reader.floating else base
     postures = reader.keyframes()
@@ -315,7 +315,7 @@ class _Reader:
             given = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
         except UnicodeDecodeError as error:
             found = f"the name of a {what} cannot be read ({error})"
-            raise ModelError(describe(found, where=self.path.name, fix="save it as UTF-8")) from None
+            raise ModelError(found, where=self.path.name, fix="save it as UTF-8") from None
         taken = {name for name in given if name}
         return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
 
@@ -392,8 +392,8 @@ class _Reader:
                 found[name] |= dict(zip(keys, qpos[start : start + count].tolist(), strict=True))
         return found
 
-    def omissions(self, closed: Equalities) -> str:
-        """Return a message that names what acts on bodies in MuJoCo but not here, or an empty string."""
+    def omissions(self, closed: Equalities) -> ModelError | None:
+        """Return the error that names what acts on bodies in MuJoCo but not here, or None."""
         m, nonzero = self.model, self._nonzero
         springs, limits = not self._is_disabled("SPRING", "PASSIVE"), not self._is_disabled("LIMIT", "CONSTRAINT")
         resisted, nonlinear = (self.armature != 0) | (m.dof_frictionloss != 0), nonzero("dof_dampingpoly")
@@ -418,7 +418,7 @@ class _Reader:
         lines = [f"{what} ({self._listing(kind, mask)})" for what, (kind, mask) in found.items() if mask.any()]
         lines += ["fluid forces"] if m.opt.density or m.opt.viscosity else []
         omitted = "mechanisms do not have" if self.strict else "omitted, because mechanisms do not have it:"
-        return f"{self.path.name}: {omitted} {'; '.join(lines)}" if lines else ""
+        return ModelError(f"{omitted} {'; '.join(lines)}", where=self.path.name) if lines else None
 
     def _nonzero(self, *names: str) -> Any:
         """Return a mask of the rows of these arrays that are not all zero; not every version has all arrays."""
@@ -461,7 +461,7 @@ class _Reader:
             return on_world[0]
         bodies = ", ".join(f"{self.bodies[body]!r} ({m.body_jntnum[body]} joints)" for body in on_world) or "nothing"
         found, allowed = f"the base cannot float: the bodies on the world are {bodies}", "one body without joints"
-        raise ModelError(describe(found, where=self.path.name, allowed=allowed, fix="base='fixed' keeps free joints"))
+        raise ModelError(found, where=self.path.name, allowed=allowed, fix="`base='fixed'` keeps free joints")
 
     def _link(self, body: int) -> Link:
         """Return a body as a link in MuJoCo's body frame; its inertia is given in principal axes."""

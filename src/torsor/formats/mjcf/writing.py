@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.meshes.mesh_files import read_painted, split_prim
 from torsor.formats.meshes.triangles import Triangles, joined
@@ -50,7 +50,7 @@ class MeshAssets:
         """
         path = Path(given.path or "")
         if not given.path or not split_prim(path)[0].is_file():
-            raise ModelError(describe("no such file", where=f"mesh {given.mesh!r}"))
+            raise ModelError("no such file", where=f"mesh {given.mesh!r}")
         if _is_for_mujoco(path) and not _has_materials(given):
             return [(self._name(self.mesh_names.reachable(given), given), None)]
         key = given.path, given.size, type(given), getattr(given, "color", None) is None
@@ -103,12 +103,12 @@ def _surfaces(given: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
     found = [(joined(surfaces), color) for color, surfaces in by_color.items()]
     found = [each for each in found if each[0].scaled(given.size).area > _LEAST_AREA]
     if not found:
-        raise ModelError(describe("its surface has no area", where=where))
+        raise ModelError("its surface has no area", where=where)
     if isinstance(given, Shape):
         points = found[0][0].scaled(given.size).vertices
         spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
         if spread.size < 3 or not spread[-1] > _FLAT * spread[0]:
-            raise ModelError(describe("its convex hull is flat", where=where, fix="use a thin box"))
+            raise ModelError("its convex hull is flat", where=where, fix="use a thin box")
     return found
 
 
@@ -307,10 +307,10 @@ class _Writer:
             found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which MJCF cannot express"
             rigid = f"robot.without_motor({joint.name!r}).with_motor({joint.name!r}, ...)"
             fix = f"save as .toml or .urdf, or make the joint rigid: {rigid}"
-            raise ModelError(describe(found, where=self.source, fix=fix))
+            raise ModelError(found, value=joint.name, where=self.source, fix=fix)
         for link in m.links:
             if link.defect and np.abs(link.inertia).max() > _LEAST:
-                raise ModelError(f"{self.source}: MuJoCo refuses it: {link.defect}")
+                raise link.defect.inside(f"{self.source}: MuJoCo refuses it")
 
     def _is_supported(self, joint: Joint) -> bool:
         """Whether MuJoCo has such a joint: a free one only below the world, with the pose of its body as position."""

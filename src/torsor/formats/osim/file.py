@@ -15,7 +15,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import LARGEST, frozen_array
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.formats.decimals import number_in
 from torsor.formats.meshes.mesh_files import own_folders
 from torsor.formats.osim.model import (
@@ -42,7 +42,7 @@ def name_of(path: Path, element: ET.Element) -> str:
     """Return the name of an element, which it must have."""
     name = element.get("name", "")
     if not name:
-        raise ModelError(describe("it has no name", where=where_is(path, element)))
+        raise ModelError("it has no name", where=where_is(path, element))
     return name
 
 
@@ -60,8 +60,7 @@ def flag_in(path: Path, element: ET.Element, key: str, default: bool = False) ->
     """
     text = text_in(element, key).lower()
     if text and text not in FLAGS:
-        found = f"<{key}> is {text[:40]!r}"
-        raise ModelError(describe(found, where=where_is(path, element), allowed="true, false, 1, 0"))
+        raise ModelError(f"<{key}> is {text[:40]!r}", where=where_is(path, element), allowed="true, false, 1, 0")
     return FLAGS.get(text, default)
 
 
@@ -76,10 +75,10 @@ def numbers_in(
     try:
         values = [number_in(each) for each in text.replace(",", " ").split()]
     except ValueError as error:
-        raise ModelError(describe(f"<{key}>: {error}", where=where, allowed="numbers")) from None
+        raise ModelError(f"<{key}>: {error}", where=where, allowed="numbers") from None
     if not values or (count is not None and len(values) != count):
         allowed = f"{'some' if count is None else count} numbers"
-        raise ModelError(describe(f"<{key}> has {len(values)} numbers", where=where, allowed=allowed))
+        raise ModelError(f"<{key}> has {len(values)} numbers", where=where, allowed=allowed)
     return frozen_array(values, (len(values),), where, f"<{key}>", most=LARGEST)
 
 
@@ -121,7 +120,7 @@ class Frames:
     def _add(self, element: ET.Element, path: str, depth: int = 0) -> None:
         if depth > _DEEPEST:
             found = "frames in frames, too deep"
-            raise ModelError(describe(found, where=where_is(self.path, element), allowed=f"{_DEEPEST} or fewer"))
+            raise ModelError(found, where=where_is(self.path, element), allowed=f"{_DEEPEST} or fewer")
         self.paths[element] = path
         if element.tag == OFFSET:
             self.offsets[path] = element
@@ -147,7 +146,7 @@ class Frames:
                 return self._body(element, named if named != ".." else self.paths[owner].rpartition("/")[0], places)
             places.append(place_in(self.path, found, *_PLACE))
             owner, key = found, "socket_parent"
-        raise ModelError(describe("its frames lie on each other", where=where_is(self.path, element)))
+        raise ModelError("its frames lie on each other", where=where_is(self.path, element))
 
     def _offset(self, owner: ET.Element, named: str) -> ET.Element | None:
         """Return the frame that a path leads to, None if it leads to a body."""
@@ -172,9 +171,7 @@ class Frames:
         """Raise ModelError if there is no such body."""
         if body not in self.bodies and body != GROUND:
             allowed = f"ground, {listing(self.bodies, like=body)}"
-            raise ModelError(
-                describe(f"the body is {body[:60]!r}", where=where_is(self.path, element), allowed=allowed)
-            )
+            raise ModelError(f"the body is {body[:60]!r}", where=where_is(self.path, element), allowed=allowed)
 
 
 # Surfaces of bodies in .osim files: of version 4 attached to frames, of version 3 in the body.
@@ -279,7 +276,7 @@ def read_osim(path: str | Path) -> OsimModel:
     """
     path = Path(path)
     if not path.is_file():
-        raise ModelError(describe("no such file", where=str(path), allowed=KIND))
+        raise ModelError("no such file", where=str(path), allowed=KIND)
     root = parse_xml(path)
     model = _model(path, root)
     described = [each for each in _objects(model, "BodySet") if each.get("name") != GROUND]
@@ -303,17 +300,19 @@ def _model(path: Path, root: Element) -> ET.Element:
     version = root.get("Version", "")
     if root.tag != "OpenSimDocument" or not (version.isascii() and version.isdigit() and len(version) < 9):
         text = f"the root element is <{root.tag}>" + (f" of version {version[:20]!r}" if version else "")
-        raise ModelError(describe(text, where=path.name, allowed=KIND))
+        raise ModelError(text, where=path.name, allowed=KIND)
     if int(version) < OLDEST:
         fix = "open it in OpenSim and save it"
-        raise ModelError(describe(f"version {version}", where=path.name, allowed=f"{OLDEST} or later", fix=fix))
+        raise ModelError(f"version {version}", where=path.name, allowed=f"{OLDEST} or later", fix=fix)
     model = root.find("Model")
     if model is None:
         found = f"<{root[0].tag}>" if len(root) else "nothing"
-        raise ModelError(describe(f"{found} in place of <Model>", where=path.name, allowed=KIND))
+        raise ModelError(f"{found} in place of <Model>", where=path.name, allowed=KIND)
     length = (model.findtext("length_units") or "").strip()
     if length.lower() not in ("", "m", "meter", "meters"):
-        warn(describe(f"length_units is {length[:20]!r}; its numbers are read as m, as OpenSim does", where=path.name))
+        warn(
+            f"is {length[:20]!r}; its numbers are read as m, as OpenSim does", argument="length_units", where=path.name
+        )
     return model
 
 
@@ -344,10 +343,10 @@ def _bodies(path: Path, elements: list[ET.Element]) -> dict[str, OsimBody]:
     found: dict[str, OsimBody] = {}
     for body in (_body(path, each) for each in elements):
         if body.name in found:
-            raise ModelError(describe(f"two bodies are named {body.name!r}", where=path.name, fix="rename one"))
+            raise ModelError(f"two bodies are named {body.name!r}", value=body.name, where=path.name, fix="rename one")
         found[body.name] = body
     if not found:
-        raise ModelError(describe("it has no body", where=path.name, allowed=KIND))
+        raise ModelError("it has no body", where=path.name, allowed=KIND)
     return found
 
 
@@ -355,7 +354,7 @@ def _body(path: Path, element: ET.Element) -> OsimBody:
     name = name_of(path, element)
     mass = float(numbers_in(path, element, "mass", 1)[0])
     if mass < 0:
-        raise ModelError(describe(f"mass is {mass:g} kg", where=where_is(path, element), allowed="0 or more"))
+        raise ModelError(f"is {mass:g} kg", argument="mass", where=where_is(path, element), allowed="0 or more")
     if element.find("inertia_xx") is None:
         xx, yy, zz, xy, xz, yz = numbers_in(path, element, "inertia", 6, (0.0,) * 6)
     else:  # of version 3
@@ -380,8 +379,7 @@ def _joint(path: Path, element: ET.Element, frames: Frames) -> OsimJoint:
 def _inner_joint(path: Path, body: ET.Element, element: ET.Element, frames: Frames) -> OsimJoint:
     """Return the joint of version 3 that is in the body that it moves."""
     if flag_in(path, element, "reverse"):
-        fix = "open it in OpenSim 4 and save it"
-        raise ModelError(describe("the joint is reversed", where=where_is(path, element), fix=fix))
+        raise ModelError("the joint is reversed", where=where_is(path, element), fix="open it in OpenSim 4 and save it")
     parent = text_in(element, "parent_body")
     frames.check(element, parent)
     before = place_in(path, element, "location_in_parent", "orientation_in_parent")
@@ -426,11 +424,10 @@ def _axis(path: Path, element: ET.Element) -> OsimAxis:
 def _coupling(path: Path, element: ET.Element) -> OsimCoupling:
     names = text_in(element, "independent_coordinate_names").split()
     if len(names) != 1:
-        text = f"it depends on {len(names)} coordinates"
-        raise ModelError(describe(text, where=where_is(path, element), allowed="1"))
+        raise ModelError(f"it depends on {len(names)} coordinates", where=where_is(path, element), allowed="1")
     function = element.find("coupled_coordinates_function/*")
     if function is None:
-        raise ModelError(describe("no function", where=where_is(path, element), allowed=", ".join(_FUNCTIONS)))
+        raise ModelError("no function", where=where_is(path, element), allowed=", ".join(_FUNCTIONS))
     kind, numbers, scale = _function(path, element, function)
     scale *= float(numbers_in(path, element, "scale_factor", 1, (1.0,))[0])
     return OsimCoupling(text_in(element, "dependent_coordinate_name"), names[0], kind, numbers, scale)
@@ -447,7 +444,7 @@ def _function(path: Path, element: ET.Element, function: ET.Element | None) -> t
     kind = _OLD_NAMES.get(function.tag, function.tag)
     if kind not in _FUNCTIONS:
         text = f"a {kind} in {element.get('name', 'it')!r}"
-        raise ModelError(describe(text, where=where_is(path, element), allowed=", ".join(_FUNCTIONS)))
+        raise ModelError(text, where=where_is(path, element), allowed=", ".join(_FUNCTIONS))
     if kind == "Constant":
         return kind, numbers_in(path, function, "value", 1, (0.0,)), scale
     if kind == "LinearFunction":
@@ -457,7 +454,7 @@ def _function(path: Path, element: ET.Element, function: ET.Element | None) -> t
     x, y = (numbers_in(path, function, key, None) for key in "xy")
     if len(x) != len(y):
         text = f"{len(x)} x and {len(y)} y in a {kind}"
-        raise ModelError(describe(text, where=where_is(path, function), allowed="as many of both"))
+        raise ModelError(text, where=where_is(path, function), allowed="as many of both")
     return kind, np.stack([x, y], axis=1).ravel(), scale
 
 
@@ -481,7 +478,7 @@ def _by_name(parts: list[Part], path: Path, what: str) -> dict[str, Part]:
         numbers = (f"{part.name}_{k}" for k in count())
         name = part.name if part.name not in found else next(each for each in numbers if each not in found)
         if name != part.name:
-            warn(describe(f"two {what} are named {part.name!r}; the later one is now {name!r}", where=path.name))
+            warn(f"two {what} are named {part.name!r}; the later one is now {name!r}", where=path.name)
         found[name] = part._replace(name=name)
     return found
 
@@ -492,6 +489,6 @@ def _check_coordinates(path: Path, joints: list[OsimJoint]) -> None:
     for joint in joints:
         for name in (each.name for each in joint.coordinates):
             if name in owners:
-                text = f"joints {owners[name]!r} and {joint.name!r} have a coordinate {name!r} each"
-                raise ModelError(describe(text, where=path.name, fix="rename one"))
+                text = f"{owners[name]!r} and {joint.name!r} have a coordinate {name!r} each"
+                raise ModelError(text, argument="joints", where=path.name, fix="rename one")
             owners[name] = joint.name

@@ -8,7 +8,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import LARGEST
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.mechanism.curves import IDENTITY, Curve, broken_line, cubic_spline
 from torsor.spatial import from_rpy, make_pose
 
@@ -201,18 +201,17 @@ def steps_of(model: OsimModel, joint: OsimJoint) -> list[Step]:
         steps = _KINDS[joint.kind]
         if len(joint.coordinates) != len(steps):
             text = f"{len(joint.coordinates)} coordinates of a {joint.kind}"
-            raise ModelError(describe(text, where=where, allowed=str(len(steps))))
+            raise ModelError(text, where=where, allowed=str(len(steps)))
         return [Step(kind, np.eye(3)[axis], joint.coordinates[k].name, IDENTITY) for kind, axis, k in steps]
     if joint.kind != CUSTOM:
-        allowed = ", ".join([CUSTOM, WELD, *_KINDS])
-        raise ModelError(describe(f"a {joint.kind}", where=where, allowed=allowed))
+        raise ModelError(f"a {joint.kind}", where=where, allowed=", ".join([CUSTOM, WELD, *_KINDS]))
     found = []
     own = joint.coordinates[0].name if joint.coordinates else ""
     for kind, axes in (("prismatic", joint.axes[3:]), ("revolute", joint.axes[:3])):
         for axis in axes:
             if len(axis.coordinates) > 1:
                 text = f"{axis.name} depends on {', '.join(axis.coordinates)}"
-                raise ModelError(describe(text, where=where, allowed="one coordinate"))
+                raise ModelError(text, where=where, allowed="one coordinate")
             function = curve_of(axis)
             if not axis.coordinates:
                 function = Curve((float(function(np.zeros(1))[0][0]),))
@@ -229,14 +228,16 @@ def couplings_of(model: OsimModel, names: tuple[str, ...]) -> dict[str, tuple[st
         if each.dependent not in names or each.dependent in direct:
             why = "has another one" if each.dependent in direct else "is missing"
             text = f"a coupler of {each.dependent!r}, which {why}"
-            raise ModelError(describe(text, where=model.source, allowed=f"one of each of {listing(names)}"))
+            raise ModelError(text, value=each.dependent, where=model.source, allowed=f"one of each of {listing(names)}")
         direct[each.dependent] = each
     found: dict[str, tuple[str, Curve]] = {}
     for name, coupling in direct.items():
         where = f"{model.source}: coordinate {name!r}"
         if coupling.independent not in names or coupling.independent in direct:
             text = f"it follows {coupling.independent!r}"
-            raise ModelError(describe(text, where=where, allowed="a coordinate that follows no other"))
+            raise ModelError(
+                text, value=coupling.independent, where=where, allowed="a coordinate that follows no other"
+            )
         found[name] = coupling.independent, curve_of(coupling)
     return found
 
@@ -250,5 +251,5 @@ def curve_of(given: OsimAxis | OsimCoupling) -> Curve:
     if len(x) < 2 or (np.diff(x) < 1 / LARGEST).any():
         name = given.name if isinstance(given, OsimAxis) else given.dependent
         text = f"the points x of {name} are {x[:8].tolist()}"
-        raise ModelError(describe(text, where=given.function, allowed="two or more, in increasing order"))
+        raise ModelError(text, where=given.function, allowed="two or more, in increasing order")
     return broken_line(x, y) if given.function == "PiecewiseLinearFunction" else cubic_spline(x, y)

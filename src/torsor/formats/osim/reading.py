@@ -12,7 +12,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import direction
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.base.faults import refuse_or_warn
 from torsor.formats.joint_decomposition import joint_chain
 from torsor.formats.osim.file import read_osim
@@ -96,7 +96,7 @@ def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: f
     if left_out:
         lines = [f"{kind} ({listing(names, most=3)})" for kind, names in left_out.items()]
         omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
-        refuse_or_warn(f"{model.source}: {omitted} {'; '.join(lines)}", strict)
+        refuse_or_warn(ModelError(f"{omitted} {'; '.join(lines)}", where=model.source), strict)
     return mechanism_of(model, base, strict, snap)
 
 
@@ -165,7 +165,7 @@ class _Builder:
             leader, inner = self.couplings.get(step.coordinate, (step.coordinate, IDENTITY))
             if leader not in self.coordinates and not _is_constant(step.function):
                 where, allowed = f"{self.model.source}: joint {joint.name!r}", listing(self.coordinates, like=leader)
-                raise ModelError(describe(f"no coordinate {leader!r}", where=where, allowed=allowed))
+                raise ModelError(f"no coordinate {leader!r}", value=leader, where=where, allowed=allowed)
             value = self._held(step.coordinate, leader, inner)
             if value is not None:
                 step = step._replace(function=Curve((float(step.function(np.array(value))[0]),)))
@@ -233,8 +233,7 @@ class _Builder:
             return {"lower": given.lower, "upper": given.upper}
         found = f"lower limit {given.lower:g} is above upper limit {given.upper:g}"
         where, fix = f"{self.model.source}: coordinate {given.name!r}", "exchange the numbers of <range>"
-        message = describe(found if self.strict else f"{found}: read as no limit", where=where, fix=fix)
-        refuse_or_warn(message, self.strict)
+        refuse_or_warn(ModelError(found, where=where, fix=fix), self.strict, "read as no limit")
         return {}
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
-from torsor.base.checks import LARGEST
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.checks import LARGEST, known_name
+from torsor.base.errors import ModelError, listing, warn
 from torsor.formats.decimals import number_in, up_to
 from torsor.formats.meshes.mesh_files import is_inside
 from torsor.formats.search_path import SEARCH_FIX, Finder
@@ -46,8 +46,7 @@ def numbers_of(element: Any, count: int, source: str, owner: str, most: float = 
         values = np.zeros(0)
     if values.shape != (count,) or not (np.abs(values) <= most).all():  # NaN fails the comparison too
         allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
-        found = f"<{element.tag}> is {text[:80]!r}"
-        raise ModelError(describe(found, where=where_of(element, source, owner), allowed=allowed))
+        raise ModelError(f"<{element.tag}> is {text[:80]!r}", where=where_of(element, source, owner), allowed=allowed)
     return values
 
 
@@ -64,7 +63,7 @@ def number_of(element: Any, tag: str, default: float | None, source: str, owner:
         return float(numbers_of(child, 1, source, owner, most)[0])
     if default is None:
         found = f"<{element.tag}> has no <{tag}>"
-        raise ModelError(describe(found, where=where_of(element, source, owner), fix=f"add <{tag}>...</{tag}>"))
+        raise ModelError(found, where=where_of(element, source, owner), fix=f"add <{tag}>...</{tag}>")
     return default
 
 
@@ -73,7 +72,7 @@ def flag_of(element: Any, tag: str, source: str, owner: str, default: bool = Fal
     text = text_of(element, tag).lower()
     if text and text not in FLAGS:
         found = f"<{tag}> is {text[:80]!r}"
-        raise ModelError(describe(found, where=where_of(element.find(tag), source, owner), allowed="true or false"))
+        raise ModelError(found, where=where_of(element.find(tag), source, owner), allowed="true or false")
     return FLAGS.get(text, default)
 
 
@@ -90,11 +89,9 @@ def pose_of(element: Any, source: str, owner: str) -> Array:
     kind, degrees = element.get("rotation_format", "euler_rpy"), element.get("degrees", "false").strip().lower()
     where = where_of(element, source, owner)
     if kind not in ("euler_rpy", "quat_xyzw"):
-        raise ModelError(describe(f"rotation_format is {kind!r}", where=where, allowed="euler_rpy, quat_xyzw"))
+        raise ModelError(argument="rotation_format", value=kind, where=where, allowed="euler_rpy, quat_xyzw")
     if degrees not in FLAGS or (FLAGS[degrees] and kind == "quat_xyzw"):
-        raise ModelError(
-            describe(f"degrees is {degrees!r}", where=where, allowed="true or false; false with quat_xyzw")
-        )
+        raise ModelError(argument="degrees", value=degrees, where=where, allowed="true or false; false with quat_xyzw")
     values = numbers_of(element, 6 if kind == "euler_rpy" else 7, source, owner)
     if not values.any():
         return IDENTITY
@@ -102,7 +99,7 @@ def pose_of(element: Any, source: str, owner: str) -> Array:
         angles = [radians(angle) for angle in values[3:]] if FLAGS[degrees] else values[3:]
         return make_pose(from_rpy(angles), values[:3])
     if not values[3:].any():
-        raise ModelError(describe("a quaternion of zeros", where=where, allowed="any other"))
+        raise ModelError("a quaternion of zeros", where=where, allowed="any other")
     return make_pose(from_quaternion(values[3:]), values[:3])
 
 
@@ -158,7 +155,7 @@ class SdfFrame:
         at = self
         while at._world is None and at.kind != WORLD:
             if id(at) in way:
-                raise ModelError(describe(f"the pose of {at.name!r} is relative to itself", where=at.where))
+                raise ModelError(f"the pose of {at.name!r} is relative to itself", value=at.name, where=at.where)
             way[id(at)] = at
             at = at.base
         pose = IDENTITY if at._world is None else at._world
@@ -171,7 +168,7 @@ class SdfFrame:
         at, seen = self, set[int]()
         while at.kind not in ("link", WORLD):
             if id(at) in seen:
-                raise ModelError(describe(f"{at.name!r} is attached to itself", where=at.where))
+                raise ModelError(f"{at.name!r} is attached to itself", value=at.name, where=at.where)
             seen.add(id(at))
             if at.kind == "model":
                 assert at.inside is not None
@@ -199,7 +196,7 @@ class Scope:
         other = self.names.get(name)
         if other is not None and (self.version >= (1, 7) or other.kind == frame.kind):
             found = f"a {frame.kind} and a {other.kind} are both named {name!r}"
-            raise ModelError(describe(found, where=where_of(element, self.source), allowed="names that differ"))
+            raise ModelError(found, value=name, where=where_of(element, self.source), allowed="names that differ")
         if other is None or frame.kind == "link":
             self.names[name] = frame
 
@@ -217,7 +214,7 @@ class Scope:
             scope = scope.nested[head]
         if name == WORLD:
             return THE_WORLD
-        raise ModelError(describe(f"no frame {name!r}", where=where, allowed=listing(self.names, most=8, like=name)))
+        raise ModelError(f"no frame {name!r}", value=name, where=where, allowed=listing(self.names, most=8, like=name))
 
     def canonical(self, model: SdfFrame) -> SdfFrame:
         """Return the link that the frame of the model is attached to: the one that it names, or its first one."""
@@ -230,7 +227,7 @@ class Scope:
             if first is not None:
                 return first
             waiting.extend(reversed(scope.nested.values()))
-        raise ModelError(describe(f"model {model.name!r} has no link", where=model.where))
+        raise ModelError(f"model {model.name!r} has no link", value=model.name, where=model.where)
 
 
 THE_WORLD = SdfFrame(WORLD, WORLD)
@@ -264,7 +261,7 @@ def _pose_below(frame: SdfFrame, model: SdfFrame) -> Array:
     while at is not model:
         if id(at) in seen or at.kind == WORLD:
             found = f"the placement frame {frame.name!r} has no pose in its model"
-            raise ModelError(describe(found, where=model.where, allowed="a frame inside of the model"))
+            raise ModelError(found, value=frame.name, where=model.where, allowed="a frame inside of the model")
         seen.add(id(at))
         base = at.base
         pose, at = _product(at.pose, pose), base
@@ -319,9 +316,9 @@ def read_model(path: Path, root: Element, wanted: str = "") -> Model:
     candidates += [(world, each) for world in root.findall(WORLD) for each in world if each.tag in ("model", "include")]
     names = [_called(each) for _, each in candidates]
     if not candidates:
-        raise ModelError(describe("no model", where=path.name, allowed="<model> in <sdf> or in <world>"))
-    if wanted and wanted not in names:
-        raise ModelError(describe(f"no model {wanted!r}", where=path.name, allowed=listing(names, like=wanted)))
+        raise ModelError("no model", where=path.name, allowed="<model> in <sdf> or in <world>")
+    if wanted:
+        known_name(wanted, names, path.name, "model")
     collector = _Collector(path, version)
     # A world has ground, walls and lights besides robots.
     moving = (k for k, (_, each) in enumerate(candidates) if collector.may_move(each))
@@ -329,7 +326,7 @@ def read_model(path: Path, root: Element, wanted: str = "") -> Model:
     if len(candidates) > 1 and not wanted:
         others = [repr(name) for k, name in enumerate(names) if k != chosen]
         found = f"{len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
-        warn(describe(found, where=path.name, fix=f"name one: {path.name}#{names[chosen]}"))
+        warn(found, where=path.name, fix=f"name one: {path.name}#{names[chosen]}")
     return collector.read(*candidates[chosen], root)
 
 
@@ -341,14 +338,14 @@ def _called(element: Any) -> str:
 
 def _version(root: Element, source: str) -> tuple[int, int]:
     if root.tag != "sdf":
-        raise ModelError(describe(f"root element <{root.tag}>", where=source, allowed="<sdf>"))
+        raise ModelError(f"root element <{root.tag}>", where=source, allowed="<sdf>")
     text = root.get("version", "")
     numbers = text.strip().split(".")
     if len(numbers) != 2 or not all(each.isascii() and each.isdigit() and len(each) < 5 for each in numbers):
-        raise ModelError(describe(f"<sdf version={text[:40]!r}>", where=source, allowed="a version such as 1.9"))
+        raise ModelError(f"<sdf version={text[:40]!r}>", where=source, allowed="a version such as 1.9")
     version = int(numbers[0]), int(numbers[1])
     if version < OLDEST or version[0] > 1:
-        raise ModelError(describe(f"SDF of version {text}", where=source, allowed="1.4 and later, below 2"))
+        raise ModelError(f"SDF of version {text}", where=source, allowed="1.4 and later, below 2")
     return version
 
 
@@ -389,7 +386,7 @@ class _Collector:
         """Collect a <model> or an <include> inside of the scope ``around``."""
         if depth > DEEPEST:
             where = where_of(element, finder.path.name)
-            raise ModelError(describe("models in models, too deep", where=where, allowed=f"{DEEPEST} or fewer"))
+            raise ModelError("models in models, too deep", where=where, allowed=f"{DEEPEST} or fewer")
         given, version, merged = element, around.version, False
         if element.tag == "include":
             given, version, finder = self._included(element, around, finder)
@@ -427,13 +424,13 @@ class _Collector:
                 kinds[each.tag].append(Part(each, at, scope, finder))
                 if sum(map(len, kinds.values())) > MOST_PARTS:
                     allowed = f"{MOST_PARTS} links, joints and frames"
-                    raise ModelError(describe("too many parts", where=self.path.name, allowed=allowed))
+                    raise ModelError("too many parts", where=self.path.name, allowed=allowed)
 
     def _name(self, element: Any, source: str) -> str:
         name = (element.get("name") or "").strip()
         if not name or (element.tag == "link" and name in (WORLD, MODEL)):
             found = f"<{element.tag} name={name!r}>"
-            raise ModelError(describe(found, where=where_of(element, source), allowed="a name of its own"))
+            raise ModelError(found, value=name, where=where_of(element, source), allowed="a name of its own")
         return name
 
     def _pose(self, element: Any, source: str, owner: str) -> tuple[Array, str]:
@@ -466,17 +463,15 @@ class _Collector:
         uri, where = text_of(element, "uri"), where_of(element, around.source)
         self.includes += 1
         if self.includes > MOST_INCLUDES:
-            raise ModelError(describe("too many <include>", where=where, allowed=f"{MOST_INCLUDES} in all"))
+            raise ModelError("too many <include>", where=where, allowed=f"{MOST_INCLUDES} in all")
         if "://" in uri and not uri.startswith(("model://", "package://", "file://")):
-            raise ModelError(describe(f"<include> of {uri[:200]!r}", where=where, allowed="files of this machine"))
+            raise ModelError(f"<include> of {uri[:200]!r}", where=where, allowed="files of this machine")
         found = finder.find(uri) if uri else None
         if found is None:
-            raise ModelError(describe(f"<include> of {uri[:200]!r}, which is not found", where=where, fix=SEARCH_FIX))
+            raise ModelError(f"<include> of {uri[:200]!r}, which is not found", where=where, fix=SEARCH_FIX)
         file = _model_file(found, where) if found.is_dir() else found
         if not is_inside(file, finder.folders):
-            raise ModelError(
-                describe(f"<include> of {uri[:200]!r}, outside of its folders", where=where, fix=SEARCH_FIX)
-            )
+            raise ModelError(f"<include> of {uri[:200]!r}, outside of its folders", where=where, fix=SEARCH_FIX)
         file = file.resolve()
         root = self.parsed.get(file)
         if root is None:
@@ -484,7 +479,7 @@ class _Collector:
         version = _version(root, file.name)
         model = root.find("model")
         if model is None:
-            raise ModelError(describe(f"{file.name} has no model", where=where, allowed="<sdf> with a <model>"))
+            raise ModelError(f"{file.name} has no model", where=where, allowed="<sdf> with a <model>")
         return model, version, Finder(file)
 
 
@@ -492,13 +487,13 @@ def _model_file(folder: Path, where: str) -> Path:
     """Return the file of a model of Gazebo, which model.config in its folder names: that of the latest version."""
     config = folder / "model.config"
     if not config.is_file():
-        raise ModelError(describe(f"{folder.name} is a folder without model.config", where=where))
+        raise ModelError(f"{folder.name} is a folder without model.config", where=where)
     listed = [each for each in parse_xml(config).iter("sdf") if (each.text or "").strip()]
     if not listed:
-        raise ModelError(describe(f"model.config of {folder.name} names no <sdf>", where=where))
+        raise ModelError(f"model.config of {folder.name} names no <sdf>", where=where)
     versions = [tuple(map(int, re.findall("[0-9]{1,4}", each.get("version", "")))) for each in listed]
     best = max(range(len(listed)), key=lambda k: versions[k])
     file = folder / (listed[best].text or "").strip()
     if not file.is_file():
-        raise ModelError(describe(f"{file.name}, which model.config of {folder.name} names, is missing", where=where))
+        raise ModelError(f"{file.name}, which model.config of {folder.name} names, is missing", where=where)
     return file

@@ -13,7 +13,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import direction
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.base.faults import refuse_or_warn
 from torsor.formats.sdf.models import (
     THE_WORLD,
@@ -101,12 +101,12 @@ class Unread:
         if self.strict:
             parts += [f"not read: {_lines(acting)}"] if acting else []
             if parts:
-                refuse_or_warn(describe("; ".join(parts), where=self.source), strict=True)
+                refuse_or_warn(ModelError("; ".join(parts), where=self.source), strict=True)
             parts, acting = [], {}
         parts += [f"not read: {_lines(acting | harmless)}"] if acting or harmless else []
         if parts:
             fix = "if they act on the motion, the robot here is not the one that the file describes"
-            warn(describe("; ".join(parts), where=self.source, fix=fix if acting else ""))
+            warn("; ".join(parts), where=self.source, fix=fix if acting else "")
 
 
 def _switches(element: Any) -> Iterator[str]:
@@ -145,7 +145,7 @@ def read_link(part: Part, strict: bool, masked: bool, unread: Unread) -> Link:
     source = where_of(part.element, part.scope.source)
     link = Link(part.frame.name, mass, com, inertia, visuals, strict, source, shapes)
     if link.defect and not strict:
-        warn(link.defect)
+        refuse_or_warn(link.defect, strict=False)
     return link
 
 
@@ -181,7 +181,7 @@ class _LinkReader:
             return 1.0, np.zeros(3), np.eye(3)
         if inertial.get("auto", "false").strip().lower() in ("true", "1"):
             found, fix = "an inertia that is computed from shapes", "expand it: gz sdf --print --expand-auto-inertials"
-            raise ModelError(describe(found, where=where_of(inertial, self.source, self.owner), fix=fix))
+            raise ModelError(found, where=where_of(inertial, self.source, self.owner), fix=fix)
         matrix = inertial.find("inertia")
         if matrix is None or inertial.find("mass") is None:
             self.unread.note("<inertial> without <mass> or <inertia>, 1 kg or 1 kg m^2", inertial, "assumed")
@@ -204,7 +204,7 @@ class _LinkReader:
                 if found is not None:
                     yield Visual(**found, color=self._color(element))
             except ModelError as error:
-                refuse_or_warn(str(error) if self.strict else f"{error}; this visual is left out", self.strict)
+                refuse_or_warn(error, self.strict, "this visual is left out")
 
     def shapes(self, masked: bool) -> Iterator[Shape]:
         """Yield the collision shapes; one that cannot be used is left out, with a warning."""
@@ -215,7 +215,7 @@ class _LinkReader:
                     mask = self._mask(element) if masked else 1
                     yield Shape(**found, link=self._frame_of(element), contype=mask, conaffinity=mask)
             except ModelError as error:
-                refuse_or_warn(str(error) if self.strict else f"{error}; this shape is left out", self.strict)
+                refuse_or_warn(error, self.strict, "this shape is left out")
 
     def _mask(self, element: Any) -> int:
         """Return the mask of a shape: 32 bits, the last of which is a sign here."""
@@ -226,7 +226,7 @@ class _LinkReader:
             mask = -1
         if not 0 <= mask < 2**32:
             found, where = f"collide_bitmask is {text[:40]!r}", where_of(element, self.source, self.owner)
-            raise ModelError(describe(found, where=where, allowed="a whole number of 32 bits"))
+            raise ModelError(found, where=where, allowed="a whole number of 32 bits")
         return mask - 2**32 if mask >= 2**31 else mask
 
     def _geometry(self, element: Any, kinds: dict[str, int]) -> dict[str, Any] | None:
@@ -242,15 +242,14 @@ class _LinkReader:
         for tag, count in _SIZES[shape.tag]:
             given = shape.find(tag)
             if given is None:
-                found = f"<{shape.tag}> has no <{tag}>"
-                raise ModelError(describe(found, where=where_of(shape, self.source, self.owner)))
+                raise ModelError(f"<{shape.tag}> has no <{tag}>", where=where_of(shape, self.source, self.owner))
             size += numbers_of(given, count, self.source, self.owner).tolist()
         found_shape: dict[str, Any] = {"shape": shape.tag, "pose": self.pose(element), "name": element.get("name", "")}
         if shape.tag == "plane":
             normal = shape.find("normal")
             axis = [0, 0, 1] if normal is None else numbers_of(normal, 3, self.source, self.owner)
             if not np.any(axis):
-                raise ModelError(describe("a normal of length 0", where=where_of(shape, self.source, self.owner)))
+                raise ModelError("a normal of length 0", where=where_of(shape, self.source, self.owner))
             found_shape["pose"] = found_shape["pose"] @ make_pose(axis_frame(axis))
         elif shape.tag == "mesh":
             size = self._mesh(shape, found_shape)
@@ -260,7 +259,7 @@ class _LinkReader:
         """Add the file of a mesh to what is found, and return its scale."""
         scale, uri = shape.find("scale"), text_of(shape, "uri")
         if not uri:
-            raise ModelError(describe("<mesh> has no <uri>", where=where_of(shape, self.source, self.owner)))
+            raise ModelError("<mesh> has no <uri>", where=where_of(shape, self.source, self.owner))
         if shape.find("submesh") is not None:
             self.unread.note("<submesh>, for which the whole mesh is taken", shape)
         file = self.part.finder.file(uri)  # before its folders, which it may add one to
@@ -343,14 +342,16 @@ class _JointReader:
         """Add a joint, or the two joints of one with two axes, or a loop."""
         kind, where = part.element.get("type", ""), part.frame.where
         if kind not in _TYPES:
-            raise ModelError(describe(f"unknown joint type {kind!r}", where=where, allowed=", ".join(_TYPES)))
+            raise ModelError(f"unknown joint type {kind!r}", value=kind, where=where, allowed=", ".join(_TYPES))
         if kind == "gearbox":
             return
         parent, child = (self._end(part, role).carrier() for role in ("parent", "child"))
         if child.kind == WORLD:
-            raise ModelError(describe("the child is the world", where=where, fix="make the world the parent"))
+            raise ModelError("the child is the world", where=where, fix="make the world the parent")
         if parent is child:
-            raise ModelError(describe(f"both ends are parts of {child.name!r}", where=where, allowed="two links"))
+            raise ModelError(
+                f"both ends are parts of {child.name!r}", value=child.name, where=where, allowed="two links"
+            )
         closing = child.name in self.children
         if self._rotor(part) and (closing or kind in (*_TWO_AXES, "fixed", "ball")):
             self.unread.note(f"<{ROTOR}> of a joint that closes a loop or has not one axis", part.element)
@@ -390,15 +391,14 @@ class _JointReader:
     def _end(self, part: Part, role: str) -> SdfFrame:
         name = text_of(part.element, role)
         if not name:
-            fix = f"add <{role}>...</{role}>"
-            raise ModelError(describe(f"no <{role}>", where=part.frame.where, fix=fix))
+            raise ModelError(f"no <{role}>", where=part.frame.where, fix=f"add <{role}>...</{role}>")
         return part.scope.find(name, part.frame.where)
 
     def _axis(self, part: Part, tag: str, child: SdfFrame) -> Array:
         """Return a unit vector along an axis, in the axes of the child."""
         axis, source, owner = part.element.find(tag), part.scope.source, f"joint {part.frame.name!r}"
         if axis is None:
-            raise ModelError(describe(f"no <{tag}>", where=part.frame.where, fix=f"add <{tag}><xyz>...</xyz></{tag}>"))
+            raise ModelError(f"no <{tag}>", where=part.frame.where, fix=f"add <{tag}><xyz>...</xyz></{tag}>")
         given = axis.find("xyz")
         xyz = np.array([0.0, 0.0, 1.0]) if given is None else numbers_of(given, 3, source, owner, sys.float_info.max)
         frame, where = part.frame, where_of(axis, source, owner)
@@ -416,7 +416,7 @@ class _JointReader:
             turns = number_of(part.element, "thread_pitch", None, source, owner)
             if not turns:
                 where = part.frame.where
-                raise ModelError(describe("thread_pitch is 0", where=where, allowed="any other number (rad/m)"))
+                raise ModelError("is 0", argument="thread_pitch", where=where, allowed="any other number (rad/m)")
             return -1.0 / turns
         return number_of(part.element, "screw_thread_pitch", 1.0, source, owner) / (2 * math.pi)
 
@@ -445,8 +445,7 @@ class _JointReader:
         ]
         if ends[0] > ends[1]:
             text = f"lower limit {ends[0]:g} is above upper limit {ends[1]:g}"
-            message = describe(text if self.strict else f"{text}: read as no limit", where=part.frame.where)
-            refuse_or_warn(message, self.strict)
+            refuse_or_warn(ModelError(text, where=part.frame.where), self.strict, "read as no limit")
             ends = [-math.inf, math.inf]
         found["lower"], found["upper"] = (x if abs(x) < _NO_LIMIT else math.copysign(math.inf, x) for x in ends)
         for key, name in (("viscous", "damping"), ("coulomb", "friction")):
@@ -465,7 +464,7 @@ class _JointReader:
         source, owner, where = part.scope.source, f"joint {part.frame.name!r}", part.frame.where
         leader = part.scope.find((mimic.get("joint") or "").strip(), where)
         if leader.kind != "joint" or leader is part.frame:
-            raise ModelError(describe(f"<mimic> of {mimic.get('joint')!r}", where=where, allowed="another joint"))
+            raise ModelError(f"<mimic> of {mimic.get('joint')!r}", where=where, allowed="another joint")
         ratio, offset, reference = (
             number_of(mimic, key, default, source, owner)
             for key, default in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
@@ -479,7 +478,7 @@ class _JointReader:
         name, where = part.frame.name, part.frame.where
         if kind not in _CUTS:
             found = f"a {kind} joint closes a loop at {child.name!r}, which has a parent joint already"
-            raise ModelError(describe(found, where=where, allowed=", ".join(_CUTS)))
+            raise ModelError(found, value=child.name, where=where, allowed=", ".join(_CUTS))
         turns = [np.eye(3)] * 2
         if kind not in ("ball", "fixed"):
             turns = [axis_frame(self._axis(part, "axis", part.frame))] * 2
@@ -508,11 +507,13 @@ class _JointReader:
             hinge = self.hinges.get(frozenset((reference.name, link.name)))
             if hinge is None:
                 found = f"no hinge between the gearbox_reference_body {reference.name!r} and {link.name!r}"
-                raise ModelError(describe(found, where=where, fix="add a revolute joint of these links"))
+                raise ModelError(found, where=where, fix="add a revolute joint of these links")
             joint, axis = hinge
             own = link.in_world()[:3, :3] @ self._axis(part, tag, link)
             if np.linalg.norm(np.cross(own, axis)) > _PARALLEL:
-                raise ModelError(describe(f"<{tag}> is not along the axis of joint {joint.name!r}", where=where))
+                raise ModelError(
+                    f"<{tag}> is not along the axis of joint {joint.name!r}", value=joint.name, where=where
+                )
             sign = math.copysign(1.0, float(own @ axis)) * (1.0 if joint.child == link.name else -1.0)
             factors[joint.name] = factors.get(joint.name, 0.0) + sign * factor
         self.found.loops.append(Coupling(part.frame.name, factors, source=source))
@@ -581,7 +582,7 @@ def _on_world(
     if len(roots) > 1 or on_world or (held and not (len(held) == 1 and held[0].is_fixed)):
         if base == "floating" and (held or on_world):
             found = f"the base cannot float: {len(held)} joints hold the model to the world"
-            raise ModelError(describe(found, where=model.scope.source, allowed="one fixed joint, or none"))
+            raise ModelError(found, where=model.scope.source, allowed="one fixed joint, or none")
         return ([Link(WORLD), *links] if held or on_world else links), joints
     at = relative_pose(THE_WORLD, roots[0].frame) if roots else np.eye(4)
     if base == "floating" or np.array_equal(at, np.eye(4)):  # the weld of the root link says no more than ``base``

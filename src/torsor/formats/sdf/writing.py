@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits, without_couplings
 from torsor.formats.sdf.models import WORLD
 from torsor.formats.sdf.reading import ROTOR
@@ -54,14 +54,14 @@ def write_loops(
         if not isinstance(loop, Loop) or loop.kind not in _JOINTS:
             kind = getattr(loop, "kind", "")
             found, allowed = f"loop {loop.name!r} is {kind}", f"{', '.join(_JOINTS)} in SDF"
-            raise ModelError(describe(found, where=source, allowed=allowed, fix="save as .toml"))
+            raise ModelError(found, value=loop.name, where=source, allowed=allowed, fix="save as .toml")
         ends = [frames.get(end, (end, np.eye(4))) for end in (loop.a, loop.b)]
         a, b = (poses[link] @ pose for link, pose in ends)
         between = inverse_pose(a) @ b
         error = np.array(ca.DM(ca.evalf(loop.error(ca.SX(between[:3, :3]), ca.SX(between[:3, 3])))))
         if np.abs(error).max() > _CLOSED:
             found = f"loop {loop.name!r} is open where all joints are at zero, where SDF has its poses"
-            raise ModelError(describe(found, where=source, fix="save as .toml or .xml (MJCF)"))
+            raise ModelError(found, value=loop.name, where=source, fix="save as .toml or .xml (MJCF)")
         if ends[1][0] == mechanism.base.name:  # the child of a joint that closes a loop has a parent already
             ends, between = ends[::-1], inverse_pose(between)
         _add_joint(model, loop, ends, between, name_of, taken)
@@ -177,14 +177,14 @@ class _Writer:
     def _check(self) -> None:
         for joint in self.mechanism.elastic:
             found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which SDF cannot express"
-            raise ModelError(describe(found, where=self.source, fix="save as .toml or .urdf"))
+            raise ModelError(found, value=joint.name, where=self.source, fix="save as .toml or .urdf")
 
     def _notes(self) -> None:
         """Note what the mechanism has and SDF does not."""
         m = self.mechanism
         self.omissions.note("active coordinates", ", ".join(self.active), self.active)
         if self.base == "":
-            free = "a free base, which a model has in Gazebo where no joint holds it: load it with base='floating'"
+            free = "a free base, which a model has in Gazebo where no joint holds it: load it with `base='floating'`"
             self.omissions.note(free, m.joints[0].name)
             self.omissions.note("limits of free joints", m.joints[0].name, has_position_limits(m.joints[0]))
         for name in m.postures:
@@ -241,7 +241,7 @@ class _Writer:
         _pose(element, pose, relative_to)
         light = "links without mass or inertia, which Gazebo does not accept"
         self.omissions.note(light, name, not link.mass or not np.linalg.eigvalsh(link.inertia)[0] > 0)
-        self.omissions.note("inertias that no body has, which Gazebo does not accept", name, link.defect)
+        self.omissions.note("inertias that no body has, which Gazebo does not accept", name, str(link.defect or ""))
         inertial = add_element(element, "inertial")
         if np.any(link.com):
             add_element(inertial, "pose").text = f"{numbers(link.com)} 0 0 0"

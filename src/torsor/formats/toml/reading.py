@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import ROTATION_TOLERANCE, whole_number
-from torsor.base.errors import ModelError, describe, shortened, warn
+from torsor.base.errors import ModelError, shortened
+from torsor.base.faults import refuse_or_warn
 from torsor.base.files import read_limited
 from torsor.formats.meshes.mesh_files import own_folders
 from torsor.mechanism import (
@@ -96,7 +97,7 @@ _EXPECTED |= {f"motor.{key}": ([()], "a finite number") for key in ("inertia", "
 
 def error(where: str, what: str, allowed: str = "", fix: str = "") -> ModelError:
     """Return the error of a file: where it is, what was found, what is allowed, and the fix."""
-    return ModelError(describe(what, where=where, allowed=allowed, fix=fix))
+    return ModelError(what, where=where, allowed=allowed, fix=fix)
 
 
 def some(table: Table, *keys: str) -> Table:
@@ -341,7 +342,7 @@ class _Reader:
         strict = self.strict and not known
         link = Link(inertia=inertia, visuals=visuals, strict=strict, source=self.source, shapes=shapes, **settings)
         if link.defect and not known and not strict:
-            warn(link.defect)
+            refuse_or_warn(link.defect, strict=False)
         return link
 
     def _visual(self, where: str, entry: Table) -> Visual:
@@ -355,7 +356,7 @@ class _Reader:
         try:
             return Shape(**self._geometry(where, entry, SHAPE_SIZES), **some(entry, "link"), **masks)
         except ModelError as wrong:
-            raise ModelError(f"{where}: {wrong}") from None
+            raise wrong.inside(where) from None
 
     def _geometry(self, where: str, entry: Table, sizes: Mapping[str, int]) -> Table:
         """Return what visuals and collision shapes have in common: shape, size, pose, name and mesh."""

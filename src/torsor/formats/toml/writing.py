@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import describe, listing, warn
+from torsor.base.errors import listing, warn
 from torsor.formats.meshes.mesh_files import split_prim
 from torsor.formats.toml.reading import (
     EACH,
@@ -50,7 +50,7 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     if far:
         found = f"meshes outside of its folder, which Torsor does not read from there: {listing(far)}"
         fix = "save it beside them, set TORSOR_MESHES, or save as .urdf, .sdf or .xml, which copy them"
-        warn(describe(found, where=Path(path).name, fix=fix))
+        warn(found, where=Path(path).name, fix=fix)
 
 
 def toml_content(mechanism: Mechanism) -> bytes:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.files import read_limited
 from torsor.base.yaml_text import parse_yaml
 from torsor.formats.urdf.reading import read_urdf
@@ -51,8 +51,10 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
     if isinstance(motors, str):
         text, motors = motors, [name for name in robot.joint_names if motors in name]
         if not motors or not text:
-            found = f"name_mot is {text!r}, which {'is empty' if not text else 'no joint has in its name'}"
-            raise ModelError(describe(found, where=where, allowed="a part of the names of the driven joints"))
+            found = f"is {text!r}, which {'is empty' if not text else 'no joint has in its name'}"
+            raise ModelError(
+                found, value=text, argument="name_mot", where=where, allowed="a part of the names of the driven joints"
+            )
     active = with_active(robot, _strings(motors, "name_mot", where)).active  # checked here, for the message
     children = {each.get("name"): _child(each) for each in root if each.tag == "joint"}
     pairs, kinds = _pairs(data, where), _list(data, "type", where)
@@ -60,7 +62,7 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
     loops = list[Loop]()
     for number, (pair, kind) in enumerate(zip(pairs, kinds, strict=True), start=1):
         if kind.lower() not in _KINDS:
-            raise ModelError(describe(f"type {kind!r} of closed_loop {number}", where=where, allowed="6d or 3d"))
+            raise ModelError(f"type {kind!r} of closed_loop {number}", value=kind, where=where, allowed="6d or 3d")
         a, b = (end if end in robot.places else children.get(end) or end for end in pair)
         loop = Loop(f"{pair[0]}/{pair[1]}", a, b, _KINDS[kind.lower()])
         if not {a, b} <= robot.places.keys():
@@ -74,12 +76,12 @@ def _content(path: Path) -> dict[str, Any]:
     try:
         data = parse_yaml(read_limited(path, LARGEST_FILE).decode(), path.name)
     except UnicodeDecodeError as error:
-        raise ModelError(describe(f"not valid YAML: {error}", where=path.name)) from None
+        raise ModelError(f"not valid YAML: {error}", where=path.name) from None
     if not isinstance(data, dict):
-        raise ModelError(describe("no table of closures", where=path.name, allowed=", ".join(_KEYS)))
+        raise ModelError("no table of closures", where=path.name, allowed=", ".join(_KEYS))
     unknown = [key for key in data if key not in _KEYS]
     if unknown:
-        raise ModelError(describe(f"unknown key {unknown[0]!r}", where=path.name, allowed=", ".join(_KEYS)))
+        raise ModelError(f"unknown key {unknown[0]!r}", where=path.name, allowed=", ".join(_KEYS))
     return data
 
 
@@ -92,12 +94,12 @@ def _urdf(path: Path) -> Path:
     if len(found) == 1:
         return found[0]
     text = f"{len(found)} URDF files are in its folder, none of them {same.name}"
-    raise ModelError(describe(text, where=path.name, allowed="one", fix=f"name the URDF file {same.name}"))
+    raise ModelError(text, where=path.name, allowed="one", fix=f"name the URDF file {same.name}")
 
 
 def _strings(value: object, key: str, where: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ModelError(describe(f"{key} is no list of names", where=where, allowed=f"{key}: ['...', '...']"))
+        raise ModelError("is no list of names", argument=key, where=where, allowed=f"{key}: ['...', '...']")
     return value
 
 
@@ -109,14 +111,14 @@ def _pairs(data: dict[str, Any], where: str) -> list[list[str]]:
     pairs = data.get("closed_loop", [])
     if not isinstance(pairs, list) or not all(isinstance(each, list) and len(each) == 2 for each in pairs):
         allowed = "closed_loop: [['frame_a', 'frame_b'], ...]"
-        raise ModelError(describe("closed_loop is no list of pairs", where=where, allowed=allowed))
+        raise ModelError("is no list of pairs", argument="closed_loop", where=where, allowed=allowed)
     return [_strings(pair, "closed_loop", where) for pair in pairs]
 
 
 def _same_length(first: Sequence[object], second: Sequence[object], one: str, other: str, where: str) -> None:
     if len(first) != len(second):
         found = f"{one} has {len(first)} entries and {other} has {len(second)}"
-        raise ModelError(describe(found, where=where, allowed=f"a {other} for each"))
+        raise ModelError(found, where=where, allowed=f"a {other} for each")
 
 
 def _child(joint: Any) -> str | None:
@@ -126,7 +128,7 @@ def _child(joint: Any) -> str | None:
 def _with_type(robot: Mechanism, name: str, kind: str, where: str) -> Mechanism:
     """Return the mechanism with a joint of another type."""
     if kind not in _TYPES:
-        raise ModelError(describe(f"joint_type {kind!r} of {name!r}", where=where, allowed=", ".join(_TYPES)))
+        raise ModelError(f"joint_type {kind!r} of {name!r}", where=where, allowed=", ".join(_TYPES))
     if kind == "FIXED":
         return fix(robot, name)
     # The limits of the joint that stands for it have no meaning; a warning names what else it loses.

@@ -13,7 +13,7 @@ import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
 from torsor.base.checks import LARGEST, direction
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.base.faults import refuse_or_warn, stop_reading
 from torsor.formats.decimals import number_in, up_to
 from torsor.formats.search_path import Finder
@@ -64,7 +64,7 @@ def read_extras(root: Element, links: list[Link], joints: list[Joint], source: s
             if element.tag == "frame":
                 name = element.get("name") or ""
                 if name in taken:
-                    raise ModelError(describe("it has the name of another link or frame", where=where))
+                    raise ModelError("it has the name of another link or frame", where=where)
                 frames.append(Frame(name, _link(element, on, where), _pose(element, where)))
                 taken.add(name)
             elif element.tag == "loop_joint":
@@ -76,13 +76,13 @@ def read_extras(root: Element, links: list[Link], joints: list[Joint], source: s
                 loops.append(Loop(element.get("name") or "", made[0].name, made[1].name, source=where))
                 frames += made
         except ModelError as error:
-            refuse_or_warn(str(error) if strict else f"{error}; it is ignored", strict)
+            refuse_or_warn(error, strict, "it is ignored")
     unread = _unread(root)
     if unread:
         names = [f"<{tag}> ({len(lines)}, line {lines[0]})" for tag, lines in unread.items()]
         found = f"elements that are not read: {listing(names, most=8)}"
         fix = "if they act on the motion, the robot here is not the one that the file describes"
-        refuse_or_warn(describe(found, where=source, fix=fix), strict)
+        refuse_or_warn(ModelError(found, where=source, fix=fix), strict)
     moving = [joint.name for joint in joints if not joint.is_fixed and not joint.follows]
     driven = {each.get("name") for transmission in root.findall("transmission") for each in transmission.iter("joint")}
     return Extras(frames, loops, [name for name in moving if name in driven] if loops else [])
@@ -92,13 +92,13 @@ def _loop_frames(element: Any, links: set[str], where: str) -> list[tuple[str, A
     """Return (link, pose) of both frames of a loop joint, whose z axes are its axis."""
     if element.get("type") not in _REVOLUTE:
         allowed = ", ".join(kind for kind in _REVOLUTE if kind)
-        raise ModelError(describe(f"type is {element.get('type')!r}", where=where, allowed=allowed))
+        raise ModelError(f"type is {element.get('type')!r}", where=where, allowed=allowed)
     turned = make_pose(axis_frame(_direction(element.find("axis"), where)))
     ends = []
     for role in ("link1", "link2"):
         end = element.find(role)
         if end is None:
-            raise ModelError(describe(f"no <{role}>", where=where, fix=f'add <{role} link="..." xyz="..."/>'))
+            raise ModelError(f"no <{role}>", where=where, fix=f'add <{role} link="..." xyz="..."/>')
         ends.append((_link(end, links, where), _pose(end, where) @ turned))
     return ends
 
@@ -106,7 +106,7 @@ def _loop_frames(element: Any, links: set[str], where: str) -> list[tuple[str, A
 def _link(element: Any, links: set[str], where: str) -> str:
     link = element.get("link")
     if link not in links:
-        raise ModelError(describe(f"its link is {link!r}", where=where, allowed="a link of this file"))
+        raise ModelError(f"its link is {link!r}", value=link, where=where, allowed="a link of this file")
     return str(link)
 
 
@@ -126,7 +126,7 @@ def _numbers(element: Any, attribute: str, default: str, where: str) -> Array:
     except ValueError:
         values = np.zeros(0)
     if values.shape != (3,) or not np.isfinite(values).all():
-        raise ModelError(describe(f"{attribute} is {text!r}", where=where, allowed="3 finite numbers"))
+        raise ModelError(f"{attribute} is {text!r}", value=text, where=where, allowed="3 finite numbers")
     return values
 
 
@@ -183,21 +183,21 @@ def with_motors(root: Element, joints: list[Joint], source: str, strict: bool = 
         where = f"{source}: line {transmission.line}: transmission {transmission.get('name', '')!r}"  # type: ignore[attr-defined]
         if not any(_has(transmission, tag) for tag in _ROTORS):
             if _has(transmission, "stiffness"):
-                warn(describe("a stiffness without a rotor inertia is ignored", where=where, fix="add rotorInertia"))
+                warn("a stiffness without a rotor inertia is ignored", where=where, fix="add rotorInertia")
             continue
         driven = [each.get("name", "") for each in transmission.iter("joint")]
-        unused = ""
+        unused = None
         if len(driven) != 1 or len(list(transmission.iter("actuator"))) > 1:
-            unused = describe(f"it drives {len(driven)} joints; its motor is ignored", where=where, allowed="one joint")
+            unused = ModelError(f"it drives {len(driven)} joints", where=where, allowed="one joint")
         elif driven[0] not in found or found[driven[0]].is_fixed:
             what = "does not exist" if driven[0] not in found else "is fixed"
-            unused = describe(f"its joint {driven[0]!r} {what}; its motor is ignored", where=where)
+            unused = ModelError(f"its joint {driven[0]!r} {what}", where=where)
         if unused:
-            refuse_or_warn(unused, strict)
+            refuse_or_warn(unused, strict, "its motor is ignored")
             continue
         joint = found[driven[0]]
         if joint.motor is not None:
-            raise ModelError(describe(f"its joint {joint.name!r} has a motor already", where=where))
+            raise ModelError(f"its joint {joint.name!r} has a motor already", value=joint.name, where=where)
         found[joint.name] = replace(joint, motor=_motor(transmission, joint, where))
     return [found[joint.name] if found[joint.name].motor is not None else joint for joint in joints]
 
@@ -210,18 +210,14 @@ def _motor(transmission: Any, joint: Joint, where: str) -> Motor:
         used, values["ratio"] = next(iter(gears.items()))
         other = next((tag for tag, ratio in gears.items() if ratio not in (1.0, values["ratio"])), None)
         if other is not None:
-            warn(
-                describe(
-                    f"<{used}> is {values['ratio']:g} and <{other}> {gears[other]:g}; the first is used", where=where
-                )
-            )
+            warn(f"<{used}> is {values['ratio']:g} and <{other}> {gears[other]:g}; the first is used", where=where)
         elif used == "mechanicalReduction" and rotor == "drake:rotor_inertia" and values["ratio"] != 1:
             found = f"no <drake:gear_ratio>: <mechanicalReduction> {values['ratio']:g} is used, where Drake takes 1"
-            warn(describe(found, where=where, fix='add <drake:gear_ratio value="..."/>'))
+            warn(found, where=where, fix='add <drake:gear_ratio value="..."/>')
     values |= {name: _value(transmission, tag, where) for tag, name in _TAGS.items() if _has(transmission, tag)}
     if values.get("carrier", joint.parent) != joint.parent and "axis" not in values:
         fix = 'add <axis xyz="..."/> in the axes of that link'
-        raise ModelError(describe(f"the motor on {values['carrier']!r} has no axis", where=where, fix=fix))
+        raise ModelError(f"the motor on {values['carrier']!r} has no axis", where=where, fix=fix)
     along = joint.placement[:3, :3] @ joint.axis
     return Motor(**({"carrier": joint.parent, "axis": along} | values), source=where)
 
@@ -243,7 +239,7 @@ def _value(transmission: Any, tag: str, where: str) -> Any:
         numbers = []
     if len(numbers) != count:
         allowed = "a number" if count == 1 else f"{count} numbers"
-        raise ModelError(describe(f"<{tag}> is {text!r}", where=where, allowed=allowed))
+        raise ModelError(f"<{tag}> is {text!r}", value=text, where=where, allowed=allowed)
     return np.array(numbers) if count > 1 else numbers[0]
 
 
@@ -344,7 +340,7 @@ class _Reader:
 
     def read(self, base: str, snap: float) -> Mechanism:
         if self.root.tag != "robot":
-            raise ModelError(describe(f"root element <{self.root.tag}>", where=self.path.name, allowed="<robot>"))
+            raise ModelError(f"root element <{self.root.tag}>", where=self.path.name, allowed="<robot>")
         self._check_macros()
         for material in self.root.iter("material"):
             color = material.find("color")
@@ -371,7 +367,7 @@ class _Reader:
             except ModelError as error:
                 if not self.strict:
                     raise
-                refuse_or_warn(str(error), strict=True)
+                refuse_or_warn(error, strict=True)
         return found
 
     def _check_macros(self) -> None:
@@ -379,11 +375,11 @@ class _Reader:
         for element in [self.root, *self.root.findall("link"), *self.root.findall("joint")]:
             for child in [*element, *(part for each in element.findall("inertial") for part in each)]:
                 if "xacro" in child.tag and child.tag not in _LEFT_OVER:
-                    raise ModelError(describe("a xacro macro, not plain URDF", where=self._where(child), fix=EXPAND))
+                    raise ModelError("a xacro macro, not plain URDF", where=self._where(child), fix=EXPAND)
         left = [element for element in self.root.iter() if "xacro" in element.tag]
         if left:
             found = f"<{left[0].tag}>, which xacro should have replaced, is ignored ({len(left)} in all)"
-            refuse_or_warn(describe(found, where=self._where(left[0]), fix=EXPAND), self.strict)
+            refuse_or_warn(ModelError(found, where=self._where(left[0]), fix=EXPAND), self.strict)
 
     @contextmanager
     def _drawn(self, effect: str) -> Iterator[None]:
@@ -391,7 +387,7 @@ class _Reader:
         try:
             yield
         except ModelError as error:
-            refuse_or_warn(str(error) if self.strict else f"{error}; {effect}", self.strict)
+            refuse_or_warn(error, self.strict, effect)
 
     # Numbers and names
 
@@ -405,7 +401,7 @@ class _Reader:
         text = element.get(attribute, default) if element is not None else default
         if text is None:
             what = f"<{element.tag}> has no {attribute}"
-            raise ModelError(describe(what, where=self._where(element, owner), fix=f'add {attribute}="..."'))
+            raise ModelError(what, where=self._where(element, owner), fix=f'add {attribute}="..."')
         try:
             values = np.array([number_in(word) for word in text.replace(",", " ").split()])
         except ValueError:
@@ -413,7 +409,7 @@ class _Reader:
         if values.shape != (count,) or not (np.abs(values) <= most).all():  # NaN fails the comparison too
             what = f"<{element.tag} {attribute}={text!r}>"
             allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
-            raise ModelError(describe(what, where=self._where(element, owner), allowed=allowed))
+            raise ModelError(what, value=text, where=self._where(element, owner), allowed=allowed)
         return values
 
     def _number(self, element: Any, attribute: str, default: str | None, owner: str, most: float = LARGEST) -> float:
@@ -422,7 +418,7 @@ class _Reader:
     def _name(self, element: Any, owner: str = "") -> str:
         name = element.get("name")
         if not name:
-            raise ModelError(describe(f"<{element.tag}> without a name", where=self._where(element, owner)))
+            raise ModelError(f"<{element.tag}> without a name", where=self._where(element, owner))
         return str(name)
 
     def _origin(self, element: Any, owner: str) -> Array:
@@ -458,7 +454,7 @@ class _Reader:
         source = self._where(element)
         link = Link(name, mass, T[:3, 3], 0.5 * (inertia + inertia.T), visuals, self.strict, source, shapes)
         if link.defect and not self.strict:
-            warn(link.defect)
+            refuse_or_warn(link.defect, strict=False)
         return link
 
     def _warn_of_missing(self, inertial: Any, owner: str) -> None:
@@ -468,8 +464,8 @@ class _Reader:
         missing += [key for key in ("ixx", "iyy", "izz") if inertia is not None and key not in inertia.attrib]
         missing += ["<inertia>"] if inertia is None else []
         if missing:
-            found = f"<inertial> without {', '.join(missing)}{'' if self.strict else ', read as 0'}"
-            refuse_or_warn(describe(found, where=self._where(inertial, owner), fix="add what is missing"), self.strict)
+            found, where = f"<inertial> without {', '.join(missing)}", self._where(inertial, owner)
+            refuse_or_warn(ModelError(found, where=where, fix="add what is missing"), self.strict, "read as 0")
 
     def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
         for visual in element.findall("visual"):
@@ -488,11 +484,11 @@ class _Reader:
                     if not kinds:  # as some files have for links without a shape
                         continue
                     found, allowed = f"a <collision> with {kinds[0]}", ", ".join(f"<{kind}>" for kind in _SIZES)
-                    raise ModelError(describe(found, where=where, allowed=allowed))
+                    raise ModelError(found, where=where, allowed=allowed)
                 try:
                     yield Shape(**shape)
                 except ModelError as error:
-                    raise ModelError(f"{where}: {error}") from None
+                    raise error.inside(where) from None
 
     def _geometry(self, element: Any, owner: str) -> dict[str, Any] | None:
         """Return what visuals and collision shapes have in common: shape, size, pose, name and mesh; None if none."""
@@ -532,12 +528,12 @@ class _Reader:
         where = self._where(element, owner)
         found = element.get("type")
         if found not in _TYPES:
-            raise ModelError(describe(f"unknown joint type {found!r}", where=where, allowed=", ".join(_TYPES)))
+            raise ModelError(f"unknown joint type {found!r}", value=found, where=where, allowed=", ".join(_TYPES))
         ends = []
         for role in ("parent", "child"):
             end = element.find(role)
             if end is None or not end.get("link"):
-                raise ModelError(describe(f"no {role} link", where=where, fix=f'add <{role} link="..."/>'))
+                raise ModelError(f"no {role} link", where=where, fix=f'add <{role} link="..."/>')
             ends.append(end.get("link"))
         settings: dict[str, Any] = {"source": self._where(element)}
         if found != "fixed":
@@ -555,10 +551,11 @@ class _Reader:
         for joint in joints:
             if joint.coordinate not in names:
                 found = f"it mimics {joint.coordinate!r}, which does not exist"
-                found += "" if self.strict else "; it gets its own coordinate instead"
                 where, allowed = f"{joint.source}: joint {joint.name!r}", "another joint of the file"
-                message = describe(found, where=where, allowed=allowed, fix="correct the name in <mimic>")
-                refuse_or_warn(message, self.strict)
+                fault = ModelError(
+                    found, value=joint.coordinate, where=where, allowed=allowed, fix="correct the name in <mimic>"
+                )
+                refuse_or_warn(fault, self.strict, "it gets its own coordinate instead")
                 joint = replace(joint, coordinate="", ratio=1.0, offset=0.0)
             kept.append(joint)
         return kept
@@ -574,8 +571,7 @@ class _Reader:
             if ends["lower"] > ends["upper"]:  # Bullet's way to say that there is no limit
                 found = f"lower limit {ends['lower']:g} is above upper limit {ends['upper']:g}"
                 where, fix = self._where(limit, owner), 'remove lower and upper, or make it type="continuous"'
-                message = describe(found if self.strict else f"{found}: read as no limit", where=where, fix=fix)
-                refuse_or_warn(message, self.strict)
+                refuse_or_warn(ModelError(found, where=where, fix=fix), self.strict, "read as no limit")
             else:
                 limits |= ends
         # The largest number means no limit: a limit must be a number, and many readers do not accept "inf".
@@ -601,7 +597,7 @@ class _Reader:
         leader = mimic.get("joint")
         if not leader or leader == element.get("name"):
             found = "<mimic> of itself" if leader else "<mimic> without a joint"
-            raise ModelError(describe(found, where=self._where(mimic, owner), fix="name the joint that it follows"))
+            raise ModelError(found, where=self._where(mimic, owner), fix="name the joint that it follows")
         return {
             "coordinate": leader,
             "ratio": self._number(mimic, "multiplier", "1", owner),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits, without_couplings
 from torsor.formats.urdf.reading import capsule_parts
 from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
@@ -241,7 +241,7 @@ class _Writer:
         add_element(element, "axis", xyz=motor.axis)
         if isinstance(motor.stiffness, str):
             found = f"the spring between joint {joint.name!r} and its motor has the stiffness {motor.stiffness!r}"
-            raise ModelError(describe(found, where=self.source, allowed="a number", fix="save as .toml"))
+            raise ModelError(found, where=self.source, allowed="a number", fix="save as .toml")
         if motor.stiffness is not None:
             add_element(element, "stiffness", value=motor.stiffness)
             add_element(element, "damping", value=motor.damping)

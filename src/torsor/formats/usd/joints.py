@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.formats.usd.stage import AGREE, Scene, agrees, exact, flag_of, number_of, own_data, rotation_of, vector_of
 from torsor.mechanism import Frame, Joint, Loop, Motor, Spring
 from torsor.spatial import axis_frame, inverse_pose, make_pose
@@ -72,7 +72,7 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
     ends = tuple(_end(scene, prim, joint, side) for side in "01")
     if ends[0].body == ends[1].body:
         found = "both of its ends are on the world" if ends[0].body == WORLD else f"both ends are on {ends[0].body}"
-        raise ModelError(describe(found, where=scene.where(prim), allowed="two bodies, or one and the world"))
+        raise ModelError(found, where=scene.where(prim), allowed="two bodies, or one and the world")
     excluded, kind = flag_of(joint.GetExcludeFromArticulationAttr(), False), prim.GetTypeName()
     free, length = dict[str, str](), None
     if kind == "PhysicsJoint":
@@ -84,7 +84,7 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
         prefix, drive = _ONE[kind]
         axis = str(prim.GetAttribute("physics:axis").Get())
         if axis not in ("X", "Y", "Z"):
-            raise ModelError(describe(f"its axis is {axis[:20]!r}", where=scene.where(prim), allowed="X, Y, Z"))
+            raise ModelError(f"its axis is {axis[:20]!r}", where=scene.where(prim), allowed="X, Y, Z")
         free = {prefix + axis: drive}
     elif kind in _TYPED:
         free = dict.fromkeys(_TYPED[kind], "")
@@ -116,7 +116,7 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
     )
     if R is None or not np.isfinite(point).all():
         found = f"localPos{side} is {point.tolist()}, localRot{side} {'no rotation' if R is None else 'a rotation'}"
-        raise ModelError(describe(found, where=scene.where(prim), allowed="finite numbers, a quaternion other than 0"))
+        raise ModelError(found, where=scene.where(prim), allowed="finite numbers, a quaternion other than 0")
     if not targets:
         return End(WORLD, make_pose(R, point * scene.units.length))
     on = scene.stage.GetPrimAtPath(targets[0])
@@ -124,7 +124,7 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
         found = (
             f"body{side} is {', '.join(map(str, targets))}, which is {'missing' if len(targets) == 1 else 'several'}"
         )
-        raise ModelError(describe(found, where=scene.where(prim), allowed="the path of one prim"))
+        raise ModelError(found, where=scene.where(prim), allowed="the path of one prim")
     place, body = scene.place(on), scene.body_of(on)
     local = make_pose(R, point * place.scale * scene.units.length)
     if body is None:
@@ -243,7 +243,7 @@ def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str
     if not leader or leader == prim or len(targets) > 1:
         why = "which are several" if len(targets) > 1 else "itself" if leader == prim else "which is missing"
         what = f"it mimics {', '.join(map(str, targets))}, {why}"
-        raise ModelError(describe(what, where=scene.where(prim), allowed="the path of another joint"))
+        raise ModelError(what, where=scene.where(prim), allowed="the path of another joint")
     if (leader.GetTypeName() == "PhysicsPrismaticJoint") == axis.startswith("rot") and "ratio" not in data:
         scene.left_out.note("joints that mimic one of another kind", joint.name)
         return {}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.base.faults import refuse_or_warn
 from torsor.formats.joint_decomposition import joint_chain
 from torsor.formats.meshes.mesh_files import is_inside, split_prim, triangles_of
@@ -122,8 +122,8 @@ def _check(scene: Scene, prim: Any, mass: float, center: Array, moments: Array) 
     """Raise ModelError for numbers that are none; a centre of minus infinity is the schema's word for none."""
     absent = bool(np.isneginf(center).all())
     if not (np.isfinite(mass) and mass >= 0 and np.isfinite(moments).all() and (absent or np.isfinite(center).all())):
-        found = f"mass {mass:g}, centre of mass {center}, diagonal inertia {moments}"
-        raise ModelError(describe(found, where=scene.where(prim), allowed="finite numbers, a mass of 0 or more"))
+        found = f"{mass:g}, centre of mass {center}, diagonal inertia {moments}"
+        raise ModelError(found, argument="mass", where=scene.where(prim), allowed="finite numbers, a mass of 0 or more")
 
 
 def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any]) -> list[Solid]:
@@ -152,7 +152,7 @@ def _density(scene: Scene, body: Any, part: Any) -> float:
     densities += [physics.MaterialAPI(bound.GetPrim()).GetDensityAttr()] if bound else []
     given = next((value for each in densities for value in [number_of(each)] if value), 0.0)
     if not given >= 0 or np.isinf(given):
-        raise ModelError(describe(f"density is {given:g}", where=scene.where(part), allowed="0 or more"))
+        raise ModelError(f"density is {given:g}", where=scene.where(part), allowed="0 or more")
     path, counts = (
         str(body.GetPath()),
         "mass" not in own_data(body) and not number_of(physics.MassAPI(body).GetMassAttr()),
@@ -271,7 +271,7 @@ def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float 
             raise
         found = f"an attribute cannot be used ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
         fix = "check the types of its attributes, and the dictionary torsor of customData, if there is one"
-        raise ModelError(describe(found, where=file.name, fix=fix)) from None
+        raise ModelError(found, where=file.name, fix=fix) from None
 
 
 class _Reader:
@@ -319,9 +319,9 @@ class _Reader:
                 f"{len(found)} articulations: {listing(found)}",
                 f"name one: {scene.source}#{next(iter(found))}",
             )
-            raise ModelError(describe(what, where=scene.source, allowed="one", fix=fix))
+            raise ModelError(what, where=scene.source, allowed="one", fix=fix)
         what = f"no articulation at {wanted}" if wanted else "no rigid body (PhysicsRigidBodyAPI)"
-        raise ModelError(describe(what, where=scene.source, allowed="bodies with joints of UsdPhysics"))
+        raise ModelError(what, where=scene.source, allowed="bodies with joints of UsdPhysics")
 
     def _stacks(self) -> dict[str, list[UsdJoint]]:
         """Take joints between the same two bodies as one chain, as Newton means them: the first has the others.
@@ -464,7 +464,7 @@ class _Reader:
             if not any(joint is each for each in inside):
                 if len(self.stacks.get(joint.name, [])) > 1:
                     found = f"it and {len(self.stacks[joint.name]) - 1} more between the same bodies close a loop"
-                    raise ModelError(describe(found, where=self.scene.where(joint.prim), allowed="one joint"))
+                    raise ModelError(found, where=self.scene.where(joint.prim), allowed="one joint")
                 made, loop = loop_of(self.scene, joint, self.names, frames)
                 frames += made
                 if loop is not None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, listing, shortened
+from torsor.base.errors import ModelError, listing, shortened
 from torsor.base.faults import refuse_or_warn
 from torsor.formats.meshes.mesh_files import import_usd, open_stage, own_folders
 from torsor.formats.search_path import Finder, given_folders
@@ -59,12 +59,12 @@ def place_of(M: Array, units: Units, where: str, mirrors: bool = False) -> Place
     """Return the place of a transform (4 x 4, of columns); shear, and mirrors unless allowed, raise ModelError."""
     scale = np.linalg.norm(M[:3, :3], axis=0)
     if not np.isfinite(M).all() or not scale.all():
-        raise ModelError(describe("its transform is not finite, or has a scale of 0", where=where))
+        raise ModelError("its transform is not finite, or has a scale of 0", where=where)
     scale[2] *= -1.0 if mirrors and np.linalg.det(M[:3, :3]) < 0 else 1.0
     axes = M[:3, :3] / scale
     if np.abs(axes.T @ axes - np.eye(3)).max() > STRAIGHT or np.linalg.det(axes) < 0:
         allowed = "rotations, translations and scales above 0"
-        raise ModelError(describe("its transform shears or mirrors", where=where, allowed=allowed))
+        raise ModelError("its transform shears or mirrors", where=where, allowed=allowed)
     scale = np.where(abs(scale - 1) < AGREE, 1.0, scale)
     return Place(make_pose(nearest_rotation(axes), M[:3, 3] * units.length), scale)
 
@@ -96,7 +96,7 @@ def wrong_type(attribute: Any, value: Any, allowed: str) -> ModelError:
     """Return the error of an attribute whose value is of another type than its schema says."""
     prim = attribute.GetPrim()
     where = f"{prim.GetStage().GetRootLayer().GetDisplayName()}: {prim.GetPath()}"
-    return ModelError(describe(f"{attribute.GetName()} is {shortened(str(value))}", where=where, allowed=allowed))
+    return ModelError(f"{attribute.GetName()} is {shortened(str(value))}", where=where, allowed=allowed)
 
 
 def number_of(attribute: Any, default: float = 0.0) -> float:
@@ -217,7 +217,7 @@ class Scene:
         units = Units(pxr.UsdGeom.GetStageMetersPerUnit(stage), pxr.UsdPhysics.GetStageKilogramsPerUnit(stage))
         if not all(1 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT for unit in units):
             found = f"metersPerUnit is {units.length:g}, kilogramsPerUnit {units.mass:g}"
-            raise ModelError(describe(found, where=path.name, allowed=f"{1 / _LARGEST_UNIT:g} to {_LARGEST_UNIT:g}"))
+            raise ModelError(found, where=path.name, allowed=f"{1 / _LARGEST_UNIT:g} to {_LARGEST_UNIT:g}")
         return cls(pxr, stage, units, path.name, strict, path, (*own_folders(path), *search))
 
     @cached_property
@@ -295,7 +295,7 @@ class Scene:
         """Return the gravity (3,) of the physics scene in the axes of the stage, in m/s^2."""
         axis = str(self.pxr.UsdGeom.GetStageUpAxis(self.stage))
         if axis not in ("Y", "Z"):
-            raise ModelError(describe(f"upAxis is {axis[:20]!r}", where=self.source, allowed="Y, Z"))
+            raise ModelError(f"upAxis is {axis[:20]!r}", where=self.source, allowed="Y, Z")
         up = np.array([0.0, 0.0, 1.0] if axis == "Z" else [0.0, 1.0, 0.0])
         scenes = [prim for prim in self.prims if prim.IsA(self.pxr.UsdPhysics.Scene)]
         if not scenes:
@@ -309,7 +309,7 @@ class Scene:
             number_of(physics.GetGravityMagnitudeAttr(), -np.inf),
         )
         if not np.isfinite(along).all() or np.isnan(size) or size == np.inf:
-            raise ModelError(describe(f"gravity is {size:g} along {along}", where=self.where(scene)))
+            raise ModelError(f"gravity is {size:g} along {along}", where=self.where(scene))
         if not flag_of(scene.GetAttribute("newton:gravityEnabled"), True):
             return np.zeros(3)
         length = float(np.linalg.norm(along))
@@ -323,13 +323,13 @@ class Scene:
         if light:
             found = f"no mass, or no inertia, and no collision shape that gives one: {listing(light, most=4)}"
             fix = "add mass and diagonalInertia (PhysicsMassAPI)"
-            refuse_or_warn(describe(found, where=self.source, fix=fix), self.strict)
+            refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
         wet = [path for path in self.of_water if path != base]
         if wet:
             found = f"no mass is given of {listing(wet, most=4)}: that of its collision shapes filled with water"
             fix = "if it is not meant so, add mass (PhysicsMassAPI)"
-            refuse_or_warn(describe(f"{found} is taken, as UsdPhysics says", where=self.source, fix=fix), self.strict)
+            refuse_or_warn(ModelError(f"{found} is taken, as UsdPhysics says", where=self.source, fix=fix), self.strict)
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.left_out.found.items()]
         if lines:
             omitted = "mechanisms do not have" if self.strict else "omitted, because mechanisms do not have it:"
-            refuse_or_warn(f"{self.source}: {omitted} {'; '.join(lines)}", self.strict)
+            refuse_or_warn(ModelError(f"{omitted} {'; '.join(lines)}", where=self.source), self.strict)

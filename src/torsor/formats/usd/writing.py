@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.formats.joint_decomposition import decomposed_joints, without_couplings
 from torsor.formats.meshes.mesh_files import Painted, import_usd, read_painted
 from torsor.formats.meshes.triangles import joined
@@ -84,7 +84,7 @@ class Parts:
                 if bounded and not np.isfinite(np.array(attribute.Get())).all():
                     found = f"{attribute.GetName()} of {prim.GetPath()} is too large for single precision"
                     allowed = f"numbers up to {np.finfo(np.float32).max:.3g}"
-                    raise ModelError(describe(found, where=self.path.name, allowed=allowed, fix="save as .toml"))
+                    raise ModelError(found, where=self.path.name, allowed=allowed, fix="save as .toml")
 
     def quaternion(self, R: Array, kind: Any) -> Any:
         """Return a rotation as a quaternion of USD, real part first."""
@@ -216,7 +216,7 @@ class _Writer:
         pxr, m, parts = self.pxr, self.mechanism, self.parts
         for joint in m.elastic:
             found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which USD cannot express"
-            raise ModelError(describe(found, where=self.source, fix="save as .toml"))
+            raise ModelError(found, value=joint.name, where=self.source, fix="save as .toml")
         up = "Y" if abs(m.gravity[1]) > abs(m.gravity[2]) else "Z"
         pxr.UsdGeom.SetStageUpAxis(parts.stage, up)
         root = parts.define("", m.name, "Xform")
@@ -421,8 +421,10 @@ class _Writer:
         """Add a joint between two frames, which is no part of the articulation."""
         m = self.mechanism
         if loop.kind not in _CUTS:
-            found, allowed = f"loop {loop.name!r} is {loop.kind}", f"{', '.join(_CUTS)} in USD"
-            raise ModelError(describe(found, where=self.source, allowed=allowed, fix="save as .toml"))
+            found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(_CUTS)} in USD"
+            raise ModelError(
+                found, argument="loop", value=loop.name, where=self.source, allowed=allowed, fix="save as .toml"
+            )
         kind, free = _CUTS[loop.kind]
         prim = self._prim("loops", loop.name, f"Physics{kind}")
         frames = {frame.name: (frame.link, frame.pose) for frame in m.frames}

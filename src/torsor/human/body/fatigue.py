@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import finite_vector, number, positive
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 
 # F and R (1/s) by parts of the names of coordinates: the rates of the trunk for the spine, those of grip for wrists.
 RATES: Mapping[str, tuple[float, float]] = {
@@ -108,7 +108,7 @@ class Fatigue:
 def _loads(load: ArrayLike) -> Array:
     found = finite_vector(load)
     if found is None or np.ndim(load) != 1 or (found < 0).any():
-        raise ModelError(describe(f"load is {load!r}", where="fatigue", allowed="(K,) numbers, 0 or more"))
+        raise ModelError(argument="load", value=load, where="fatigue", allowed="(K,) numbers, 0 or more")
     return found
 
 

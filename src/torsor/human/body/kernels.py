@@ -12,7 +12,7 @@ import numpy as np
 
 from torsor import library
 from torsor.base.checks import instance_of
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion import Number
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
@@ -39,10 +39,10 @@ def checked_body(body: Robot | None, where: str) -> Robot:
     )
     if body.coordinate_names != _default().robot.coordinate_names:
         allowed, fix = "a body with the coordinates of torsor.library.human()", "freeze coordinates, do not remove them"
-        raise ModelError(describe(f"robot {body.name!r}", where=where, allowed=allowed, fix=fix))
+        raise ModelError(f"robot {body.name!r}", value=body.name, where=where, allowed=allowed, fix=fix)
     if not body.gravity.any():
         fix = "torsor.library.human(gravity=...)"
-        raise ModelError(describe("gravity is 0", where=where, allowed="a body with a weight", fix=fix))
+        raise ModelError("gravity is 0", where=where, allowed="a body with a weight", fix=fix)
     return body
 
 

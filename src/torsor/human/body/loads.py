@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import arrays, frozen_array, instance_of, interval, number, positive
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 
@@ -36,8 +36,8 @@ class HandForces:
     def __post_init__(self) -> None:
         times = np.atleast_1d(arrays(self.times, (), "hand forces", "times"))
         if times.ndim != 1 or not (np.diff(times) > 0).all():
-            found, allowed = f"times are {times.tolist()[:6]}", "increasing times (s)"
-            raise ModelError(describe(found, where="hand forces", allowed=allowed))
+            found, allowed = f"are {times.tolist()[:6]}", "increasing times (s)"
+            raise ModelError(found, argument="times", where="hand forces", allowed=allowed)
         object.__setattr__(self, "times", times)
         for side in SIDES:
             force = frozen_array(getattr(self, side), (len(times), 3), "hand forces", side)
@@ -45,7 +45,7 @@ class HandForces:
             if largest > STRONGEST:
                 found = f"the force on the {side} hand is {largest:.4g} N"
                 allowed = f"at most {STRONGEST:g} N: more than anybody exerts"
-                raise ModelError(describe(found, where="hand forces", allowed=allowed, fix="give forces in newtons"))
+                raise ModelError(found, where="hand forces", allowed=allowed, fix="give forces in newtons")
             object.__setattr__(self, side, force)
 
     @classmethod

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.checks import number, one_of
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.library.anthropometry import BODY_TABLES
 
 # Stature and mass of children and youths of 2 to 20 years: the growth charts of the CDC (Kuczmarski et al. 2002).
@@ -272,9 +272,11 @@ def size_of_percentile(
     one_of(population, POPULATIONS, where, "population")
     if population == CDC:
         if years is None or not years <= OLDEST:
-            found = f"age is {age!r} for the population 'CDC'"
+            found = f"is {age!r} for the population 'CDC'"
             allowed = f"children and youths of {YOUNGEST:g} to {OLDEST:g} years"
-            raise ModelError(describe(found, where=where, allowed=allowed, fix="population='NHANES' for adults"))
+            raise ModelError(
+                found, value=age, argument="age", where=where, allowed=allowed, fix="`population='NHANES'` for adults"
+            )
         charts = growth_curves(years, sex)
         deviates = [
             DEVIATE(_percentile(each, CHILDREN, name) / 100) for each, name in ((stature, "stature"), (mass, "mass"))
@@ -292,7 +294,9 @@ def _adults(sex: str, years: float | None, population: str) -> tuple[Sizes, tupl
     if years is not None and not least <= years <= most:
         people = f"people of {least:g} to {most:g} years" if most < math.inf else f"people of {least:g} years and more"
         found = f"age is {years:g} for the population {population!r}"
-        raise ModelError(describe(found, where="percentiles", allowed=people, fix="leave out population, or the age"))
+        raise ModelError(
+            found, value=population, where="percentiles", allowed=people, fix="leave out population, or the age"
+        )
     if population == ANSUR:
         return _ARMY[sex], _SOLDIERS
     return _ADULTS[sex][0 if years is None else int(np.searchsorted(DECADES, years, side="right"))], _CIVIL
@@ -303,11 +307,8 @@ def _percentile(value: float, bounds: tuple[float, float], name: str) -> float:
     found = number(value, "percentiles", f"percentile of the {name} (%)", above=0.0, below=100.0)
     if not bounds[0] <= found <= bounds[1]:
         allowed = f"{bounds[0]:g} to {bounds[1]:g}, where the table of this population ends"
-        fix = (
-            f"give the size itself, or for adults population={ANSUR!r} (soldiers, {_SOLDIERS[0]} to {_SOLDIERS[-1]} %)"
-        )
-        what = f"percentile of the {name} is {found:g} %"
-        raise ModelError(describe(what, where="percentiles", allowed=allowed, fix=fix))
+        fix = f"give the size, or for adults `population={ANSUR!r}` (soldiers, {_SOLDIERS[0]} to {_SOLDIERS[-1]} %)"
+        raise ModelError(f"percentile of the {name} is {found:g} %", where="percentiles", allowed=allowed, fix=fix)
     return found
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import indices_of, instance_of, number, one_of, positive, table
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.checks import indices_of, instance_of, known_name, number, one_of, positive, table
+from torsor.base.errors import ModelError, warn
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.percentiles import OLDEST as ADULT
 from torsor.human.body.percentiles import size_of_percentile
@@ -173,18 +173,17 @@ def with_lengths(body: Robot, lengths: Mapping[str, float], where: str = "length
         if not LEAST <= factor <= MOST:
             found = f"length of {name} is {length:.4g} m"
             allowed = f"from {LEAST * usual[name]:.3g} to {MOST * usual[name]:.3g} m, for a person of this height"
-            raise ModelError(describe(found, where=where, allowed=allowed, fix="give it in metres, between joints"))
+            raise ModelError(found, where=where, allowed=allowed, fix="give it in metres, between joints")
     return resized(body, {name: length / usual[name] for name, length in given.items()})
 
 
 def _check_names(given: Mapping[str, float], where: str) -> None:
     """Raise ModelError for what is no segment, and for a segment of both sides and of one."""
     for name in given:
-        if name not in NAMES:
-            raise ModelError(describe(f"no segment {name!r}", where=where, allowed=", ".join(NAMES)))
+        known_name(name, NAMES, where, "segment")
         both = name.split("_", 1)[-1]
         if name.startswith(SIDES) and both in given:
-            raise ModelError(describe(f"{name} and {both} are both given", where=where, allowed="one of them"))
+            raise ModelError(f"{name} and {both} are both given", where=where, allowed="one of them")
 
 
 def _factors(factors: Mapping[str, float], where: str) -> dict[str, float]:
@@ -350,7 +349,7 @@ class Person:
         if abs(height / self.height - 1) > TALLER:
             found = f"with the given lengths the body is {height:.3g} m tall, not {self.height:.4g} m"
             fix = "give the height that belongs to the lengths, or the length of the trunk as well"
-            warn(describe(found, where="person", fix=fix))
+            warn(found, where="person", fix=fix)
 
     def warn_outside_of_tables(self, where: str) -> None:
         """Warn of a person for whom the tables of segments and strengths were not made.
@@ -377,7 +376,7 @@ class Person:
             fix = "take the results as a trend, or give segments and strengths of your own"
             if self.age is None and self.height < STATURES[0]:
                 fix = "of a child, give the age; otherwise " + fix
-            warn(describe(" and ".join(found), where=where, allowed=people.format(ranges), fix=fix))
+            warn(" and ".join(found), where=where, allowed=people.format(ranges), fix=fix)
 
     def _limits(self) -> tuple[dict[str, tuple[float, float]], str]:
         """Return the ranges in which the tables were measured, and of whom."""
@@ -412,7 +411,7 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
     height, mass = _height(body, sex), body.mass - carried
     if not mass > 0:
         found = f"the body has {body.mass:.4g} kg and carries {carried:.4g} kg"
-        raise ModelError(describe(found, where="person", allowed="a load that is part of the mass of the body"))
+        raise ModelError(found, where="person", allowed="a load that is part of the mass of the body")
     age = _age((masses["neck"] + masses["head"]) / mass, masses[f"{side}_thigh"] / mass, sex)
     unit = mass * height / (MASS * HEIGHT)
     limits = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
@@ -487,10 +486,12 @@ def described_person(
     ):
         if own is not None and percentile is not None:
             found = f"{names[0]} is {own!r} and {names[1]} is {percentile!r}"
-            raise ModelError(describe(found, where="person", allowed="one of them"))
+            raise ModelError(found, where="person", allowed="one of them")
     if population is not None and height is not None and mass is not None:
-        found = f"population is {population!r}, and height and mass are given"
-        raise ModelError(describe(found, where="person", allowed="a population with percentiles"))
+        found = f"is {population!r}, and height and mass are given"
+        raise ModelError(
+            found, value=population, argument="population", where="person", allowed="a population with percentiles"
+        )
     usual = HEIGHT, MASS
     if any(each is not None for each in (age, population, stature_percentile, mass_percentile)):
         tall, heavy = (MEDIAN if each is None else each for each in (stature_percentile, mass_percentile))

@@ -12,7 +12,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 
@@ -79,7 +79,7 @@ def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
     least, most = knees - 0.5 * size.thigh - BUTTOCKS, knees + 0.9 * size.thigh - BUTTOCKS
     if not least <= seat <= most:
         allowed = f"from {least:.2f} to {most:.2f} m, for a body of this size"
-        raise ModelError(describe(f"seat is {seat!r}", where=where, allowed=allowed))
+        raise ModelError(argument="seat", value=seat, where=where, allowed=allowed)
     return _legs(size, seat + BUTTOCKS, lean, 0.0)
 
 

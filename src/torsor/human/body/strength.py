@@ -43,7 +43,7 @@ from torsor.base.checks import (
     real_array,
     table,
 )
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic
@@ -65,14 +65,14 @@ def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
     joints = names[len(GLOBAL) :]
     if names[: len(GLOBAL)] != GLOBAL:
         allowed = "a body with the coordinates of torsor.library.human()"
-        raise ModelError(describe(f"coordinates {listing(names)}", where=where, allowed=allowed))
+        raise ModelError(f"coordinates {listing(names)}", where=where, allowed=allowed)
     sides = tuple(f"{side}_{name}" for side in SIDES)
     found = [each for each in joints if name in (ALL, each) or each.startswith(f"{name}_") * (name in SIDES)]
     found = found or [each for each in joints if each in sides]
     if not found:
         known = [*dict.fromkeys(each.removeprefix("right_").removeprefix("left_") for each in joints)]
         allowed = f"{ALL}, {', '.join(SIDES)}, or {listing(known, like=name)}, for one side with right_ or left_ before"
-        raise ModelError(describe(f"no joint {name!r}", where=where, allowed=allowed))
+        raise ModelError(f"no joint {name!r}", value=name, where=where, allowed=allowed)
     return found
 
 
@@ -105,7 +105,7 @@ def largest_torques(given: Mapping[str, float] | None, names: tuple[str, ...], w
         torque = positive(value, where, f"largest torque of {word} (N m)")
         for name in coordinates_of(word, names, where):
             if name in found:
-                raise ModelError(describe(f"two largest torques of {name}", where=where, allowed="one"))
+                raise ModelError(f"two largest torques of {name}", where=where, allowed="one")
             found[name] = torque
     return found
 
@@ -403,7 +403,9 @@ class StrengthCurves:
         coordinate = f"right_{name}" if name == joint else name
         if joint is None or coordinate not in body.coordinate_names:
             allowed = ", ".join(f"{side}_{each}" for side in SIDES for each in CURVED_JOINTS)
-            raise ModelError(describe(f"no strength curve of {name!r}", where=f"robot {body.name!r}", allowed=allowed))
+            raise ModelError(
+                f"no strength curve of {name!r}", value=name, where=f"robot {body.name!r}", allowed=allowed
+            )
         limit = body.effort_limit[body.coordinate_names.index(coordinate)]
         times = MASS * GRAVITY * HEIGHT * float(limit / default_strengths()[coordinate])
         return self.at(joint, times / age_ratio(joint, self.sex, self.age_of_body))
@@ -454,7 +456,7 @@ def joint_strength(
     angle, velocity = np.broadcast_arrays(angle, velocity)
     for value, what in ((angle, "q"), (velocity, "v")):
         if not np.isfinite(value).all():
-            raise ModelError(describe(f"{what} is not finite", where=name, allowed="finite numbers"))
+            raise ModelError("is not finite", argument=what, where=name, allowed="finite numbers")
     if name.endswith(CURVED_JOINTS):
         lower, upper = (curves or StrengthCurves()).of(body, name).limits(angle, velocity)
         return np.asarray(lower), np.asarray(upper)

@@ -9,7 +9,7 @@ import numpy as np
 from torsor.base.archive import load_result
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.base.files import reading_npz
 from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.gait.references import LABELS, REFERENCES, Reference
@@ -47,7 +47,7 @@ def given_references(given: Any, side: str, stride_of: Callable[[Any], HasCurves
         return Given(list(REFERENCES.values()), [])
     several = given if isinstance(given, list) else [given]
     if not several:
-        raise ModelError(describe("an empty list", where="references", allowed=ALLOWED))
+        raise ModelError("an empty list", where="references", allowed=ALLOWED)
     found, seen = Given([], []), dict[str, int]()
     for each in several:
         own = _given(each, side, stride_of)
@@ -72,7 +72,7 @@ def _given(each: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given
         return _given(recorded_walk(*each, side=side), side, stride_of)
     if type(each).__module__.startswith(("torsor.human.measured", "torsor.human.recordings")):
         return _given(recorded_walk(each, side=side), side, stride_of)
-    raise ModelError(describe(f"found {type(each).__name__}", where="references", allowed=ALLOWED))
+    raise ModelError(f"found {type(each).__name__}", where="references", allowed=ALLOWED)
 
 
 def _named(name: str | Path, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
@@ -88,14 +88,14 @@ def _named(name: str | Path, side: str, stride_of: Callable[[Any], HasCurves]) -
         return Given(_archived(path, stride_of), [])
     if not path.suffix and not path.is_file():
         allowed = f"a file, {', '.join(LABELS.values())}, or {listing(CURVES, like=text)}"
-        raise ModelError(describe(f"no reference {text!r}", where="references", allowed=allowed))
+        raise ModelError(f"no reference {text!r}", value=text, where="references", allowed=allowed)
     return _given(recorded_walk(path, side=side), side, stride_of)
 
 
 def _archived(path: Path, stride_of: Callable[[Any], HasCurves]) -> list[Reference]:
     """Return the curves of the stride or the walk in a .npz file, or those in arrays with the names of curves."""
     if not path.is_file():
-        raise ModelError(describe("no such file", where=str(path)))
+        raise ModelError("no such file", where=str(path))
     with reading_npz(path, "curves of a walk") as arrays:
         own = {name: values for name, values in arrays.items() if name.removesuffix("_sd") in CURVES}
     if own:
@@ -108,7 +108,7 @@ def _archived(path: Path, stride_of: Callable[[Any], HasCurves]) -> list[Referen
 def _of_mapping(given: Mapping[Any, Any], label: str) -> list[Reference]:
     """Return the references of {curve: values (K,)}, {curve: (mean, sd)}, or {curve: strides (N, K)}."""
     if not given:
-        raise ModelError(describe("an empty mapping", where="references", allowed="{curve: values}"))
+        raise ModelError("an empty mapping", where="references", allowed="{curve: values}")
     found = []
     for name, values in given.items():
         if isinstance(values, Reference):
@@ -119,7 +119,7 @@ def _of_mapping(given: Mapping[Any, Any], label: str) -> list[Reference]:
                 values, sd = values
             found.append(_of_values(name, values, sd, label))
         elif not (isinstance(name, str) and name.endswith("_sd") and name.removesuffix("_sd") in given):
-            raise ModelError(describe(f"no curve {name!r}", where=label, allowed=listing(CURVES, like=str(name))))
+            raise ModelError(f"no curve {name!r}", value=name, where=label, allowed=listing(CURVES, like=str(name)))
     return found
 
 
@@ -132,7 +132,7 @@ def _of_values(name: str, values: Any, sd: Any, label: str) -> Reference:
     band = None if sd is None else _curve(sd, where, "standard deviations")
     if band is not None and (band.shape != array.shape or (band < 0).any()):
         found = f"standard deviations have shape {band.shape}, the least is {band.min():g}"
-        raise ModelError(describe(found, where=where, allowed=f"{len(array)} numbers that are not negative"))
+        raise ModelError(found, where=where, allowed=f"{len(array)} numbers that are not negative")
     return Reference(REFERENCES[name].kind, REFERENCES[name].name, label, array, band)
 
 
@@ -140,9 +140,9 @@ def _curve(values: Any, where: str, what: str) -> Array:
     array = real_array(values, where, what)
     if array.ndim not in (1, 2) or not array.size or array.shape[-1] < FEWEST:
         allowed = f"(K,) over a stride, or (strides, K), with K of {FEWEST} or more"
-        raise ModelError(describe(f"{what} have shape {array.shape}", where=where, allowed=allowed))
+        raise ModelError(f"have shape {array.shape}", argument=what, where=where, allowed=allowed)
     if not np.isfinite(array).all():
-        raise ModelError(describe(f"{what} have NaN or infinity", where=where, allowed="finite numbers"))
+        raise ModelError("have NaN or infinity", argument=what, where=where, allowed="finite numbers")
     return array
 
 

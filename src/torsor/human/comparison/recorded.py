@@ -16,7 +16,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import name_of, number, one_of
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.human.comparison.signals import (
     COORDINATES,
     DIRECT,
@@ -137,11 +137,11 @@ def of_file(path: Path, side: str) -> Signals:
     suffix = path.suffix.lower()
     if suffix in (".trc", ".c3d"):
         fix = "torsor.human.measured finds angles and moments from markers: compare with what inverse_dynamics returns"
-        raise ModelError(describe("markers, not curves", where=path.name, fix=fix))
+        raise ModelError("markers, not curves", where=path.name, fix=fix)
     if suffix not in SUFFIXES:
         allowed = f"a recording: {', '.join(SUFFIXES)}, or a .npz file on its own"
         found = "one of several files" if suffix == ".npz" else f"unknown kind of file {path.suffix!r}"
-        raise ModelError(describe(found, where=path.name, allowed=allowed))
+        raise ModelError(found, where=path.name, allowed=allowed)
     if suffix == ".csv" and path.is_file():
         return _of_csv(path, side)
     return of_recording(load(path, check=False), side)
@@ -158,7 +158,7 @@ def of_recording(recording: Recording, side: str, units: dict[str, str] | None =
         names = recording.table.names if recording.has("table") else ()
         text = f"no curve of the {side} side is known by its name" + (f": {', '.join(names[:6])}, ..." if names else "")
         allowed = f"names of OpenSim, such as hip_flexion_r, or {', '.join([*list(COORDINATES)[:2], *DIRECT['force']])}"
-        raise ModelError(describe(text, where=recording.source, allowed=allowed))
+        raise ModelError(text, where=recording.source, allowed=allowed)
     return found
 
 
@@ -169,7 +169,7 @@ def _of_csv(path: Path, side: str) -> Signals:
     shares = [head for head, name in names.items() if name.lower() in SHARES]
     if not bare and not shares:
         allowed = f"a column named time, or of the share of the stride: {', '.join(SHARES[:3])}"
-        raise ModelError(describe("no column is named time", where=path.name, allowed=allowed))
+        raise ModelError("no column is named time", where=path.name, allowed=allowed)
     # Columns that end with x, y and z would be markers.
     wanted = {head: name for head, name in names.items() if not re.fullmatch(r"(pressure|reaction) .*", name)}
     wanted |= dict.fromkeys(bare or shares[:1], "time")
@@ -281,7 +281,7 @@ def recorded_walk(
     """
     one_of(side, tuple(SHORT), "recorded walk", "side")
     if not sources:
-        raise ModelError(describe("no file or result is given", where="recorded walk"))
+        raise ModelError("no file or result is given", where="recorded walk")
     title = name_of(label, "label", "recorded walk") if label is not None else _title(sources[0])
     signals = Signals()
     for source in sources:
@@ -317,7 +317,7 @@ def _signals(source: Any, side: str) -> Signals:
     found = of_measured(source, side)
     if found is None:
         allowed = "a path, a recording, or a result of torsor.human.measured"
-        raise ModelError(describe(f"found {type(source).__name__}", where="recorded walk", allowed=allowed))
+        raise ModelError(f"found {type(source).__name__}", where="recorded walk", allowed=allowed)
     return found
 
 
@@ -327,7 +327,7 @@ def _turn_knee(signals: Signals) -> None:
     if knee is None:
         if "knee_flexion" in signals.moments:
             text = "a moment of the knee without its angle: knee_angle is taken as flexion"
-            warn(describe(text, where="recorded walk", fix="add the file of angles, whose sign shows the direction"))
+            warn(text, where="recorded walk", fix="add the file of angles, whose sign shows the direction")
         return
     known = knee.values[np.isfinite(knee.values)]
     if len(known) and known.max() < -known.min():
@@ -347,7 +347,7 @@ def _spans(signals: Signals, side: str, strikes: Sequence[float] | None, where: 
             'give the files of one recording together, ("angles.mot", "forces.mot"), --compare angles.mot forces.mot, '
             "or heel strikes: recorded_walk(..., strikes=[0.6, 1.7])"
         )
-        raise ModelError(describe("there are no ground forces to find strides with", where=where, fix=fix))
+        raise ModelError("there are no ground forces to find strides with", where=where, fix=fix)
     return spans_of(signals.curves["vertical"], list(signals.angles.values()), side, where)
 
 
@@ -366,7 +366,7 @@ def _mass(signals: Signals, given: float | None, spans: Sequence[Span], where: s
     if carried is not None and abs(carried - person) > WEIGHT * person:
         found = f"a mass of {person:.1f} kg, but the ground carries {carried:.1f} kg over the strides"
         fix = "check the mass, and that every step is on a plate"
-        raise ModelError(describe(found, where=where, allowed=f"within {100 * WEIGHT:.0f} % of each other", fix=fix))
+        raise ModelError(found, where=where, allowed=f"within {100 * WEIGHT:.0f} % of each other", fix=fix)
     return person
 
 
@@ -396,8 +396,7 @@ def _check_feet(signals: Signals, spans: Sequence[Span], side: str, where: str) 
     loaded = [row[np.argmax(bend)] > 0.5 * row.max() for bend, row in zip(knee, force, strict=True)]
     if all(loaded):
         found = f"the {side} knee bends most while the {side} foot carries load"
-        fix = 'swapped feet: forces.renamed({"right": "left", "left": "right"})'
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix='swapped feet: forces.renamed({"right": "left", "left": "right"})')
 
 
 def _curves(
@@ -427,7 +426,7 @@ def _curves(
         ends = ", ".join(f"{first:.3g} to {last:.3g} s" for first, last in spans)
         text = f"no curve is known over a whole stride ({ends})"
         fix = "check that the files have the same times, and fill gaps: torsor.human.recordings.fill_gaps"
-        raise ModelError(describe(text, where=where, fix=fix))
+        raise ModelError(text, where=where, fix=fix)
     notes = [f"{where}: left out, with gaps or at other times: {listing(lost)}"] if lost else []
     for note in notes:
         warn(note)
@@ -438,9 +437,9 @@ def _curves(
 
 def _needed(mass: float | None, name: str, where: str) -> float:
     if mass is None:
-        text = f"{name} is not divided by the mass, which is not known"
+        text = "is not divided by the mass, which is not known"
         fix = "give it: recorded_walk(..., mass=72.0), or add the file of the ground forces in N"
-        raise ModelError(describe(text, where=where, fix=fix))
+        raise ModelError(text, argument=name, where=where, fix=fix)
     return mass
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.human.recordings import GroundForces, MotionTable
 from torsor.human.recordings.axes import HUMAN
 from torsor.human.recordings.recording import runs
@@ -72,7 +72,7 @@ def said(word: str, kind: str, where: str) -> Scale:
     found = WORDS.get(word.lower().replace(" ", ""))
     if found is None or found.kind != kind:
         allowed = listing([each for each, scale in WORDS.items() if scale.kind == kind])
-        raise ModelError(describe(f"{word!r} as the unit of {kind}s", where=where, allowed=allowed))
+        raise ModelError(f"{word!r} as the unit of {kind}s", value=word, where=where, allowed=allowed)
     return found
 
 
@@ -89,7 +89,7 @@ def guessed(values: Array, kind: str, where: str) -> Scale:
             return scale
     found = f"the largest {kind} is {peak:.4g}, which no walking person has in any unit"
     fix = "check the unit, or say it in brackets in the head of a .csv column"
-    raise ModelError(describe(found, where=where, allowed=UNIT_NAMES[kind], fix=fix))
+    raise ModelError(found, where=where, allowed=UNIT_NAMES[kind], fix=fix)
 
 
 def range_of(values: Array) -> float:
@@ -118,7 +118,7 @@ these are radians: say inDegrees=no
     if scale is not None:
         fix = "these are " + ("radians: say inDegrees=no" if scale == DEGREES else "degrees: say inDegrees=yes")
     allowed = f"{SPAN[0]:g} to {SPAN[1]:g} degrees"
-    raise ModelError(describe(f"{name} moves through {span:.4g} {unit}", where=where, allowed=allowed, fix=fix))
+    raise ModelError(f"{name} moves through {span:.4g} {unit}", where=where, allowed=allowed, fix=fix)
 
 
 # Strides of a recording: heel strikes by the ground's force on a foot, and curves from heel strike to heel strike.
@@ -180,7 +180,7 @@ def check_length(times: Array, where: str) -> None:
     """
     if times[-1] - times[0] < STRIDE[0]:
         found = f"too short for one stride: {times[0]:g} to {times[-1]:g} s"
-        raise ModelError(describe(found, where=where, allowed=f"{STRIDE[0]:g} s or more"))
+        raise ModelError(found, where=where, allowed=f"{STRIDE[0]:g} s or more")
 
 
 def heel_strikes(vertical: Signal, where: str) -> list[float]:
@@ -195,12 +195,11 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
     check_length(t, where)
     if not np.isfinite(force).all():
         k = int(np.argmin(np.isfinite(force)))
-        raise ModelError(describe(f"the vertical force is missing at {t[k]:g} s (row {k + 1})", where=where))
+        raise ModelError(f"the vertical force is missing at {t[k]:g} s (row {k + 1})", where=where)
     peak = float(force.max())
     if peak <= 0:
         found = f"the vertical force is never positive (largest {peak:g})"
-        fix = "the ground pushes people up: check axes and signs of the plates"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix="the ground pushes people up: check axes and signs of the plates")
     level = LOADED * peak
     found_at = []
     for first, last in runs(np.asarray(force > level)):
@@ -228,9 +227,7 @@ def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) 
     at = ", ".join(f"{each:.3g}" for each in strikes) or "none"
     found = f"too short for one stride of the {side} foot: {first:g} to {last:g} s, heel strikes at {at}"
     allowed = f"two heel strikes of a foot, {STRIDE[0]:g} to {STRIDE[1]:g} s apart"
-    raise ModelError(
-        describe(found, where=where, allowed=allowed, fix="a longer recording, the other side, or strikes=")
-    )
+    raise ModelError(found, where=where, allowed=allowed, fix="a longer recording, the other side, or strikes=")
 
 
 def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
@@ -238,7 +235,7 @@ def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
     times = real_array(strikes, where, "strikes")
     if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         allowed = "two or more increasing times (s)"
-        raise ModelError(describe(f"strikes is {times.tolist()}", where=where, allowed=allowed))
+        raise ModelError(f"is {times.tolist()}", argument="strikes", where=where, allowed=allowed)
     return [(float(a), float(b)) for a, b in pairwise(times)]
 
 
@@ -297,7 +294,7 @@ class Signals:
                 twice = [name for name in theirs if name in mine and each.name != "scales"]
                 if twice:
                     fix = "give each recording on its own: several files in one recording complete each other"
-                    raise ModelError(describe(f"a second curve of {listing(twice)}", where=where, fix=fix))
+                    raise ModelError(f"a second curve of {listing(twice)}", where=where, fix=fix)
                 setattr(found, each.name, mine | theirs)
         return found
 
@@ -371,7 +368,7 @@ def _to_degrees(found: Signals, spelled: Mapping[str, str], table: MotionTable, 
         scale = said(units[name], "angle", table.source) if name in units else stated
         if scale is None:
             fix = "say inDegrees=yes or no in the file, or [degrees] in the head of the column"
-            raise ModelError(describe(f"the unit of {name} is not known", where=table.source, fix=fix))
+            raise ModelError(f"the unit of {name} is not known", where=table.source, fix=fix)
         found.angles[own] = Signal(times, scale.factor * values)
 
 
@@ -383,7 +380,7 @@ def _direct(
     together = np.concatenate([signal.values for _, signal in hits.values()])
     scale = stated[0] if stated else guessed(together, kind, where)
     if any(each != scale for each in stated):
-        raise ModelError(describe(f"{kind}s in several units", where=where, allowed="one unit"))
+        raise ModelError(f"{kind}s in several units", where=where, allowed="one unit")
     found.scales[kind] = scale
     found.curves |= {name: signal for name, (_, signal) in hits.items()}
 
@@ -393,14 +390,14 @@ def of_forces(forces: GroundForces, side: str) -> Signals:
     if side not in forces.names:
         fix = "torsor.human.recordings.by_foot(forces, markers) assigns plates to feet"
         allowed = f"forces named {side}; found: {listing(forces.names)}"
-        raise ModelError(describe(f"no ground force of the {side} foot", where=forces.source, allowed=allowed, fix=fix))
+        raise ModelError(f"no ground force of the {side} foot", where=forces.source, allowed=allowed, fix=fix)
     turned = forces.in_axes(HUMAN)
     medial, vertical, forward = turned.forces[:, turned.index(side)].T
     sign = 1.0 if side == "right" else -1.0  # x is to the left
     if len(forces) > 1 and _pushes_first(vertical, forward):
         text = f"the fore-aft force of the {side} foot pushes before it brakes: the person goes backwards in these axes"
         fix = 'they are turned about the vertical; load(path, axes="back up left") says so'
-        warn(describe(text, where=forces.source, fix=fix))
+        warn(text, where=forces.source, fix=fix)
         forward, sign = -forward, -sign
     own = {"vertical": vertical, "forward": forward, "medial": sign * medial}
     found = Signals(curves={name: Signal(forces.times, np.asarray(each)) for name, each in own.items()})

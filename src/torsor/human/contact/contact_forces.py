@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
 from torsor.human.body.coordinates import GLOBAL, SIDES
@@ -94,11 +94,10 @@ def ground_reaction(
     """
     if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
         allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "torsor.library.human()"
-        raise ModelError(describe(f"body is {body!r}", where="ground reaction", allowed=allowed, fix=fix))
+        raise ModelError(argument="body", value=body, where="ground reaction", allowed=allowed, fix=fix)
     if load is not None:
         if not isinstance(load, Backpack | Box):
-            allowed = "a Backpack or a Box"
-            raise ModelError(describe(f"load is {load!r}", where="ground reaction", allowed=allowed))
+            raise ModelError(argument="load", value=load, where="ground reaction", allowed="a Backpack or a Box")
         body = load.on(body)
     force, moment = _kernel(body)(q, v, a)
     with np.errstate(divide="ignore", invalid="ignore"):

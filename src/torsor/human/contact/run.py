@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.contact.contact_forces import ONE_FOOT
 from torsor.human.contact.free_walk import HEEL, TOES, FreeWalk
 from torsor.human.contact.schedule import BARMAN, PressurePath, Step
@@ -54,7 +54,7 @@ class RunningStep(Step):
             number(value, "step", name, above=0.0, below=1.0)
         if not all(np.diff(times) > 0):
             found = ", ".join(f"{name} {value}" for name, value in zip(STANCE, times, strict=True))
-            raise ModelError(describe(found, where="step", allowed="numbers that rise from 0 to 1"))
+            raise ModelError(found, where="step", allowed="numbers that rise from 0 to 1")
 
     def bounds(self, name: str) -> tuple[float, float]:
         """Return least and most of "length", "width" or "speed"; they are equal if it is given."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, interval, number, one_of, positive, whole_number
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.human.body.coordinates import other_side
 from torsor.human.body.postures import landmark
 from torsor.human.contact.support import FLAT_ENDS, FORE, FORE_ENDS, WHOLE, Carried, Foot, Stance, Support, smoothstep
@@ -95,7 +95,7 @@ class Step:
                 positive(given[0], "step", f"the least {name}")
             elif isinstance(given, str) and given != "free":
                 allowed = "a number above 0, two of them (least, most), or 'free'"
-                raise ModelError(describe(f"{name} is {given!r}", where="step", allowed=allowed))
+                raise ModelError(argument=name, value=given, where="step", allowed=allowed)
             elif not isinstance(given, str):
                 object.__setattr__(self, name, positive(given, "step", name))  # numbers of NumPy are numbers too
         if self.timing is None:
@@ -109,16 +109,18 @@ class Step:
         for name in ("flat", "toe_off", "heel_off"):
             number(getattr(self, name), "step", name, above=0.0, below=1.0)
         if not self.flat < self.toe_off < self.heel_off:
-            found = f"flat {self.flat}, toe_off {self.toe_off}, heel_off {self.heel_off}"
-            raise ModelError(describe(found, where="step", allowed="numbers that rise from 0 to 1"))
+            found = f"{self.flat}, toe_off {self.toe_off}, heel_off {self.heel_off}"
+            raise ModelError(found, argument="flat", where="step", allowed="numbers that rise from 0 to 1")
         number(self.ball_off, "step", "ball_off", above=0.0, below=self.toe_off)
         number(self.knee, "step", "knee", above=self.toe_off, below=1.0)
         number(self.rise, "step", "rise")
         if self.landing is not None:
             one_of(self.landing, ("heel", "forefoot"), "step", "landing")
         if self.rise and not isinstance(self.length, int | float):
-            found, fix = f"rise is {self.rise:g} and length is {self.length!r}", "give the length of the treads (m)"
-            raise ModelError(describe(found, where="step", allowed="a length that is a number", fix=fix))
+            found, fix = f"is {self.rise:g} and length is {self.length!r}", "give the length of the treads (m)"
+            raise ModelError(
+                found, argument="rise", value=self.length, where="step", allowed="a length that is a number", fix=fix
+            )
 
     @property
     def is_free(self) -> bool:
@@ -345,7 +347,7 @@ def similar_step(body: Robot, step: Step | None = None) -> Step:
     """
     step = instance_of(Step() if step is None else step, Step, "similar step", "step")
     if step.is_free:
-        raise ModelError(describe("a free step", where="similar step", allowed="a step of given length and speed"))
+        raise ModelError("a free step", where="similar step", allowed="a step of given length and speed")
     scale = leg_length(body) / _default_leg()
     weight = math.hypot(*body.gravity) / GRAVITY
     return replace(
@@ -375,7 +377,7 @@ def warn_of_running(body: Robot, speed: float) -> None:
             f"{walking_limit(body):.3g} m/s on"
         )
         fix = "a lower speed, or torsor.human.running; people do not choose a walk at this speed, if there is one"
-        warn(describe(found, where="walk", fix=fix))
+        warn(found, where="walk", fix=fix)
 
 
 # Steps that no body can take: too long or too wide for its legs, or too fast for its weight.
@@ -402,11 +404,9 @@ give it in metres
                 f"{name} of the step is {least:.4g} m",
                 f"up to {most * leg:.3g} m, for legs of {leg:.3g} m",
             )
-            raise ModelError(describe(found, where=where, allowed=allowed, fix="give it in metres"))
+            raise ModelError(found, where=where, allowed=allowed, fix="give it in metres")
     speed = step.bounds("speed")[0]
     if not leaps and froude_number(body, speed) > FASTEST:
         most = math.sqrt(FASTEST * math.hypot(*body.gravity) * leg)
         fix = "a lower speed, in m/s, or torsor.human.running"
-        raise ModelError(
-            describe(f"the speed is {speed:.4g} m/s", where=where, allowed=f"up to {most:.3g} m/s on foot", fix=fix)
-        )
+        raise ModelError(f"the speed is {speed:.4g} m/s", where=where, allowed=f"up to {most:.3g} m/s on foot", fix=fix)

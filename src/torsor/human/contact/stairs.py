@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.human.body.postures import landmark
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.support import Foot, Support
@@ -112,11 +112,11 @@ def check_stairs(step: Step, body: Robot) -> None:
     if abs(step.rise) > most:
         found = f"rise is {step.rise:g} m"
         allowed = f"at most {most:.3g} m: this body lifts its foot no higher beside a straight leg"
-        raise ModelError(describe(found, where="stairs", allowed=allowed))
+        raise ModelError(found, where="stairs", allowed=allowed)
     if step.length < FEWEST * foot.length:
         found = f"length is {step.length:g} m: the ball of a foot of {foot.length:.3g} m does not stand on the tread"
-        raise ModelError(describe(found, where="stairs", allowed=f"at least {FEWEST * foot.length:.3g} m"))
+        raise ModelError(found, where="stairs", allowed=f"at least {FEWEST * foot.length:.3g} m")
     if step.length < foot.length:
         part = "heel" if step.rise > 0 else "tips of the toes"
         found = f"the tread of {step.length:g} m is shorter than the foot of {foot.length:.3g} m"
-        warn(describe(found, where="stairs", fix=f"a longer tread, or accept that the {part} hang over its edge"))
+        warn(found, where="stairs", fix=f"a longer tread, or accept that the {part} hang over its edge")

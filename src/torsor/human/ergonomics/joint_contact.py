@@ -22,7 +22,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import arrays, instance_of, one_of, positive_vector, real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.person import Person, person_of
 from torsor.human.gait.stride import Stride
@@ -205,7 +205,7 @@ def muscle_forces(levers: Array, moments: Array, strongest: Array) -> tuple[Arra
     """
     levers = real_array(levers, "muscle forces", "levers")
     if levers.ndim != 3:
-        raise ModelError(describe(f"levers has shape {levers.shape}", where="muscle forces", allowed="(K, M, N)"))
+        raise ModelError(f"has shape {levers.shape}", argument="levers", where="muscle forces", allowed="(K, M, N)")
     arrays(levers, levers.shape, "muscle forces", "levers")
     moments = arrays(moments, levers.shape[:2], "muscle forces", "moments")
     strongest = positive_vector(strongest, levers.shape[2], "muscle forces", "strongest", or_zero=True)

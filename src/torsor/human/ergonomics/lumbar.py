@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import arrays, instance_of, number, one_of, positive, real_array, vectors
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.person import person_of
 from torsor.human.body.postures import landmark
@@ -61,15 +61,17 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
     force: Array = vectors(compression, len(np.atleast_1d(t)), "cumulative dose", "compression")
     if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
         raise ModelError(
-            describe("times do not increase", where="cumulative dose", allowed="(K,) increasing times (s)")
+            "do not increase", argument="times", where="cumulative dose", allowed="(K,) increasing times (s)"
         )
     if count * (t[-1] - t[0]) > SHIFT * 3600 * (1 + 1e-9):
         found = f"{count:g} repetitions of {t[-1] - t[0]:.3g} s take {count * (t[-1] - t[0]) / 3600:.3g} hours"
         allowed = f"at most {SHIFT:g} hours"
-        raise ModelError(describe(found, where="cumulative dose", allowed=allowed, fix="give fewer repetitions"))
+        raise ModelError(found, where="cumulative dose", allowed=allowed, fix="give fewer repetitions")
     if (force < 0).any():
-        found = f"compression is {force.min():.4g} N at {t[int(np.argmin(force))]:g} s"
-        raise ModelError(describe(found, where="cumulative dose", allowed="0 or more: discs are not pulled"))
+        found = f"is {force.min():.4g} N at {t[int(np.argmin(force))]:g} s"
+        raise ModelError(
+            found, argument="compression", where="cumulative dose", allowed="0 or more: discs are not pulled"
+        )
     steps = np.diff(t)
     linear, squares = (float(count * (steps * (each[1:] + each[:-1]) / 2).sum()) for each in (force, force**2))
     return Dose(linear, float(np.sqrt(squares / 3600 * SHIFT)), LIMITS[sex])
@@ -149,7 +151,7 @@ def lumbar_loads(
     """
     if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
         allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "torsor.library.human()"
-        raise ModelError(describe(f"body is {body!r}", where="lumbar loads", allowed=allowed, fix=fix))
+        raise ModelError(argument="body", value=body, where="lumbar loads", allowed=allowed, fix=fix)
     model = instance_of(LumbarModel() if model is None else model, LumbarModel, "lumbar loads", "model")
     q = arrays(q, (body.nq,), "lumbar loads", "q")
     rest = np.zeros(q.shape)

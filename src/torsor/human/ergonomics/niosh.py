@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from torsor.base.checks import flag, instance_of, number, one_of
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 
 LOAD = 23.0  # the load constant (kg)
 NEAREST, FARTHEST = 0.25, 0.63  # horizontal distances of the hands (m): nearer ones count as the least
@@ -77,10 +77,10 @@ class LiftEnd:
             value = number(getattr(self, name), "lifting equation", name)
             if not 0.0 <= value <= most + 1e-9:
                 unit = "degrees" if name == "asymmetry" else "m"
-                found = f"{name} is {value:.4g} {unit}"
+                found = f"is {value:.4g} {unit}"
                 fix = "move the load nearer: outside of this range the recommended weight limit is 0"
                 allowed = f"from 0 to {most:g} {unit}"
-                raise ModelError(describe(found, where="lifting equation", allowed=allowed, fix=fix))
+                raise ModelError(found, argument=name, where="lifting equation", allowed=allowed, fix=fix)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, one_of
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.comparison.given import CURVES, Given, given_references
 from torsor.human.comparison.table import LikenessTable
@@ -211,7 +211,7 @@ class StrideCurves:
             if each in names[TURNS]:
                 return names.index(each)
         own = [each.removeprefix("right_") for each in names[TURNS] if not each.startswith("left_")]
-        raise ModelError(describe(f"no {name!r}", where="stride", allowed=", ".join(own)))
+        raise ModelError(f"no {name!r}", value=name, where="stride", allowed=", ".join(own))
 
     # Curves
 

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import number, one_of, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column
 from torsor.human.body.coordinates import SIDES
@@ -65,7 +65,7 @@ class NearOptimalWalks(MotionMultistart):
         one_of(self.side, SIDES, WHERE, "side")
         if not self.results or not self.best.is_feasible:
             found = "the first result violates its constraints" if self.results else "no results"
-            raise ModelError(describe(found, where=WHERE, allowed="results whose first one is feasible"))
+            raise ModelError(found, where=WHERE, allowed="results whose first one is feasible")
 
     @property
     def near_optimal(self) -> tuple[MotionResult, ...]:
@@ -227,7 +227,7 @@ def near_optimal_walks(
     results = tuple(found[k] for k in order)
     if not results[0].is_feasible:
         words = f"none of {len(results)} starts leads to a walk that satisfies its constraints: {found.best.status}"
-        error = MotionError(describe(words, where=problem.name, fix="problem.solve() names what conflicts"))
+        error = MotionError(words, where=problem.name, fix="problem.solve() names what conflicts")
         error.result, error.violation = found.best, found.best.max_violation
         raise error
     return NearOptimalWalks(results, tuple(found.seeds[k] for k in order), starts, seed, within, side)

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.files import check_array
 from torsor.base.result import Result
@@ -291,6 +291,6 @@ def printed_gait(body: Robot | None = None, step: Step | None = None, *, progres
     wider = [each for each in stages if each.is_feasible and each.slip > near.slip]
     if not wider:
         found = "no motion satisfies the printed equations even with wide bands of eq. 5.4"
-        raise ModelError(describe(found, where="printed gait", fix="give another body or step"))
+        raise ModelError(found, where="printed gait", fix="give another body or step")
     problem = problem.with_bands(near.slack, near.slip)
     return PrintedGait(stages, problem.solve(start=wider[-1].outcome.x, progress=progress))

@@ -14,7 +14,6 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.contact_forces import contact_forces
 from torsor.human.contact.support import SIDES_MOST, support_sides
@@ -161,7 +160,7 @@ class PrintedWalk(HumanProblem):
             "no motion was found that satisfies eq. 5.4 (points in contact have no height and no velocity) together "
             f"with eqs. 5.8 and 5.10; the least violation is {nearest.slip:g} m, m/s (Barman 2020: {TOLERANCE:g})"
         )
-        fix = "version='nearest', or bands slack=, slip= that are not 0"
+        fix = "`version='nearest'`, or bands `slack=`, `slip=` that are not 0"
         status = "infeasible: 5.4 with 5.8 and 5.10 conflict"
         empty = np.zeros(self.program.m), np.zeros(self.program.n)
         outcome = replace(nearest.outcome, status=status, is_solved=False, violation=nearest.slip)
@@ -169,7 +168,7 @@ class PrintedWalk(HumanProblem):
         result = MotionResult(self, outcome, "condensed", settings.tolerance)
         if not settings.check:
             return result
-        error = MotionError(describe(found, where=self.name, fix=fix))
+        error = MotionError(found, where=self.name, fix=fix)
         error.result, error.conflict, error.violation = result, titles, nearest.slip
         raise error
 

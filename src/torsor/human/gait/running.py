@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from torsor.base.checks import instance_of, number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
@@ -120,7 +120,7 @@ def running(
         tendons=tendons,
     )
     if settings.version.points < FEWEST:
-        raise ModelError(describe(f"points is {points}", where="run", allowed=f"{FEWEST} or more"))
+        raise ModelError(f"is {points}", argument="points", value=points, where="run", allowed=f"{FEWEST} or more")
     settings.check(OBJECTIVES)
     model, numbers = shared_model(settings.loaded)
     return HumanProblem(
@@ -142,13 +142,13 @@ def _check(speed: Any, load: Any, slope: Any) -> None:
     if not SLOWEST <= speed <= FASTEST:
         fix = 'walk: torsor.human.walking(version="free")' if speed < SLOWEST else "run slower"
         allowed = f"{SLOWEST:g} to {FASTEST:g} m/s"
-        raise ModelError(describe(f"speed is {speed:g} m/s", where="run", allowed=allowed, fix=fix))
+        raise ModelError(f"is {speed:g} m/s", argument="speed", where="run", allowed=allowed, fix=fix)
     if load is not None:
-        found = f"load is {load!r}: running takes no load yet"
-        raise ModelError(describe(found, where="run", fix="leave load out, or walk with it"))
+        found = f"is {load!r}: running takes no load yet"
+        raise ModelError(found, value=load, argument="load", where="run", fix="leave load out, or walk with it")
     if number(slope, "run", "slope"):
-        found = f"slope is {math.degrees(slope):.3g} degrees: running takes level ground only"
-        raise ModelError(describe(found, where="run", fix="leave slope out, or walk on it"))
+        found = f"is {math.degrees(slope):.3g} degrees: running takes level ground only"
+        raise ModelError(found, argument="slope", where="run", fix="leave slope out, or walk on it")
 
 
 def _objective(settings: RunSettings) -> list[Cost]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypedDict
 import numpy as np
 
 from torsor.base.checks import indices_of, instance_of, interval, number, one_of, positive, table, whole_number
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_side
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.postures import landmark
@@ -43,7 +43,7 @@ MOST = 100  # control points of a step: a search takes minutes with 30
 FEWEST = 8  # control points of a free step: it has a knot at each change of contact
 HARMONICS = 2  # of the clock: four variables, as many as events between heel strikes
 BEGUN = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
-BOTH_SIDES = "steps=2, or the same on the other side"
+BOTH_SIDES = "`steps=2`, or the same on the other side"
 
 
 @dataclass(frozen=True)
@@ -158,12 +158,12 @@ class WalkSettings:
         if self.curves is not None:
             instance_of(self.curves, StrengthCurves, self.where, "curves", allowed="a torsor.human.StrengthCurves")
         if self.load is not None and not isinstance(self.load, Backpack | Box):
-            raise ModelError(describe(f"load is {self.load!r}", where=self.where, allowed="a Backpack or a Box"))
+            raise ModelError(argument="load", value=self.load, where=self.where, allowed="a Backpack or a Box")
         number(self.slope, self.where, "slope", above=-math.pi / 4, below=math.pi / 4)
         positive(self.friction, self.where, "friction")
         if self.body.gravity[0] or self.body.gravity[2] or not self.body.gravity[1] < 0:
             found, allowed = f"gravity is {shortened(self.body.gravity)}", "(0, -g, 0): y points up"
-            raise ModelError(describe(found, where=self.where, allowed=allowed, fix="give slope=..."))
+            raise ModelError(found, where=self.where, allowed=allowed, fix="give `slope=...`")
         joints = self.body.coordinate_names[len(GLOBAL) :]
         factors = table(self.strength, self.where, "strength")
         indices_of(list(factors), joints, "walk: strength")
@@ -173,8 +173,7 @@ class WalkSettings:
             one_of(name, objectives, self.where, "objective")
             number(weight, self.where, f"weight of {name!r}", least=0.0)
         if not any(self.weights.values()):
-            allowed = "a weight of one of the objectives"
-            raise ModelError(describe("no weight is above 0", where=self.where, allowed=allowed))
+            raise ModelError("no weight is above 0", where=self.where, allowed="a weight of one of the objectives")
         held, _ = self.held, self.narrowed  # they raise for invalid angles and ranges
         if self.walk.steps == 1:
             strengths = dict(zip(joints, self.body.effort_limit[len(GLOBAL) :].tolist(), strict=True))
@@ -197,51 +196,51 @@ class WalkSettings:
             "objective": self.objective is not None,
             "curves": self.curves is not None,
             "a box": self.box is not None,
-            "planar=True": self.planar,
-            "steps=2": self.walk.steps == 2,
+            "`planar=True`": self.planar,
+            "`steps=2`": self.walk.steps == 2,
         }
         for name, is_given in given.items():
             if is_given:
                 found = f"{name} with a version that has the printed objective and constraints alone"
-                raise ModelError(describe(found, where=self.where, fix="leave it out, or choose another version"))
+                raise ModelError(found, where=self.where, fix="leave it out, or choose another version")
 
     def _check_free(self) -> None:
         """Raise ModelError for free steps of other versions, and for what free steps cannot have."""
         if self.walk.step.is_free and not self.version.is_free:
             found = "a step with a free length, width, speed or timing"
-            raise ModelError(describe(found, where=self.where, fix='walking(version="free"), or numbers'))
+            raise ModelError(found, where=self.where, fix='`version="free"`, or numbers')
         if self.walk.step.rise:
             self._check_stairs()
         if self.walk.rails is not None:
             self._check_rails(self.walk.rails)
-        step, given = self.walk.step, {"steps=2": self.walk.steps == 2}
-        given[f"points={self.version.points}"] = self.version.points < FEWEST
+        step, given = self.walk.step, {"`steps=2`": self.walk.steps == 2}
+        given[f"`points={self.version.points}`"] = self.version.points < FEWEST
         is_planar = self.planar and bool(self.weights.get("balance"))
-        given["the objective 'balance', a lateral margin, and planar=True"] = is_planar
+        given["the objective 'balance', a lateral margin, and `planar=True`"] = is_planar
         given["a free speed and a given length"] = np.ptp(step.bounds("speed")) > 0 and step.length != "free"
         for name, is_given in given.items():
             if self.version.is_free and is_given:
                 fix = f"leave it out, or choose another version (points: {FEWEST} or more)"
-                raise ModelError(describe(f"{name} with the version 'free'", where=self.where, fix=fix))
+                raise ModelError(f"{name} with the version 'free'", where=self.where, fix=fix)
 
     def _check_stairs(self) -> None:
         """Raise ModelError for stairs that a body cannot climb, and for what cannot be together with them."""
         if not self.version.is_free:
             found = f"stairs (rise is {self.walk.step.rise:g} m) with a version that has habits of level walking"
-            raise ModelError(describe(found, where="walk", fix='walking(version="free")'))
+            raise ModelError(found, where="walk", fix='`version="free"`')
         if self.slope:
             found = f"rise is {self.walk.step.rise:g} m and slope is {self.slope:g} rad"
-            raise ModelError(describe(found, where="walk", allowed="one of them"))
+            raise ModelError(found, where="walk", allowed="one of them")
         check_stairs(self.walk.step, self.body)
 
     def _check_rails(self, rails: Rails) -> None:
         """Raise ModelError for rails that the hands cannot hold."""
         instance_of(rails, Rails, "walk", "rails", allowed="a torsor.human.Rails")
         if not self.version.is_free:
-            found = "rails with a version whose arms have habits"
-            raise ModelError(describe(found, where="walk", fix='walking(version="free")'))
+            found = "with a version whose arms have habits"
+            raise ModelError(found, argument="rails", where="walk", fix='`version="free"`')
         if self.box is not None:
-            raise ModelError(describe("rails and a box", where="walk", allowed="one of them in the hands"))
+            raise ModelError("and a box", argument="rails", where="walk", allowed="one of them in the hands")
         x, y, _ = landmark(self.body, "right_upper_arm").tolist()
         check_reach(self.body, rails, (x, y, rails.ahead), "walk")
 
@@ -262,17 +261,17 @@ class WalkSettings:
             mirrored = np.vstack([other.com * FLIP, other.inertia * np.outer(FLIP, FLIP), [other.mass] * 3])
             if not np.allclose(mirrored, np.vstack([link.com, link.inertia, [link.mass] * 3]), rtol=1e-6, atol=1e-9):
                 found = f"link {name} is not the mirror image of {other.name}"
-                raise ModelError(describe(found, where=self.where, fix=BOTH_SIDES))
+                raise ModelError(found, where=self.where, fix=BOTH_SIDES)
         places = {joint.name: joint.placement[:3, 3] for joint in self.body.joints}
         for name, place in places.items():
             if not np.allclose(places[other_side(name)] * FLIP, place, rtol=1e-6, atol=1e-9):
                 found = f"the place of joint {name} is not the mirror image of that of {other_side(name)}"
-                raise ModelError(describe(found, where=self.where, fix=BOTH_SIDES))
+                raise ModelError(found, where=self.where, fix=BOTH_SIDES)
         for what, values in tables.items():
             for name in values:
                 if values.get(name) != values.get(other_side(name)):
                     found = f"{what}: {name} differs from {other_side(name)}"
-                    raise ModelError(describe(found, where=self.where, fix=BOTH_SIDES))
+                    raise ModelError(found, where=self.where, fix=BOTH_SIDES)
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -308,16 +307,14 @@ class WalkSettings:
             low, high = interval(given, "walk", f"the range of {key}")
             own = [name for name in names if name == key or name.endswith(f"_{key}")]
             if not own:
-                raise ModelError(describe(f"ranges name {key!r}", where="walk", allowed=", ".join(names)))
+                raise ModelError(f"name {key!r}", argument="ranges", value=key, where="walk", allowed=", ".join(names))
             for name in own:
                 k = names.index(name)
                 ends = max(low, float(self.body.lower[k])), min(high, float(self.body.upper[k]))
                 if name in self.held or ends[0] > ends[1]:
                     what = "it is frozen" if name in self.held else f"its range is {_span(self.body, k)}"
                     fix = "leave it out, or choose other numbers (rad; m)"
-                    raise ModelError(
-                        describe(f"range of {name}: {low:g} to {high:g}", where="walk", allowed=what, fix=fix)
-                    )
+                    raise ModelError(f"range of {name}: {low:g} to {high:g}", where="walk", allowed=what, fix=fix)
                 found[name] = ends
         return found
 

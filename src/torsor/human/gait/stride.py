@@ -11,7 +11,7 @@ from rich.table import Table
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import instance_of, number, table, whole_number
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column, columns_of
@@ -49,7 +49,7 @@ class FreeFall(NamedTuple):
 def free_fall(stride: StrideCurves) -> FreeFall:
     """Return what the flight of a run lacks of a free fall, at 401 instants."""
     if not stride.is_run:
-        raise ModelError(describe("a walk has no flight", where="free fall", allowed="a stride of running()"))
+        raise ModelError("a walk has no flight", where="free fall", allowed="a stride of running()")
     result, body = stride.result, stride.body
     s = np.linspace(walk_of(result.problem)[1].step.toe_off, 1.0, INSTANTS)
     at, t = sampled(result, s), result.program.layout.phases[0].times(result.x, s)
@@ -76,7 +76,7 @@ def joint_loads(result: MotionResult) -> JointLoads:
     batch, torques = next(((batch, rows) for batch, rows in pairs if isinstance(rows, Torques)), (None, None))
     if batch is None or torques is None:
         found = f"the result of {result.problem.name!r}"
-        raise ModelError(describe(found, where="joint loads", allowed="one of torsor.human.walking()"))
+        raise ModelError(found, value=result.problem.name, where="joint loads", allowed="one of torsor.human.walking()")
     terms = zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
     labels = [(rows, label) for rows, bound in terms for label in bound.labels]
     values = batch.value(result.x)[0].reshape(len(batch.s), -1)
@@ -130,7 +130,7 @@ def fatigued(
     for name, law in laws.items():
         if name not in loads.fractions or not isinstance(law, Fatigue):
             allowed = f"a Fatigue of one of {', '.join(loads.fractions)}"
-            raise ModelError(describe(f"laws: {name!r} is {law!r}", where="fatigue", allowed=allowed))
+            raise ModelError(f"laws: {name!r} is {law!r}", where="fatigue", allowed=allowed)
     found = [dict[str, float]() for _ in range(repetitions)]
     for name, fractions in loads.fractions.items():
         law = laws.get(name, Fatigue.of(name))

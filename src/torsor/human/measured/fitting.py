@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import flag, indices_of, number, table
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
 from torsor.human.measured.marker_set import MarkerSet
@@ -404,7 +404,7 @@ def prepared(
         return _of_skeleton(body, markers, posture, fixed, tied, ranges)
     if body.nq != body.nv or body.loops:
         found = f"{body.name!r} has loops or joints with more positions than velocities"
-        raise ModelError(describe(found, where=WHERE, allowed="a tree of hinges and slides"))
+        raise ModelError(found, value=body.name, where=WHERE, allowed="a tree of hinges and slides")
     ties = dict(table(tied, WHERE, "tied")) if tied is not None else {a: b for a, b in SPINE.items() if a in names}
     indices_of([*ties, *ties.values()], names, f"{WHERE}: tied")
     links = markers.links(body)
@@ -417,8 +417,8 @@ def prepared(
     for k, name in enumerate(names):
         leader = leaders[name]
         if leaders[leader] != leader:
-            found = f"{name} is tied to {leader}, which is tied to {leaders[leader]}"
-            raise ModelError(describe(found, where=WHERE, fix="tie both to the same coordinate"))
+            found = f"is tied to {leader}, which is tied to {leaders[leader]}"
+            raise ModelError(found, argument=name, where=WHERE, fix="tie both to the same coordinate")
         if name in fixed or leader in fixed or k not in carried:
             variables.append(-1)
             continue
@@ -449,11 +449,11 @@ def _of_skeleton(
     """Return the fit of a skeleton: its variables are the coordinates that move markers and follow no other."""
     if tied:
         fix = "the couplings of the .osim file tie coordinates"
-        raise ModelError(describe("tied is given for a skeleton", where=WHERE, allowed="bodies alone", fix=fix))
+        raise ModelError("is given for a skeleton", argument="tied", where=WHERE, allowed="bodies alone", fix=fix)
     for name in fixed:
         if name in body.couplings:
             text, fix = f"frozen {name} follows {body.couplings[name][0]}", f"freeze {body.couplings[name][0]}"
-            raise ModelError(describe(text, where=WHERE, fix=fix))
+            raise ModelError(text, where=WHERE, fix=fix)
     values = _start(body, posture) | fixed
     links = markers.links(body.tree)
     carried = carried_by(body.tree, links)
@@ -510,7 +510,7 @@ def _start(body: Skeleton, posture: Array | None) -> dict[str, float]:
 
 def _check_open(variables: dict[str, int]) -> None:
     if not variables:
-        raise ModelError(describe("no coordinate is left to be found", where=WHERE, fix="freeze fewer coordinates"))
+        raise ModelError("no coordinate is left to be found", where=WHERE, fix="freeze fewer coordinates")
 
 
 def carried_by(body: Mechanism, links: tuple[int, ...]) -> set[int]:

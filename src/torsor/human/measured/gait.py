@@ -12,7 +12,7 @@ from rich.console import RenderableType
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import instance_of, number, one_of
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.tables import Column, write_table
 from torsor.human.body.coordinates import SIDES
@@ -72,7 +72,7 @@ class GaitCurves:
         names = self.motion.body.coordinate_names
         if own not in names and other not in names:
             allowed = listing(names, like=other)
-            raise ModelError(describe(f"no coordinate {own!r} or {other!r}", where=self.source, allowed=allowed))
+            raise ModelError(f"no coordinate {own!r} or {other!r}", where=self.source, allowed=allowed)
         return own if own in names else other
 
     def angle(self, side: str, joint: str) -> Array:
@@ -107,14 +107,13 @@ class GaitCurves:
     @property
     def _dynamics(self) -> MeasuredDynamics:
         if self.dynamics is None:
-            fix = "give the ground forces too"
-            raise ModelError(describe("it has no moments", where=self.source, fix=fix))
+            raise ModelError("it has no moments", where=self.source, fix="give the ground forces too")
         return self.dynamics
 
     @property
     def _ground(self) -> GroundForces:
         if self.ground is None:
-            raise ModelError(describe("it has no ground forces", where=self.source, fix="give the ground forces too"))
+            raise ModelError("it has no ground forces", where=self.source, fix="give the ground forces too")
         return self.ground
 
 
@@ -357,7 +356,7 @@ def measured_gait(
     kept = (motion.times >= ground.times[0] - 1e-9) & (motion.times <= ground.times[-1] + 1e-9)
     if kept.sum() < 2:
         fix = "load files of the same trial"
-        raise ModelError(describe("markers and forces have no time in common", where=markers.source, fix=fix))
+        raise ModelError("and forces have no time in common", argument="markers", where=markers.source, fix=fix)
     dynamics = inverse_dynamics(body, motion.times[kept], motion.q[kept], ground, cutoff=cutoff)
     return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source)
 
@@ -371,13 +370,11 @@ def _who(
         for name, value in given:
             if value is not None:
                 fix = f"leave out {name}, or scale the model first: torsor.human.measured.scaled_skeleton(model, ...)"
-                raise ModelError(describe(f"{name} is given with a model, which has its own", where=WHERE, fix=fix))
+                raise ModelError("is given with a model, which has its own", argument=name, where=WHERE, fix=fix)
         bones = skeleton(model)
         return None, bones, bones.markers, markers.in_axes(OPENSIM) if markers.axes else markers
     if mass is None:
-        raise ModelError(
-            describe("the mass is not given", where=WHERE, fix="give it in kg, as in mass=80, or give a model")
-        )
+        raise ModelError("the mass is not given", where=WHERE, fix="give it in kg, as in `mass=80`, or give a model")
     own = markers.in_axes(HUMAN) if markers.axes else markers
     still = standing.in_axes(HUMAN) if standing is not None and standing.axes else standing
     person = scaled_person(own, mass, height, sex, standing=still)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import flag, frozen_array, number, table, whole_number
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.checks import flag, frozen_array, known_name, number, table, whole_number
+from torsor.base.errors import ModelError, listing, warn
 from torsor.human.measured.inverse_kinematics import check_upright
 from torsor.human.measured.skeleton import Skeleton
 from torsor.human.recordings import GroundForces
@@ -56,9 +56,7 @@ class MeasuredDynamics:
 
     def moment(self, name: str) -> Array:
         """Return the generalised force (K,) of a coordinate, in N m or N."""
-        if name not in self.names:
-            allowed = listing(self.names, like=name)
-            raise ModelError(describe(f"no coordinate {name!r}", where=WHERE, allowed=allowed))
+        known_name(name, self.names, WHERE, "coordinate")
         return self.forces[:, self.names.index(name)]
 
     def between(self, first: float, last: float) -> "MeasuredDynamics":
@@ -142,7 +140,7 @@ def _check_residual(found: MeasuredDynamics, edge: float) -> None:
     if large:
         text = f"the residual force is up to {100 * size.max():.0f} % of the weight, from {', '.join(large)}"
         fix = "use other times if a foot is on no plate then; else check mass, axes and which foot each plate has"
-        warn(describe(text, where=WHERE, allowed=f"up to {100 * LARGE:.0f} %", fix=fix))
+        warn(text, where=WHERE, allowed=f"up to {100 * LARGE:.0f} %", fix=fix)
 
 
 def _rates(times: Array, q: Array, cutoff: float | None, order: int) -> tuple[Array, Array, Array]:
@@ -165,7 +163,7 @@ def _links(tree: Robot, feet: Mapping[str, str] | None) -> dict[str, str]:
         if all(link in tree.places for link in known.values()):
             return known
     fix = 'feet={"right": link, "left": link}'
-    raise ModelError(describe(f"the feet of {tree.name!r} are not known", where=WHERE, fix=fix))
+    raise ModelError(f"the feet of {tree.name!r} are not known", value=tree.name, where=WHERE, fix=fix)
 
 
 def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: Mapping[str, str], check: bool) -> Array:
@@ -178,12 +176,11 @@ def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: M
         if side not in on.names:
             allowed = listing(on.names)
             fix = "torsor.human.recordings.by_foot(forces, markers) assigns plates to feet"
-            raise ModelError(describe(f"no force of the {side} foot", where=ground.source, allowed=allowed, fix=fix))
+            raise ModelError(f"no force of the {side} foot", where=ground.source, allowed=allowed, fix=fix)
         at = on.index(side)
         if times[0] < on.times[0] - 1e-9 or times[-1] > on.times[-1] + 1e-9:
             spans = f"{on.times[0]:g} to {on.times[-1]:g} s, motion from {times[0]:g} to {times[-1]:g} s"
-            found = f"ground forces from {spans}"
-            raise ModelError(describe(found, where=WHERE, fix="cut the motion: between(first, last)"))
+            raise ModelError(f"ground forces from {spans}", where=WHERE, fix="cut the motion: between(first, last)")
         own = np.stack([np.interp(times, on.times, column) for column in wrench[:, at].T], axis=1)
         k = tree.place(link).link
         R, p = poses[:, k, :3, :3], poses[:, k, :3, 3]
@@ -204,7 +201,7 @@ def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, 
         k = int(np.argmax(far))
         found = f"at {times[k]:g} s the {side} force acts {np.linalg.norm(centers[k] - T[k, :3, 3]):.2f} m from {link}"
         fix = "check which foot each plate has (torsor.human.recordings.by_foot) and the axes of the plates"
-        warn(describe(found, where=ground.source, allowed=f"up to {REACH} m", fix=fix))
+        warn(found, where=ground.source, allowed=f"up to {REACH} m", fix=fix)
 
 
 def residual_wrench(tree: Robot, q: Array, tau: Array) -> tuple[Array, Array]:

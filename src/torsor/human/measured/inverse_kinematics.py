@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, instance_of, number
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.human.measured.fitting import (
     LEAST_DAMPING,
     Fit,
@@ -317,24 +317,24 @@ def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet
     )
     names, times, positions = list(recording.names), recording.times, recording.positions
     if not len(times):
-        raise ModelError(describe("the recording has no frame", where=recording.source))
+        raise ModelError("the recording has no frame", where=recording.source)
     known = [name for name in markers.names if name in names]
     if len(known) < 3 and len(known) < len(markers.names):
         found = f"the recording has {len(known)} of the markers of the set ({listing(markers.names)})"
         fix = "name the markers as in the recording: it has " + listing(names)
-        raise ModelError(describe(found, where=WHERE, allowed="3 or more", fix=fix))
+        raise ModelError(found, where=WHERE, allowed="3 or more", fix=fix)
     chosen = positions[:, [names.index(name) for name in known]]
     if not np.isfinite(chosen).all():
         chosen = np.where(np.isfinite(chosen).all(axis=2, keepdims=True), chosen, np.nan)
     gone = np.asarray(np.isnan(chosen[..., 0]).all(axis=0))
     never = [name for name, lost in zip(known, gone, strict=True) if lost]
     if len(never) == len(known):
-        raise ModelError(describe("no frame has any marker", where=WHERE, fix="check the names and the file"))
+        raise ModelError("no frame has any marker", where=WHERE, fix="check the names and the file")
     some = chosen[np.isfinite(chosen).any(axis=(1, 2))][::STRIDE]
     span = float(np.median((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max(axis=1)))
     if span > SPAN:
-        found, fix = f"markers of one frame are {span:.0f} m apart", "give positions in m: those in mm divided by 1000"
-        raise ModelError(describe(found, where=recording.source, allowed=f"up to {SPAN:.0f} m", fix=fix))
+        found, fix = f"of one frame are {span:.0f} m apart", "give positions in m: those in mm divided by 1000"
+        raise ModelError(found, argument="markers", where=recording.source, allowed=f"up to {SPAN:.0f} m", fix=fix)
     return markers.only(name for name in known if name not in never), times, chosen[:, [n not in never for n in known]]
 
 
@@ -352,7 +352,7 @@ recording, in_axes("left up forward")
         return
     if -up[1] * body.gravity[up[0]] < 0.7 * np.linalg.norm(body.gravity):
         found = f"up is {'-' if up[1] < 0 else ''}{'xyz'[up[0]]}, and gravity of the body is {body.gravity.tolist()}"
-        raise ModelError(describe(found, where=source, fix='turn the recording, in_axes("left up forward")'))
+        raise ModelError(found, where=source, fix='turn the recording, in_axes("left up forward")')
 
 
 def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float) -> Fitted:

@@ -9,7 +9,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import finite_vector, number, one_of, table
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.library.human import ANKLE
 from torsor.mechanism import Mechanism
 from torsor.robot.robot import Robot
@@ -41,7 +41,7 @@ class MarkerSet:
             at = finite_vector(pair[1])
             if not isinstance(pair[0], str) or not pair[0] or at is None or at.shape != (3,):
                 found = f"marker {name!r} is at {place!r}"
-                raise ModelError(describe(found, where=where, allowed="(link, (x, y, z)) with m in the link's axes"))
+                raise ModelError(found, where=where, allowed="(link, (x, y, z)) with m in the link's axes")
             places[name] = pair[0], (float(at[0]), float(at[1]), float(at[2]))
         weights = table(self.weights, where, "weights")
         self._known(weights, places, "weights")
@@ -55,7 +55,7 @@ class MarkerSet:
         for name in names:
             if name not in places:
                 allowed = listing(places, like=str(name))
-                raise ModelError(describe(f"{what} names {name!r}", where="marker set", allowed=allowed))
+                raise ModelError(f"names {name!r}", value=name, argument=what, where="marker set", allowed=allowed)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class MarkerSet:
             if link not in known:
                 allowed = listing((each for each in known if "/" not in each), like=link)
                 where = f"marker {name!r} on {body.name!r}"
-                raise ModelError(describe(f"no link {link!r}", where=where, allowed=allowed))
+                raise ModelError(f"no link {link!r}", value=link, where=where, allowed=allowed)
         return tuple(known[link] for link, _ in self.places.values())
 
     @property
@@ -256,7 +256,7 @@ def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> Mar
     if strange and unknown == "raise":
         allowed = f"names of {', '.join(LANDMARKS)}, with a side"
         fix = 'unknown="drop", or a MarkerSet with their links'
-        raise ModelError(describe(f"markers {listing(strange)}", where="marker set", allowed=allowed, fix=fix))
+        raise ModelError(f"markers {listing(strange)}", where="marker set", allowed=allowed, fix=fix)
     return MarkerSet(places, free=frozenset(free))
 
 

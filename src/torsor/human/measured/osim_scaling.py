@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import finite_vector, instance_of, number, table
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.checks import finite_vector, instance_of, known_name, number, table
+from torsor.base.errors import ModelError, listing
 from torsor.formats.osim.model import OsimBody, OsimJoint, OsimShape, pose_of
 from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.marker_set import MarkerSet
@@ -57,16 +57,16 @@ def scale_factors(model: OsimModel, standing: Markers, measurements: Sequence[Me
                     where = f"{WHERE}: the pair {pair[0]!r}, {pair[1]!r}"
                     place, names = ("skeleton", places) if name not in places else ("standing trial", standing.names)
                     allowed = listing(names, like=name)
-                    raise ModelError(describe(f"the {place} has no marker {name!r}", where=where, allowed=allowed))
+                    raise ModelError(f"the {place} has no marker {name!r}", value=name, where=where, allowed=allowed)
             apart = np.linalg.norm(standing.position(pair[0]) - standing.position(pair[1]), axis=1)
             own = float(np.linalg.norm(places[pair[0]] - places[pair[1]]))
             if not np.isfinite(apart).any() or own == 0.0:
                 text = f"{pair[0]!r} and {pair[1]!r} are never seen together, or at one place of the skeleton"
-                raise ModelError(describe(text, where=standing.source, fix="choose another pair"))
+                raise ModelError(text, where=standing.source, fix="choose another pair")
             ratios.append(float(np.nanmean(apart)) / own)
         for name, axes in given.bodies.items():
             if set(axes) - set("xyz") or not axes:
-                raise ModelError(describe(f"axes of {name} are {axes!r}", where=WHERE, allowed='"x", "xy", "xyz"'))
+                raise ModelError(f"axes of {name} are {axes!r}", value=axes, where=WHERE, allowed='"x", "xy", "xyz"')
             factors = found.setdefault(name, np.ones(3))
             factors[["xyz".index(each) for each in axes]] = np.mean(ratios)
     return found
@@ -87,14 +87,12 @@ def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float
     instance_of(model, OsimModel, WHERE, "model", allowed="a skeleton of torsor.human.recordings.read_osim")
     by_body = {name: np.ones(3) for name in model.bodies}
     for name, each in table(factors, WHERE, "factors").items():
-        if name not in by_body:
-            allowed = listing(by_body, like=name)
-            raise ModelError(describe(f"no body {name!r}", where=f"{model.source}: factors", allowed=allowed))
+        known_name(name, by_body, f"{model.source}: factors", "body")
         given = finite_vector(np.broadcast_to(np.asarray(each, dtype=float), (3,)) if np.ndim(each) == 0 else each)
         if given is None or given.shape != (3,) or given.min() < LEAST or given.max() > MOST:
             text = f"the factor of {name} is {each}"
             fix = "check the pairs of markers and their unit"
-            raise ModelError(describe(text, where=WHERE, allowed=f"{LEAST:g} to {MOST:g}, or three of them", fix=fix))
+            raise ModelError(text, where=WHERE, allowed=f"{LEAST:g} to {MOST:g}, or three of them", fix=fix)
         by_body[name] = given
     ratio = 1.0 if mass is None else number(mass, WHERE, "mass (kg)", above=0.0) / model.mass
     bodies = {name: _scaled_body(body, by_body[name], ratio) for name, body in model.bodies.items()}

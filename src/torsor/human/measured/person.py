@@ -8,7 +8,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, number, table
-from torsor.base.errors import ModelError, describe, listing, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.compiler import AnyKernel
 from torsor.human.body.person import SEGMENTS, offset_factors, resized, segment_of
 from torsor.human.measured.fitting import Fit, Mask, fit_frames, kernels, prepared
@@ -309,7 +309,7 @@ def _chosen(
     if len(chosen.names) < FEWEST:
         found = f"{len(chosen.names)} markers are known by their names: the recording has {listing(recording.names)}"
         fix = "rename them (recording.renamed), or say where they sit: markers=MarkerSet(...)"
-        raise ModelError(describe(found, where=recording.source, allowed=f"{FEWEST} or more", fix=fix))
+        raise ModelError(found, where=recording.source, allowed=f"{FEWEST} or more", fix=fix)
     if weights is None:
         return chosen
     return MarkerSet(chosen.places, table(weights, WHERE, "weights"), chosen.free)
@@ -321,7 +321,7 @@ def check_pelvis(markers: MarkerSet, recording: Markers) -> None:
     if len(own) < FEWEST:
         found = f"{len(own)} markers on the pelvis{': ' if own else ''}{', '.join(own)}; its hips are guesses"
         fix = "add markers of ASIS, PSIS or sacrum (RASI, LASI, SACR), or leave the moments of hips and trunk out"
-        warn(describe(found, where=recording.source, allowed=f"{FEWEST} or more", fix=fix))
+        warn(found, where=recording.source, allowed=f"{FEWEST} or more", fix=fix)
 
 
 def _upright(markers: MarkerSet, standing: Markers) -> Array:
@@ -330,7 +330,7 @@ def _upright(markers: MarkerSet, standing: Markers) -> Array:
     if own.names != markers.names:
         lost = sorted(set(markers.names) - set(own.names))
         fix = "leave them out of the markers, or name them alike in both recordings"
-        raise ModelError(describe(f"the standing trial has no {', '.join(lost)}", where=standing.source, fix=fix))
+        raise ModelError(f"the standing trial has no {', '.join(lost)}", where=standing.source, fix=fix)
     return np.asarray(np.nanmean(positions, axis=0, keepdims=True))
 
 

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import flag, instance_of, number, positive, several
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.checks import flag, instance_of, known_name, number, positive, several
+from torsor.base.errors import ModelError
 from torsor.dynamics import parameter_basis
 from torsor.human.measured.gait import MeasuredGait
 from torsor.human.measured.inverse_dynamics import CUTOFF, residual_wrench
@@ -75,9 +75,7 @@ class Segments:
         tree = _tree(self.body)
         links = [link.name for link in tree.links]
         for name in names:
-            if name not in self.names:
-                allowed = listing(self.names, like=name)
-                raise ModelError(describe(f"no segment {name!r}", where=WHERE, allowed=allowed))
+            known_name(name, self.names, WHERE, "segment")
         at = np.array([10 * links.index(name) for name in names], dtype=int)
         own = np.isin(self.columns, at)
         return float(self.parameters[at].sum()), float(np.sqrt(max(self.covariance[np.ix_(own, own)].sum(), 0.0)))
@@ -129,7 +127,7 @@ def identify_segments(
         instance_of(each, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for each in several(gait)
     ]
     if not gaits:
-        raise ModelError(describe("no gait", where=WHERE, allowed="one result of measured_gait or more"))
+        raise ModelError("no gait", where=WHERE, allowed="one result of measured_gait or more")
     spread, held_out = positive(spread, WHERE, "spread"), number(held_out, WHERE, "held_out", least=0.0, below=1.0)
     body = gaits[0].motion.body
     tree, mass = _tree(body), gaits[0].mass
@@ -138,7 +136,7 @@ def identify_segments(
     count = sum(len(each.y) for each in used)
     if 6 * count < 2 * len(columns) // 10:
         found = f"{count} frames in which motion and forces agree"
-        raise ModelError(describe(found, where=gaits[0].source, fix="record longer, with both feet on plates"))
+        raise ModelError(found, where=gaits[0].source, fix="record longer, with both feet on plates")
     alike = _alike(tree) if flag(symmetric, WHERE, "symmetric") else np.zeros((0, len(tree.parameters())))
     pi, gamma = tree.parameters(), spread**-2
     unknown = np.isin(np.arange(len(pi)), columns)
@@ -195,12 +193,12 @@ def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
     own, found = gait.dynamics, _tree(gait.motion.body)
     if own is None or own.external is None:
         fix = "give a file of them too: measured_gait(markers, forces)"
-        raise ModelError(describe("no ground forces", where=gait.source, fix=fix))
+        raise ModelError("no ground forces", where=gait.source, fix=fix)
     if [link.name for link in found.links] != [link.name for link in tree.links]:
-        raise ModelError(describe("another body than the first", where=gait.source, fix="scale all recordings alike"))
+        raise ModelError("another body than the first", where=gait.source, fix="scale all recordings alike")
     base = free_coordinates(found)
     if not base:
-        raise ModelError(describe(f"{found.name!r} has no free base", where=gait.source))
+        raise ModelError(f"{found.name!r} has no free base", value=found.name, where=gait.source)
     body = gait.motion.body
     q, v, a = body.states(own.q, own.v, own.a) if isinstance(body, Skeleton) else (own.q, own.v, own.a)
     heavy = [10 * k + n for k, link in enumerate(tree.links) if link.mass > 0 for n in range(10)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import by_name, finite_vector, instance_of, number, positive, real_array, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.contact_forces import contact_forces
 from torsor.human.contact.schedule import Step
@@ -60,7 +60,9 @@ class TrackMarkers(Cost):
         names = [name for name in self.markers.names if name in self.recording.names]
         if not names or len(self.recording) < 2:
             found = f"{len(names)} of its markers in {len(self.recording)} frames of {self.recording.source!r}"
-            raise ModelError(describe(found, where=self.title, allowed="at least one, in two frames or more"))
+            raise ModelError(
+                found, value=self.recording.source, where=self.title, allowed="at least one, in two frames or more"
+            )
         return names
 
     def data(self, s: Array) -> Mapping[str, Array]:
@@ -112,7 +114,7 @@ def measured_start(
             continue
         if name not in names:
             found = f"the problem has the coordinate {name!r}, and the measured body does not"
-            raise ModelError(describe(found, where=WHERE, fix="use a problem of the same kind of body"))
+            raise ModelError(found, value=name, where=WHERE, fix="use a problem of the same kind of body")
         values = np.interp(at, motion.times, q[:, names.index(name)])
         columns.append(values - values[0] if name in ("tx", "tz") else values)
     profiles = np.stack(columns, axis=1)
@@ -127,8 +129,8 @@ def measured_start(
 def check_even(node: Node, where: str) -> None:
     """Raise ModelError in a phase whose times of contacts are variables: data belong to given times."""
     if node.clock.harmonics:
-        fix = 'a walk with given times: version="clean", or another one with Step(timing="given")'
-        raise ModelError(describe("a phase with a clock of its own", where=where, allowed="given times", fix=fix))
+        fix = 'a walk with given times: `version="clean"`, or another one with Step(timing="given")'
+        raise ModelError("a phase with a clock of its own", where=where, allowed="given times", fix=fix)
 
 
 def _coordinates(motion: MeasuredMotion | MotionTable) -> tuple[list[str], Array]:
@@ -148,7 +150,7 @@ def check_turned(names: Sequence[str], q: Array, where: str) -> None:
     if np.cos(yaw) < SIDEWAYS:
         text = f"the person is turned by {np.degrees(yaw):.0f} degrees about the vertical"
         fix = 'give inverse_kinematics the recording in the axes of the body: recording.in_axes("left up forward")'
-        raise ModelError(describe(text, where=where, allowed="less than 45 degrees", fix=fix))
+        raise ModelError(text, where=where, allowed="less than 45 degrees", fix=fix)
 
 
 # Predicted motions that follow a measurement: ground forces, joint angles and markers in the objective of a walk.
@@ -176,7 +178,9 @@ class TrackForces(Grounded, Cost):
     def _values(self) -> Array:
         found = real_array(self.values, self.title, "values")
         if found.ndim != 3 or found.shape[1:] != (2, 3) or len(found) < 2:
-            raise ModelError(describe(f"values have shape {found.shape}", where=self.title, allowed="(K, 2, 3), K > 1"))
+            raise ModelError(
+                f"have shape {found.shape}", argument="values", where=self.title, allowed="(K, 2, 3), K > 1"
+            )
         return found
 
     def data(self, s: Array) -> Mapping[str, Array]:
@@ -241,7 +245,7 @@ def followed(
         placed = _placed(problem, recording, chosen, first, last)
         added.append(TrackMarkers(markers=chosen, recording=placed, weight=weight["markers"], name="measured markers"))
     if not added:
-        raise ModelError(describe("nothing to follow", where=WHERE_FOLLOWED, fix="give forces, motion or recording"))
+        raise ModelError("nothing to follow", where=WHERE_FOLLOWED, fix="give forces, motion or recording")
     return replace(problem, objective=[*problem.costs, *added])
 
 
@@ -262,14 +266,12 @@ def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: 
     _check_within(motion.times, first, last, "motion")
     if not isinstance(motion.body, Robot):
         fix = "use the motion of a scaled body (scaled_person)"
-        raise ModelError(describe("the motion is of a skeleton of OpenSim", where=WHERE_FOLLOWED, fix=fix))
+        raise ModelError("the motion is of a skeleton of OpenSim", where=WHERE_FOLLOWED, fix=fix)
     shown = carried_by(motion.body, motion.markers.links(motion.body))
     known = [name for k, name in enumerate(motion.body.coordinate_names) if k in shown]
     names = [name for name in problem.model.names if name in known and name not in ("tx", "tz")]
     if not names:
-        raise ModelError(
-            describe("no marker shows a coordinate of the problem", where=WHERE_FOLLOWED, fix="add markers")
-        )
+        raise ModelError("no marker shows a coordinate of the problem", where=WHERE_FOLLOWED, fix="add markers")
     at = np.linspace(first, last, ROWS)
     values = np.stack([np.interp(at, motion.times, motion.coordinate(name)) for name in names], axis=1)
     return Reference(values=values, names=names, scale=TURN, weight=weight, name="measured angles")
@@ -287,7 +289,7 @@ def _placed(problem: MotionProblem, recording: Markers, markers: MarkerSet, firs
     feet = [name for name in own.names if markers.places[name][0] == "right_foot"]
     if not feet:
         fix = "add a marker of the heel, or leave the recording out"
-        raise ModelError(describe("no marker is on the right foot", where=recording.source, fix=fix))
+        raise ModelError("no marker is on the right foot", where=recording.source, fix=fix)
     middle = first + (step.flat + step.heel_off) / 2 * (last - first) / walk.steps
     places = [[np.interp(middle, own.times, column) for column in own.position(name).T] for name in feet]
     heel = np.array([-step.width / 2, 0.0, 0.0]) - body.place("right_heel").pose[:3, 3]
@@ -295,11 +297,11 @@ def _placed(problem: MotionProblem, recording: Markers, markers: MarkerSet, firs
     shift = finite_vector(np.mean(there - np.array(places), axis=0))
     if shift is None:
         text = f"the markers of the right foot are not seen at {middle:g} s"
-        raise ModelError(describe(text, where=recording.source, fix="fill their gaps (fill_gaps)"))
+        raise ModelError(text, where=recording.source, fix="fill their gaps (fill_gaps)")
     return own.between(first, last).with_positions(own.between(first, last).positions + shift * [1.0, 0.0, 1.0])
 
 
 def _check_within(times: Array, first: float, last: float, source: str) -> None:
     if first < times[0] - 1e-9 or last > times[-1] + 1e-9:
         allowed = f"within {times[0]:g} to {times[-1]:g} s"
-        raise ModelError(describe(f"from {first:g} to {last:g} s", where=source, allowed=allowed))
+        raise ModelError(f"from {first:g} to {last:g} s", where=source, allowed=allowed)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 
 OPENSIM = "forward up right"
 HUMAN = "left up forward"  # the base of Torsor's human body
@@ -34,7 +34,7 @@ left, right that are right-handed, such as "forward up right" or ""
     if words == []:
         return ""
     if words is None or len(words) != 3 or not set(words) <= set(_DIRECTIONS) or _determinant(words) != 1:
-        raise ModelError(describe(f"axes is {axes!r}", where=where, allowed=ALLOWED))
+        raise ModelError(argument="axes", value=axes, where=where, allowed=ALLOWED)
     return " ".join(words)
 
 
@@ -47,9 +47,9 @@ def rotation(source: str, target: str, where: str) -> Array:
     """
     if not checked_axes(source, where):
         fix = 'say them: torsor.human.recordings.load(path, axes="forward up right")'
-        raise ModelError(describe("the axes of the recording are not known", where=where, fix=fix))
+        raise ModelError("the axes of the recording are not known", where=where, fix=fix)
     if not checked_axes(target, where):
-        raise ModelError(describe("axes is ''", where=where, allowed=ALLOWED.removesuffix(' or ""')))
+        raise ModelError("axes is ''", where=where, allowed=ALLOWED.removesuffix(' or ""'))
     R: Array = _matrix(target.split()) @ _matrix(source.split()).T
     return R + 0.0  # no -0.0
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import one_of
-from torsor.base.errors import ModelError, describe, missing, warn
+from torsor.base.errors import ModelError, missing, warn
 from torsor.base.files import read_limited, replacing
 from torsor.human.recordings.guesses import likely_axes
 from torsor.human.recordings.recording import UNITS, Event, GroundForces, Markers, Recording
@@ -36,7 +36,7 @@ class Parameters:
         for value, what in ((self.rate, "POINT:RATE"), (abs(self.scale), "POINT:SCALE")):
             if not 0 < value < MOST_RATE:
                 raise ModelError(
-                    describe(f"{what} is {value:g}", where=source, allowed=f"above 0, below {MOST_RATE:g}")
+                    f"is {value:g}", argument=what, value=value, where=source, allowed=f"above 0, below {MOST_RATE:g}"
                 )
         self.samples_per_frame = self._samples_per_frame() if self.channels else 0
         self.unsigned = bool(reader.analog_format_unsigned)
@@ -58,7 +58,7 @@ class Parameters:
         if not 1 <= round(ratio) < 1000 or abs(ratio - round(ratio)) > 0.01:
             text = f"ANALOG:RATE is {ratio:g} times POINT:RATE"
             fix = "export the analog data at a multiple of the rate of the markers"
-            raise ModelError(describe(text, where=self.source, allowed="1, 2, 3, ... times it", fix=fix))
+            raise ModelError(text, where=self.source, allowed="1, 2, 3, ... times it", fix=fix)
         return round(ratio)
 
     def floats(self, name: str) -> Array:
@@ -165,7 +165,7 @@ def plate_axes(plate: Plate, where: str) -> Array:
     z = np.cross(x, y)
     if not np.isfinite(z).all() or np.linalg.norm(z) < 1e-4:  # m²: smaller than any plate
         text, fix = f"{plate.name}: its corners enclose no area", "correct FORCE_PLATFORM:CORNERS in the file"
-        raise ModelError(describe(text, where=where, fix=fix))
+        raise ModelError(text, where=where, fix=fix)
     y = np.cross(z, x)
     R: Array = np.stack([each / np.linalg.norm(each) for each in (x, y, z)], axis=1) + 0.0
     return R
@@ -261,7 +261,7 @@ def write_c3d(markers: Markers, path: str | Path, *, unit: str | None = None) ->
     path, package = Path(path), _package(Path(path).name)
     unit = markers.unit if unit is None else one_of(unit, UNITS, path.name, "unit")
     if not markers.rate:
-        raise ModelError(describe("a single frame, without a rate", where=path.name, allowed="2 frames or more"))
+        raise ModelError("a single frame, without a rate", where=path.name, allowed="2 frames or more")
     writer = package.Writer(point_rate=markers.rate, point_scale=-1.0, point_units=unit.ljust(4))
     writer.set_point_labels(list(markers.names))
     frames = np.zeros((len(markers), len(markers.names), 5), dtype=np.float32)
@@ -286,9 +286,7 @@ def _parameters(path: Path, content: bytes) -> Parameters:
     package = _package(path.name)
     if content[1:2] != b"\x50":
         fix = "check that it is one; text files of markers end with .trc"
-        raise ModelError(
-            describe("its first bytes are not those of a C3D file", where=path.name, allowed=KIND, fix=fix)
-        )
+        raise ModelError("its first bytes are not those of a C3D file", where=path.name, allowed=KIND, fix=fix)
 
     # Headers that disagree with parameters are accepted, as other programs do: the parameters count.
     reader = type("Reader", (package.Reader,), {"_check_metadata": lambda self: None})
@@ -300,7 +298,7 @@ def _parameters(path: Path, content: bytes) -> Parameters:
         raise
     except Exception as error:  # of a damaged file, the package raises errors of all kinds
         text = f"its parameters cannot be read ({type(error).__name__}: {str(error)[:80]})"
-        raise ModelError(describe(text, where=path.name, allowed=KIND, fix="copy or export the file again")) from None
+        raise ModelError(text, where=path.name, allowed=KIND, fix="copy or export the file again") from None
 
 
 def _unit(path: Path, found: Parameters) -> str:
@@ -308,7 +306,7 @@ def _unit(path: Path, found: Parameters) -> str:
     unit = words[0].lower() if words else ""
     if unit not in TO_METRES:
         fix = 'say it: torsor.human.recordings.load(path, unit="mm")'
-        raise ModelError(describe(f"POINT:UNITS is {unit!r}", where=path.name, allowed=", ".join(UNITS), fix=fix))
+        raise ModelError(f"POINT:UNITS is {unit!r}", value=unit, where=path.name, allowed=", ".join(UNITS), fix=fix)
     return unit
 
 
@@ -317,15 +315,15 @@ def _frames(path: Path, content: bytes, found: Parameters) -> tuple[Array, Array
     points, channels, each = found.points, found.channels, found.samples_per_frame
     width, size = 4 * points + channels * each, 4 if found.is_float else 2
     if not width:
-        raise ModelError(describe("it has neither markers nor analog channels", where=path.name, allowed=KIND))
+        raise ModelError("it has neither markers nor analog channels", where=path.name, allowed=KIND)
     start = (found.data_block - 1) * BLOCK
     available = max(0, len(content) - start) // (width * size)
     frames = min(found.frames, available)
     if frames < found.frames:
         text = f"the header says {found.frames} frames, the file ends after {frames}, which are used"
         if not frames:
-            raise ModelError(describe(text.removesuffix(", which are used"), where=path.name, fix="copy it again"))
-        warn(describe(text, where=path.name, fix="copy or export the file again"))
+            raise ModelError(text.removesuffix(", which are used"), where=path.name, fix="copy it again")
+        warn(text, where=path.name, fix="copy or export the file again")
     check_size(frames, width, path.name)
     raw = content[start : start + frames * width * size]
     numbers = found.numbers(raw).reshape(frames, width)
@@ -349,16 +347,16 @@ def _plates(path: Path, found: Parameters, analog: Array, unit: str) -> list[Pla
         name, kind = f"plate {k + 1}", int(found.floats("FORCE_PLATFORM:TYPE")[k])
         own = numbers[k * per_plate : (k + 1) * per_plate]
         if kind not in CHANNELS:
-            warn(describe(f"{name} is of type {kind}; it is left out", where=path.name, allowed="types 1 to 4"))
+            warn(f"is of type {kind}; it is left out", argument=name, where=path.name, allowed="types 1 to 4")
             continue
         own = own[: CHANNELS[kind]]
         if len(own) < CHANNELS[kind] or len(corners) < 12 * (k + 1) or len(origins) < 3 * (k + 1):
             text, fix = f"{name} has no full CHANNEL, CORNERS or ORIGIN; it is left out", "complete FORCE_PLATFORM"
-            warn(describe(text, where=path.name, fix=fix))
+            warn(text, where=path.name, fix=fix)
             continue
         if not all(1 <= each <= analog.shape[1] for each in own):
             text = f"{name} uses the channels {[int(each) for each in own]}"
-            raise ModelError(describe(text, where=path.name, allowed=f"1 to {analog.shape[1]}, as there are channels"))
+            raise ModelError(text, where=path.name, allowed=f"1 to {analog.shape[1]}, as there are channels")
         at = [int(each) - 1 for each in own]
         data = _in_si(analog[:, at], at, kind, found, unit, k)
         own_corners = corners[12 * k : 12 * (k + 1)].reshape(4, 3) * TO_METRES[unit]
@@ -378,7 +376,7 @@ def _in_si(data: Array, at: list[int], kind: int, found: Parameters, unit: str, 
         matrix = found.floats("FORCE_PLATFORM:CAL_MATRIX")[36 * index : 36 * (index + 1)]
         if len(matrix) < 36:
             text, fix = f"plate {index + 1}, of type 4, has no calibration matrix", "add FORCE_PLATFORM:CAL_MATRIX"
-            raise ModelError(describe(text, where=found.source, fix=fix))
+            raise ModelError(text, where=found.source, fix=fix)
         data = data @ matrix.reshape(6, 6)  # stored by columns: this is C times the channels
     if kind == 3:
         return data

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import up_axis
 from torsor.human.recordings.recording import LOADED, GroundForces, Markers, runs
 
@@ -133,9 +133,7 @@ def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence
     for side in SIDES:
         if not given[side]:
             fix = 'name them: feet={"right": ["R.Heel", "R.Toe"], "left": ["L.Heel", "L.Toe"]}'
-            raise ModelError(
-                describe(f"no marker of the {side} foot is known by its name", where=markers.source, fix=fix)
-            )
+            raise ModelError(f"no marker of the {side} foot is known by its name", where=markers.source, fix=fix)
     up = up_axis(forces.axes)
     level = [k for k in range(3) if up is None or k != up[0]]
     places = {side: _place(markers.only(given[side]), forces.times) for side in SIDES}
@@ -184,7 +182,7 @@ def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[
     wrench = forces.wrench()
     for contact in contacts(forces, markers, feet):
         if contact.distances[contact.side] > FARTHEST:
-            warn(describe(_far(forces, contact), where=forces.source, fix="check the corners and axes of the plate"))
+            warn(_far(forces, contact), where=forces.source, fix="check the corners and axes of the plate")
             continue
         own = slice(contact.first, contact.last + 1)
         found[own, SIDES.index(contact.side)] += wrench[own, contact.plate]

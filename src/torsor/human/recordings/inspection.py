@@ -730,7 +730,7 @@ def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Fi
             tables.append(part)
         else:
             allowed = "Recording, Markers, GroundForces or MotionTable"
-            raise ModelError(describe(f"a {type(part).__name__}", where="inspect", allowed=allowed))
+            raise ModelError(f"a {type(part).__name__}", where="inspect", allowed=allowed)
     found = [each for part in markers for each in marker_findings(part)]
     found += [each for part in forces for each in force_findings(part)]
     if not any(each.kind in SPOILING for each in found):

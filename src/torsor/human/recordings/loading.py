@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_file
 from torsor.human.recordings.axes import OPENSIM
 from torsor.human.recordings.c3d_files import read_c3d, write_c3d
@@ -52,7 +52,7 @@ def load(
     suffix = path.suffix.lower()
     check_file(path, f"a file: {KINDS}")
     if suffix != ".csv" and (columns is not None or rate is not None):
-        raise ModelError(describe("columns or rate is given", where=path.name, allowed="for .csv files alone"))
+        raise ModelError("or rate is given", argument="columns", where=path.name, allowed="for .csv files alone")
     if suffix == ".trc":
         recording = Recording(path.name, read_trc(path, unit=unit, axes=OPENSIM if axes is None else axes))
     elif suffix in (".mot", ".sto"):
@@ -64,7 +64,7 @@ def load(
         recording = read_csv(path, columns, unit=unit, axes=OPENSIM if axes is None else axes, rate=rate)
     else:
         fix = "an .osim file is read by torsor.human.recordings.read_osim" if suffix == ".osim" else ""
-        raise ModelError(describe(f"unknown kind of file {suffix!r}", where=path.name, allowed=KINDS, fix=fix))
+        raise ModelError(f"unknown kind of file {suffix!r}", value=suffix, where=path.name, allowed=KINDS, fix=fix)
     if check:
         for finding in inspect(recording):
             warn(str(finding))
@@ -95,4 +95,4 @@ def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: 
     else:
         allowed = "Markers as .trc or .c3d; GroundForces or a MotionTable as .mot, .sto or .csv, without a unit"
         found = f"{type(data).__name__} as {suffix!r}" + ("" if unit is None else f" with the unit {unit!r}")
-        raise ModelError(describe(found, where=path.name, allowed=allowed))
+        raise ModelError(found, where=path.name, allowed=allowed)

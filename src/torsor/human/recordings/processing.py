@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, number, positive, real_array, whole_number
-from torsor.base.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, missing
 from torsor.human.recordings.axes import OPENSIM, rotation
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, checked_times, runs
 
@@ -32,8 +32,8 @@ def overground(data: Moved, speed: float) -> Moved:
         [[0.0, 0.0, 0.0], [0.6, 0.0, 0.0]]
     """
     if not isinstance(data, Markers | GroundForces):
-        found = f"data is a {type(data).__name__}"
-        raise ModelError(describe(found, where="overground", allowed="Markers or GroundForces"))
+        found = f"is a {type(data).__name__}"
+        raise ModelError(found, argument="data", where="overground", allowed="Markers or GroundForces")
     speed = number(speed, data.source, "speed (m/s)", least=0.0, most=FASTEST)
     forward = rotation(OPENSIM, data.axes, data.source) @ np.array([1.0, 0.0, 0.0])
     way = (speed * data.times)[:, None, None] * forward
@@ -61,12 +61,12 @@ def standing(markers: Markers, shortest: float = 0.5, *, still: float = STILL) -
     """
     instance_of(markers, Markers, "standing", "markers")
     if not markers.seen.any():
-        raise ModelError(describe("no marker is ever seen", where=markers.source, fix="export the markers again"))
+        raise ModelError("no marker is ever seen", where=markers.source, fix="export the markers again")
     shortest, still = positive(shortest, markers.source, "shortest (s)"), positive(still, markers.source, "still (m/s)")
     span = max(1, round(WITHIN * markers.rate))
     if len(markers) <= span:
         text = f"{len(markers)} frames, {markers.times[-1] - markers.times[0]:g} s"
-        raise ModelError(describe(text, where=markers.source, allowed=f"{shortest:g} s of standing"))
+        raise ModelError(text, where=markers.source, allowed=f"{shortest:g} s of standing")
     moved = np.linalg.norm(markers.positions[span:] - markers.positions[:-span], axis=2)
     took = markers.times[span:] - markers.times[:-span]
     speeds = np.nanmax(np.where(np.isnan(moved), -np.inf, moved), axis=1) / took
@@ -81,7 +81,7 @@ def standing(markers: Markers, shortest: float = 0.5, *, still: float = STILL) -
         k = int(np.argmin(speeds))
         text = f"no standing of {shortest:g} s: the slowest moment, {markers.times[k]:g} s, has {speeds[k]:.2g} m/s"
         fix = "load the standing trial of this person, or give lengths of limbs"
-        raise ModelError(describe(text, where=markers.source, allowed=f"{still:g} m/s or less", fix=fix))
+        raise ModelError(text, where=markers.source, allowed=f"{still:g} m/s or less", fix=fix)
     return markers.between(float(markers.times[first]), float(markers.times[last]))
 
 
@@ -110,7 +110,9 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
     rate = positive(rate, where, "rate (Hz)")
     cutoff = number(cutoff, where, "cutoff (Hz, below half the rate)", above=0.0, below=rate / 2)
     if whole_number(order, where, "order", least=2, most=12) % 2:
-        raise ModelError(describe(f"order is {order}", where=where, allowed="2, 4, 6, ...: half of it for each pass"))
+        raise ModelError(
+            f"is {order}", argument="order", value=order, where=where, allowed="2, 4, 6, ...: half of it for each pass"
+        )
     # Of the squared gain 1 / (1 + w^order) of one pass, the value at the cutoff is to be 1 / sqrt(2); w is the
     # frequency of the analogue filter, tan(pi f / rate).
     w = np.tan(np.pi * cutoff / rate) / (np.sqrt(2) - 1) ** (1 / order)
@@ -186,9 +188,9 @@ def resample(data: Sampled, times: ArrayLike) -> Sampled:
     new = checked_times(times, data.source)
     slack = 1e-9 * max(1.0, float(np.abs(data.times).max()))
     if new[0] < data.times[0] - slack or new[-1] > data.times[-1] + slack:
-        text = f"times from {new[0]:g} to {new[-1]:g} s"
+        text = f"from {new[0]:g} to {new[-1]:g} s"
         allowed = f"within the recording, {data.times[0]:g} to {data.times[-1]:g} s"
-        raise ModelError(describe(text, where=data.source, allowed=allowed))
+        raise ModelError(text, argument="times", where=data.source, allowed=allowed)
     if isinstance(data, Markers):
         return replace(data, times=new, rate=0.0, positions=_interpolated(data.times, data.positions, new))
     if isinstance(data, MotionTable):
@@ -214,11 +216,11 @@ def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, .
     new = checked_times(times, where)
     if len(new) < 6 or samples.ndim < 1 or len(samples) != len(new):
         allowed = f"one for each of {len(new)} times, and 6 or more"
-        raise ModelError(describe(f"values have shape {samples.shape}", where=where, allowed=allowed))
+        raise ModelError(f"have shape {samples.shape}", argument="values", where=where, allowed=allowed)
     if not np.isfinite(samples).all():
         frame = int(np.argwhere(~np.isfinite(samples))[0][0])
         fix = "fill the gaps first: torsor.human.recordings.fill_gaps"
-        raise ModelError(describe(f"frame {frame + 1} has missing values", where=where, fix=fix))
+        raise ModelError(f"frame {frame + 1} has missing values", where=where, fix=fix)
     spline = make(new, samples, k=5)
     return tuple(np.asarray(spline(new, nu=k)) for k in range(whole_number(order, where, "order", least=0, most=4) + 1))
 
@@ -239,11 +241,11 @@ resample the recording first: torsor.human.recordings.resample
     if len(steps) and np.abs(times - np.linspace(times[0], times[-1], len(times))).max() <= UNIFORM * mean:
         return 1 / mean
     if not len(steps):
-        raise ModelError(describe("a single frame", where=where, allowed="2 or more"))
+        raise ModelError("a single frame", where=where, allowed="2 or more")
     k = int(np.argmax(np.abs(steps - usual)))
     text = f"frame {k + 2}: a step of {steps[k]:.6g} s among steps of {usual:.6g} s"
     fix = "resample the recording first: torsor.human.recordings.resample"
-    raise ModelError(describe(text, where=where, allowed="equal steps", fix=fix))
+    raise ModelError(text, where=where, allowed="equal steps", fix=fix)
 
 
 def _interpolated(times: Array, values: Array, new: Array) -> Array:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import indices_of, name_of, number, one_of, real_array, rows, table
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.recordings.axes import checked_axes, rotation, up_axis
 
 # What all sampled data share: times that increase, names that differ, a rate.
@@ -28,7 +28,7 @@ def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:
     for k, name in enumerate(found, start=1):
         if name in seen:
             text = f"two {what}s are named {name!r}: numbers {seen[name]} and {k}"
-            raise ModelError(describe(text, where=where, fix="rename one of them"))
+            raise ModelError(text, value=name, where=where, fix="rename one of them")
         seen[name] = k
     return found
 
@@ -45,17 +45,16 @@ sort the frames, or remove those that are repeated
     found = real_array(times, where, "times")
     if found.ndim != 1 or not len(found):
         allowed = "one time for each frame, 1 frame or more"
-        raise ModelError(describe(f"times have shape {found.shape}", where=where, allowed=allowed))
+        raise ModelError(f"have shape {found.shape}", argument="times", where=where, allowed=allowed)
     if not np.isfinite(found).all():
         frame = int(np.argmin(np.isfinite(found)))
-        text = f"frame {frame + 1}: the time is {found[frame]}"
-        raise ModelError(describe(text, where=where, allowed="finite numbers"))
+        raise ModelError(f"frame {frame + 1}: the time is {found[frame]}", where=where, allowed="finite numbers")
     falls = np.diff(found) <= 0
     if falls.any():
         k = int(np.argmax(falls)) + 1
         text = f"frame {k + 1}: time {found[k]:g} s follows {found[k - 1]:g} s"
         fix = "sort the frames, or remove those that are repeated"
-        raise ModelError(describe(text, where=where, allowed="times that increase", fix=fix))
+        raise ModelError(text, where=where, allowed="times that increase", fix=fix)
     found.setflags(write=False)
     return found
 
@@ -83,10 +82,10 @@ def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: 
     """
     array = real_array(values, where, what)
     if array.shape != shape:
-        raise ModelError(describe(f"{what} have shape {array.shape}", where=where, allowed=str(shape)))
+        raise ModelError(f"have shape {array.shape}", argument=what, where=where, allowed=str(shape))
     if np.isinf(array).any():
         at = [int(k) for k in np.argwhere(np.isinf(array))[0]]
-        raise ModelError(describe(f"{what}{at} is infinite", where=where, allowed="finite numbers, NaN where missing"))
+        raise ModelError(f"{what}{at} is infinite", where=where, allowed="finite numbers, NaN where missing")
     array.setflags(write=False)
     return array
 
@@ -376,7 +375,7 @@ class GroundForces:
         vertical = up_axis(self.axes)
         if vertical is None:
             fix = 'say the axes: torsor.human.recordings.load(path, axes="forward up right")'
-            raise ModelError(describe("it is not known which axis is vertical", where=self.source, fix=fix))
+            raise ModelError("it is not known which axis is vertical", where=self.source, fix=fix)
         up = vertical[0]
         x, y = (up + 1) % 3, (up + 2) % 3  # with up, a right-handed set
         on, force = self.loaded(), wrench[:, :, 3:]
@@ -410,7 +409,7 @@ class GroundForces:
         within = (self.times >= first) & (self.times <= last)
         if not within.any():
             allowed = f"within the recording, {self.times[0]:g} to {self.times[-1]:g} s"
-            raise ModelError(describe(f"no sample from {first:g} to {last:g} s", where=self.source, allowed=allowed))
+            raise ModelError(f"no sample from {first:g} to {last:g} s", where=self.source, allowed=allowed)
         wrench = self.wrench()
         return self.with_wrench(wrench - wrench[within].mean(axis=0))
 
@@ -512,9 +511,7 @@ class MotionTable:
     def _converted(self, degrees: bool, angles: Sequence[str] | None) -> "MotionTable":
         if self.in_degrees is None:
             fix = "say it: dataclasses.replace(table, in_degrees=True), or False"
-            raise ModelError(
-                describe("the file does not say whether angles are in degrees", where=self.source, fix=fix)
-            )
+            raise ModelError("the file does not say whether angles are in degrees", where=self.source, fix=fix)
         if self.in_degrees == degrees:
             return self
         chosen = (
@@ -604,4 +601,4 @@ or a .c3d file
 
     def _lacks(self, what: str, files: str) -> ModelError:
         fix = f"load the file that has them, often {files}"
-        return ModelError(describe(f"it holds no {what}", where=self.source, fix=fix))
+        return ModelError(f"it holds no {what}", where=self.source, fix=fix)

@@ -28,10 +28,9 @@ def lines_of(path: Path, what: str) -> list[str]:
     """
     content = read_limited(path, LARGEST)
     if b"\0" in content:
-        allowed = f"{what}, which is text"
-        raise ModelError(describe("it has binary data", where=path.name, allowed=allowed, fix="export it again"))
+        raise ModelError("it has binary data", where=path.name, allowed=f"{what}, which is text", fix="export it again")
     if content.count(b"\n") + content.count(b"\r") > 2 * MOST_LINES:
-        raise ModelError(describe("it has too many lines", where=path.name, allowed=f"{MOST_LINES} or fewer"))
+        raise ModelError("it has too many lines", where=path.name, allowed=f"{MOST_LINES} or fewer")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -40,7 +39,7 @@ def lines_of(path: Path, what: str) -> list[str]:
     while lines and not lines[-1].strip():
         lines.pop()
     if not lines:
-        raise ModelError(describe("it is empty", where=path.name, allowed=what))
+        raise ModelError("it is empty", where=path.name, allowed=what)
     return lines
 
 
@@ -137,8 +136,7 @@ fix: check the line of names, or split the file
     """
     if columns > MOST_COLUMNS or rows * columns > MOST_NUMBERS:
         text, allowed = f"{rows} rows of {columns} columns", f"{MOST_COLUMNS} columns and {MOST_NUMBERS} numbers"
-        fix = "check the line of names, or split the file"
-        raise ModelError(describe(text, where=where, allowed=allowed, fix=fix))
+        raise ModelError(text, where=where, allowed=allowed, fix="check the line of names, or split the file")
 
 
 def check_width(fields: Sequence[str], width: int, where: str, what: str, least: int = 0) -> None:
@@ -152,6 +150,4 @@ file again, or remove the line
     """
     if not least <= len(fields) <= width:
         fix = "export the file again, or remove the line"
-        raise ModelError(
-            describe(f"it has {len(fields)} fields", where=where, allowed=f"{width}, as there are {what}", fix=fix)
-        )
+        raise ModelError(f"it has {len(fields)} fields", where=where, allowed=f"{width}, as there are {what}", fix=fix)

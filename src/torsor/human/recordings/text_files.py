@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, one_of, positive, table
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.base.files import replacing
 from torsor.formats.decimals import number_in
 from torsor.human.recordings.axes import OPENSIM
@@ -151,7 +151,7 @@ def read_mot(path: str | Path) -> MotionTable:
         times, table = table[:, at, 0], np.delete(table, at, axis=1)
         del names[at]
     if not names:
-        raise ModelError(describe("there is no column but time", where=path.name, allowed=MOT_KIND))
+        raise ModelError("there is no column but time", where=path.name, allowed=MOT_KIND)
     full = names if parts == 1 else [f"{name}_{each}" for name in names for each in _suffixes(parts)]
     unique, messages = unique_names(full, path, "column")
     degrees = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
@@ -182,16 +182,14 @@ def _mot_header(path: Path, lines: Sequence[str]) -> _MotHeader:
         elif text and not title and k == 0:
             title = text
     fix = "check that it is one; the header ends with the line endheader"
-    raise ModelError(
-        describe("there is neither endheader nor a line of names", where=path.name, allowed=MOT_KIND, fix=fix)
-    )
+    raise ModelError("there is neither endheader nor a line of names", where=path.name, allowed=MOT_KIND, fix=fix)
 
 
 def _next_line(path: Path, lines: Sequence[str], start: int) -> int:
     for k in range(start, len(lines)):
         if lines[k].strip():
             return k
-    raise ModelError(describe("nothing follows endheader", where=path.name, fix="copy or export the file again"))
+    raise ModelError("nothing follows endheader", where=path.name, fix="copy or export the file again")
 
 
 def _parts(path: Path, header: _MotHeader) -> int:
@@ -200,8 +198,7 @@ def _parts(path: Path, header: _MotHeader) -> int:
     if kind in ("double", "float", ""):
         return 1
     if kind not in _PARTS:
-        allowed = f"double, {', '.join(_PARTS)}"
-        raise ModelError(describe(f"DataType is {kind[:40]!r}", where=path.name, allowed=allowed))
+        raise ModelError(f"DataType is {kind[:40]!r}", where=path.name, allowed=f"double, {', '.join(_PARTS)}")
     return _PARTS[kind]
 
 
@@ -220,7 +217,7 @@ def _rows(path: Path, lines: Sequence[str], first: int, names: Sequence[str], pa
             fields.pop()
         if len(fields) < len(names) and k == rows[-1]:
             fix = "copy or export it again; the rows before it are used"
-            warn(describe("the file ends within this row", where=where, fix=fix))
+            warn("the file ends within this row", where=where, fix=fix)
             table = table[:-1]
             break
         check_width(fields, len(names), where, "names of columns", len(names))
@@ -235,9 +232,9 @@ def _rows(path: Path, lines: Sequence[str], first: int, names: Sequence[str], pa
                         raise ValueError(f"{field[:40]!r} is not {parts} numbers")
                     table[row, column, : len(numbers)] = numbers
         except ValueError as error:
-            raise ModelError(describe(str(error), where=where, allowed="numbers, NaN where missing")) from None
+            raise ModelError(str(error), where=where, allowed="numbers, NaN where missing") from None
     if not len(table):
-        raise ModelError(describe("there are no rows", where=path.name, allowed=MOT_KIND))
+        raise ModelError("there are no rows", where=path.name, allowed=MOT_KIND)
     return table
 
 
@@ -246,7 +243,7 @@ def _compare_rows(path: Path, values: Mapping[str, str], rows: int) -> None:
     # More rows than declared are no loss; wrong numbers of columns are so common that they say nothing.
     if declared.isascii() and declared.isdigit() and len(declared) < 12 and int(declared) > rows:
         text = f"the header says {declared} rows, the table has {rows}, which are used"
-        warn(describe(text, where=path.name, fix="copy or export the file again if rows are missing"))
+        warn(text, where=path.name, fix="copy or export the file again if rows are missing")
 
 
 def _times_of_range(path: Path, header: _MotHeader, rows: int) -> Array:
@@ -255,7 +252,7 @@ def _times_of_range(path: Path, header: _MotHeader, rows: int) -> Array:
         first, last = (number_in(each) for each in header.values.get("range", "").split())
     except ValueError:
         fix = "name a column time"
-        raise ModelError(describe("there is no column of times", where=path.name, allowed=MOT_KIND, fix=fix)) from None
+        raise ModelError("there is no column of times", where=path.name, allowed=MOT_KIND, fix=fix) from None
     return np.linspace(first, last, rows)
 
 
@@ -264,7 +261,7 @@ def write_mot(table: MotionTable, path: str | Path) -> None:
     path = Path(path)
     for name in table.names:
         if re.search(r"\s", name):
-            raise ModelError(describe(f"column {name!r}", where=path.name, allowed="names without blanks"))
+            raise ModelError(f"column {name!r}", value=name, where=path.name, allowed="names without blanks")
     head = [
         re.sub(r"[\t\r\n=]", " ", table.title) or path.stem,
         "version=1",
@@ -335,10 +332,10 @@ def _trc_header(path: Path, lines: Sequence[str]) -> _TrcHeader:
         if fields and re.fullmatch(r"frame\s*#?|frames?", fields[0], re.IGNORECASE):
             names = [field for field in fields[2:] if field]
             if not names:
-                raise ModelError(describe("there are no names of markers", where=at_line(path, k), allowed=TRC_KIND))
+                raise ModelError("there are no names of markers", where=at_line(path, k), allowed=TRC_KIND)
             return _TrcHeader(values, names, k + 1)
     found = "no line begins with Frame#"
-    raise ModelError(describe(found, where=path.name, allowed=TRC_KIND, fix="export the markers again"))
+    raise ModelError(found, where=path.name, allowed=TRC_KIND, fix="export the markers again")
 
 
 def _unit(path: Path, values: dict[str, str]) -> str:
@@ -347,7 +344,7 @@ def _unit(path: Path, values: dict[str, str]) -> str:
     if unit not in POWERS:
         found = f"the unit is {given!r}" if given else "the unit is not given"
         fix = 'say it: torsor.human.recordings.load(path, unit="mm")'
-        raise ModelError(describe(found, where=path.name, allowed=", ".join(UNITS), fix=fix))
+        raise ModelError(found, where=path.name, allowed=", ".join(UNITS), fix=fix)
     return unit
 
 
@@ -369,11 +366,11 @@ def _table(path: Path, lines: Sequence[str], header: _TrcHeader, power: int) -> 
             fix = "separate the fields by tabs: a missing marker is then three empty fields"
             found = f"{len(fields)} of {width} fields, separated by blanks, so that it is not known which are missing"
             if k != rows[-1]:
-                raise ModelError(describe(found, where=where, fix=fix))
+                raise ModelError(found, where=where, fix=fix)
         # A line that ends within a marker is the end of a file that was cut off.
         if k == rows[-1] and len(fields) < width and ("\t" not in lines[k] or len(fields) % 3 != 2):
             fix = "copy or export it again; the frames before it are used"
-            warn(describe("the file ends within this frame", where=where, fix=fix))
+            warn("the file ends within this frame", where=where, fix=fix)
             table = table[:-1]
             break
         table[row, 0] = _number(fields[1] if len(fields) > 1 else "", 0, where, "the time")
@@ -386,7 +383,7 @@ def _table(path: Path, lines: Sequence[str], header: _TrcHeader, power: int) -> 
                 marker = header.names[column // 3]
                 table[row, 1 + column] = _number(field, power, where, f"marker {marker!r}, {'xyz'[column % 3]}")
     if not len(table):
-        raise ModelError(describe("there are no frames", where=path.name, allowed=TRC_KIND))
+        raise ModelError("there are no frames", where=path.name, allowed=TRC_KIND)
     _compare_frames(path, header.values, len(table))
     positions = table[:, 1:].reshape(-1, count, 3)
     absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT, power)).any(axis=2)
@@ -398,7 +395,7 @@ def _number(field: str, power: int, where: str, what: str) -> float:
     try:
         return number_in(field, power)
     except ValueError as error:
-        raise ModelError(describe(f"{what}: {error}", where=where, allowed="a number, empty where missing")) from None
+        raise ModelError(f"{what}: {error}", where=where, allowed="a number, empty where missing") from None
 
 
 def _compare_frames(path: Path, values: dict[str, str], frames: int) -> None:
@@ -406,7 +403,7 @@ def _compare_frames(path: Path, values: dict[str, str], frames: int) -> None:
     if declared.isascii() and declared.isdigit() and len(declared) < 12 and int(declared) != frames:
         text = f"the header says {declared} frames, the table has {frames}, which are used"
         fix = "copy or export the file again if frames are missing" if int(declared) > frames else ""
-        warn(describe(text, where=path.name, fix=fix))
+        warn(text, where=path.name, fix=fix)
 
 
 def _rate(path: Path, values: dict[str, str], times: Array) -> float:
@@ -420,7 +417,7 @@ def _rate(path: Path, values: dict[str, str], times: Array) -> float:
         return real
     if real and abs(given / real - 1) > RATE_TOLERANCE:
         text = f"the header says {given:g} Hz, but times step by {1 / real:g} s, {real:g} Hz, which is used"
-        warn(describe(text, where=path.name, fix="correct the rate, or the times, in the file"))
+        warn(text, where=path.name, fix="correct the rate, or the times, in the file")
         return real
     return given
 
@@ -431,7 +428,9 @@ def write_trc(markers: Markers, path: str | Path, *, unit: str | None = None) ->
     unit = markers.unit if unit is None else one_of(unit, UNITS, path.name, "unit")
     for name in markers.names:
         if re.search(r"[\t\r\n]", name):
-            raise ModelError(describe(f"marker {name!r}", where=path.name, allowed="names without tabs and line ends"))
+            raise ModelError(
+                f"marker {name!r}", value=name, where=path.name, allowed="names without tabs and line ends"
+            )
     rate, count = text_of(markers.rate), str(len(markers))
     values = (rate, rate, count, str(len(markers.names)), unit, rate, "1", count)
     letters = (f"{letter}{k}" for k in range(1, len(markers.names) + 1) for letter in "XYZ")
@@ -486,8 +485,8 @@ def read_csv(
     new = list(checked_names(list(wanted.values()), path.name, "column"))
     markers = _markers(new)
     if markers and unit is None:
-        text, fix = f"columns of the marker {next(iter(markers))!r}, without a unit", 'say it: unit="mm"'
-        raise ModelError(describe(text, where=path.name, allowed=", ".join(UNITS), fix=fix))
+        text, fix = f"of the marker {next(iter(markers))!r}, without a unit", 'say it: `unit="mm"`'
+        raise ModelError(text, argument="columns", where=path.name, allowed=", ".join(UNITS), fix=fix)
     power = 0 if unit is None else POWERS[one_of(unit, UNITS, path.name, "unit")]
     of_markers = {k for triple in markers.values() for k in triple}
     powers = [power if k in of_markers else 0 for k in range(len(new))]
@@ -527,7 +526,7 @@ def _values(path: Path, lines: list[str], separator: str, at: list[int], powers:
     rows = [k for k in range(1, len(lines)) if lines[k].strip()]
     check_size(len(rows), width, path.name)
     if not rows:
-        raise ModelError(describe("there are no rows", where=path.name, allowed=CSV_KIND))
+        raise ModelError("there are no rows", where=path.name, allowed=CSV_KIND)
     found = np.full((len(rows), len(at)), np.nan)
     for row, k in enumerate(rows):
         fields = next(csv.reader([lines[k]], delimiter=separator))
@@ -539,7 +538,7 @@ def _values(path: Path, lines: list[str], separator: str, at: list[int], powers:
             try:
                 found[row, column] = number_in(field.replace(",", ".") if separator == ";" else field, powers[column])
             except ValueError as error:
-                raise ModelError(describe(str(error), where=at_line(path, k), allowed="numbers")) from None
+                raise ModelError(str(error), where=at_line(path, k), allowed="numbers") from None
     return found
 
 
@@ -548,6 +547,6 @@ def _times(path: Path, names: list[str], values: Array, rate: float | None) -> A
     if named:
         return values[:, named[0]]
     if rate is None:
-        fix = 'name the column in the map, {"its name": "time"}, or give rate=100.0 (Hz)'
-        raise ModelError(describe("no column is named time", where=path.name, fix=fix))
+        fix = 'name the column in the map, {"its name": "time"}, or give `rate=100.0` (Hz)'
+        raise ModelError("no column is named time", where=path.name, fix=fix)
     return np.arange(len(values)) / positive(rate, path.name, "rate (Hz)")

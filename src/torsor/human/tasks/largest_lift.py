@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from torsor.base.checks import positive
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.loads import Box
 from torsor.human.tasks.hand_tasks import HEAVIEST, lifting
 from torsor.motion import MotionResult
@@ -35,7 +35,7 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
     within = positive(within, "largest lift", "within (kg)")
     mass, least, most, best = positive(first, "largest lift", "first (kg)"), 0.0, HEAVIEST, None
     if "box" in lift:
-        raise ModelError(describe("box is given", where="largest lift", allowed="arguments of lifting without the box"))
+        raise ModelError("box is given", where="largest lift", allowed="arguments of lifting without the box")
     while best is None or most - least > within:
         problem = lifting(body, Box(mass), **lift)
         found = problem.solve(start=best, check=False, iterations=ITERATIONS)
@@ -48,6 +48,6 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
         if best is None and most < within:
             found_text = f"not even {most:.3g} kg can be lifted"
             fix = "another place of the box, more time, or a stronger person"
-            raise ModelError(describe(found_text, where="largest lift", fix=fix))
+            raise ModelError(found_text, where="largest lift", fix=fix)
         mass = min(2 * mass, (least + HEAVIEST) / 2) if most == HEAVIEST else (least + most) / 2
     return LargestLift(least, best, most)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.checks import instance_of, number, positive
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.loads import STRONGEST, HandForces
@@ -96,7 +96,7 @@ def _exerting(
         hands = force
         if not np.allclose(hands.right * [-1, 1, 1], hands.left):
             allowed, fix = "forces that are mirror images of each other", "for other forces use reaching(hands=...)"
-            raise ModelError(describe("the forces on both hands differ", where=name, allowed=allowed, fix=fix))
+            raise ModelError("the forces on both hands differ", where=name, allowed=allowed, fix=fix)
     else:
         size = number(force, name, "force", above=0.0, most=STRONGEST)
         hands = HandForces.ramp((0.0, 0.0, sign * size), RISE * duration)
@@ -119,4 +119,4 @@ def _check_handle(body: Robot, y: float, z: float, half: float, where: str) -> N
     if math.hypot(y, z) > reach or half > reach:
         found = f"the handle is {y:.3g} m up, {z:.3g} m ahead and {2 * half:.3g} m wide"
         allowed = f"within {reach:.3g} m of the heels, as high as the raised hands"
-        raise ModelError(describe(found, where=where, allowed=allowed, fix="give its place in metres"))
+        raise ModelError(found, where=where, allowed=allowed, fix="give its place in metres")

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.checks import instance_of
-from torsor.base.errors import describe
 from torsor.human.body.trunk_strength import SPINE
 from torsor.human.terms.forces import Torques, TrunkTorques
 from torsor.motion import MotionError, MotionResult
@@ -88,7 +87,7 @@ def explained(error: MotionError) -> MotionError | None:
     )
     name = result.problem.name
     fix = f"{FIX}; human.largest_lift finds the largest load" if name == "lift" else FIX
-    made = MotionError(describe(found, where=name, fix=fix))
+    made = MotionError(found, where=name, fix=fix)
     made.result, made.conflict, made.violation = result, error.conflict, error.violation
     return made
 

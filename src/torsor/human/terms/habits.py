@@ -13,7 +13,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import interval, number, table
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
 from torsor.human.terms.places import Held
@@ -202,7 +202,7 @@ class Habits:
         for key in self.ranges or {}:
             if not any(name.endswith(key) for name in body.coordinate_names):
                 allowed = "names of coordinates, or their endings"
-                raise ModelError(describe(f"ranges name {key!r}", where="habits", allowed=allowed))
+                raise ModelError(f"name {key!r}", argument="ranges", value=key, where="habits", allowed=allowed)
         lower, upper = dict[str, float](), dict[str, float]()
         for name in names:
             k = body.coordinate_names.index(name)

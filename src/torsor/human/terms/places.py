@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
 from torsor.human.body.postures import landmark
@@ -270,4 +270,4 @@ def check_reach(body: Robot, rails: Rails, shoulder: tuple[float, float, float],
     if way > arm:
         found = f"the rails are {way:.2f} m from the shoulders"
         fix = "rails that are closer: change their height, ahead or apart"
-        raise ModelError(describe(found, where=where, allowed=f"within {arm:.2f} m, the length of the arm", fix=fix))
+        raise ModelError(found, where=where, allowed=f"within {arm:.2f} m, the length of the arm", fix=fix)

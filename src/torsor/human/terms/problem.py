@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
 from torsor.human.body.loads import Backpack, Box, hand_wrenches
 from torsor.human.contact.contact_forces import RAILS, REACTIONS, contact_forces, ground_reaction, loaded
@@ -79,7 +79,7 @@ def grounded_term(problem: MotionProblem) -> Grounded:
         if isinstance(term, Grounded):
             return term
     allowed = "one of torsor.human.walking() or of a task of torsor.human"
-    raise ModelError(describe(f"the result of {problem.name!r}", where="human", allowed=allowed))
+    raise ModelError(f"the result of {problem.name!r}", value=problem.name, where="human", allowed=allowed)
 
 
 def walk_of(problem: MotionProblem) -> tuple[Grounded, Walk]:
@@ -87,7 +87,7 @@ def walk_of(problem: MotionProblem) -> tuple[Grounded, Walk]:
     term = grounded_term(problem)
     if not isinstance(term.support, Walk):
         found = f"the result of {problem.name!r}"
-        raise ModelError(describe(found, where="stride", allowed="one of torsor.human.walking()"))
+        raise ModelError(found, value=problem.name, where="stride", allowed="one of torsor.human.walking()")
     return term, term.support
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, number, one_of, positive, several, whole_number
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.base.progress import Bar
 from torsor.geometry.pairs import Pairs
 from torsor.identification.closed_robot import ClosedRobot
@@ -106,7 +106,7 @@ def excite(
     earlier = [] if measured is None else samples_of(robot, measured)
     base = robot.base_parameters(among=among, measured=_measured(robot, earlier, sigma))
     if not len(base):
-        raise ModelError(describe("no motion excites any of the parameters", where=where))
+        raise ModelError("no motion excites any of the parameters", where=where)
     known = _known(robot, base, earlier, sigma)
     count = (known.rate if rate is None else _within(rate, RATES, where, "rate")) * series.period
     samples = max(8 * harmonics + 1, -(-3 * len(base) // max(robot.nv, 1)))
@@ -148,7 +148,7 @@ def _measured(robot: Robot, samples: Sequence[Measured], noise: Array | None) ->
 
 def _clearance(robot: Robot, least: float | None, pairs: Pairs, where: str) -> Clearance | None:
     if least is None and pairs is not None:
-        raise ModelError(describe("pairs without a clearance", where=where, fix="give clearance, in m"))
+        raise ModelError("without a clearance", argument="pairs", where=where, fix="give clearance, in m")
     return None if least is None else Clearance.of(robot, least, pairs, where)
 
 
@@ -162,17 +162,17 @@ def check_excitable(robot: Any) -> None:
 of the drives yourself, and look at them with first_look
     """
     if not isinstance(robot, Robot | ParallelRobot):
-        raise ModelError(describe(f"excite for {robot!r}", allowed="a torsor.Robot"))
+        raise ModelError(argument="robot", value=robot, where="excite", allowed="a torsor.Robot")
     where = f"{robot.name}: excite"
     if isinstance(robot, ParallelRobot | ClosedRobot) or robot.loops:
         fix = "choose motions of the drives yourself, and look at them with first_look"
-        raise ModelError(describe("closed loops: excite has no motions for them", where=where, fix=fix))
+        raise ModelError("closed loops: excite has no motions for them", where=where, fix=fix)
     if robot.nq != robot.nv:
         fix = "fix the base, or choose another motion yourself"
-        raise ModelError(describe("positions are quaternions", where=where, allowed="robots with nq = nv", fix=fix))
+        raise ModelError("positions are quaternions", where=where, allowed="robots with nq = nv", fix=fix)
     if robot.elastic:
         found = f"joint {robot.elastic[0].name!r} is elastic: the motion of its motor cannot be prescribed"
-        raise ModelError(describe(found, where=where, fix="without_motor(...), for the arm with stiff joints"))
+        raise ModelError(found, where=where, fix="without_motor(...), for the arm with stiff joints")
 
 
 def _within(value: float, ends: tuple[float, float], where: str, name: str) -> float:
@@ -184,7 +184,7 @@ def _noise(value: ArrayLike, n: int, where: str) -> Array:
     noise, (least, most) = _sizes(value, n, where, "noise"), NOISES
     if not ((noise >= least) & (noise <= most)).all():
         found = f"noise is {shortened(np.asarray(value, dtype=float))}"
-        raise ModelError(describe(found, where=where, allowed=f"{least:g} to {most:g} N m or N"))
+        raise ModelError(found, where=where, allowed=f"{least:g} to {most:g} N m or N")
     return noise
 
 
@@ -193,7 +193,7 @@ def _sizes(value: ArrayLike, n: int, where: str, name: str) -> Array:
     single = np.ndim(value) == 0
     sizes = frozen_array(value, () if single else (n,), where, name, finite=False)
     if not (sizes > 0).all():
-        raise ModelError(describe(f"{name} is {shortened(sizes)}", where=where, allowed="above 0"))
+        raise ModelError(argument=name, value=sizes, where=where, allowed="above 0")
     return np.array(np.broadcast_to(sizes, (n,)))
 
 
@@ -208,9 +208,9 @@ def _limits(robot: Robot, given: Mapping[str, ArrayLike | None], where: str) -> 
     for k, name in enumerate(robot.coordinate_names):
         low, high = ends[0][k], ends[1][k]
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            fix = "give lower= and upper= (--lower and --upper of torsor excite), the range of its motion"
+            fix = "give `lower=` and `upper=`, the range of its motion"
             found = f"coordinate {name!r} has the range {low} to {high}"
-            raise ModelError(describe(found, where=where, allowed="a finite range", fix=fix))
+            raise ModelError(found, value=name, where=where, allowed="a finite range", fix=fix)
     return Limits(*ends, *(_sizes(values[name], n, where, name) for name in ("velocity", "acceleration", "effort")))
 
 
@@ -233,12 +233,12 @@ def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
     if best is None:
         if design.clearance is None and not np.isfinite(design.limits.effort).any():
             found = f"none of {CANDIDATES} random motions shows all parameters next to the others"
-            fix = "another period, limits that allow more motion, noise of similar size, or fewer unknowns: among="
-            raise ModelError(describe(found, where=where, fix=fix))
+            fix = "another period, limits that allow more motion, noise of similar size, or fewer unknowns: `among=`"
+            raise ModelError(found, where=where, fix=fix)
         fix = "widen the limits (of effort first: gravity alone may exceed them), or take a longer period"
         if design.clearance is not None:
             fix = "lower the clearance, or give lower and upper where shapes are apart; " + fix
-        raise ModelError(describe(f"none of {CANDIDATES} random motions is within the limits", where=where, fix=fix))
+        raise ModelError(f"none of {CANDIDATES} random motions is within the limits", where=where, fix=fix)
     return best
 
 
@@ -302,4 +302,4 @@ def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
         if apart and (not bounded or (np.abs(design.robot.inverse_dynamics(q, v, a)) <= design.limits.effort).all()):
             return D
     found = "the limits of effort or the clearance are exceeded between the samples"
-    raise ModelError(describe(found, where=where, fix="more harmonics"))
+    raise ModelError(found, where=where, fix="more harmonics")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from torsor.base.archive import Archive, as_bytes, reading_archive, register_result
 from torsor.base.arrays import Array
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.figures import Bound, Quantity, plot_quantities
 from torsor.base.files import check_array
 from torsor.base.points import check_rate, instants, write_points
@@ -244,7 +244,7 @@ class Excitation(Result):
         if path.suffix.lower() != ".csv":
             found = f"a rate, and the suffix {path.suffix!r}"
             raise ModelError(
-                describe(found, where=path.name, allowed=".csv", fix="points for a controller: save_points")
+                found, value=path.suffix, where=path.name, allowed=".csv", fix="points for a controller: save_points"
             )
         write_table(path, self._table(instants(self.period, check_rate(rate, self.period, path.name))))
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.identification.bases import environment_forces
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.measurements import Measurements, measurements_of
@@ -100,7 +100,7 @@ def samples_of(robot: Robot, measured: Any) -> list[Measured]:
 def _samples(robot: Robot, given: Any) -> Measured:
     if not isinstance(given, Identified | Measurements | Trajectory):
         allowed = "results of identify, Measurements or trajectories"
-        raise ModelError(describe(f"measured has {given!r:.60}", where=f"{robot.name}: excite", allowed=allowed))
+        raise ModelError(f"measured has {given!r:.60}", where=f"{robot.name}: excite", allowed=allowed)
     if not isinstance(given, Measurements):
         _check_same(robot, given.prior if isinstance(given, Identified) else given.robot)
     data = measurements_of(robot, given.measurements if isinstance(given, Identified) else given)
@@ -125,7 +125,7 @@ def _check_same(robot: Robot, other: Robot) -> None:
     if not same:
         found = f"measured is of {other.name!r}, which has other links, geometry or gravity than {robot.name!r}"
         fix = "give the robot that was measured, or measurements of this one"
-        raise ModelError(describe(found, where=f"{robot.name}: excite", fix=fix))
+        raise ModelError(found, where=f"{robot.name}: excite", fix=fix)
 
 
 def _rate(data: Measurements) -> float:

@@ -13,9 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.base.arrays import Array
-from torsor.base.checks import several
+from torsor.base.checks import instance_of, several
 from torsor.base.documents import header, plain
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
 from torsor.base.summary import as_text
 from torsor.identification.bases import environment_forces, free_coordinates
@@ -305,8 +305,7 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
         ('swapped',)
     """
     robot = measured_robot(robot, logs)
-    if not isinstance(robot, Robot):
-        raise ModelError(describe(f"first_look for {robot!r}", allowed="a torsor.Robot"))
+    robot = instance_of(robot, Robot, "first_look", "robot", allowed="a torsor.Robot")
     read_logs, given = _read(robot, logs, log_map, settings)
     findings = [each for log in read_logs for each in signal_findings(robot, log)]
     clean = [log.kept(log.complete) for log in read_logs]
@@ -316,8 +315,8 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
     except UnclosedError as error:
         return replace(whole, findings=(*findings, _unclosed(robot, clean[0].source, error)), notes=notes_of(robot))
     except ModelError as error:
-        text, _, fix = str(error).removeprefix(f"{clean[0].source}: ").partition("; fix: ")
-        short = LogFinding("short", clean[0].source, text, fix or "measure longer", float(len(clean[0])))
+        text = str(error.but(where=error.where.removeprefix(clean[0].source).removeprefix(": "), fix=""))
+        short = LogFinding("short", clean[0].source, text, error.fix or "measure longer", float(len(clean[0])))
         return replace(whole, findings=(*findings, short))
     for log in clean:
         findings += motion_findings(robot, log, prepared)
@@ -351,8 +350,8 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
 
 def _unclosed(robot: Robot, source: str, error: UnclosedError) -> LogFinding:
     """Return the finding of a sample whose loops cannot be closed."""
-    what, _, fix = str(error).removeprefix(f"{robot.name}: ").partition("; fix: ")
-    return LogFinding("closure", source, what, fix, float(error.sample))
+    what = str(error.but(where=error.where.removeprefix(f"{robot.name}: "), fix=""))
+    return LogFinding("closure", source, what, error.fix, float(error.sample))
 
 
 def _encoders(robot: Robot, logs: Sequence[Log]) -> Iterator[str]:
@@ -399,12 +398,11 @@ def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tu
         q, tau = drives_of(robot, "q", q), drives_of(robot, "tau", tau)
         if times.ndim != 1 or q.shape != (len(times), robot.nq) or tau.shape != (len(times), robot.nv):
             found = f"times, q and tau have shapes {times.shape}, {q.shape}, {tau.shape}"
-            allowed = f"(N,), (N, {robot.nq}), (N, {robot.nv})"
-            raise ModelError(describe(found, where=robot.name, allowed=allowed))
+            raise ModelError(found, where=robot.name, allowed=f"(N,), (N, {robot.nq}), (N, {robot.nv})")
         return [of_arrays("log", times, q, tau, None, None, robot)], none
     paths = [Path(each) for each in several(logs)]
     if not paths:
-        raise ModelError(describe("no log", where=robot.name, allowed="one or more files"))
+        raise ModelError("no log", where=robot.name, allowed="one or more files")
     given = LogMap.of(own_map(paths[0], robot) if log_map is None else log_map, **settings)
     return [read(each, robot, given, look=True) for each in paths], given
 

@@ -47,20 +47,20 @@ def wrench_columns(given: LogMap, robot: Robot) -> list[Head]:
     """
     if isinstance(robot, ClosedRobot):
         fix = "give them as arrays (N, L, 6) of all links: Measurements(q, v, a, tau, external=...)"
-        raise ModelError(describe("wrenches in a log of a robot with closed loops", where=given.source, fix=fix))
+        raise ModelError("wrenches in a log of a robot with closed loops", where=given.source, fix=fix)
     found: list[Head] = []
     for place, own in _tables(given).items():
         robot.place(place)
         where = f"{given.source}: wrenches: {place}"
         if "force" not in own:
-            raise ModelError(describe("no columns of the force", where=where, fix="force = [x, y, z]"))
+            raise ModelError("no columns of the force", where=where, fix="force = [x, y, z]")
         for part in _parts(own):
             heads = rows(own[part], where, part, "three columns")
             if len(heads) != 3 or any(isinstance(each, bool) or not isinstance(each, (str, int)) for each in heads):
-                raise ModelError(describe(f"{part} is {heads!r}", where=where, allowed="three heads, or numbers"))
+                raise ModelError(f"{part} is {heads!r}", value=heads, where=where, allowed="three heads, or numbers")
             found += heads
     if len(set(found)) < len(found):
-        raise ModelError(describe("a column is named twice", where=f"{given.source}: wrenches"))
+        raise ModelError("a column is named twice", where=f"{given.source}: wrenches")
     return found
 
 
@@ -76,7 +76,7 @@ def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
         found[place] = table(own, where, "the wrench")
         unknown = [key for key in found[place] if key not in KEYS]
         if unknown:
-            raise ModelError(describe(f"unknown key {unknown[0]!r}", where=where, allowed=", ".join(KEYS)))
+            raise ModelError(f"unknown key {unknown[0]!r}", where=where, allowed=", ".join(KEYS))
     return found
 
 
@@ -106,8 +106,7 @@ def external_of(robot: Robot, q: Array, values: Array, given: LogMap) -> Array:
         force, at = values[whole, at : at + 3], at + 3
         if "origin" in own:
             if axes != "world":
-                found = "the origin of a plate, and axes of the link"
-                raise ModelError(describe(found, where=where, fix='axes = "world"'))
+                raise ModelError("the origin of a plate, and axes of the link", where=where, fix='axes = "world"')
             arm = frozen_array(own["origin"], (3,), where, "origin") - robot.pose(q[whole], place)[:, :3, 3]
             moment = moment + np.cross(arm, force)
         external[whole] += robot.wrench_at(q[whole], place, moment, force, axes=axes)
@@ -243,11 +242,11 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     scales = unit_scales(named, columns, plain, where)
     for name, factor in table(given.scale, given.source, "scale").items():
         if name not in columns:
-            raise ModelError(describe(f"a scale of {name!r}, which has no columns", where=given.source))
+            raise ModelError(f"a scale of {name!r}, which has no columns", value=name, where=given.source)
         each = real_array(factor, given.source, f"scale of {name}")
         if each.shape not in ((), (len(columns[name]),)) or not (np.isfinite(each) & (each != 0)).all():
             allowed = f"a number that is not 0, or {len(columns[name])} of them"
-            raise ModelError(describe(f"scale of {name!r} is {factor!r}", where=given.source, allowed=allowed))
+            raise ModelError(f"scale of {name!r} is {factor!r}", where=given.source, allowed=allowed)
         scales[name] = scales.get(name, 1.0) * each
     found = {name: x * scales.get(name, 1.0) for name, x in found.items()}
     bases = {
@@ -302,7 +301,7 @@ def of_trajectory(motion: Trajectory, source: str, robot: Robot) -> Log:
     """
     if motion.q.ndim != 2:
         found = f"positions have shape {motion.q.shape}"
-        raise ModelError(describe(found, where=source, allowed="one motion", fix="select one: trajectory[0]"))
+        raise ModelError(found, where=source, allowed="one motion", fix="select one: trajectory[0]")
     q, tau, v, a = (drives_of(robot, name, getattr(motion, name)) for name in ("q", "tau", "v", "a"))
     whole = motion.q if isinstance(robot, ClosedRobot) and motion.q.shape != q.shape else None
     return replace(of_arrays(source, motion.times, q, tau, v, a, robot, motion.external), whole=whole)
@@ -354,7 +353,7 @@ class _Base(NamedTuple):
         factor = UNITS["time"].get(str(unit))
         if factor is None:
             found = f"the unit {unit!r} of 'time'"
-            raise ModelError(describe(found, where=self.source, allowed=", ".join(UNITS["time"])))
+            raise ModelError(found, value=unit, where=self.source, allowed=", ".join(UNITS["time"]))
         return self._replace(times=self.times * factor) if self.has_times else self
 
 
@@ -373,7 +372,7 @@ def _columns_and_clocks(given: LogMap, robot: Robot, where: str) -> tuple[dict[s
     for head in (*by_signal.values(), times if times is not None and not isinstance(times, Mapping) else 0):
         if not (isinstance(head, str) or is_whole(head)):
             found = f"the column of times is {head!r}"
-            raise ModelError(describe(found, where=given.source, allowed="a head, or the number of a column from 0"))
+            raise ModelError(found, value=head, where=given.source, allowed="a head, or the number of a column from 0")
     clocks: dict[str, Any] = {}
     for name in columns:
         head = by_signal.get(name) if isinstance(times, Mapping) else times
@@ -381,7 +380,7 @@ def _columns_and_clocks(given: LogMap, robot: Robot, where: str) -> tuple[dict[s
         if (head is None) == (rate is None):
             what = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
             allowed = "columns = {time = ...} or rate (Hz), for all signals or for each"
-            raise ModelError(describe(f"{what} for {name!r}", where=where, allowed=allowed))
+            raise ModelError(f"{what} for {name!r}", value=name, where=where, allowed=allowed)
         clocks[name] = head if rate is None else number(rate, where, "rate", above=0, most=FASTEST)
     return columns, clocks
 
@@ -392,7 +391,7 @@ def _files(given: LogMap, columns: Mapping[str, Any], path: Path) -> dict[Path, 
     _check_known(named, columns, "a file", given.source)
     for name, file in named.items():
         if not isinstance(file, str) or "\0" in file:
-            raise ModelError(describe(f"the file of {name!r} is {file!r}", where=given.source, allowed="its name"))
+            raise ModelError(f"the file of {name!r} is {file!r}", where=given.source, allowed="its name")
     found: dict[Path, list[str]] = {}
     for name in columns:
         pattern = str(named.get(name, path.name))
@@ -420,7 +419,7 @@ def _read_file(
         for head in columns[name]:
             if owners.setdefault(head, name) != name:
                 text = f"the column {head!r} is {owners[head]} and {name}"
-                raise ModelError(describe(text, where=given.source, allowed="each column once"))
+                raise ModelError(text, value=head, where=given.source, allowed="each column once")
     wanted: dict[str, list[Head]] = {name: columns[name] for name in names} | {f"time {each}": [each] for each in heads}
     table_found = read_columns(file, wanted, given.delimiter, missing=missing)
     bases = {}
@@ -437,8 +436,7 @@ def _check_known(given: Any, columns: Mapping[str, Any], what: str, where: str) 
     """Raise ModelError for a table with a signal that has no columns."""
     unknown = [name for name in given if name not in columns] if isinstance(given, Mapping) else []
     if unknown:
-        found = f"{what} of {unknown[0]!r}, which has no columns"
-        raise ModelError(describe(found, where=where, allowed=", ".join(columns)))
+        raise ModelError(f"{what} of {unknown[0]!r}, which has no columns", where=where, allowed=", ".join(columns))
 
 
 def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
@@ -450,7 +448,7 @@ def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
         column, x = ("time", base.times[k]) if j == values.shape[1] else (repr(heads[j]), values[k, j])
         found = f"line {base.lines[k]}, column {column}: {x:.3g} in SI units"
         fix = "correct or remove the line; check the units and scales of the map"
-        raise ModelError(describe(found, where=base.source, allowed=f"{LARGEST:g} at most", fix=fix))
+        raise ModelError(found, where=base.source, allowed=f"{LARGEST:g} at most", fix=fix)
 
 
 def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str, free: bool) -> str:
@@ -459,16 +457,16 @@ def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str,
         return ""
     if ("tau" in columns) == ("current" in columns):
         what = "columns of 'tau' and of 'current'" if "tau" in columns else "no columns of 'tau' or 'current'"
-        raise ModelError(describe(what, where=where, allowed="one of them", fix="add the columns of the forces"))
+        raise ModelError(what, where=where, allowed="one of them", fix="add the columns of the forces")
     if "current" in columns and drives.constants is None:
         fix = "add drives.torque_constants (N m/A, one for each motor)"
-        raise ModelError(describe("columns of 'current', and no torque constants", where=given.source, fix=fix))
+        raise ModelError("of 'current', and no torque constants", argument="columns", where=given.source, fix=fix)
     if "tau" in columns and drives.constants is not None:
         fix = "name the columns 'current' in place of 'tau', or remove the constants"
-        raise ModelError(describe("torque constants, and no columns of 'current'", where=given.source, fix=fix))
+        raise ModelError("torque constants, and no columns of 'current'", where=given.source, fix=fix)
     if "current" in columns and drives.sides["tau"] == "joint" and (drives.matrix != np.eye(len(drives.matrix))).any():
         fix = 'write side = {q = ..., tau = "motor"}: currents times torque constants are forces of the motors'
-        raise ModelError(describe("currents, and forces at the joints", where=given.source, fix=fix))
+        raise ModelError("currents, and forces at the joints", where=given.source, fix=fix)
     return "tau" if "tau" in columns else "current"
 
 
@@ -478,7 +476,7 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
         return values
     if not own.has_times and not main.has_times and len(own.times) != len(main.times):
         found = f"{len(own.times)} rows, and {len(main.times)} in {main.source}"
-        raise ModelError(describe(found, where=own.source, allowed="as many rows in all files of a run"))
+        raise ModelError(found, where=own.source, allowed="as many rows in all files of a run")
     if np.array_equal(own.times, main.times, equal_nan=True):
         return values
     _check_overlap(own, main)
@@ -500,4 +498,4 @@ def _check_overlap(own: _Base, main: _Base) -> None:
     if common < OVERLAP * max(last - first for first, last in ends):
         spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)
         fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or set both clocks to the same zero'
-        raise ModelError(describe(f"its times and those of the positions are {spans}", where=own.source, fix=fix))
+        raise ModelError(f"its times and those of the positions are {spans}", where=own.source, fix=fix)

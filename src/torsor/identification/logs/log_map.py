@@ -26,7 +26,7 @@ from torsor.base.checks import (
     table,
     whole_number,
 )
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.base.files import check_file, read_limited
 from torsor.base.yaml_text import parse_yaml
 from torsor.mechanism.mechanism import FORCES
@@ -72,26 +72,25 @@ class Gears:
         data, place, n = table(given, where, "drives"), f"{where}: drives", robot.nv
         unknown = [key for key in data if key not in KEYS]
         if unknown:
-            raise ModelError(describe(f"unknown key {unknown[0]!r}", where=place, allowed=", ".join(KEYS)))
+            raise ModelError(f"unknown key {unknown[0]!r}", where=place, allowed=", ".join(KEYS))
         if data and robot.nq != robot.nv:
             found = f"{robot.name} has {robot.nq} positions and {robot.nv} velocities"
-            raise ModelError(describe(found, where=place, allowed="joints with one position for each velocity"))
+            raise ModelError(found, where=place, allowed="joints with one position for each velocity")
         if ("ratios" in data or "matrix" in data) and "side" not in data:
             fix = 'write side = "motor", or side = {q = "joint", tau = "motor"}'
-            raise ModelError(describe("gear ratios, and no side", where=place, fix=fix))
+            raise ModelError("gear ratios, and no side", where=place, fix=fix)
         offsets = frozen_array(data.get("offsets", np.zeros(n)), (n,), place, "offsets")
         constants = data.get("torque_constants")
         if constants is not None:
             constants = _each(constants, n, place, "torque_constants")
             if not constants.all():
-                found = f"torque_constants is {constants.tolist()}"
-                raise ModelError(describe(found, where=place, allowed="numbers that are not 0"))
+                found = f"is {constants.tolist()}"
+                raise ModelError(found, argument="torque_constants", where=place, allowed="numbers that are not 0")
         made = cls(_matrix(data, robot, place), offsets, _sides(data.get("side", "joint"), place), constants)
         geared = any(key in data for key in ("ratios", "coupling", "matrix"))
         if geared != ("motor" in made.sides.values()):
             what = "gear ratios, and all is measured at the joints" if geared else 'side = "motor", and no ratios'
-            fix = 'write side = "motor" and ratios (1 without a gear), or neither'
-            raise ModelError(describe(what, where=place, fix=fix))
+            raise ModelError(what, where=place, fix='write side = "motor" and ratios (1 without a gear), or neither')
         return made
 
     @cached_property
@@ -144,22 +143,21 @@ def _matrix(data: Mapping[str, Any], robot: Robot, where: str) -> Array:
     if "matrix" in data:
         both = [key for key in ("ratios", "coupling") if key in data]
         if both:
-            raise ModelError(describe(f"matrix and {both[0]}", where=where, allowed="one of them"))
+            raise ModelError(f"matrix and {both[0]}", where=where, allowed="one of them")
         R = np.array(frozen_array(data["matrix"], (n, n), where, "matrix"))
     else:
         R = np.diag(_each(data.get("ratios", 1.0), n, where, "ratios"))
         for row in rows(data.get("coupling", []), where, "coupling"):
             entry = rows(row, where, "coupling", "a list of [motor, joint, ratio]")
             if len(entry) != 3:
-                raise ModelError(describe(f"coupling {entry!r}", where=where, allowed="[motor, joint, ratio]"))
+                raise ModelError(f"coupling {entry!r}", value=entry, where=where, allowed="[motor, joint, ratio]")
             motor, joint = indices_of([str(each) for each in entry[:2]], names, f"{where}: coupling")
             if motor == joint:
-                fix = "give its own ratio in ratios"
-                raise ModelError(describe(f"coupling of {entry[0]} with itself", where=where, fix=fix))
+                raise ModelError(f"coupling of {entry[0]} with itself", where=where, fix="give its own ratio in ratios")
             R[motor, joint] = number(entry[2], where, f"coupling of {entry[0]} with {entry[1]}")
     if not np.abs(R).max() > 0 or not np.linalg.cond(R) < LARGEST_CONDITION:
         found = "the matrix of gear ratios has no inverse"
-        raise ModelError(describe(found, where=where, fix="each motor needs a ratio that is not 0"))
+        raise ModelError(found, where=where, fix="each motor needs a ratio that is not 0")
     return R
 
 
@@ -176,7 +174,7 @@ def _sides(given: Any, where: str) -> dict[str, str]:
     found = table(given, where, "side")
     unknown = [key for key in found if key not in ("q", "v", "a", "tau")]
     if unknown:
-        raise ModelError(describe(f"side of {unknown[0]!r}", where=where, allowed="q, v, a, tau"))
+        raise ModelError(f"side of {unknown[0]!r}", where=where, allowed="q, v, a, tau")
     first = found.get("q", "joint")
     sides = {
         "q": first,
@@ -253,7 +251,7 @@ class LogMap:
     def __post_init__(self) -> None:
         where = self.source
         if self.columns is None:
-            raise ModelError(describe("columns is None", where=where, allowed="a table {'q': heads, 'tau': heads}"))
+            raise ModelError("is None", argument="columns", where=where, allowed="a table {'q': heads, 'tau': heads}")
         for name in ("columns", "units", "scale", "files", "drives", "wrenches"):
             table(getattr(self, name), where, name)
         for name in ("cutoff", "force_cutoff", "gap"):
@@ -293,7 +291,7 @@ class LogMap:
             found = cls._of_table(dict(given), "map") if "columns" in given else cls(dict(given))
         else:
             allowed = "a LogMap, the path of one, or a table {'q': heads, ...}"
-            raise ModelError(describe(f"{given!r}", where="map of the log", allowed=allowed))
+            raise ModelError(f"{given!r}", value=given, where="map of the log", allowed=allowed)
         return replace(found, **{name: value for name, value in settings.items() if value is not None})
 
     def couplings(self, robot: Robot) -> dict[str, dict[str, float]]:
@@ -312,7 +310,7 @@ class LogMap:
         unknown = [key for key in data if key not in keys]
         if unknown or "columns" not in data:
             found = f"unknown key {unknown[0]!r}" if unknown else "no table 'columns'"
-            raise ModelError(describe(found, where=where, allowed=", ".join(keys)))
+            raise ModelError(found, where=where, allowed=", ".join(keys))
         return cls(**data, source=where)
 
 
@@ -321,13 +319,15 @@ def _content(file: Path) -> dict[str, Any]:
     readers = {".toml": _toml, ".json": _json, ".yaml": _yaml, ".yml": _yaml}
     reader = readers.get(file.suffix.lower())
     if reader is None:
-        raise ModelError(describe(f"the suffix is {file.suffix!r}", where=file.name, allowed=", ".join(readers)))
+        raise ModelError(
+            f"the suffix is {file.suffix!r}", value=file.suffix, where=file.name, allowed=", ".join(readers)
+        )
     check_file(file, f"the map of a log: {', '.join(readers)}")
     try:
         text = read_limited(file, LARGEST_MAP).decode("utf-8-sig")
         data = reader(text, file.name)
     except UnicodeDecodeError:
-        raise ModelError(describe("it is no text", where=file.name, allowed="UTF-8 text")) from None
+        raise ModelError("it is no text", where=file.name, allowed="UTF-8 text") from None
     return table(data, file.name, "the map")
 
 
@@ -335,14 +335,14 @@ def _toml(text: str, where: str) -> Any:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ModelError(describe(f"not valid TOML: {error}", where=where)) from None
+        raise ModelError(f"not valid TOML: {error}", where=where) from None
 
 
 def _json(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise ModelError(describe(f"not valid JSON: {error}", where=where)) from None
+        raise ModelError(f"not valid JSON: {error}", where=where) from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -387,7 +387,7 @@ def own_map(path: Path, robot: Robot) -> LogMap:
     for head in heads:
         match = _HEAD.fullmatch(head)
         if match and match[1] in places:
-            raise ModelError(describe(f"the column {head!r} is there twice", where=path.name))
+            raise ModelError(f"the column {head!r} is there twice", value=head, where=path.name)
         if match:
             places[match[1]] = head, match[2] or ""
     columns: dict[str, Any] = {}
@@ -400,7 +400,7 @@ def own_map(path: Path, robot: Robot) -> LogMap:
             continue
         if missing:
             text = f"no column {missing[0]!r}, the columns are {listing(heads)}"
-            raise ModelError(describe(text, where=path.name, allowed=listing(wanted), fix=FIX))
+            raise ModelError(text, where=path.name, allowed=listing(wanted), fix=FIX)
         columns[letter] = [places[each][0] for each in wanted]
         own = ["s"] if letter == "time" else [kind if kind != "1" else "rad" for kind in units_of(robot)[letter != "q"]]
         units[letter] = [_unit(places[each], letter, kind, path.name) for each, kind in zip(wanted, own, strict=True)]
@@ -409,17 +409,16 @@ def own_map(path: Path, robot: Robot) -> LogMap:
     if present:
         missing = [each for each in present if each not in places]
         if missing:
-            found = f"no column {missing[0]!r}"
-            raise ModelError(describe(found, where=path.name, allowed=listing(present), fix=FIX))
+            raise ModelError(f"no column {missing[0]!r}", where=path.name, allowed=listing(present), fix=FIX)
         columns["temperature"] = [places[each][0] for each in present]
     if "tau" not in columns:
         fix = "add columns 'tau NAME', or say in a map which columns the forces or currents are: --map FILE"
-        raise ModelError(describe("no columns of forces", where=path.name, fix=fix))
+        raise ModelError("no columns of forces", where=path.name, fix=fix)
     if "time" not in columns and "v" in columns and "a" in columns:
         return LogMap(columns, units=units, rate=1.0, source=path.name)  # samples in any order
     if "time" not in columns:
         fix = "add a column 'time', or give the rate in a map: --map FILE"
-        raise ModelError(describe("no column 'time'", where=path.name, fix=fix))
+        raise ModelError("no column 'time'", where=path.name, fix=fix)
     return LogMap({**columns, "time": columns["time"][0]}, units={**units, "time": units["time"][0]}, source=path.name)
 
 
@@ -432,5 +431,5 @@ def _unit(column: tuple[str, str], letter: str, kind: str, where: str) -> str:
     found = next((each for each in UNITS[letter] if each.replace(" ", "") == plain), None)
     if found is None:
         allowed = ", ".join(UNITS[letter])
-        raise ModelError(describe(f"the column {head!r} has another unit", where=where, allowed=allowed))
+        raise ModelError(f"the column {head!r} has another unit", value=head, where=where, allowed=allowed)
     return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import by_name
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.differentiation import ORDER, differentiate
 from torsor.identification.estimation import correlation_time, free_part, meat
@@ -171,9 +171,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     thin = np.flatnonzero(inside)[:: model.step(int(inside.sum()))]
     if thin.size < 50:
         found = f"{thin.size} samples to estimate the delay from"
-        raise ModelError(
-            describe(found, where=where, allowed="50 or more", fix="measure longer, or give the delay (s)")
-        )
+        raise ModelError(found, where=where, allowed="50 or more", fix="measure longer, or give the delay (s)")
     q, v, a = (x[thin] for x in motion)
     fits = model.of(q, v, a)
 
@@ -272,14 +270,14 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     notes: list[str] = []
     source = logs[0].source
     if len({(each.v is None, each.a is None) for each in logs}) > 1:
-        raise ModelError(describe("some logs have velocities and some have not", where=source))
+        raise ModelError("some logs have velocities and some have not", where=source)
     _check_temperatures(logs)
     for log in logs:
         _check_passive(robot, log)
     segments = [each for log in logs for each in segments_of(robot, log, given, notes)]
     if not segments:
         found = f"no run of {SHORTEST} samples without a gap"
-        raise ModelError(describe(found, where=source, fix="measure longer, or raise gap (s) in the map"))
+        raise ModelError(found, where=source, fix="measure longer, or raise gap (s) in the map")
     cutoff = None
     if segments[0].v is None or segments[0].a is None:
         cutoff = given.cutoff if given.cutoff is not None else chosen_cutoff(robot, segments, notes)
@@ -288,7 +286,7 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     kept = [each for each in parts if len(each.q)]
     if not kept:
         found = f"all samples are within 1 / cutoff = {1 / (cutoff or 1):.3g} s of an end or a gap"
-        raise ModelError(describe(found, where=source, fix="measure longer, or raise the cutoff"))
+        raise ModelError(found, where=source, fix="measure longer, or raise the cutoff")
     if cutoff is not None:
         count = sum(len(each.q) for each in segments)
         ends = sum(min(len(each.q), 2 * _ends(each, cutoff)) for each in segments)
@@ -350,14 +348,16 @@ def _delay(
     if not isinstance(given.delay, str):
         found = by_name(given.delay, robot.coordinate_names, 0.0, f"{given.source}: delay")
         if not np.isfinite(found).all():
-            raise ModelError(describe(f"delay is {given.delay!r}", where=given.source, allowed="finite numbers, in s"))
+            raise ModelError(
+                f"delay is {given.delay!r}", value=given.delay, where=given.source, allowed="finite numbers, in s"
+            )
         return found
     if given.delay != ESTIMATED:
         allowed = f'seconds, or "{ESTIMATED}"'
-        raise ModelError(describe(f"delay is {given.delay!r}", where=given.source, allowed=allowed))
+        raise ModelError(f"delay is {given.delay!r}", value=given.delay, where=given.source, allowed=allowed)
     longest = longest_of(segments)
     if not longest.all_measured:
-        raise ModelError(describe("a delay of forces that were not all measured", where=source, fix="give it in s"))
+        raise ModelError("a delay of forces that were not all measured", where=source, fix="give it in s")
     late = estimate(ForceModel(robot), longest.motion(cutoff), longest.tau, longest.times, source)
     way = "later" if late.value > 0 else "earlier"
     notes.append(
@@ -403,7 +403,7 @@ def _check_temperatures(logs: Sequence[Log]) -> None:
     without = [log.source for log in logs if log.temperature is None]
     if 0 < len(without) < len(logs):
         fix = "add its temperatures, or leave out those of all logs"
-        raise ModelError(describe("no temperatures, which other logs have", where=without[0], fix=fix))
+        raise ModelError("no temperatures, which other logs have", where=without[0], fix=fix)
 
 
 def _check_passive(robot: Robot, log: Log) -> None:

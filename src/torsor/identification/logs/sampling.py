@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.identification.differentiation import continuous, differentiate, motion_of
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import LogMap
@@ -226,12 +226,11 @@ def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list
         whole = Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated, *more)
         return [_filtered(whole, given)] if len(log) else []
     if len(log) < SHORTEST:
-        found, allowed = f"{len(log)} samples", f"{SHORTEST} or more"
-        raise ModelError(describe(found, where=log.source, allowed=allowed, fix="measure longer"))
+        raise ModelError(f"{len(log)} samples", where=log.source, allowed=f"{SHORTEST} or more", fix="measure longer")
     sampling = sampling_of(log.times, given.gap)
     if not sampling.step > 0:
         found, fix = "the times never increase", "correct the column of times, or give the rate (Hz) in the map"
-        raise ModelError(describe(found, where=log.source, fix=fix))
+        raise ModelError(found, where=log.source, fix=fix)
     parts = sampling.segments(len(log))
     long = [part for part in parts if part.stop - part.start >= SHORTEST]
     _note(log, sampling, len(parts), len(long), notes)

@@ -19,7 +19,7 @@ from numpy.polynomial.legendre import leggauss
 
 from torsor.base.arrays import Array
 from torsor.base.checks import number, one_of, positive, positive_vector, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism.flexible import Modes
 
 # Trial functions beyond the number of modes: the eigenvalues that are used have then converged to rounding.
@@ -65,7 +65,7 @@ def beam(
     EI = positive_vector(bending, 2, where, "bending")
     own = number(tip_mass, where, "tip_mass", least=0), number(tip_inertia, where, "tip_inertia", least=0)
     if np.ndim(np.asarray(carries, dtype=object)) != 1:
-        raise ModelError(describe(f"carries is {carries!r}", where=where, allowed="(mass, inertia)"))
+        raise ModelError(argument="carries", value=carries, where=where, allowed="(mass, inertia)")
     later = positive_vector(carries, 2, where, "carries", or_zero=True)
     at_tip = one_of(coordinates, ("modal", "tip"), where, "coordinates") == "tip"
     if torsion is not None:
@@ -98,7 +98,7 @@ def _block_diagonal(blocks: list[Array]) -> Array:
 
 def _given(value: float | None, name: str, where: str) -> float:
     if value is None:
-        raise ModelError(describe(f"modes of torsion without {name}", where=where, fix=f"give {name}="))
+        raise ModelError(f"modes of torsion without {name}", where=where, fix=f"give {name}=")
     return value
 
 
@@ -107,10 +107,10 @@ def _counts(modes: Any, where: str) -> tuple[int, int, int]:
     given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes, modes]
     if not 2 <= len(given) <= 3:
         allowed = "one number, (along y, along z) or (along y, along z, torsion)"
-        raise ModelError(describe(f"modes is {modes!r}", where=where, allowed=allowed))
+        raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
     y, z, x = (whole_number(each, where, "modes", least=0, most=MOST_MODES) for each in (*given, 0)[:3])
     if not y + z + x:
-        raise ModelError(describe("no mode at all", where=where, allowed="at least one", fix="a rigid link has none"))
+        raise ModelError("no mode at all", where=where, allowed="at least one", fix="a rigid link has none")
     return y, z, x
 
 
@@ -146,7 +146,7 @@ class _Trial:
             return self._modes(carries, at_tip)
         except np.linalg.LinAlgError:
             found = "its numbers are so large or so small that its modes cannot be computed"
-            raise ModelError(describe(found, where="beam", fix="check the units: m, kg, N m^2")) from None
+            raise ModelError(found, where="beam", fix="check the units: m, kg, N m^2") from None
 
     def _modes(self, carries: tuple[float, float], at_tip: bool) -> tuple[list[Legendre], Array]:
         span = _eigenvectors(self.K, self.loaded(self.M, carries))[:, : self.count]
@@ -246,7 +246,7 @@ def _modes(
     J = made.body[2].diagonal()
     if J[0] > J[1] + J[2]:
         allowed = f"{J[1] + J[2]:.3g} at most: no body of this length and mass has more"
-        raise ModelError(describe(f"axial_inertia is {whole[1]:.3g}", where="beam", allowed=allowed))
+        raise ModelError(f"is {whole[1]:.3g}", argument="axial_inertia", where="beam", allowed=allowed)
     # The damping matrix of one ratio for all modes: 2 ratio M (M^-1 K)^(1/2).
     X = _eigenvectors(K, made.mass_matrix)
     D = made.mass_matrix @ X @ np.diag(2 * ratio * made.frequencies) @ X.T @ made.mass_matrix

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, instance_of, name_of, number, positive, positive_vector, whole_number
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.mechanism.edit import rebuilt, with_payload
 from torsor.mechanism.flexible import Modes, RodSection
 from torsor.mechanism.mechanism import Mechanism, carrier
@@ -68,17 +68,17 @@ def with_rod(
     given = {"torsion": torsion, "stretch": stretch}
     for (what, value), count in zip(given.items(), counts[2:], strict=True):
         if count and value is None:
-            raise ModelError(describe(f"modes of {what} without a stiffness", where=where, fix=f"give {what}="))
+            raise ModelError(f"of {what} without a stiffness", argument="modes", where=where, fix=f"give {what}=")
     rest = [0.0 if value is None else positive(value, where, what) for what, value in given.items()]
     N = whole_number(sections, where, "sections", most=MOST_SECTIONS)
     if max(counts) > N:
         found, fix = f"{max(counts)} modes at {N} sections", "give more sections="
-        raise ModelError(describe(found, where=where, allowed="no more modes of a strain than sections", fix=fix))
+        raise ModelError(found, where=where, allowed="no more modes of a strain than sections", fix=fix)
     place = robot.place(at)
     names = [*(f"{name}/{k + 1}" for k in range(N)), f"{name}/tip"]
     taken = {*robot.places, *robot.joint_names} & {name, *names}
     if taken:
-        raise ModelError(describe(f"the robot has {sorted(taken)[0]!r} already", where=where, fix="give another name="))
+        raise ModelError(f"the robot has {sorted(taken)[0]!r} already", where=where, fix="give another `name=`")
     kappa = frozen_array(curvature, (3,), where, "curvature")
     strain: dict[str, Any] = {"length": length, "counts": counts, "rest": np.array([*kappa, 1.0, 0.0, 0.0])}
     strain |= {"stiffness": np.array([*EI, *rest]), "damping": number(damping, where, "damping", least=0)}
@@ -102,10 +102,10 @@ def _counts(modes: Any, where: str) -> tuple[int, int, int, int]:
     given = list(modes) if isinstance(modes, (list, tuple, np.ndarray)) and np.ndim(modes) == 1 else [modes]
     if not 1 <= len(given) <= 4:
         allowed = "one to four numbers: bending along y, along z, torsion, stretch"
-        raise ModelError(describe(f"modes is {modes!r}", where=where, allowed=allowed))
+        raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
     y, z, x, s = (whole_number(each, where, "modes", least=0, most=MOST_MODES) for each in [*given, 0, 0, 0][:4])
     if not y + z + x + s:
-        raise ModelError(describe("no mode at all", where=where, allowed="at least one", fix="a rigid link has none"))
+        raise ModelError("no mode at all", where=where, allowed="at least one", fix="a rigid link has none")
     return y, z, x, s
 
 
@@ -136,8 +136,7 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
     place, end, tip = robot.place(at), f"{name}/end", f"{name}/tip"
     taken = {*robot.places, *robot.joint_names} & {name, end, tip, f"{name}/clamp", f"{name}/turn"}
     if taken:
-        fix = "give another name="
-        raise ModelError(describe(f"the robot has {sorted(taken)[0]!r} already", where=robot.name, fix=fix))
+        raise ModelError(f"the robot has {sorted(taken)[0]!r} already", where=robot.name, fix="give another `name=`")
     links, joints, pose = [robot.base, *robot.links], list(robot.joints), place.pose
     owner = carrier(robot, place).name
     if place.link < 0:
@@ -172,9 +171,9 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
     place = robot.place(link)
     if place.link < 0 or link not in robot.link_names:
         fix = "torsor.mechanism.flexible_links.with_beam clamps a beam to the base or to a frame"
-        raise ModelError(describe(f"{link!r} is not a moving link", where=robot.name, fix=fix))
+        raise ModelError(f"{link!r} is not a moving link", value=link, where=robot.name, fix=fix)
     if f"{link}/modes" in robot.joint_names:
-        raise ModelError(describe(f"link {link!r} is flexible already", where=robot.name))
+        raise ModelError(f"{link!r} is flexible already", argument="link", value=link, where=robot.name)
     bare: dict[str, Any] = {"mass": 0.0, "com": np.zeros(3), "inertia": np.zeros((3, 3)), "strict": True, "source": ""}
     links = tuple(replace(each, **bare) if each.name == link else each for each in robot.links)
     bent = with_beam(replace(robot, links=links), link, modes, f"{link}/modes")
@@ -185,12 +184,12 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
     names = {name for name, pose in there if np.linalg.norm(pose[:3, 3] - tip[:3, 3]) <= near}
     if carried is not None:
         if isinstance(carried, str):
-            raise ModelError(describe(f"carried is {carried!r}", where=robot.name, allowed="a list of names"))
+            raise ModelError(argument="carried", value=carried, where=robot.name, allowed="a list of names")
         names = set(carried)
         missing = sorted(names - {name for name, _ in there})
         if missing:
             found = f"the tip carries {missing[0]!r}, which is no joint or frame of link {link!r}"
-            raise ModelError(describe(found, where=robot.name, allowed=listing(repr(name) for name, _ in there)))
+            raise ModelError(found, where=robot.name, allowed=listing(repr(name) for name, _ in there))
 
     def moved(part: Any, pose: str, on: str) -> Any:
         if getattr(part, on) != link or part.name not in names:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, instance_of, positive_vector, real_array, rows, table, whole_number
-from torsor.base.errors import ModelError, describe, shortened, warn
+from torsor.base.errors import ModelError, shortened, warn
 from torsor.base.files import read_limited, reading_npz, write_npz
 from torsor.mechanism.flexible import Modes
 
@@ -45,11 +45,11 @@ def node_modes(
     """
     Phi, m = real_array(shapes, source, "shapes"), real_array(masses, source, "masses")
     if m.ndim != 1 or Phi.ndim != 3 or Phi.shape[:2] != (m.size, 3):
-        found = f"masses have shape {m.shape}, mode shapes {Phi.shape}"
-        raise ModelError(describe(found, where=source, allowed="(N,) and (N, 3, n): N nodes, n modes"))
+        found = f"have shape {m.shape}, mode shapes {Phi.shape}"
+        raise ModelError(found, argument="masses", where=source, allowed="(N,) and (N, 3, n): N nodes, n modes")
     if (stiffness is None) == (frequencies is None):
         found = "neither stiffness nor frequencies" if stiffness is None else "both stiffness and frequencies"
-        raise ModelError(describe(found, where=source, allowed="one of them"))
+        raise ModelError(found, where=source, allowed="one of them")
     n = Phi.shape[2]
     r = frozen_array(positions, (m.size, 3), source, "positions")
     ratios = positive_vector(damping, n, source, "damping", or_zero=True)
@@ -73,7 +73,7 @@ def _check_frequencies(modes: Modes, given: Array, where: str) -> None:
         natural = f"{shortened(found)} rad/s instead of {shortened(given)}"
         text = f"natural frequencies are {natural}: the shapes are not orthogonal with the masses of the nodes"
         fix = "check masses and shapes, or give the stiffness matrix"
-        warn(describe(text, where=where, fix=fix))
+        warn(text, where=where, fix=fix)
 
 
 def _shortening(r: Array, Phi: Array) -> Array | None:
@@ -116,7 +116,9 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
     """
     file = Path(path)
     if file.suffix not in (".toml", ".npz"):
-        raise ModelError(describe(f"unknown kind of file {file.suffix!r}", where=file.name, allowed=".toml, .npz"))
+        raise ModelError(
+            f"unknown kind of file {file.suffix!r}", value=file.suffix, where=file.name, allowed=".toml, .npz"
+        )
     if file.suffix == ".npz":
         with reading_npz(file, "modes") as found:
             arrays: dict[str, Any] = {name: found[name] for name in ("positions", "masses", "shapes")}
@@ -142,7 +144,7 @@ def _count(modes: int | None, held: int, where: str) -> int:
         return held
     count = whole_number(modes, where, "modes")
     if count > held:
-        raise ModelError(describe(f"{count} modes of a file that has {held}", where=where, allowed=f"1 to {held}"))
+        raise ModelError(f"{count} modes of a file that has {held}", where=where, allowed=f"1 to {held}")
     return count
 
 
@@ -159,7 +161,7 @@ def _selected_exact(found: dict[str, Any], modes: int | None, where: str) -> Mod
 def _turns(found: Any, where: str) -> tuple[bool, ...]:
     """Return which coordinates are angles."""
     if found.dtype != bool or found.ndim != 1:
-        raise ModelError(describe(f"turns is {found!r}", where=where, allowed="true or false for each mode"))
+        raise ModelError(f"turns is {found!r}", value=found, where=where, allowed="true or false for each mode")
     return tuple(found.tolist())
 
 
@@ -168,12 +170,12 @@ def _from_toml(file: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(read_limited(file).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(describe(f"not TOML: {error}", where=file.name)) from None
+        raise ModelError(f"not TOML: {error}", where=file.name) from None
     _check_keys(content, {"positions", "masses", "mode"}, file.name)
     tables = rows(content.get("mode", []), file.name, "mode", "tables [[mode]]")
     if not tables or "positions" not in content or "masses" not in content:
         allowed = "positions, masses and at least one [[mode]]"
-        raise ModelError(describe(f"it has {', '.join(content) or 'nothing'}", where=file.name, allowed=allowed))
+        raise ModelError(f"it has {', '.join(content) or 'nothing'}", where=file.name, allowed=allowed)
     N = len(rows(content["positions"], file.name, "positions"))
     kinds = {"frequency": [], "stiffness": [], "damping": [], "shape": [], "rotation": []}  # type: dict[str, list[Any]]
     for k, mode in enumerate(tables):
@@ -182,17 +184,17 @@ def _from_toml(file: Path) -> dict[str, Any]:
         _check_keys(mode, _MODE, where)
         if "shape" not in mode or ("frequency" in mode) == ("stiffness" in mode):
             allowed = "shape, and either frequency or stiffness"
-            raise ModelError(describe(f"it has {', '.join(mode) or 'nothing'}", where=where, allowed=allowed))
+            raise ModelError(f"it has {', '.join(mode) or 'nothing'}", where=where, allowed=allowed)
         for name in ("shape", "rotation"):
             given = mode.get(name, [[0.0] * 3] * N)
             if np.shape(np.array(given, dtype=object)) != (N, 3):
-                raise ModelError(describe(f"{name} is not a list of {N} vectors", where=where, allowed="[x, y, z]"))
+                raise ModelError(f"is not a list of {N} vectors", argument=name, where=where, allowed="[x, y, z]")
             kinds[name].append(given)
         kinds["damping"].append(mode.get("damping", 0.0))
         for name in ("frequency", "stiffness"):
             kinds[name] += [mode[name]] if name in mode else []
     if kinds["frequency"] and kinds["stiffness"]:
-        raise ModelError(describe("some modes have a frequency, others a stiffness", where=file.name, allowed="one"))
+        raise ModelError("some modes have a frequency, others a stiffness", where=file.name, allowed="one")
     arrays = {"positions": content["positions"], "masses": content["masses"], "damping": kinds["damping"]}
     arrays |= {"shapes": np.moveaxis(np.array(kinds["shape"], dtype=object), 0, -1).tolist()}
     arrays |= {"rotations": np.moveaxis(np.array(kinds["rotation"], dtype=object), 0, -1).tolist()}
@@ -202,7 +204,7 @@ def _from_toml(file: Path) -> dict[str, Any]:
 def _check_keys(found: dict[str, Any], allowed: set[str], where: str) -> None:
     unknown = sorted(set(found) - allowed)
     if unknown:
-        raise ModelError(describe(f"unknown key {unknown[0]!r}", where=where, allowed=", ".join(sorted(allowed))))
+        raise ModelError(f"unknown key {unknown[0]!r}", where=where, allowed=", ".join(sorted(allowed)))
 
 
 def write_modes(modes: Modes, path: str | Path) -> None:
@@ -221,5 +223,5 @@ def write_modes(modes: Modes, path: str | Path) -> None:
     )
     file = Path(path)
     if file.suffix != ".npz":
-        raise ModelError(describe(f"unknown kind of file {file.suffix!r}", where=file.name, allowed=".npz"))
+        raise ModelError(f"unknown kind of file {file.suffix!r}", value=file.suffix, where=file.name, allowed=".npz")
     write_npz(file, {name: getattr(modes, name) for name in (*_EXACT, "turns")})

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from torsor.base.arrays import Array, Indices
 from torsor.base.checks import number, one_of, positive, table, whole_number
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.motion.inverse.measured import Residuals
 from torsor.motion.inverse.weight_fit import WeightFit
 from torsor.motion.inverse.weighted_optima import TOLERANCE, Optima, Solved, WeightedProgram, cost_groups
@@ -207,7 +207,7 @@ def fit_weights(
     if found.explained < EXPLAINED:
         what = f"the best weights explain {100 * max(found.explained, 0.0):.0f} % of the data"
         fix = "other terms in the objective; the result's 'nearest' says what the constraints allow"
-        warn(describe(what, where=where, fix=fix))
+        warn(what, where=where, fix=fix)
     return found
 
 
@@ -218,7 +218,7 @@ def _checked(weights: Mapping[str, float], names: tuple[str, ...], where: str) -
         one_of(name, names, where, "weights")
     missing = [name for name in names if name not in own]
     if missing:
-        raise ModelError(describe(f"no weight of {missing[0]!r}", where=where, allowed=", ".join(names)))
+        raise ModelError(f"no weight of {missing[0]!r}", where=where, allowed=", ".join(names))
     return np.array([positive(own[name], where, f"weight of {name!r}") for name in names])
 
 
@@ -247,9 +247,9 @@ def _no_optimum(optima: Optima, where: str) -> BaseException:
     if optima.watch.interrupted:
         return KeyboardInterrupt()
     if perf_counter() > optima.until:
-        return ModelError(describe("the time ended before the first optimum", where=where, fix="give more seconds"))
-    fix = "solve the problem first, and give the result as start=...; or give other weights"
-    return ModelError(describe("no optimum was found for the first weights", where=where, fix=fix))
+        return ModelError("the time ended before the first optimum", where=where, fix="give more seconds")
+    fix = "solve the problem first, and give the result as `start=...`; or give other weights"
+    return ModelError("no optimum was found for the first weights", where=where, fix=fix)
 
 
 def _motion(

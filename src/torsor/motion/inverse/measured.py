@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import by_name, finite_vector, indices_of, real_array, several
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.frames import Reference
 from torsor.motion.terms.term import Constraint, Rows
@@ -48,19 +48,19 @@ class Measured:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             allowed = "the name of the data, which the result repeats"
-            raise ModelError(describe(f"name is {self.name!r}", where="measured data", allowed=allowed))
+            raise ModelError(argument="name", value=self.name, where="measured data", allowed=allowed)
         if not callable(self.of) and self.of not in QUANTITIES:
             allowed = f"{', '.join(QUANTITIES)}, or a function of a node"
-            raise ModelError(describe(f"of is {self.of!r}", where=self.name, allowed=allowed))
+            raise ModelError(argument="of", value=self.of, where=self.name, allowed=allowed)
         values = self.table
         if values.ndim != 2 or not values.size or not np.isfinite(values).all():
             found = f"values of shape {values.shape}" if np.isfinite(values).all() else "values that are not finite"
-            raise ModelError(describe(found, where=self.name, allowed="finite numbers (moments, quantities)"))
+            raise ModelError(found, where=self.name, allowed="finite numbers (moments, quantities)")
         moments = self.moments
         is_wrong = len(moments) != len(values) or moments.min(initial=0.0) < 0 or moments.max(initial=0.0) > 1
         if is_wrong or (np.diff(moments) < DISTINCT).any():
             allowed = f"{len(values)} rising fractions from 0 to 1, one for each row of values"
-            raise ModelError(describe(f"shares is {self.shares!r}", where=self.name, allowed=allowed))
+            raise ModelError(argument="shares", value=self.shares, where=self.name, allowed=allowed)
 
     @classmethod
     def of_reference(cls, given: Reference) -> "Measured":
@@ -111,10 +111,10 @@ class _Distances(Constraint):
         count = given.table.shape[1]
         if quantity.numel() != count or len(labels) != count:
             found = f"values of {count} quantities"
-            raise ModelError(describe(found, where=given.name, allowed=f"{quantity.numel()}: {', '.join(labels)}"))
+            raise ModelError(found, where=given.name, allowed=f"{quantity.numel()}: {', '.join(labels)}")
         scale = by_name(given.scale, labels, np.inf, f"{given.name}: scale")
         if not (scale > 0).all():
-            raise ModelError(describe(f"scale is {given.scale!r}", where=given.name, allowed="above 0"))
+            raise ModelError(f"scale is {given.scale!r}", value=given.scale, where=given.name, allowed="above 0")
         free = np.full(count, np.inf)
         return Rows((quantity - node.data(self.key, count)) / ca.SX(scale), -free, free, tuple(labels))
 
@@ -128,7 +128,7 @@ def _phase_of(data: Measured, problem: ProblemStatement) -> int:
         if data.phase is not None and is_phase(data.phase, index, phase):
             return index
     allowed = ", ".join(repr(phase.name or index) for index, phase in stages)
-    raise ModelError(describe(f"data of phase {data.phase!r}", where=data.name, allowed=allowed))
+    raise ModelError(f"data of phase {data.phase!r}", value=data.phase, where=data.name, allowed=allowed)
 
 
 class Residuals:
@@ -154,13 +154,13 @@ class Residuals:
         """Raise ModelError for data that are none, or that a problem cannot predict."""
         allowed = "motion.Measured, motion.Reference, or a list of them"
         if not self.sets:
-            raise ModelError(describe("no data", where=problem.name, allowed=allowed))
+            raise ModelError("no data", where=problem.name, allowed=allowed)
         for each in self.sets:
             if not isinstance(each, Measured):
-                raise ModelError(describe(f"data has {each!r}", where=problem.name, allowed=allowed))
+                raise ModelError(f"data has {each!r}", value=each, where=problem.name, allowed=allowed)
             if problem.stages[_phase_of(each, problem)].timing.harmonics:
                 found = "a phase whose clock runs unevenly: moments of the data are fractions of its duration"
-                raise ModelError(describe(found, where=problem.name, fix="give the times of contacts (timing='given')"))
+                raise ModelError(found, where=problem.name, fix="give the times of contacts (timing='given')")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Indices
 from torsor.base.checks import several, table
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.objectives import Rates
@@ -110,7 +110,7 @@ def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] |
     twice = next((each for each in titles if titles.count(each) > 1), None)
     if twice is not None:
         fix = "give each term a name of its own (name=...)"
-        raise ModelError(describe(f"two terms of the objective are called {twice!r}", where=where, fix=fix))
+        raise ModelError(f"two terms of the objective are called {twice!r}", value=twice, where=where, fix=fix)
     wanted = {title: [title] for title in titles} if groups is None else table(groups, where, "groups")
     found, left = dict[str, list[Cost]](), dict(zip(titles, problem.costs, strict=True))
     for name, own in wanted.items():
@@ -118,17 +118,17 @@ def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] |
         for title in several(own):
             if title not in left:
                 allowed = f"each of these once: {', '.join(titles)}"
-                raise ModelError(describe(f"group {name!r} has {title!r}", where=where, allowed=allowed))
+                raise ModelError(f"group {name!r} has {title!r}", where=where, allowed=allowed)
             found[name].append(left.pop(title))
         if not found[name] or not all(each.weight > 0 for each in found[name]):
             allowed = "one term or more, each with a weight above 0"
-            raise ModelError(describe(f"group {name!r}", where=where, allowed=allowed))
+            raise ModelError(f"group {name!r}", value=name, where=where, allowed=allowed)
     if left:
         fix = f"add {next(iter(left))!r} to a group"
-        raise ModelError(describe("groups leave out a term of the objective", where=where, fix=fix))
+        raise ModelError("leave out a term of the objective", argument="groups", where=where, fix=fix)
     if len(found) < 2:
         fix = "give the objective two terms or more: only their ratios matter"
-        raise ModelError(describe(f"{len(found)} weight", where=where, fix=fix))
+        raise ModelError(f"{len(found)} weight", where=where, fix=fix)
     return found
 
 
@@ -244,7 +244,9 @@ def weight_sensitivities(result: Solution) -> WeightSensitivities:
     problem = result.problem
     if not result.is_solved or not result.is_feasible:
         found = f"the result of {problem.name!r}: {result.status}"
-        raise ModelError(describe(found, where="weight sensitivities", allowed="one that is optimal and feasible"))
+        raise ModelError(
+            found, value=problem.name, where="weight sensitivities", allowed="one that is optimal and feasible"
+        )
     groups = cost_groups(problem, None)
     program = WeightedProgram(problem, groups, np.ones(len(groups)))
     optimum = polished(program, result.outcome) or estimated(program, result.outcome)

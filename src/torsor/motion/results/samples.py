@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
@@ -135,14 +135,13 @@ class Moments(Profiled):
         try:
             self.times = np.asarray(t, dtype=float)
         except (TypeError, ValueError, OverflowError):
-            raise ModelError(describe(f"at {t!r}", where=problem.name, allowed="times in s")) from None
+            raise ModelError(f"at {t!r}", value=t, where=problem.name, allowed="times in s") from None
         self._problem, self._x, self._found = problem, x, dict[str, Array]()
         durations = np.array([phase_layout.seconds(x) for phase_layout in problem.program.layout.phases])
         ends = np.cumsum(durations)
         T, near = float(ends[-1]), ROUNDING * float(ends[-1])
         if self.times.ndim > 1 or not ((self.times >= -near) & (self.times <= T + near)).all():
-            allowed = f"times from 0 to {T:.6g} s"
-            raise ModelError(describe(f"at {shortened(self.times)} s", where=problem.name, allowed=allowed))
+            raise ModelError(f"at {shortened(self.times)} s", where=problem.name, allowed=f"times from 0 to {T:.6g} s")
         self.phase = np.searchsorted(ends[:-1], self.times, side="right")
         begun = ends[self.phase] - durations[self.phase]
         self.s = np.clip((self.times - begun) / durations[self.phase], 0.0, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import by_name, number, real_array, table
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.cache import source_hash
 from torsor.robot.robot import Robot
@@ -53,9 +53,7 @@ class Bounds:
             if np.isinf(values[kind]).all():
                 sources[kind] = NONE
             if kind in RATES and (values[kind][0] != -values[kind][1]).any():
-                raise ModelError(
-                    describe(f"lower and upper bounds of {kind} differ", where=where, allowed="one for both")
-                )
+                raise ModelError(f"lower and upper bounds of {kind} differ", where=where, allowed="one for both")
         _check_bounded(names, values, given, where)
         return cls(values, sources, _reactions(robot, reactions, where))
 
@@ -122,7 +120,7 @@ def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind:
     if not isinstance(value, Mapping) and np.ndim(value) == 2:
         ends = real_array(value, where, kind).T
         if ends.shape != (2, n):
-            raise ModelError(describe(f"{kind} has shape {ends.T.shape}", where=where, allowed=f"({n},) or ({n}, 2)"))
+            raise ModelError(f"{kind} has shape {ends.T.shape}", where=where, allowed=f"({n},) or ({n}, 2)")
     else:
         upper = by_name(value, names, np.inf, f"{where}: {kind}")
         if isinstance(value, Mapping) and own is not None:
@@ -132,9 +130,9 @@ def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind:
         wrong = int(np.flatnonzero(~((ends[0] < 0) & (ends[1] > 0)))[0])
         if given is None:
             found = f"the {kind} limit of {names[wrong]!r} is {ends[1, wrong]:g}"
-            raise ModelError(describe(found, where=where, fix=f"give {kind}= (--{kind} of torsor retime)"))
+            raise ModelError(found, where=where, fix=f"give `{kind}=`")
         found = f"{kind} of {names[wrong]!r} is {ends[0, wrong]:g} to {ends[1, wrong]:g}"
-        raise ModelError(describe(found, where=where, allowed="lower bounds below 0 and upper bounds above 0"))
+        raise ModelError(found, where=where, allowed="lower bounds below 0 and upper bounds above 0")
     return ends
 
 
@@ -147,14 +145,14 @@ def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Map
         name for name, own in zip(names, np.asarray(finite["velocity"]), strict=True) if not own and name not in said
     ]
     if unknown:
-        name, fix = unknown[0], "give velocity= (--velocity of torsor retime)"
-        raise ModelError(describe(f"coordinate {name!r} has no velocity limit", where=where, fix=fix))
+        name, fix = unknown[0], "give `velocity=`"
+        raise ModelError(f"coordinate {name!r} has no velocity limit", value=name, where=where, fix=fix)
     driven = finite["acceleration"] | finite["torque"]
     meant = given.get("acceleration") is not None and given.get("torque") is not None
     if not driven.any() or (not meant and not driven.all()):
-        fix = "give acceleration= or torque= (--acceleration, --torque of torsor retime)"
+        fix = "give `acceleration=` or `torque=`"
         found = f"coordinate {names[int(np.argmin(driven))]!r} has neither an effort limit nor a bound of acceleration"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix=fix)
 
 
 def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, str, float], ...]:
@@ -165,12 +163,12 @@ def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, st
         if joint not in moving:
             allowed = listing(moving, like=str(joint))
             raise ModelError(
-                describe(f"no joint {joint!r} of a moving link in reactions", where=where, allowed=allowed)
+                f"no joint {joint!r} of a moving link in reactions", value=joint, where=where, allowed=allowed
             )
         for kind, size in table(sizes, where, f"reactions of {joint!r}").items():
             if kind not in ("force", "moment"):
                 allowed = "'force' (N), 'moment' (N m)"
-                raise ModelError(describe(f"{kind!r} in reactions of {joint!r}", where=where, allowed=allowed))
+                raise ModelError(f"{kind!r} in reactions of {joint!r}", where=where, allowed=allowed)
             bound = number(size, where, f"{kind} of {joint!r} in reactions", above=0.0, finite=False)
             if bound < np.inf:
                 found.append((joint, robot.link_names.index(moving[joint]), kind, bound))

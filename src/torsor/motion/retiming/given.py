@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array, real_numbers
-from torsor.base.checks import positive, real_array
-from torsor.base.errors import ModelError, describe, listing, shortened, warn
+from torsor.base.checks import instance_of, positive, real_array
+from torsor.base.errors import ModelError, listing, shortened, warn
 from torsor.motion.retiming.path import MOST_WAYPOINTS, JointPath
 from torsor.motion.retiming.result import Retimed
 from torsor.robot.robot import Robot
@@ -37,18 +37,17 @@ def check_retimable(robot: Any) -> None:
         torsor.ModelError: four_bar: retime: closed loops: the torques of their drives are not retimed; fix: \
 robot.open_tree() for velocity and acceleration bounds of all joints
     """
-    if not isinstance(robot, Robot):
-        raise ModelError(describe(f"retime for {robot!r}", allowed="a torsor.Robot"))
+    robot = instance_of(robot, Robot, "retime", "robot", allowed="a torsor.Robot")
     where = f"{robot.name}: retime"
     if robot.loops:
         fix = "robot.open_tree() for velocity and acceleration bounds of all joints"
-        raise ModelError(describe("closed loops: the torques of their drives are not retimed", where=where, fix=fix))
+        raise ModelError("closed loops: the torques of their drives are not retimed", where=where, fix=fix)
     if robot.nq != robot.nv:
         fix = "fix the base, and use joints with one coordinate"
-        raise ModelError(describe("positions are quaternions", where=where, allowed="robots with nq = nv", fix=fix))
+        raise ModelError("positions are quaternions", where=where, allowed="robots with nq = nv", fix=fix)
     if robot.elastic:
         found = f"joint {robot.elastic[0].name!r} is elastic: its motor does not follow a path of the joints"
-        raise ModelError(describe(found, where=where, fix="without_motor(...), for the arm with stiff joints"))
+        raise ModelError(found, where=where, fix="without_motor(...), for the arm with stiff joints")
 
 
 def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> Given:
@@ -68,28 +67,28 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     if numbers is None:
         found = f"waypoints of type {type(given).__name__} that are no array of real numbers"
         allowed = f"(K, {robot.nv}) or (B, K, {robot.nv}), as many waypoints in each path"
-        raise ModelError(describe(found, where=where, allowed=allowed))
+        raise ModelError(found, where=where, allowed=allowed)
     q = np.array(numbers, dtype=float)
     batch = q.ndim == 3
     if q.ndim not in (2, 3) or q.shape[-1] != robot.nv or q.shape[-2] < 2 or not len(q):
         allowed = f"({robot.nv} numbers) in 2 rows or more, or several such paths"
-        raise ModelError(describe(f"waypoints of shape {q.shape}", where=where, allowed=allowed))
+        raise ModelError(f"waypoints of shape {q.shape}", where=where, allowed=allowed)
     if q.shape[-2] > MOST_WAYPOINTS:
         found = f"{q.shape[-2]} waypoints"
-        raise ModelError(describe(found, where=where, allowed=f"{MOST_WAYPOINTS} or fewer", fix="leave some out"))
+        raise ModelError(found, where=where, allowed=f"{MOST_WAYPOINTS} or fewer", fix="leave some out")
     if not np.maximum.reduce(np.abs(q), axis=None) < FAR:  # NaN too
         at = [int(k) for k in np.argwhere(~(np.abs(q) < FAR))[0]]
-        raise ModelError(describe(f"waypoints{at} is {q[tuple(at)]:g}", where=where, allowed="finite numbers"))
+        raise ModelError(f"waypoints{at} is {q[tuple(at)]:g}", where=where, allowed="finite numbers")
     q = q if batch else q[None]
     step = q[:, 1:] - q[:, :-1]
     squares = np.add.reduce(step * step, axis=-1)
     if np.minimum.reduce(squares, axis=None) < SAME:
-        raise ModelError(describe(f"{_pair(squares, batch)} are equal", where=where, fix="leave one out"))
+        raise ModelError(f"{_pair(squares, batch)} are equal", where=where, fix="leave one out")
     if tolerance is not None:
         far, length = positive(tolerance, where, "tolerance"), np.sqrt(squares).sum(axis=-1).max()
         if not SHARPEST * length <= far < FAR:
             allowed = f"{SHARPEST * length:.2g} (of a path with this length) to {FAR:g}"
-            raise ModelError(describe(f"tolerance is {far:g}", where=where, allowed=allowed))
+            raise ModelError(f"is {far:g}", argument="tolerance", value=far, where=where, allowed=allowed)
         is_near = squares.min() < (NEAR * far) ** 2 and q.shape[1] > 2
         return Given(_blended(q, far, batch, where) if is_near else [JointPath.blended(q, far)], batch)
     first = 0.0
@@ -104,7 +103,7 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     if np.count_nonzero(steps < APART * s[:, -1:]):
         found = f"{_pair(steps, batch)} are only {steps.min():.2g} apart"
         allowed = f"{APART:g} of the whole path, so that a spline through them is not lost in rounding"
-        raise ModelError(describe(found, where=where, allowed=allowed, fix="leave one out"))
+        raise ModelError(found, where=where, allowed=allowed, fix="leave one out")
     return Given([JointPath.through(s, q)], batch, first)
 
 
@@ -114,7 +113,7 @@ def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointP
     wrong = next((b for b, (own, _) in enumerate(kept) if len(own) == 2 and (q[b, 0] == q[b, -1]).all()), None)
     if wrong is not None:
         found = "all waypoints" + (f" of path {wrong}" if batch else "") + " are within the tolerance of the first"
-        raise ModelError(describe(found, where=where, fix="a smaller tolerance"))
+        raise ModelError(found, where=where, fix="a smaller tolerance")
     out = {b: np.setdiff1d(np.arange(q.shape[1]), own) for b, (own, _) in enumerate(kept) if len(own) < q.shape[1]}
     b = next(iter(out), None)
     if b is None:  # by rounding
@@ -122,7 +121,7 @@ def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointP
     of = (f" of path {b}" + (f", and some of {len(out) - 1} others," if len(out) > 1 else "")) if batch else ""
     found = f"left out are waypoints {listing(map(str, out[b]))}{of} within {NEAR * tolerance:g} of another one"
     fix = "a smaller tolerance, if it is to go nearer"
-    warn(describe(f"{found}: the path passes them within the tolerance", where=where, fix=fix))
+    warn(f"{found}: the path passes them within the tolerance", where=where, fix=fix)
     return [JointPath.blended(q[b : b + 1, own], left[None, 1:-1, None]) for b, (own, left) in enumerate(kept)]
 
 
@@ -154,7 +153,7 @@ def _same(robot: Robot, motion: Retimed, where: str) -> Given:
     """Return the path of a motion that was retimed, exactly."""
     if motion.robot.coordinate_names != robot.coordinate_names:
         found = f"a motion of {motion.robot.name} with coordinates {listing(motion.robot.coordinate_names)}"
-        raise ModelError(describe(found, where=where, allowed=listing(robot.coordinate_names)))
+        raise ModelError(found, where=where, allowed=listing(robot.coordinate_names))
     return Given([motion.path], batch=False)
 
 
@@ -179,7 +178,7 @@ def _times(times: Any, count: int, where: str) -> Array:
     """Return the times (K,) of a trajectory."""
     found = real_array(times, where, "times")
     if found.shape != (count,) or np.count_nonzero(found[1:] > found[:-1]) < count - 1 or not np.isfinite(found).all():
-        raise ModelError(describe("times of the path", where=where, allowed=f"{count} increasing finite numbers"))
+        raise ModelError("of the path", argument="times", where=where, allowed=f"{count} increasing finite numbers")
     return found
 
 
@@ -189,10 +188,10 @@ def _document(robot: Robot, document: Mapping[str, Any], where: str) -> tuple[An
         names, times, q = list(document["robot"]["positions"]), document["times"], document["q"]
     except (KeyError, TypeError):
         allowed = "the document of a trajectory or of a retimed motion: robot, times, q"
-        raise ModelError(describe("no motion", where=where, allowed=allowed)) from None
+        raise ModelError("no motion", where=where, allowed=allowed) from None
     if names != list(robot.position_names):
         found = f"positions of {shortened(', '.join(map(str, names)))}"
-        raise ModelError(describe(found, where=where, allowed=", ".join(robot.position_names)))
+        raise ModelError(found, where=where, allowed=", ".join(robot.position_names))
     return times, q
 
 
@@ -209,15 +208,15 @@ def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any,
         stamps = [_stamp(point.get("time_from_start")) for point in points]
     except (KeyError, TypeError, ValueError, AttributeError):
         allowed = "joint_names, and points with positions, and perhaps time_from_start {sec, nanosec}"
-        raise ModelError(describe("no JointTrajectory", where=where, allowed=allowed)) from None
+        raise ModelError("no JointTrajectory", where=where, allowed=allowed) from None
     wanted = list(robot.coordinate_names)
     if sorted(map(str, names)) != sorted(wanted):
         found = f"joint_names {shortened(', '.join(map(str, names)))}"
-        raise ModelError(describe(found, where=where, allowed=f"{', '.join(wanted)}, in any order"))
+        raise ModelError(found, where=where, allowed=f"{', '.join(wanted)}, in any order")
     wrong = next((k for k, each in enumerate(positions) if len(each) != len(names)), None)
     if wrong is not None:
         found = f"{len(positions[wrong])} positions in point {wrong}"
-        raise ModelError(describe(found, where=where, allowed=f"{len(names)}, one for each of joint_names"))
+        raise ModelError(found, where=where, allowed=f"{len(names)}, one for each of joint_names")
     order = [names.index(name) for name in wanted]
     known = [each for each in stamps if each is not None]
     timed = len(set(known)) > 1 and len(known) == len(stamps)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from torsor.base.arrays import Array, Indices, Shape
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import Kernel, compile
 from torsor.compiler.repeat import Call, Workspace, narrow
 
@@ -374,11 +374,11 @@ class Grid:
         breaks = path.breaks[0]
         if len(path.breaks) > 1 and (path.breaks != breaks).any():
             fix = "give the number of intervals of each piece"
-            raise ModelError(describe("knots as an array for paths of different lengths", where=where, fix=fix))
+            raise ModelError("knots as an array for paths of different lengths", where=where, fix=fix)
         found = _with_knots(breaks.tobytes(), s.tobytes())
         if found is None:
             allowed = f"increasing numbers from its first s or time to its last, {breaks[-1] - breaks[0]:g} apart"
-            raise ModelError(describe("knots are not in the order of the path", where=where, allowed=allowed))
+            raise ModelError("knots are not in the order of the path", where=where, allowed=allowed)
         return found
 
     def split(self, parts: Indices) -> "Grid":

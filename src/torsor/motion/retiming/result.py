@@ -13,7 +13,7 @@ from torsor.base.archive import Archive, as_bytes, reading_archive, register_res
 from torsor.base.arrays import Array, Indices
 from torsor.base.checks import positive, real_array
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.base.figures import Bound, Quantity, plot_quantities
 from torsor.base.files import check_array
 from torsor.base.points import check_rate, instants, write_points
@@ -304,7 +304,7 @@ class Retimed(Result):
         times = real_array(t, self.robot.name, "t")
         if not ((times >= 0) & (times <= self.duration * (1 + 1e-12))).all():
             allowed = f"times from 0 to {self.duration:.6g} s"
-            raise ModelError(describe(f"at {shortened(times)} s", where=self.robot.name, allowed=allowed))
+            raise ModelError(f"at {shortened(times)} s", where=self.robot.name, allowed=allowed)
         flat = times.ravel()
         found = self._motion(flat, self.timing.interval(flat))
         q, v, a = (each.reshape(*times.shape, self.robot.nv) for each in found[:3])
@@ -419,7 +419,7 @@ class Retimed(Result):
             return
         if path.suffix.lower() != ".csv":
             found, fix = f"a rate, and the suffix {path.suffix!r}", "points for a controller: save_points"
-            raise ModelError(describe(found, where=path.name, allowed=".csv", fix=fix))
+            raise ModelError(found, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
         times = instants(self.duration, check_rate(rate, self.duration, path.name))
         q, v, a = self.at(times)
         tau = self._forces(times, self.timing.interval(times))

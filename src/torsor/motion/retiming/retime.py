@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Flags, Indices
 from torsor.base.checks import number, real_array, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import Kernel, compile
 from torsor.compiler.repeat import Call, Workspace, narrow
 from torsor.mechanism.mechanism import force_units
@@ -239,10 +239,12 @@ def _timing() -> ca.Function:
 
 def cause(
     rows: RowKernel, table: Array, most: Array, found: Profile, s: Array, speeds: tuple[float, float], where: str
-) -> str:
-    """Return the message for a path without a timing: ``table`` (G + 1, 4, r) and all else are of this path."""
+) -> ModelError:
+    """Return the error of a path without a timing: ``table`` (G + 1, 4, r) and all else are of this path."""
     if len(found.u) == 1 and not any(speeds):
-        return describe("a grid of one interval, from rest to rest", where=where, allowed="2 or more", fix="more knots")
+        return ModelError(
+            "a grid of one interval, from rest to rest", where=where, allowed="2 or more", fix="more knots"
+        )
     low, high = table[:, 2], table[:, 3]
     held = np.maximum(low, -high)
     if (held > 0).any():
@@ -251,25 +253,27 @@ def cause(
         place = f"at {name!r}, at s = {s[k]:.4g} of {s[-1]:.4g}"
         fix = "a larger bound, a smaller load or another path"
         if kind != "torque":  # a row is one side of a polygon within the circle of the magnitude
-            return describe(f"standing still takes more than the bound of {kind} {place}", where=where, fix=fix)
+            return ModelError(f"standing still takes more than the bound of {kind} {place}", where=where, fix=fix)
         unit = force_units(rows.robot).get(name, "N m")
         takes, allowed = abs(held[k, row]) + (high[k, row] - low[k, row]) / 2, (high[k, row] - low[k, row]) / 2
         text = f"standing still takes {takes:.4g} {unit} of torque {place}"
-        return describe(text, where=where, allowed=f"{allowed:.4g} {unit}", fix=fix)
+        return ModelError(text, where=where, allowed=f"{allowed:.4g} {unit}", fix=fix)
     if found.x[-1] > most[-1]:
         fastest = speeds[1] * np.sqrt(most[-1] / found.x[-1])
-        return describe(f"end is {speeds[1]:g}", where=where, allowed=f"0 to {fastest:.6g}, by the velocity bounds")
+        return ModelError(
+            argument="end", value=float(speeds[1]), where=where, allowed=f"0 to {fastest:.6g}, by the velocity bounds"
+        )
     if found.x[0] > found.high[0] >= found.low[0]:
         fastest = speeds[0] * np.sqrt(max(found.high[0], 0.0) / found.x[0])
         allowed = f"0 to {fastest:.6g}: faster, it cannot brake in time"
-        return describe(f"start is {speeds[0]:g}", where=where, allowed=allowed)
+        return ModelError(argument="start", value=float(speeds[0]), where=where, allowed=allowed)
     if found.x[0] < found.low[0] <= found.high[0]:
         allowed = "more: slower, it does not reach the end within the bounds"
-        return describe(f"start is {speeds[0]:g}", where=where, allowed=allowed)
+        return ModelError(argument="start", value=float(speeds[0]), where=where, allowed=allowed)
     empty = np.flatnonzero(~(found.low <= found.high))
     k = int(empty[-1]) if len(empty) else int(np.argmin(found.x[1:] + found.x[:-1]))
     text = f"no speed is within the bounds at s = {s[k]:.4g} of {s[-1]:.4g}"
-    return describe(text, where=where, fix="wider bounds, a lower speed at the end, or another path")
+    return ModelError(text, where=where, fix="wider bounds, a lower speed at the end, or another path")
 
 
 MAX_CACHED_BOUNDS = 64  # sets of bounds of a robot
@@ -424,7 +428,7 @@ def _smooth(
     """Return the timing of one path within bounds of jerk and torque rate."""
     if settings["start"] or settings["end"]:
         found = f"start is {settings['start']:g} and end {settings['end']:g}, with bounds of jerk or torque rate"
-        raise ModelError(describe(found, where=where, allowed="0 and 0, from rest to rest"))
+        raise ModelError(found, where=where, allowed="0 and 0, from rest to rest")
     return Retimed(rows.robot, path, smooth_timing(rows, bounds, path, least, count, where), bounds, settings)
 
 
@@ -459,7 +463,7 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
         b = int(np.argmax(found.failing.any(axis=1)))
         here = f"{where}: path {b}" if len(most) > 1 else where
         s = paths.breaks[b, grid.piece] + np.broadcast_to(grid.first, found.u.shape)[b]
-        raise ModelError(cause(rows, table[b], most[b], found.path(b), np.append(s, paths.breaks[b, -1]), speeds, here))
+        raise cause(rows, table[b], most[b], found.path(b), np.append(s, paths.breaks[b, -1]), speeds, here)
     return found
 
 

@@ -18,7 +18,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array, Indices
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, compile
 from torsor.compiler.cache import source_hash
 from torsor.control.scaling.path_dynamics import CHECKED, loads
@@ -161,7 +161,7 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     _finish(window.fill(0, count, "free", "free"))
     if not _begin(window, mean, fastest):
         fix = "wider bounds, so that the robot can stand still everywhere"
-        raise ModelError(describe("no timing within the bounds was found", where=where, fix=fix))
+        raise ModelError("no timing within the bounds was found", where=where, fix=fix)
     best = window.points.copy()
     shortest = _timing(s, best).duration
     for _ in range(SEARCHES):
@@ -240,7 +240,7 @@ def intervals_of(path: JointPath, where: str) -> int:
     if shortest * MOST_OF_BLENDS < 1:
         found = f"a corner or line that is {shortest:.2g} of the path, with bounds of jerk or torque rate"
         allowed, fix = f"{1 / MOST_OF_BLENDS:g} or more", "a larger tolerance, or waypoints that are not so near"
-        raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
+        raise ModelError(found, where=where, allowed=allowed, fix=fix)
     return min(MOST_OF_BLENDS, INTERVALS * math.ceil(OF_BLEND / shortest / INTERVALS))
 
 
@@ -357,4 +357,4 @@ def _check_friction(rows: RowKernel, bounds: Bounds, where: str) -> None:
         found = f"friction of {(smooth or dry)[0]!r} with bounds of jerk or torque rate"
         allowed = "viscous friction; dry friction without a bound of torque rate"
         fix = "robot.without_friction(), with its friction subtracted from the torque bounds"
-        raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
+        raise ModelError(found, where=where, allowed=allowed, fix=fix)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.checks import interval, rows, table, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 
 # Columns of a table of results that are no parameters.
 OWN = ("case", "state", "error", "warning", "elapsed", "digest")
@@ -65,7 +65,7 @@ def grid(values: Mapping[str, Sequence[Any]] | None = None, **more: Sequence[Any
     given = table(values, "grid", "values") | more
     axes = {name: rows(each, "grid", str(name), "a list of values") for name, each in given.items()}
     if not axes or not all(axes.values()):
-        raise ModelError(describe("there are no values", where="grid", fix="give lists: height=[1.6, 1.8]"))
+        raise ModelError("there are no values", where="grid", fix="give lists: `height=[1.6, 1.8]`")
     count = math.prod(map(len, axes.values()))
     return Cases(count, lambda: (dict(zip(axes, each, strict=True)) for each in itertools.product(*axes.values())))
 
@@ -86,7 +86,7 @@ def samples(
     whole_number(seed, "samples", "seed", least=0)
     given = table(ranges, "samples", "ranges") | more
     if not given:
-        raise ModelError(describe("there are no ranges", where="samples", fix="give them: height=(1.5, 1.9)"))
+        raise ModelError("there are no ranges", where="samples", fix="give them: `height=(1.5, 1.9)`")
     ends = {name: interval(each, "samples", str(name)) for name, each in given.items()}
 
     def make() -> Iterator[dict[str, Any]]:
@@ -106,17 +106,16 @@ def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None
     """
     if isinstance(cases, (str, bytes, Mapping)) or not isinstance(cases, Iterable):
         allowed = "a list of tables {parameter: value}, or studies.grid(...) or studies.samples(...)"
-        raise ModelError(describe(f"cases is {reprlib.repr(cases)}", where="sweep", allowed=allowed))
+        raise ModelError(argument="cases", value=cases, where="sweep", allowed=allowed)
     for number, each in enumerate(cases):
         where = f"case {number}"
         if not isinstance(each, Mapping):
-            found, allowed = f"it is {reprlib.repr(each)}", "a table {parameter: value}"
-            raise ModelError(describe(found, where=where, allowed=allowed))
+            raise ModelError(f"it is {reprlib.repr(each)}", where=where, allowed="a table {parameter: value}")
         values = dict(fixed or {}) | dict(each)
         for name in values:
             if not isinstance(name, str) or not name or name in OWN:
                 allowed = f"text; {', '.join(OWN)} are columns of the results"
-                raise ModelError(describe(f"a parameter is named {name!r}", where=where, allowed=allowed))
+                raise ModelError(f"a parameter is named {name!r}", value=name, where=where, allowed=allowed)
             check_text(name, where, "the name of a parameter")
         yield Case(number, {name: _plain_parameter(value, where, name) for name, value in values.items()})
 
@@ -131,7 +130,7 @@ def check_text(text: str, where: str, what: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ModelError(describe(f"{what} is {ascii(text)[:60]}", where=where, allowed="text in Unicode")) from None
+        raise ModelError(f"is {ascii(text)[:60]}", argument=what, where=where, allowed="text in Unicode") from None
     return text
 
 
@@ -151,4 +150,4 @@ def _plain_parameter(value: Any, where: str, name: str) -> Any:
         return value
     allowed = "finite numbers, text, truth values, and lists of them"
     fix = "make other objects within the function, from such values"
-    raise ModelError(describe(f"{name} is {reprlib.repr(value)}", where=where, allowed=allowed, fix=fix))
+    raise ModelError(argument=name, value=value, where=where, allowed=allowed, fix=fix)

@@ -7,7 +7,7 @@ from importlib import import_module
 from time import monotonic
 from typing import Any, cast
 
-from torsor.base.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, missing
 from torsor.motion.sweeps.cases import Case
 from torsor.motion.sweeps.processes import CannotStartError, Processes, WorkerDiedError, cores
 from torsor.motion.sweeps.subjects import Subject
@@ -71,15 +71,14 @@ class Pool:
         except BrokenExecutor:
             raise
         except RuntimeError as error:  # it was shut down
-            fix = "give an executor that is open; what is done is kept: resume=True goes on"
-            raise ModelError(describe(f"the executor takes no cases: {error}", where="sweep", fix=fix)) from None
+            fix = "give an executor that is open; what is done is kept: `resume=True` goes on"
+            raise ModelError(f"the executor takes no cases: {error}", where="sweep", fix=fix) from None
 
     def _made(self) -> Executor:
         found = self._make()
         if not isinstance(found, Executor) and not hasattr(found, "submit"):
             allowed = "an executor of concurrent.futures"
-            text = f"the function executor returned {type(found).__name__}"
-            raise ModelError(describe(text, where="sweep", allowed=allowed))
+            raise ModelError(f"the function executor returned {type(found).__name__}", where="sweep", allowed=allowed)
         return found
 
     def worked(self) -> None:
@@ -89,12 +88,12 @@ class Pool:
     def is_loss(self, error: BaseException) -> bool:
         """Whether an error says that the worker of a case was lost; raise it where no other worker can help."""
         if isinstance(error, CannotStartError):
-            raise ModelError(str(error)) from None
+            raise error
         if isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ in _LOST:
             client = getattr(self.executor, "_client", None)
             if client is not None and client.status != "running":
-                fix = "what is done is kept: start the scheduler, and go on with resume=True"
-                raise ModelError(describe("the cluster cannot be reached any more", where="sweep", fix=fix)) from None
+                fix = "what is done is kept: start the scheduler, and go on with `resume=True`"
+                raise ModelError("the cluster cannot be reached any more", where="sweep", fix=fix) from None
             return True
         return False
 
@@ -107,8 +106,8 @@ class Pool:
         self._renewed += 1
         if self._is_given or self._renewed > MOST_RENEWED:
             found = "the executor is broken: one of its workers ended" if self._is_given else "new workers end at once"
-            fix = "give a function that makes an executor, or workers=N; what is done is kept: resume=True goes on"
-            raise ModelError(describe(found, where="sweep", fix=fix))
+            fix = "give a function that makes an executor, or `workers=N`; what is done is kept: `resume=True` goes on"
+            raise ModelError(found, where="sweep", fix=fix)
         self.executor.shutdown(wait=False, cancel_futures=True)
         self.executor = self._made()
 
@@ -137,8 +136,7 @@ def _maker(executor: Any, workers: int | None) -> Callable[[], Executor]:
     if executor is None:
         return Here if workers == 0 else lambda: Processes(workers)
     if workers is not None:
-        found = "executor and workers are both given"
-        raise ModelError(describe(found, where="sweep", allowed="one of them"))
+        raise ModelError("and workers are both given", argument="executor", where="sweep", allowed="one of them")
     if isinstance(executor, str):
         return lambda: _connected(executor)
     if _is_client(executor):
@@ -146,7 +144,7 @@ def _maker(executor: Any, workers: int | None) -> Callable[[], Executor]:
     if isinstance(executor, Executor) or callable(executor):
         return cast(Callable[[], Executor], executor)
     allowed = "an executor of concurrent.futures, a function that makes one, a distributed.Client, or an address"
-    raise ModelError(describe(f"executor is of type {type(executor).__name__}", where="sweep", allowed=allowed))
+    raise ModelError(f"is of type {type(executor).__name__}", argument="executor", where="sweep", allowed=allowed)
 
 
 def _connected(address: str) -> Executor:
@@ -159,7 +157,7 @@ def _connected(address: str) -> Executor:
         client = distributed.Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:
         fix = "start it with: dask scheduler"
-        raise ModelError(describe(f"no scheduler at {address!r}: {error}", where="sweep", fix=fix)) from None
+        raise ModelError(f"no scheduler at {address!r}: {error}", value=address, where="sweep", fix=fix) from None
     return cast(Executor, client.get_executor(pure=False))
 
 

@@ -203,4 +203,4 @@ class _Reader:
         try:
             return make()
         except ModelError as wrong:
-            raise ModelError(f"{self.source}: {wrong}") from None
+            raise wrong.inside(self.source) from None

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
+from torsor.base.files import check_name
 from torsor.motion.sweeps.parquet import ParquetStore
 from torsor.motion.sweeps.sqlite import SqliteStore
 from torsor.motion.sweeps.store import Store
@@ -17,13 +18,12 @@ def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume:
     if path is None:
         return SqliteStore(None, units, subject)
     kind = _kind(path)
-    if "\0" in str(path):
-        raise ModelError(describe("a null character in its name", where=str(path).replace("\0", "\\0")))
+    check_name(path)
     if path.exists() and not resume:
-        fix = "resume=True goes on with it; or give another file"
-        raise ModelError(describe("there are results already", where=str(path), fix=fix))
+        fix = "`resume=True` goes on with it; or give another file"
+        raise ModelError("there are results already", where=str(path), fix=fix)
     if not path.parent.is_dir():
-        raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
+        raise ModelError("its folder does not exist", where=str(path), fix="make the folder first")
     return kind(path, units, subject)
 
 
@@ -37,5 +37,5 @@ def open_store(path: Path) -> Store:
 
 def _kind(path: Path) -> _Kind:
     if path.suffix.lower() not in KINDS:
-        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=str(path), allowed=", ".join(KINDS)))
+        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=str(path), allowed=", ".join(KINDS))
     return KINDS[path.suffix.lower()]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.errors import ModelError, describe, missing
+from torsor.base.errors import ModelError, missing
 from torsor.base.files import replacing
 from torsor.motion.sweeps.store import FORMAT, Column, Store, Writing, check_subject
 from torsor.motion.sweeps.values import Row
@@ -31,7 +31,7 @@ class ParquetStore(Store):
         super().__init__(units)
         _pyarrow()
         if path.exists() and not path.is_dir():
-            raise ModelError(describe("it is a file", where=str(path), allowed="a folder of Parquet files"))
+            raise ModelError("it is a file", where=str(path), allowed="a folder of Parquet files")
         self._path, self._subject = path, subject
         self._writing = None if subject is None else Writing(path)
         try:
@@ -173,9 +173,9 @@ def _about(part: Path) -> Any:
     try:
         about = json.loads((parquet.read_schema(part).metadata or {})[_ABOUT])
     except (KeyError, ValueError, pyarrow.ArrowException) as error:
-        raise ModelError(describe(f"no results of a sweep: {error}", where=str(part))) from None
+        raise ModelError(f"no results of a sweep: {error}", where=str(part)) from None
     if about.get("format") != FORMAT:
-        raise ModelError(describe(f"its format is {about.get('format')!r}", where=str(part), allowed=FORMAT))
+        raise ModelError(f"its format is {about.get('format')!r}", where=str(part), allowed=FORMAT)
     return about
 
 

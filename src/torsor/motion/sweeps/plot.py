@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.figures import colours_of, label, label_of_title, new_figure, saved, styled
 from torsor.motion.sweeps.store import Column
 
@@ -35,7 +35,7 @@ def plot(
         wrong = [name for name in names if name not in numbers]
         if wrong or not names:
             what_is = f"column {wrong[0]!r} has no numbers" if wrong else f"there is not {what}"
-            raise ModelError(describe(what_is, where="results", allowed=", ".join(numbers) or "columns of numbers"))
+            raise ModelError(what_is, where="results", allowed=", ".join(numbers) or "columns of numbers")
     figure = new_figure(3.6 * len(across) + 0.8, 2.3 * len(up) + 0.7)
     grid = figure.subplots(len(up), len(across), squeeze=False, sharex="col", sharey="row")
     colours, few = colours_of(up), len(table[up[0]]) < MANY

@@ -18,7 +18,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 from torsor.base.checks import whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.progress import be_silent
 
 # Threads of linear algebra in a new process.
@@ -32,7 +32,7 @@ class WorkerDiedError(BrokenExecutor):
     """The process that computed a case ended: it was killed, ran out of memory, or crashed."""
 
 
-class CannotStartError(BrokenExecutor):
+class CannotStartError(ModelError):
     """Processes end before they can compute anything."""
 
 
@@ -57,7 +57,7 @@ class Processes(Executor):
         self.workers = cores() if workers is None else whole_number(workers, "sweep", "workers", most=10_000)
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             found, fix = "a script starts processes while it is imported", 'call it under if __name__ == "__main__":'
-            raise ModelError(describe(found, where="sweep", fix=fix))
+            raise ModelError(found, where="sweep", fix=fix)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._processes: set[BaseProcess] = set()
         self._threads: list[threading.Thread] = []
@@ -108,8 +108,7 @@ class Processes(Executor):
                 worker = worker or self._started()
                 if worker is None:
                     fix = 'call it under if __name__ == "__main__": in a script, and look at the errors above'
-                    text = describe("new processes end at once", where="sweep", fix=fix)
-                    job.future.set_exception(CannotStartError(text))
+                    job.future.set_exception(CannotStartError("new processes end at once", where="sweep", fix=fix))
                     continue
                 try:
                     is_error, found = worker.call(job.function, job.arguments)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.checks import known_name
 from torsor.base.files import replacing
 from torsor.motion.sweeps.opening import open_store
 from torsor.motion.sweeps.plot import plot
@@ -173,8 +173,7 @@ class Results:
         if names is None:
             return list(known)
         for name in names:
-            if name not in known:
-                raise ModelError(describe(f"no column {name!r}", where="results", allowed=listing(known, like=name)))
+            known_name(name, known, "results", "column")
         return list(names)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.sweeps.store import FORMAT, OWN_COLUMNS, Column, Store, Writing, check_subject
 from torsor.motion.sweeps.values import Row
 
@@ -21,7 +21,7 @@ class SqliteStore(Store):
     def __init__(self, path: Path | None, units: Mapping[str, str], subject: str | None) -> None:
         super().__init__(units)
         if path is not None and path.is_dir():
-            raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
+            raise ModelError("it is a folder", where=str(path), allowed="a file")
         self._path, self._writing = path, None if path is None or subject is None else Writing(path)
         # A study that was killed while it wrote leaves a journal, which the next one who opens the file works off.
         journal = None if path is None else path.with_name(f"{path.name}-journal")
@@ -33,7 +33,7 @@ class SqliteStore(Store):
         except BaseException as error:
             self.close()
             if isinstance(error, sqlite3.DatabaseError):
-                raise ModelError(describe(f"no results of a sweep: {error}", where=str(path))) from None
+                raise ModelError(f"no results of a sweep: {error}", where=str(path)) from None
             raise
 
     def _begin(self, subject: str | None) -> None:
@@ -48,7 +48,7 @@ class SqliteStore(Store):
                 self._file.executemany("INSERT INTO about VALUES (?, ?)", facts.items())
         facts = dict(execute("SELECT key, value FROM about"))
         if facts.get("format") != FORMAT:
-            raise ModelError(describe(f"its format is {facts.get('format')!r}", where=str(self._path), allowed=FORMAT))
+            raise ModelError(f"its format is {facts.get('format')!r}", where=str(self._path), allowed=FORMAT)
         check_subject(self._path or Path(), facts.get("subject", ""), subject)
         found = execute("SELECT name, role, kind, unit, stored FROM columns ORDER BY rowid").fetchall()
         self.columns |= {each[0]: Column(*each[:4]) for each in found}
@@ -64,9 +64,9 @@ class SqliteStore(Store):
         try:
             self._insert(rows)
         except (sqlite3.Error, OverflowError) as error:
-            fix = "free space on the disk, or write elsewhere; resume=True goes on"
+            fix = "free space on the disk, or write elsewhere; `resume=True` goes on"
             found = f"the results cannot be written: {error}"
-            raise ModelError(describe(found, where=str(self._path or "sweep"), fix=fix)) from None
+            raise ModelError(found, where=str(self._path or "sweep"), fix=fix) from None
 
     def _insert(self, rows: Sequence[Row]) -> None:
         with self._transaction():
@@ -109,7 +109,7 @@ class SqliteStore(Store):
                 yield tuple(_value_from_sqlite(value, kind) for value, kind in zip(row, kinds, strict=True))
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
             found = f"its values are damaged: {str(error).splitlines()[0]}"
-            raise ModelError(describe(found, where=str(self._path or "results"))) from None
+            raise ModelError(found, where=str(self._path or "results")) from None
 
     def close(self) -> None:
         """Close the file."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.sweeps.values import Row, kind_of, noun
 
 FORMAT = "torsor sweep 1"
@@ -117,7 +117,7 @@ class Writing:
             self._lock.touch()
         except OSError as error:
             found = f"it cannot be written ({error.strerror})"
-            raise ModelError(describe(found, where=str(path), fix="choose another place")) from None
+            raise ModelError(found, where=str(path), fix="choose another place") from None
         before = self._lock.stat()
         self._connection = sqlite3.connect(self._lock, timeout=0.0, isolation_level=None, check_same_thread=False)
         try:
@@ -129,8 +129,7 @@ class Writing:
             is_mine = False
         if not is_mine:
             self._connection.close()
-            fix = "wait for it, or give another file"
-            raise ModelError(describe("another study writes to it", where=str(path), fix=fix))
+            raise ModelError("another study writes to it", where=str(path), fix="wait for it, or give another file")
 
     def end(self) -> None:
         """Give the right up."""
@@ -141,8 +140,7 @@ class Writing:
 def check_subject(path: Path, found: str, wanted: str | None) -> None:
     """Raise ModelError if a file holds results of another function."""
     if wanted is not None and found != wanted:
-        fix = "give another file"
-        raise ModelError(describe(f"it holds results of {found!r}, not of {wanted!r}", where=str(path), fix=fix))
+        raise ModelError(f"it holds results of {found!r}, not of {wanted!r}", where=str(path), fix="give another file")
 
 
 def _column_value(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.checks import rows, table
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.motion import MotionProblem, MotionResult, load_problem
 from torsor.motion.declaration import NAMED_PROBLEMS
 from torsor.motion.solve import CTRL_C, SolveSettings
@@ -62,7 +62,7 @@ class Subject:
             allowed = (
                 f"the parameters of {self.name}: {listing(names)}" if names else f"none, as {self.name} takes none"
             )
-            raise ModelError(describe(str(error), where=where, allowed=allowed)) from None
+            raise ModelError(str(error), where=where, allowed=allowed) from None
 
     def run(self, values: Mapping[str, Any]) -> Found:
         """Return the results of a case."""
@@ -108,7 +108,7 @@ def subject_of(
     kept = tuple(rows(keep, "sweep", "keep", "a list of names"))
     for name in kept:
         if name not in KEPT:
-            raise ModelError(describe(f"keep names {name!r}", where="sweep", allowed=", ".join(KEPT)))
+            raise ModelError(f"names {name!r}", value=name, argument="keep", where="sweep", allowed=", ".join(KEPT))
     given = table(settings, "sweep", "settings")
     SolveSettings.of("sweep", **given)  # checks them before the first case
     own = {str(name): str(unit) for name, unit in table(units, "sweep", "units").items()}
@@ -119,12 +119,12 @@ def subject_of(
             return Subject(named.name, named, named.units | own, named.report, **common)
         if not Path(what).is_file():
             allowed = f"a .toml file of a motion problem, or one of {', '.join(NAMED_PROBLEMS)}"
-            raise ModelError(describe("no such problem", where=str(what), allowed=allowed))
+            raise ModelError("no such problem", where=str(what), allowed=allowed)
         what = load_problem(what)
     if isinstance(what, MotionProblem):
         return Subject(what.name, Variation(what), own, **common)
     if not callable(what):
         allowed = "a function, a motion problem, its .toml file, or its name"
-        raise ModelError(describe(f"there is a {type(what).__name__} to compute", where="sweep", allowed=allowed))
+        raise ModelError(f"there is a {type(what).__name__} to compute", where="sweep", allowed=allowed)
     name = getattr(what, "__qualname__", type(what).__qualname__)
     return Subject(name, what, own, **common)

@@ -11,7 +11,7 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Self
 
 from torsor.base.checks import whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.progress import Bar
 from torsor.motion.sweeps.cases import Case, numbered
 from torsor.motion.sweeps.executors import Pool
@@ -101,7 +101,7 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
             yield _Job(case)
         elif digest != case.digest:
             found, fix = f"case {case.number} has other values there", "give the same cases, or another file"
-            raise ModelError(describe(found, where="resume", fix=fix))
+            raise ModelError(found, where="resume", fix=fix)
         else:
             bar.at(case.number)
 

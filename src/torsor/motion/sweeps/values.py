@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.sweeps.cases import OWN, check_text
 
 VALUE = "value"  # the column of a function that returns one number or array
@@ -66,7 +66,7 @@ def check_names(values: Mapping[str, Any], results: Mapping[str, Any]) -> None:
     for name in results:
         if name in values or name in OWN:
             fix = "give it another name"
-            raise ModelError(describe(f"the result {name!r} has the name of another column", where="sweep", fix=fix))
+            raise ModelError(f"the result {name!r} has the name of another column", value=name, where="sweep", fix=fix)
 
 
 def _plain_result(value: Any, name: str) -> Any:
@@ -84,7 +84,7 @@ def _plain_result(value: Any, name: str) -> Any:
     if array.dtype.kind in "fiub":
         return array.astype(float) if array.ndim else float(array)
     allowed = "numbers, text, truth values, arrays of numbers, and tables of these; or a motion problem or its result"
-    raise ModelError(describe(f"the result {name!r} is {reprlib.repr(value)}", where="sweep", allowed=allowed))
+    raise ModelError(f"the result {name!r} is {reprlib.repr(value)}", value=name, where="sweep", allowed=allowed)
 
 
 NOUNS = {"number": "a number", "truth": "a truth value", "text": "text"}

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.checks import several
-from torsor.base.errors import ModelError, describe, listing
+from torsor.base.errors import ModelError, listing
 from torsor.motion import MotionProblem, Number, Phase
 from torsor.motion.solve import DEFAULTS
 from torsor.robot.parametric import Parametric
@@ -84,7 +84,7 @@ class Variation:
                 parts = f"a field of a term ({titles}), phases.N.FIELD, frozen.COORDINATE, solve.SETTING"
                 found = f"no parameter {' or '.join(map(repr, names))}"
                 allowed = f"{parts}, or a number of the robot ({error})"
-                raise ModelError(describe(found, where=self.problem.name, allowed=allowed)) from None
+                raise ModelError(found, where=self.problem.name, allowed=allowed) from None
         return self._robots[names]
 
 
@@ -121,7 +121,7 @@ def _place(problem: MotionProblem, name: str) -> _Place | None:
     known = [each.name for each in fields(part) if each.init]
     if field not in known:
         where = f"{problem.name}: {title}"
-        raise ModelError(describe(f"no field {field!r}", where=where, allowed=listing(known, like=field)))
+        raise ModelError(f"no field {field!r}", value=field, where=where, allowed=listing(known, like=field))
     return _Place(what, k, field)
 
 

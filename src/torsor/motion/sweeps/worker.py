@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from threadpoolctl import ThreadpoolController
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion import MotionError
 from torsor.motion.sweeps.cases import Case
 from torsor.motion.sweeps.subjects import Subject
@@ -45,8 +45,8 @@ class Parcel(NamedTuple):
             content = dumps(subject)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             found = f"{subject.name} cannot be sent to another process: {error}"
-            fix = "define the function in a module, or install cloudpickle, or compute in this process: workers=0"
-            raise ModelError(describe(found, where="sweep", fix=fix)) from None
+            fix = "define the function in a module, or install cloudpickle, or compute in this process: `workers=0`"
+            raise ModelError(found, where="sweep", fix=fix) from None
         return cls(hashlib.blake2b(content, digest_size=8).hexdigest(), content)
 
     def open(self) -> Subject:

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.checks import frozen_array, number, several
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.geometry.closed_forms import segment_distance
 from torsor.geometry.contacts import contact_points, has_contact_points
 from torsor.geometry.pairs import named_shapes
@@ -72,7 +72,7 @@ class Capsule(_Body):
         number(self.radius, self.title, "radius", least=0.0)
         ends = [frozen_array(each, (3,), self.title, what) for each, what in ((self.start, "start"), (self.end, "end"))]
         if (ends[0] == ends[1]).all():
-            raise ModelError(describe("start and end are the same", where=self.title, fix="make it a Sphere"))
+            raise ModelError("and end are the same", argument="start", where=self.title, fix="make it a Sphere")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,12 +102,12 @@ def _body(given: Body | Mapping[str, Any], where: str) -> Body:
         return given
     if not isinstance(given, Mapping) or str(given.get("kind")) not in KINDS:
         found = f"{given!r}"
-        raise ModelError(describe(found, where=where, allowed=f"a body, or a table with kind {', '.join(KINDS)}"))
+        raise ModelError(found, value=given, where=where, allowed=f"a body, or a table with kind {', '.join(KINDS)}")
     rest = {key: value for key, value in given.items() if key != "kind"}
     try:
         return KINDS[given["kind"]](**rest)
     except TypeError as error:
-        raise ModelError(describe(str(error), where=where)) from None
+        raise ModelError(str(error), where=where) from None
 
 
 def _points(body: Sphere | Capsule, node: Node) -> tuple[list[ca.SX], float]:
@@ -196,7 +196,7 @@ class Clearance(Constraint):
         for each in [given] if isinstance(given, (Mapping, str)) else several(given):
             bodies += _of_shapes(each, node) if isinstance(each, str) else [_body(each, self.title)]
         if not bodies:
-            raise ModelError(describe("no body is given", where=self.title, fix="give first and second"))
+            raise ModelError("no body is given", where=self.title, fix="give first and second")
         for body in bodies:
             if not isinstance(body, Placed) and body.link is not None:
                 node.robot.place(body.link)
@@ -209,7 +209,7 @@ class Clearance(Constraint):
         if not has_contact_points(*shapes) or shapes[0].shape == shapes[1].shape == "box":
             found = f"{_title(a)!r} is a {shapes[0].shape} and {_title(b)!r} a {shapes[1].shape}"
             fix = "robot.with_shapes(link, [torsor.geometry.enclosing_capsule(shape)]) puts capsules in their place"
-            raise ModelError(describe(found, where=self.title, allowed="pairs with a closed form", fix=fix))
+            raise ModelError(found, where=self.title, allowed="pairs with a closed form", fix=fix)
         poses = [ca.SX(np.eye(4)) if at is None else node.pose(at) for at in (_place(a, node), _place(b, node))]
         points = contact_points(shapes[0], poses[0], shapes[1], poses[1])
         return [(point.distance, self.least) for point in points]
@@ -219,7 +219,7 @@ class Clearance(Constraint):
         same = _place(a, node) == _place(b, node)
         if same or (isinstance(a, HalfSpace) and isinstance(b, HalfSpace)):
             found = f"{_title(a)} and {_title(b)}"
-            raise ModelError(describe(found, where=self.title, allowed="bodies of two links, not two half-spaces"))
+            raise ModelError(found, where=self.title, allowed="bodies of two links, not two half-spaces")
         if isinstance(a, Placed) or isinstance(b, Placed):
             return self._shaped(a, b, node)
         if isinstance(b, HalfSpace):
@@ -233,5 +233,5 @@ class Clearance(Constraint):
         wide = r + s + self.least
         if not wide > 0:
             found = f"{a.title} and {b.title} have no radius"
-            raise ModelError(describe(found, where=self.title, fix="give a radius, or least above 0"))
+            raise ModelError(found, where=self.title, fix="give a radius, or least above 0")
         return [(segment_distance(first, second) / wide**2, 1.0)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.checks import by_name, indices_of, table, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.transcription.motion_model import Profiles
 from torsor.motion.transcription.variables import Equation, Part
 
@@ -40,7 +40,7 @@ def of_profiles(value: Given, names: Sequence[str], where: str) -> dict[int, flo
     own = list(value) if is_table else list(names[: _moving(names)])
     found = by_name(list(value.values()) if is_table else value, own, 0.0, where)
     if not np.isfinite(found).all():
-        raise ModelError(describe(f"{value!r}", where=where, allowed="finite numbers"))
+        raise ModelError(f"{value!r}", value=value, where=where, allowed="finite numbers")
     return dict(zip(indices_of(own, names, where), found.tolist(), strict=True))
 
 
@@ -86,8 +86,12 @@ class EndState(Ends):
             return 0 if self.s == 0 else phases - 1
         index = self.phase  # a problem has replaced a name by the index
         if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < phases:
-            found = f"phase is {self.phase!r}"
-            raise ModelError(describe(found, where=self.title, allowed=f"0 to {phases - 1}, or the name of a phase"))
+            raise ModelError(
+                argument="phase",
+                value=self.phase,
+                where=self.title,
+                allowed=f"0 to {phases - 1}, or the name of a phase",
+            )
         return int(index)
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
@@ -193,7 +197,7 @@ class Symmetric(Ends):
         indices_of([*self.partners, *self.partners.values()], names, self.title)
         own = range(_moving(names)) if self.only is None else indices_of(self.only, names, self.title)
         if not own:
-            raise ModelError(describe("only is empty", where=self.title, allowed=", ".join(names)))
+            raise ModelError("is empty", argument="only", where=self.title, allowed=", ".join(names))
         orders = _order(self.order, self.title)
         for profile, name in enumerate(names):
             if profile not in own:

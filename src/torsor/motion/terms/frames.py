@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import by_name, frozen_array, indices_of, number, one_of, positive
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.motion.transcription.motion_model import MotionModel, Path
 from torsor.motion.transcription.node import Node
@@ -29,7 +29,7 @@ def direction(value: Any, where: str, what: str) -> Array:
     array = frozen_array(value, (3,), where, what)
     length = float(np.linalg.norm(array))
     if not length > 0:
-        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="a vector other than zero"))
+        raise ModelError(argument=what, value=value, where=where, allowed="a vector other than zero")
     return array / length
 
 
@@ -46,13 +46,19 @@ def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labe
     """Return the components with finite bounds, from (lower, upper) or from ``given`` (target, tolerance)."""
     (target, tolerance), m = given, values.numel()
     if target is None and (np.ndim(tolerance) or tolerance != 0):
-        raise ModelError(describe(f"tolerance is {tolerance!r} without a target", where=where, fix="widen the bounds"))
+        raise ModelError(
+            f"is {tolerance!r} without a target",
+            value=tolerance,
+            argument="tolerance",
+            where=where,
+            fix="widen the bounds",
+        )
     if target is not None:
         if lower is not None or upper is not None:
-            raise ModelError(describe("a target and bounds", where=where, fix="leave one of them out"))
+            raise ModelError("a target and bounds", where=where, fix="leave one of them out")
         near = by_name(tolerance, labels, 0.0, f"{where}: tolerance")
         if not (near >= 0).all():
-            raise ModelError(describe(f"tolerance is {tolerance!r}", where=where, allowed="0 or more"))
+            raise ModelError(argument="tolerance", value=tolerance, where=where, allowed="0 or more")
         aim = frozen_array(target, (m,), where, "the target")
         least, most = aim - near, aim + near
     else:
@@ -61,7 +67,7 @@ def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labe
     kept = np.flatnonzero(np.isfinite(least) | np.isfinite(most))
     if not kept.size or not (least <= most).all():
         found = "no component has a bound" if not kept.size else "a lower bound is above the upper"
-        raise ModelError(describe(found, where=where))
+        raise ModelError(found, where=where)
     return Rows(values[kept.tolist()], least[kept], most[kept], tuple(labels[k] for k in kept.tolist()))
 
 
@@ -170,8 +176,7 @@ class Orientation(Constraint):
     def rows(self, node: Node) -> Rows:
         """Return the rows of the angle."""
         if (self.axis is None) != (self.direction is None) or (self.axis is None) == (self.rotation is None):
-            fix = "give axis with direction, or rotation"
-            raise ModelError(describe("no orientation is given", where=self.title, fix=fix))
+            raise ModelError("no orientation is given", where=self.title, fix="give axis with direction, or rotation")
         number(self.tolerance, self.title, "tolerance", least=0.0, below=np.pi)
         node.robot.place(self.frame)
         cosine, across = self._angle(node.pose(self.frame)[:3, :3])
@@ -191,7 +196,9 @@ class Orientation(Constraint):
             return ca.dot(ca.SX(aim), now), ca.SX(aside) @ now
         wanted = frozen_array(self.rotation, (3, 3), self.title, "rotation")
         if not np.allclose(wanted @ wanted.T, np.eye(3), atol=1e-6) or np.linalg.det(wanted) < 0:
-            raise ModelError(describe(f"rotation is {wanted.tolist()}", where=self.title, allowed="a rotation matrix"))
+            raise ModelError(
+                f"is {wanted.tolist()}", argument="rotation", where=self.title, allowed="a rotation matrix"
+            )
         E = ca.SX(wanted).T @ R
         return (ca.trace(E) - 1) / 2, ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / 2
 
@@ -231,11 +238,10 @@ class Reference(Cost):
         """Return the sum of squares."""
         kept, path = indices_of(self.names, node.robot.position_names, self.title), self._path
         if path.points.shape[1] != len(kept):
-            found = f"values of {path.points.shape[1]} coordinates"
-            raise ModelError(describe(found, where=self.title, allowed=f"{len(kept)}"))
+            raise ModelError(f"values of {path.points.shape[1]} coordinates", where=self.title, allowed=f"{len(kept)}")
         scale = by_name(self.scale, [node.robot.position_names[k] for k in kept], np.inf, f"{self.title}: scale")
         if not (scale > 0).all():
-            raise ModelError(describe(f"scale is {self.scale!r}", where=self.title, allowed="above 0"))
+            raise ModelError(argument="scale", value=self.scale, where=self.title, allowed="above 0")
         return ca.sumsqr((node.q[kept] - path.over(node.time_fraction)[0]) / ca.SX(scale))
 
 
@@ -291,7 +297,7 @@ class Follow(Constraint):
         path = Path.of(self.curve, where=f"{self.title}: curve")
         if path.points.shape[1] != 3:
             found = f"a curve of {path.points.shape[1]} coordinates"
-            raise ModelError(describe(found, where=self.title, allowed="points (3) in base axes"))
+            raise ModelError(found, where=self.title, allowed="points (3) in base axes")
         p = point_of(node, self.frame, frozen_array(self.point, (3,), self.title, "point"))
         away = p - path.over(node.profile(self.progress))[0]
         labels = (*(f"{axis} of {self.frame} from the curve" for axis in AXES), f"pace of {self.progress}")
@@ -322,8 +328,7 @@ class Manipulability(Cost):
         one_of(self.part, ("translation", "rotation", "all"), self.title, "part")
         one_of(self.kind, ("log", "reciprocal"), self.title, "kind")
         if not self.axes or any(self.axes.count(axis) > 1 or axis not in AXES for axis in self.axes):
-            found = f"axes is {self.axes!r}"
-            raise ModelError(describe(found, where=self.title, allowed="some of 'xyz'"))
+            raise ModelError(argument="axes", value=self.axes, where=self.title, allowed="some of 'xyz'")
         node.robot.place(self.frame)
         which = [AXES.index(axis) for axis in self.axes]
         rows = [k + 3 for k in which] if self.part != "rotation" else []
@@ -332,7 +337,7 @@ class Manipulability(Cost):
         free = np.linalg.matrix_rank(self._at_random(J, node))
         if free < len(rows):
             found = f"{self.frame} can move along at most {free} of the {len(rows)} axes"
-            raise ModelError(describe(found, where=self.title, fix="name fewer axes, in which it can move"))
+            raise ModelError(found, where=self.title, fix="name fewer axes, in which it can move")
         logarithm = _log_det(J @ J.T)
         return -logarithm if self.kind == "log" else ca.exp(-logarithm / 2)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import by_name, indices_of, one_of, positive
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
@@ -35,13 +35,13 @@ class _Reacting(Term):
         """Return the labels of reactions, and the squared ratio of each to its limit."""
         robot, labels, ratios = node.robot, list[str](), list[ca.SX]()
         if self.force is None and self.moment is None:
-            raise ModelError(describe("neither force nor moment is given", where=self.title, fix="give one of them"))
+            raise ModelError("neither force nor moment is given", where=self.title, fix="give one of them")
         moving = [joint for joint in robot.joints if joint.child in robot.link_names]
         names = [joint.name for joint in moving]
         wrenches = node.wrenches()
         wanted = indices_of(self.joints, names, self.title, "joint")
         if not wanted:
-            raise ModelError(describe("joints is empty", where=self.title, allowed=", ".join(names)))
+            raise ModelError("is empty", argument="joints", where=self.title, allowed=", ".join(names))
         for k in wanted:
             row = wrenches[robot.link_names.index(moving[k].child), :]
             for kind, size, part in (("force", self.force, row[3:]), ("moment", self.moment, row[:3])):
@@ -121,8 +121,7 @@ class Reaction(_Reacting, Cost):
         ratios = self._loads(node)[1]
         if self.kind == "power":
             if type(self.power) is not int or self.power < 2 or self.power % 2:
-                found = f"power is {self.power!r}"
-                raise ModelError(describe(found, where=self.title, allowed="an even whole number"))
+                raise ModelError(argument="power", value=self.power, where=self.title, allowed="an even whole number")
             return sum((ratio ** (self.power // 2) for ratio in ratios), start=ca.SX(0))
         total: ca.SX = sum(ratios, start=ca.SX(0))
         if self.kind != "mean":
@@ -163,8 +162,7 @@ class _Limits(Constraint):
     def _own(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
         """Return the robot's bounds."""
         if not self.limit:
-            fix = "give lower or upper"
-            raise ModelError(describe(f"{self.title} has no bounds", where=robot.name, fix=fix))
+            raise ModelError(f"{self.title} has no bounds", where=robot.name, fix="give lower or upper")
         limits = getattr(robot, self.limit)
         most = np.array([limits[robot.coordinate_names.index(name)] for name in names])
         return -most, most
@@ -183,7 +181,7 @@ class _Limits(Constraint):
         least, most = self._given(robot, names)
         if not (least <= most).all():
             wrong = names[int(np.flatnonzero(~(least <= most))[0])]
-            raise ModelError(describe(f"the lower bound of {wrong} is above the upper", where=self.title))
+            raise ModelError(f"the lower bound of {wrong} is above the upper", where=self.title)
         return least, most
 
     def rows(self, node: Node) -> Rows:
@@ -195,7 +193,7 @@ class _Limits(Constraint):
         kept = np.flatnonzero(wanted & (np.isfinite(most) | np.isfinite(least)))
         if not kept.size:
             fix = f"give {self.title} bounds, or the robot limits"
-            raise ModelError(describe(f"no {self.quantity} has a limit", where=node.robot.name, fix=fix))
+            raise ModelError(f"no {self.quantity} has a limit", where=node.robot.name, fix=fix)
         return Rows(values[kept.tolist()], least[kept], most[kept], tuple(names[k] for k in kept.tolist()))
 
 
@@ -235,16 +233,16 @@ class Positions(_Limits):
             return {}
         if model.path is not None or self.at is not None:
             found = "hull along a path" if model.path is not None else "hull at moments"
-            raise ModelError(describe(found, where=self.title, fix="leave hull out, so that nodes are bounded"))
+            raise ModelError(found, where=self.title, fix="leave hull out, so that nodes are bounded")
         names = model.robot.position_names
         least, most = self.bounds_of(model.robot, names)
         moving = dict(zip(model.places, range(model.names.moving), strict=True))
         wanted = indices_of(self.only, names, self.title)
         still = [names[k] for k in wanted if k not in moving and (np.isfinite(least[k]) or np.isfinite(most[k]))]
         if still and model.is_closed:
-            found = f"hull of {', '.join(still)}, which follow by closed loops"
+            found = f"of {', '.join(still)}, which follow by closed loops"
             fix = "name the active coordinates in only, and the others in another Positions without hull"
-            raise ModelError(describe(found, where=self.title, allowed=", ".join(model.names), fix=fix))
+            raise ModelError(found, argument="hull", where=self.title, allowed=", ".join(model.names), fix=fix)
         return {moving[k]: (float(least[k]), float(most[k])) for k in wanted if k in moving}
 
 
@@ -363,7 +361,9 @@ class Unactuated(Constraint):
         kept = found[(found >= first) & (found <= last)]
         if not kept.size:
             fix = "give a longer during, more control points, or at"
-            raise ModelError(describe(f"no collocation point during {self.during!r}", where=self.title, fix=fix))
+            raise ModelError(
+                f"no collocation point during {self.during!r}", value=self.during, where=self.title, fix=fix
+            )
         return kept
 
     def rows(self, node: Node) -> Rows:
@@ -373,10 +373,10 @@ class Unactuated(Constraint):
             names = tuple(joint.name for joint in node.robot.elastic)
             if not names:
                 fix = "name the coordinates"
-                raise ModelError(describe("no joint is elastic", where=f"{node.robot.name}: {self.title}", fix=fix))
+                raise ModelError("no joint is elastic", where=f"{node.robot.name}: {self.title}", fix=fix)
         kept = indices_of(names, node.force_names, self.title)
         if not kept:
-            raise ModelError(describe("names is empty", where=self.title, allowed=", ".join(node.force_names)))
+            raise ModelError("is empty", argument="names", where=self.title, allowed=", ".join(node.force_names))
         zero = np.zeros(len(kept))
         return Rows(node.tau[kept], zero, zero, tuple(node.force_names[k] for k in kept))
 

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.checks import by_name, one_of, positive
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.node import Node
 
@@ -33,7 +33,7 @@ def _divide_by_scales(values: ca.SX, scale: Any, names: Sequence[str], where: st
     """Return values divided by their scales, leaving out those with infinite scales."""
     sizes = by_name(scale, names, np.inf, where)
     if not (sizes > 0).all() or not np.isfinite(sizes).any():
-        raise ModelError(describe(f"scale is {scale!r}", where=where, allowed="above 0, not all infinite"))
+        raise ModelError(argument="scale", value=scale, where=where, allowed="above 0, not all infinite")
     kept = np.flatnonzero(np.isfinite(sizes))
     return values[kept.tolist()] / ca.SX(sizes[kept])
 
@@ -66,13 +66,15 @@ class Effort(Cost):
         tau, names, scale = node.tau, node.force_names, self.scale
         if self.kind == "normalised":
             if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
-                fix = "leave scale out, or use kind='squared'"
-                raise ModelError(describe(f"scale is {scale!r} besides the robot's limits", where=self.title, fix=fix))
+                fix = "leave scale out, or use `kind='squared'`"
+                raise ModelError(
+                    f"is {scale!r} besides the robot's limits", value=scale, argument="scale", where=self.title, fix=fix
+                )
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
             scale = [limits[name] or np.inf for name in names]  # unactuated coordinates have the limit 0
             if not np.isfinite(scale).any():
-                fix = "give the robot effort limits, or kind='squared' with a scale"
-                raise ModelError(describe("no force has a limit", where=f"{node.robot.name}: {self.title}", fix=fix))
+                fix = "give the robot effort limits, or `kind='squared'` with a scale"
+                raise ModelError("no force has a limit", where=f"{node.robot.name}: {self.title}", fix=fix)
         x = _divide_by_scales(tau, scale, names, self.title)
         if self.kind == "absolute":
             return ca.sum1(_magnitude(x, positive(self.width, self.title, "width")))
@@ -140,8 +142,7 @@ class ElectricalEnergy(Cost):
         """Return the electrical power (W)."""
         k = by_name(self.motor_constant, node.force_names, np.inf, self.title)
         if not (k > 0).all():
-            found = f"motor_constant is {self.motor_constant!r}"
-            raise ModelError(describe(found, where=self.title, allowed="above 0"))
+            raise ModelError(argument="motor_constant", value=self.motor_constant, where=self.title, allowed="above 0")
         power = (node.tau / ca.SX(k)) ** 2 + node.tau * node.force_velocities
         if self.recovers:
             return ca.sum1(power)

@@ -9,7 +9,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import by_name, finite_vector, number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase, is_phase
@@ -82,14 +82,14 @@ class Term:
     def check(self) -> None:
         """Raise ModelError for a name that is not a string, or moments outside of 0 to 1."""
         if not isinstance(self.name, str):
-            raise ModelError(describe(f"name is {self.name!r}", where=type(self).__name__, allowed="a string"))
+            raise ModelError(argument="name", value=self.name, where=type(self).__name__, allowed="a string")
         at, during = (finite_vector(each) for each in (self.at, self.during))
         if self.at is not None and (at is None or not at.size or at.min() < 0 or at.max() > 1):
             allowed = "fractions of the phase from 0 to 1"
-            raise ModelError(describe(f"at is {self.at!r}", where=self.title, allowed=allowed))
+            raise ModelError(argument="at", value=self.at, where=self.title, allowed=allowed)
         if during is None or during.size != 2 or not 0 <= during[0] <= during[1] <= 1:
             allowed = "(first, last), fractions of the phase from 0 to 1"
-            raise ModelError(describe(f"during is {self.during!r}", where=self.title, allowed=allowed))
+            raise ModelError(argument="during", value=self.during, where=self.title, allowed=allowed)
 
     def holds_in(self, index: int, phase: Phase) -> bool:
         """Whether the term holds in a phase."""
@@ -130,8 +130,14 @@ class Cost(Term):
         """Raise ModelError for wrong moments, an empty interval of integration, or a weight that is not a number."""
         super().check()
         if not self.is_sum and not self.during[0] < self.during[1]:
-            found = f"during is {self.during!r}: an empty interval of integration"
-            raise ModelError(describe(found, where=self.title, fix="give a longer one, or at, for a sum over moments"))
+            found = f"is {self.during!r}: an empty interval of integration"
+            raise ModelError(
+                found,
+                value=self.during,
+                argument="during",
+                where=self.title,
+                fix="give a longer one, or at, for a sum over moments",
+            )
         number(self.weight, self.title, "weight")
 
     def fewest(self, model: MotionModel) -> int:
@@ -161,18 +167,18 @@ class Cost(Term):
 def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
     """Return the column that a function gives for a node, checked to depend on the node's symbols only."""
     if not callable(function):
-        raise ModelError(describe(f"function is {function!r}", where=where, allowed="a function of a node"))
+        raise ModelError(argument="function", value=function, where=where, allowed="a function of a node")
     found = function(node)
     try:
         column = ca.SX(found)
     except (NotImplementedError, TypeError):
         found_ = f"the function gives {type(found).__name__}"
-        raise ModelError(describe(found_, where=where, allowed="CasADi SX of the node's quantities")) from None
+        raise ModelError(found_, where=where, allowed="CasADi SX of the node's quantities") from None
     own = {each.__hash__() for each in ca.symvar(node.symbols)}
     foreign = [str(each) for each in ca.symvar(column) if each.__hash__() not in own]
     if foreign or column.shape[1] != 1:
         text = f"the function depends on {foreign[0]}" if foreign else f"the function gives shape {column.shape}"
-        raise ModelError(describe(text, where=where, allowed="one column of the node's own quantities"))
+        raise ModelError(text, where=where, allowed="one column of the node's own quantities")
     return ca.densify(column)
 
 
@@ -193,7 +199,7 @@ class ExpressionCost(Cost):
         """Return the value of the function."""
         found = _evaluate(self.function, node, self.title)
         if found.numel() != 1:
-            raise ModelError(describe(f"the function gives {found.numel()} numbers", where=self.title, allowed="one"))
+            raise ModelError(f"the function gives {found.numel()} numbers", where=self.title, allowed="one")
         return found
 
 
@@ -220,12 +226,12 @@ class ExpressionConstraint(Constraint):
         m = found.numel()
         labels = tuple(self.labels) or tuple(f"row {k}" for k in range(m))
         if len(labels) != m:
-            raise ModelError(describe(f"{len(labels)} labels", where=self.title, allowed=f"{m}, one for each row"))
+            raise ModelError(f"{len(labels)} labels", where=self.title, allowed=f"{m}, one for each row")
         lower = by_name(self.lower, labels, -np.inf, f"{self.title}: lower")
         upper = by_name(self.upper, labels, np.inf, f"{self.title}: upper")
         if not (lower <= upper).all():
-            raise ModelError(describe("a lower bound is above the upper", where=self.title))
+            raise ModelError("a lower bound is above the upper", where=self.title)
         kept = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
         if not kept.size:
-            raise ModelError(describe("no row has a finite bound", where=self.title, fix="give lower or upper"))
+            raise ModelError("no row has a finite bound", where=self.title, fix="give lower or upper")
         return Rows(found[kept.tolist()], lower[kept], upper[kept], tuple(labels[k] for k in kept))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.motion.terms.ends import Ends, EndState
 from torsor.motion.terms.term import TOUCHING, Term
 from torsor.motion.transcription.motion_model import MotionModel, Profiles
@@ -92,9 +92,7 @@ class KnownPoints:
         values, solved, known = state.values(self._names), set[tuple[int, int]](), self.known[index]
         if self._phases[index].clock and any(order and value for (_, order), value in values.items()):
             fix = "give rates of 0, or leave the clock out"
-            raise ModelError(
-                describe("a rate other than 0 at an end of a phase with a clock", where=state.title, fix=fix)
-            )
+            raise ModelError("a rate other than 0 at an end of a phase with a clock", where=state.title, fix=fix)
         least, most = self._phases[index].bounds
         for profile, spline in enumerate(self._splines[index]):
             at = range(spline.count) if state.s == 0 else range(spline.count - 1, -1, -1)
@@ -131,10 +129,10 @@ def bound_control_points(
             given = known[columns < 0]
             beyond = given[~((given >= least - TOUCHING) & (given <= most + TOUCHING))]
             if beyond.size:
-                found = f"{name} is given as {shortened(beyond)} at an end"
-                raise ModelError(describe(found, where=where, allowed=f"{least} to {most}"))
+                found = f"is given as {shortened(beyond)} at an end"
+                raise ModelError(found, argument=name, where=where, allowed=f"{least} to {most}")
             free = columns[columns >= 0]
             lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
             if (lower[free] > upper[free]).any():
                 found = f"no control points of {name} are within {least} to {most} and within another term's bounds"
-                raise ModelError(describe(found, where=where))
+                raise ModelError(found, where=where)

@@ -18,7 +18,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import finite_vector, indices_of, real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import steps
 from torsor.mechanism import Wheel
@@ -36,9 +36,9 @@ def _rows(value: object, where: str) -> Array:
     array = real_array(value, where, "points")  # type: ignore[arg-type]
     if array.ndim != 2 or not np.isfinite(array).all():
         allowed = "rows of finite numbers, one for each coordinate"
-        raise ModelError(describe(f"points of shape {array.shape}", where=where, allowed=allowed))
+        raise ModelError(f"points of shape {array.shape}", where=where, allowed=allowed)
     if len(array) > MOST_ROWS:
-        raise ModelError(describe(f"{len(array)} points", where=where, allowed=f"{MOST_ROWS} or fewer"))
+        raise ModelError(f"{len(array)} points", where=where, allowed=f"{MOST_ROWS} or fewer")
     return array
 
 
@@ -59,11 +59,11 @@ class Path:
 
     def __post_init__(self) -> None:
         if not isinstance(self.spline, Spline):
-            raise ModelError(describe(f"spline is {self.spline!r}", where="path", allowed="a Spline"))
+            raise ModelError(argument="spline", value=self.spline, where="path", allowed="a Spline")
         points = _rows(self.points, "path")
         if len(points) != self.spline.count:
             allowed = f"({self.spline.count}, coordinates)"
-            raise ModelError(describe(f"control points of shape {points.shape}", where="path", allowed=allowed))
+            raise ModelError(f"control points of shape {points.shape}", where="path", allowed=allowed)
         points.setflags(write=False)
         object.__setattr__(self, "points", points)
 
@@ -81,7 +81,7 @@ class Path:
             return cls.through(given, degree, at, where)
         if set(given) != {"degree", "knots", "points"}:
             allowed = "degree, knots and points"
-            raise ModelError(describe(f"a table of {', '.join(map(str, given))}", where=where, allowed=allowed))
+            raise ModelError(f"a table of {', '.join(map(str, given))}", where=where, allowed=allowed)
         return cls(Spline(given["degree"], given["knots"]), given["points"])
 
     @classmethod
@@ -90,12 +90,11 @@ class Path:
         given, _ = _rows(points, where), Spline(degree, np.zeros(0))  # checks the degree
         if len(given) <= degree:
             allowed = f"({degree + 1} or more, coordinates)"
-            raise ModelError(describe(f"points of shape {given.shape}", where=where, allowed=allowed))
+            raise ModelError(f"of shape {given.shape}", argument="points", where=where, allowed=allowed)
         if at is None:
             ways = np.linalg.norm(np.diff(given, axis=0), axis=1)
             if not (ways > 0).all():
-                fix = "leave one out"
-                raise ModelError(describe("two successive points are equal", where=where, fix=fix))
+                raise ModelError("two successive points are equal", where=where, fix="leave one out")
             places = np.concatenate([[0.0], np.cumsum(ways) / ways.sum()])
             places[-1] = 1.0
         else:
@@ -103,7 +102,7 @@ class Path:
             places = np.zeros(0) if read is None else read
             if len(places) != len(given) or places[0] != 0 or places[-1] != 1 or not (np.diff(places) > 0).all():
                 allowed = f"{len(given)} increasing numbers from 0 to 1"
-                raise ModelError(describe(f"at is {at!r}", where=where, allowed=allowed))
+                raise ModelError(argument="at", value=at, where=where, allowed=allowed)
         inner = [places[k + 1 : k + 1 + degree].mean() for k in range(len(places) - degree - 1)]  # so that one exists
         spline = Spline(degree, np.array(inner))  # (Schoenberg and Whitney)
         return cls(spline, np.asarray(np.linalg.solve(spline.matrix(places), given), dtype=float))
@@ -184,36 +183,37 @@ class MotionModel:
             turning = [joint.name for joint in robot.joints if joint.kind.nq != joint.kind.nv]
             fix = "describe it by hinges and slides, one after the other"
             found = f"{', '.join(turning)}: positions are quaternions, which splines cannot interpolate"
-            raise ModelError(
-                describe(found, where=robot.name, allowed="joints with as many positions as freedoms", fix=fix)
-            )
+            raise ModelError(found, where=robot.name, allowed="joints with as many positions as freedoms", fix=fix)
         if not isinstance(self.frozen, Mapping) or finite_vector(list(self.frozen.values()) or 0.0) is None:
-            found = f"frozen is {self.frozen!r}"
-            raise ModelError(describe(found, where=robot.name, allowed="{coordinate: a finite number}"))
+            raise ModelError(
+                argument="frozen", value=self.frozen, where=robot.name, allowed="{coordinate: a finite number}"
+            )
         indices_of(list(self.frozen), robot.coordinate_names, f"{robot.name}: frozen")
         wheels = [loop.name for loop in robot.loops if isinstance(loop, Wheel)]
         if wheels:
             found = f"wheels ({', '.join(wheels)}): they do not slip, but positions do not follow from active ones"
-            raise ModelError(describe(found, where=robot.name, fix="a model without wheels, or torsor.simulate"))
+            raise ModelError(found, where=robot.name, fix="a model without wheels, or torsor.simulate")
         if robot.loops and (self.frozen or self.path is not None):
             fix = "lock it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
-            raise ModelError(describe("frozen coordinates or a path of a robot with loops", where=robot.name, fix=fix))
+            raise ModelError(
+                "coordinates or a path of a robot with loops", argument="frozen", where=robot.name, fix=fix
+            )
         if robot.loops and self.parameters:
             found = f"{', '.join(self.parameters)} of a robot with loops: positions of its joints depend on them"
-            raise ModelError(describe(found, where=robot.name, allowed="free numbers of robots without loops"))
+            raise ModelError(found, where=robot.name, allowed="free numbers of robots without loops")
         if self.path is not None and (self.path.points.shape[1] != robot.nv or self.frozen):
             found = f"a path of {self.path.points.shape[1]} coordinates, with {len(self.frozen)} frozen"
-            raise ModelError(describe(found, where=robot.name, allowed=f"a path of all {robot.nv}, none frozen"))
+            raise ModelError(found, where=robot.name, allowed=f"a path of all {robot.nv}, none frozen")
         given = None if self.assembly is None else finite_vector(self.assembly)
         if self.assembly is not None and (not robot.loops or given is None or len(given) != robot.nq):
-            found, allowed = f"assembly is {self.assembly!r}", f"{robot.nq} positions, for a robot with loops"
-            raise ModelError(describe(found, where=robot.name, allowed=allowed))
+            found, allowed = f"is {self.assembly!r}", f"{robot.nq} positions, for a robot with loops"
+            raise ModelError(found, argument="assembly", value=self.assembly, where=robot.name, allowed=allowed)
         if not self.names:
-            raise ModelError(describe("no coordinate moves", where=robot.name, fix="freeze fewer coordinates"))
+            raise ModelError("no coordinate moves", where=robot.name, fix="freeze fewer coordinates")
         twice = [name for name in self.extras if name in self.names[: self.names.moving]]
         if twice:
             found = f"a profile {twice[0]!r} and a coordinate of the same name"
-            raise ModelError(describe(found, where=robot.name, fix="give it another name"))
+            raise ModelError(found, where=robot.name, fix="give it another name")
 
     @property
     def robot(self) -> Robot:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
 from torsor.motion.transcription.phase import EVEN, Clock
@@ -147,7 +147,7 @@ class Node:
             self._data[name] = ca.SX.sym(name, count)
         elif self._data[name].numel() != count:
             what, allowed = f"data {name!r} of {count} numbers", f"{self._data[name].numel()}, as in another term"
-            raise ModelError(describe(what, where="node", allowed=allowed))
+            raise ModelError(what, value=name, where="node", allowed=allowed)
         return self._data[name]
 
     def data_of(self, expression: ca.SX) -> dict[str, ca.SX]:

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array, Indices
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import Signature
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import fingerprint
@@ -118,7 +118,7 @@ def _moving(term: Constraint, bound: Rows) -> Rows:
         value, least, most = float(bound.expression[k]), float(bound.lower[k]), float(bound.upper[k])
         if not least - SAME <= value <= most + SAME:
             found = f"{bound.labels[k]} is {value:.6g} for every motion"
-            raise ModelError(describe(found, where=term.title, allowed=f"{least:.6g} to {most:.6g}"))
+            raise ModelError(found, where=term.title, allowed=f"{least:.6g} to {most:.6g}")
     kept = np.flatnonzero(~still)
     labels = tuple(bound.labels[k] for k in kept.tolist())
     return Rows(bound.expression[kept.tolist()], bound.lower[kept], bound.upper[kept], labels)
@@ -368,12 +368,12 @@ class NodeKernels:
                     values = self._checked(given, len(s), f"{term.title}: data {name!r}", name)
                     if not np.array_equal(found.setdefault(name, values), values, equal_nan=True):
                         what, fix = f"data {name!r} differ from those of another term", "give them another name"
-                        raise ModelError(describe(what, where=term.title, fix=fix))
+                        raise ModelError(what, value=name, where=term.title, fix=fix)
         missing = next((name for name in self._data if name not in found), None)
         if missing is not None:
             titles = ", ".join(each.title for each in (*self.constraints, *self.costs))
             what, fix = f"node.data needs {missing!r}, which no term gives", "give it in Term.data"
-            raise ModelError(describe(what, where=titles, fix=fix))
+            raise ModelError(what, value=missing, where=titles, fix=fix)
         return np.hstack([np.zeros((len(s), 0)), *(found[name] for name in self._data)])
 
     def _checked(self, given: Any, moments: int, where: str, name: str) -> Array:
@@ -385,8 +385,7 @@ class NodeKernels:
             values = np.array(np.nan)
         if values.shape != (moments, count):
             found = f"shape {values.shape}" if values.ndim else f"{given!r}"
-            allowed = f"numbers ({moments}, {count}), one row for each moment"
-            raise ModelError(describe(found, where=where, allowed=allowed))
+            raise ModelError(found, where=where, allowed=f"numbers ({moments}, {count}), one row for each moment")
         return values
 
 

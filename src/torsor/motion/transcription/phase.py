@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import finite_vector, one_of, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.motion.transcription.splines import Spline
 
 # A free clock: how far the time of a phase has run when a fraction s of its spline has passed.
@@ -128,25 +128,29 @@ class Phase:
         where = f"phase {self.name!r}" if self.name else "phase"
         bounds = finite_vector(self.duration)
         if bounds is None or bounds.size not in (1, 2) or not (0 < bounds[0] <= bounds[-1] < np.inf):
-            found = f"duration is {self.duration!r}"
-            raise ModelError(describe(found, where=where, allowed="seconds above 0, or (least, most) of them"))
+            raise ModelError(
+                argument="duration",
+                value=self.duration,
+                where=where,
+                allowed="seconds above 0, or (least, most) of them",
+            )
         if not isinstance(self.name, str):
-            raise ModelError(describe(f"name is {self.name!r}", where=where, allowed="a string"))
+            raise ModelError(argument="name", value=self.name, where=where, allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
         whole_number(self.clock, where, "clock", least=0, most=MOST_HARMONICS)
         self._check_size(where)
         if self.knots is not None and self.points not in (POINTS, self.spline.count):
             found = f"{self.points!r} points, and knots of {self.spline.count}"
-            raise ModelError(describe(found, where=where, fix="leave points out"))
+            raise ModelError(found, value=self.points, where=where, fix="leave points out")
         own = {} if self.own is None else self.own
         if not isinstance(own, Mapping) or not all(isinstance(each, Spline) for each in own.values()):
-            raise ModelError(describe(f"own is {self.own!r}", where=where, allowed="{coordinate: Spline}"))
+            raise ModelError(argument="own", value=self.own, where=where, allowed="{coordinate: Spline}")
         given = 10 * self.spline.count + 1 if self.nodes is None else self.nodes
         nodes = np.linspace(0.0, 1.0, max(int(given), 0)) if _is_whole(given) else finite_vector(given)
         nodes = np.zeros(0) if nodes is None else np.unique(nodes)
         if nodes.size < 2 or not (nodes[0] >= 0 and nodes[-1] <= 1):
             allowed = "2 or more, or fractions of the phase from 0 to 1"
-            raise ModelError(describe(f"nodes are {self.nodes!r}", where=where, allowed=allowed))
+            raise ModelError(f"are {self.nodes!r}", value=self.nodes, argument="nodes", where=where, allowed=allowed)
         nodes.setflags(write=False)
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "duration", tuple(bounds.tolist()) if bounds.size == 2 else float(bounds[0]))
@@ -157,9 +161,9 @@ class Phase:
         for name, (count, most) in counts.items():
             if (_is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
                 found = f"{name} is {count}" if _is_whole(count) else f"{np.size(count)} {name}"
-                raise ModelError(describe(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}"))
+                raise ModelError(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}")
         if self.knots is not None and np.size(self.knots) > MOST_POINTS:
-            raise ModelError(describe(f"{np.size(self.knots)} knots", where=where, allowed=f"{MOST_POINTS} or less"))
+            raise ModelError(f"{np.size(self.knots)} knots", where=where, allowed=f"{MOST_POINTS} or less")
 
     @property
     def spline(self) -> Spline:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Indices
 from torsor.base.checks import finite_vector, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 
 DEGREES = range(3, 8)
 
@@ -42,7 +42,7 @@ class Spline:
         inner = finite_vector(self.inner)
         if inner is None or not (np.diff(inner, prepend=0.0, append=1.0) > 0).all():
             allowed = "increasing, between 0 and 1"
-            raise ModelError(describe(f"knots are {self.inner!r}", where="spline", allowed=allowed))
+            raise ModelError(f"knots are {self.inner!r}", value=self.inner, where="spline", allowed=allowed)
         inner.setflags(write=False)
         object.__setattr__(self, "degree", degree)
         object.__setattr__(self, "inner", inner)

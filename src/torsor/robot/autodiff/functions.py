@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Shape
 from torsor.base.checks import common_shape
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.compiler.cuda.device import foreign_stream
 from torsor.dynamics.requests import Named, jacobians, pulled, pushed
@@ -72,13 +72,13 @@ class Node:
         where, names = self.function.name(), self.function.name_in()
         if len(shapes) != len(self.inputs):
             allowed = f"{len(names)}, one for each of {', '.join(names)}"
-            raise ModelError(describe(f"{len(shapes)} inputs", where=where, allowed=allowed))
+            raise ModelError(f"{len(shapes)} inputs", where=where, allowed=allowed)
         batches = {}
         for name, shape, core in zip(names, shapes, self.inputs, strict=True):
             split = len(shape) - len(core)
             if split < 0 or shape[split:] != core:
                 allowed = f"(..., {', '.join(map(str, core))})"
-                raise ModelError(describe(f"{name} has shape {tuple(shape)}", where=where, allowed=allowed))
+                raise ModelError(f"has shape {tuple(shape)}", argument=name, where=where, allowed=allowed)
             batches[name] = tuple(shape[:split])
         return common_shape(where, **batches)
 
@@ -119,7 +119,7 @@ class Node:
 def node_of(robot: Robot, name: str, options: dict[str, Any]) -> Node:
     """Return a method of a robot as a node."""
     if not isinstance(robot, Robot):
-        raise ModelError(describe(f"robot is {robot!r}", allowed="a Robot"))
+        raise ModelError(f"robot is {robot!r}", value=robot, allowed="a Robot")
     kernels = robot.kernels
     request = kernels.request(name, **options)
     shapes = list(request.inputs(robot).values()), list(request.outputs(robot).values())

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import one_of, vectors
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.search import CLOSED, NEAREST, STRIDE, STRIDES, AssemblyError
 
@@ -54,7 +54,7 @@ def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
             why = lifted or f"error of closure {error:.2g}"
             text = f"no closed positions were found near {shortened(at[index].round(6))}: {why}"
             fix = f"start from other positions, and check the frames that the loops join{closure.axes}"
-            raise ModelError(describe(text, where=closure.name, fix=fix))
+            raise ModelError(text, where=closure.name, fix=fix)
     return found
 
 
@@ -73,11 +73,11 @@ def _check_displacement(closure: LoopClosure, displacement: Array) -> None:
     """Raise ModelError for positions that are not a configuration, or are too far from the guess."""
     far = float((np.abs(displacement).max(axis=0, initial=0.0) / closure.scales[2]).max(initial=0.0))
     if not np.isfinite(far):
-        raise ModelError(describe("a quaternion is zero", where=closure.name, allowed="rotations"))
+        raise ModelError("a quaternion is zero", where=closure.name, allowed="rotations")
     if far > STRIDES * STRIDE:
-        text = f"q_active is {far:.3g} rad or sizes away from the guess"
+        text = f"is {far:.3g} rad or sizes away from the guess"
         fix = "give a guess nearer to it, or subtract whole turns"
-        raise ModelError(describe(text, where=closure.name, allowed=f"{STRIDES * STRIDE:g}", fix=fix))
+        raise ModelError(text, argument="q_active", where=closure.name, allowed=f"{STRIDES * STRIDE:g}", fix=fix)
 
 
 def _check_agreement(closure: LoopClosure, found: Array, goal: Array, missing: str) -> None:
@@ -90,7 +90,7 @@ def _check_agreement(closure: LoopClosure, found: Array, goal: Array, missing: s
         given, free = len(closure.active), len(closure.assembly_choice.independent)
         text = f"active coordinates disagree by {apart.max():.2g}: {given} are given, and {free} are independent"
         fix = "give consistent values, or check robot.mobility() for loops with too many constraints"
-        raise ModelError(describe(text, where=closure.name, allowed=f"{AGREED:g}", fix=fix))
+        raise ModelError(text, where=closure.name, allowed=f"{AGREED:g}", fix=fix)
 
 
 def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
@@ -113,14 +113,15 @@ def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
         place = "at the guess" if abs(here) <= NEAREST else place
         text = f"with {wanted} the mechanism is singular {place}: assembly modes meet"
         fix = "give a guess in the wanted assembly mode, beyond the singularity"
-        raise AssemblyError(describe(text, where=closure.name, fix=fix), trial, trial[places], 0.0)
+        singular = AssemblyError(text, where=closure.name, fix=fix)
+        raise singular.but(q=trial, q_active=trial[places], closing_error=0.0)
     error = float(np.abs(closure.kernels.exact.call("closure_error", trial)).max())
     names = [closure.mechanism.position_names[k] for k in places]
     reached = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, q[places], strict=True))
-    message = describe(
+    unreached = AssemblyError(
         f"no closed configuration with {wanted} was reached: error of closure {error:.3g}",
         where=closure.name,
         allowed=f"the closest that can be reached: {reached}",
         fix="give coordinates that can be reached, or another guess",
     )
-    raise AssemblyError(message, q, q[places], error)
+    raise unreached.but(q=q, q_active=q[places], closing_error=error)

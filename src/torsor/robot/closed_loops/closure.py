@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import indices_of, vectors
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -118,7 +118,7 @@ class LoopClosure:
             loops = ", ".join(repr(name) for name in dict.fromkeys(owners[k] for k in out))
             found = f"{len(out)} of {count} closure equations are redundant up to rounding and left out, of {loops}"
             found += f": they contradict the others by {apart:.2g} of the mechanism's size"
-            warn(describe(found, where=self.name, fix="one joint in place of several, or more digits"))
+            warn(found, where=self.name, fix="one joint in place of several, or more digits")
         return (*repeated, *out)
 
     def _space(self, out: Sequence[int]) -> Space:
@@ -172,7 +172,7 @@ class LoopClosure:
         """Indices of the active coordinates in v; an error if none is active."""
         if not self.mechanism.active:
             fix = "name the driven coordinates: robot.with_active([...])"
-            raise ModelError(describe("no coordinate is active", where=self.name, fix=fix))
+            raise ModelError("no coordinate is active", where=self.name, fix=fix)
         return [self.mechanism.coordinate_names.index(name) for name in self.mechanism.active]
 
     @cached_property
@@ -190,7 +190,7 @@ class LoopClosure:
                 missing = [name for name in names[at.v] if name not in mechanism.active]
                 if missing:
                     allowed = "all velocities of a joint whose positions contain a quaternion, or none"
-                    raise ModelError(describe(f"{', '.join(missing)} not active", where=self.name, allowed=allowed))
+                    raise ModelError(f"{', '.join(missing)} not active", where=self.name, allowed=allowed)
                 found.extend(range(at.q.start, at.q.stop))
         return found
 
@@ -220,7 +220,7 @@ class LoopClosure:
         if not found:
             lifted = self.off_ground(self.exact("closure_error", neutral))
             text = f"no configuration that closes the loops was found{lifted and ': ' + lifted}"
-            raise ModelError(describe(text, where=self.name, fix=f"check the frames that the loops join{self.axes}"))
+            raise ModelError(text, where=self.name, fix=f"check the frames that the loops join{self.axes}")
         scores = [quality(self.scaled_jacobian(q), active) for q in found]
         best = max(scores)
         return next(q for q, score in zip(found, scores, strict=True) if score >= (*best[:-1], FAIR * best[-1]))
@@ -268,7 +268,7 @@ class LoopClosure:
         if less:
             found = f"{less} of the {len(self.active)} active coordinates depend on the others"
             fix = "fewer active coordinates; constrained_inverse_dynamics shares forces among redundant drives"
-            raise ModelError(describe(found, where=self.name, fix=fix))
+            raise ModelError(found, where=self.name, fix=fix)
         return choice
 
     def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
@@ -321,7 +321,7 @@ class LoopClosure:
         if self.mechanism.nv and moments[0] <= MASSLESS * moments[-1]:
             name = self.mechanism.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
             found = f"the mass matrix of the tree with cut loops is singular: {name} moves no inertia"
-            raise ModelError(describe(found, where=self.name, fix="give the links that it moves an inertia"))
+            raise ModelError(found, where=self.name, fix="give the links that it moves an inertia")
         lengths = np.diag(A @ np.linalg.solve(M, A.T))
         return np.asarray(np.maximum(lengths, SMALL * lengths.max(initial=0.0)))
 
@@ -336,7 +336,7 @@ class LoopClosure:
             found = f"the {len(self.active)} active coordinates are too few: {len(choice.independent)} are needed"
             fix = f"make {', '.join(map(repr, missing))} active as well, or coordinates that depend on them; for idle"
             fix += " coordinates, free of force, closed_inverse_dynamics and closed_forward_dynamics"
-            raise ModelError(describe(found, where=self.name, fix=fix))
+            raise ModelError(found, where=self.name, fix=fix)
 
     # Mobility
 
@@ -367,7 +367,7 @@ class LoopClosure:
         nq = self.mechanism.nq
         at = self.reference if q is None else vectors(q, nq, self.name, "q")
         if at.ndim != 1:
-            raise ModelError(describe(f"q has shape {at.shape}", where=self.name, allowed=f"({nq},), one state"))
+            raise ModelError(f"has shape {at.shape}", argument="q", where=self.name, allowed=f"({nq},), one state")
         self.check_closed(at)
         return at
 
@@ -385,7 +385,7 @@ class LoopClosure:
             lifted = self.off_ground(error)
             found = lifted or f"the loops are not closed: error of closure {size:.2g} of its size"
             fix = "q = robot.closed_positions(q)" if lifted else "q = robot.assemble(q_active, guess=q)"
-            raise ModelError(describe(found, where=self.name, allowed=f"{OPEN:g}", fix=fix))
+            raise ModelError(found, where=self.name, allowed=f"{OPEN:g}", fix=fix)
 
     def off_ground(self, error: ArrayLike) -> str:
         """Return what is wrong with a wheel at a closure error (..., c), or nothing."""

@@ -84,6 +84,6 @@ def written(found: Array, out: Out, name: str) -> Array:
     given = out[0] if isinstance(out, (tuple, list)) and len(out) == 1 else out
     if given is None:
         return found
-    check_result_array(given, found.shape, found.dtype.name, f"{name}: out")
+    check_result_array(given, found.shape, found.dtype.name, name)
     np.copyto(given, found, casting="same_kind")  # type: ignore[arg-type]
     return given  # type: ignore[return-value]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.checks import one_of, vectors
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism import Mechanism, edit, edit_loops
 from torsor.mechanism.mechanism import carrier
 from torsor.robot.kernels import RobotKernels
@@ -30,13 +30,13 @@ def with_contacts(
     given = _kinds(places, kind, where)
     at = robot.neutral() if q is None else vectors(q, robot.nq, where, "q")
     if at.ndim > 1:
-        raise ModelError(describe(f"q has shape {at.shape}", where=where, allowed=f"({robot.nq},)"))
+        raise ModelError(f"has shape {at.shape}", argument="q", where=where, allowed=f"({robot.nq},)")
     touched = robot
     for place, each in given.items():
         found = robot.place(place)  # an unknown name is refused here
         if found.link < 0:
             text = f"{place!r} does not move: it is part of the base"
-            raise ModelError(describe(text, where=where, allowed="links and frames of moving links"))
+            raise ModelError(text, value=place, where=where, allowed="links and frames of moving links")
         T = np.asarray(kernels.exact.call("pose", at, place=place))
         upright = found.pose @ make_pose(T[:3, :3].T)
         foot, ground, link = f"{place}/contact_foot", f"{place}/contact_ground", carrier(robot, found).name
@@ -50,11 +50,11 @@ def _kinds(places: object, kind: str, where: str) -> dict[str, str]:
     """Return the kind of contact of each place."""
     if isinstance(places, str) or not isinstance(places, Sequence | Mapping) or not places:
         allowed = "names of links and frames, or {name: 'point' or 'surface'}"
-        raise ModelError(describe(f"places are {places!r}", where=where, allowed=allowed))
+        raise ModelError(f"are {places!r}", value=places, argument="places", where=where, allowed=allowed)
     unknown = [place for place in places if not isinstance(place, str | int)]
     if unknown:
-        raise ModelError(describe(f"a place is {unknown[0]!r}", where=where, allowed="names of links and frames"))
+        raise ModelError(f"a place is {unknown[0]!r}", where=where, allowed="names of links and frames")
     kinds = dict(places) if isinstance(places, Mapping) else dict.fromkeys(places, kind)
     if len(kinds) < len(places):
-        raise ModelError(describe("a place is named twice", where=where, allowed="one contact for each place"))
+        raise ModelError("a place is named twice", where=where, allowed="one contact for each place")
     return {place: one_of(each, tuple(CONTACTS), where, f"contact of {place!r}") for place, each in kinds.items()}

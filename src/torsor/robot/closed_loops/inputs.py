@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import OPEN, LoopClosure
@@ -59,15 +59,14 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
         worst = float(np.sqrt(gap / np.where(size > 0, size, 1.0)).max())
         slip = sliding(closure.mechanism, rate, OPEN * closure.length)
         found = f"the velocities {slip or 'open the loops'}: A v is {worst:.2g} of their size"
-        fix = "v = robot.closed_velocities(q, v)"
-        raise ModelError(describe(found, where=closure.name, allowed=f"{OPEN:g}", fix=fix))
+        raise ModelError(found, where=closure.name, allowed=f"{OPEN:g}", fix="v = robot.closed_velocities(q, v)")
 
 
 def check_margin(closure: LoopClosure, margin: Array) -> None:
     """Raise ModelError where the chosen closure equations are dependent: ``margin`` (...) is their distance from it."""
     if not (margin >= SINGULAR).all():
         fix = "another configuration; robot.mobility(q) lists the motions that are possible there"
-        raise ModelError(describe("the closure equations lose rank", where=closure.name, fix=fix))
+        raise ModelError("the closure equations lose rank", where=closure.name, fix=fix)
 
 
 def check_driven(closure: LoopClosure, q: ArrayLike, numbers: Numbers = OWN) -> None:
@@ -91,7 +90,7 @@ def check_driven(closure: LoopClosure, q: ArrayLike, numbers: Numbers = OWN) -> 
     if not listed:
         why = "closure equations that are redundant elsewhere are independent there, see robot.mobility(q)"
     found = f"singular at q = {shortened(at.round(6) + 0.0)}: {why}"
-    raise ModelError(describe(found, where=closure.name, fix="drive other coordinates there: robot.active_sets(q)"))
+    raise ModelError(found, where=closure.name, fix="drive other coordinates there: robot.active_sets(q)")
 
 
 def _of_one_state(values: ArrayLike, count: int, batch: tuple[int, ...], index: int) -> Array:
@@ -113,7 +112,7 @@ def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike], numbers: Num
             if not wrong <= CONTRADICTION * size:
                 text = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
                 fix = "make only as many coordinates active as there are degrees of freedom, or give consistent rates"
-                raise ModelError(describe(text, where=closure.name, fix=fix))
+                raise ModelError(text, where=closure.name, fix=fix)
 
 
 def is_matrix(share: Array, count: int) -> bool:
@@ -127,23 +126,23 @@ def checked_share(closure: LoopClosure, share: ArrayLike, values: Sequence[Array
     given = real_array(share, where, "share")
     if given.ndim == 0 or given.shape[-1] != count:
         allowed = f"(..., {count}) or (..., {count}, {count})"
-        raise ModelError(describe(f"share has shape {given.shape}", where=where, allowed=allowed))
+        raise ModelError(f"has shape {given.shape}", argument="share", where=where, allowed=allowed)
     if not is_matrix(given, count):
         _check_positive(closure, given)
         return given
     batch = np.broadcast_shapes(*(np.shape(value)[:-1] for value in values))
     if given.ndim == 2 and batch and batch[-1] == count:
-        found = f"share {given.shape} of {count} states is ambiguous: one matrix, or a row for each state"
+        found = f"{given.shape} of {count} states is ambiguous: one matrix, or a row for each state"
         fix = "share[None] is one matrix, share[:, None] * np.eye(N) has a row for each"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, argument="share", where=where, fix=fix)
     size = np.abs(given).max(initial=0.0)
     if not np.isfinite(given).all() or np.abs(given - given.swapaxes(-1, -2)).max(initial=0.0) > 1e-12 * size:
-        raise ModelError(describe("share is not symmetric", where=where, allowed="symmetric matrices"))
+        raise ModelError("is not symmetric", argument="share", where=where, allowed="symmetric matrices")
     if np.linalg.eigvalsh(given).min(initial=1.0) <= 0:
-        raise ModelError(describe("share is not positive definite", where=where, allowed="eigenvalues above 0"))
+        raise ModelError("is not positive definite", argument="share", where=where, allowed="eigenvalues above 0")
     return given
 
 
 def _check_positive(closure: LoopClosure, share: Array) -> None:
     if not (np.isfinite(share) & (share > 0)).all():
-        raise ModelError(describe("share is not positive", where=closure.name, allowed="numbers above 0"))
+        raise ModelError("is not positive", argument="share", where=closure.name, allowed="numbers above 0")

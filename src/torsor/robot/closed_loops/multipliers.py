@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import vectors
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics.algorithms import WITH_MARGIN
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.mechanism.free import OWN, Numbers
@@ -99,7 +99,7 @@ def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Number
         if len(other.rows) < len(choice.rows) or not left >= SINGULAR:
             fix = "other active coordinates: robot.active_sets(q); robot.mobility(q).uncontrolled is the motion"
             text = "the active coordinates do not determine the others that the loops connect them with"
-            raise ModelError(describe(text, where=closure.name, fix=fix))
+            raise ModelError(text, where=closure.name, fix=fix)
     return found
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import indices_of, several, vectors
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics import parameter_names
 from torsor.robot.closed_loops.assembly import assemble
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -40,8 +40,7 @@ def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLik
         found = (
             f"{n} drives for {len(closure.driven_choice.independent)} degrees of freedom: their forces are not unique"
         )
-        fix = "make fewer coordinates active: robot.with_active([...])"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix="make fewer coordinates active: robot.with_active([...])")
     states = vectors(q, closure.mechanism.nq, where, "q")
     rates, accelerations = vectors(v_active, n, where, "v_active"), vectors(a_active, n, where, "a_active")
     batch = np.broadcast_shapes(states.shape[:-1], rates.shape[:-1], accelerations.shape[:-1])
@@ -104,7 +103,7 @@ def _random_motions(closure: LoopClosure, start: Array, count: int, seed: int) -
     rng, active, closer = np.random.default_rng(seed), closure.active, closure.closer
     if len(closure.active_positions) != len(active):
         found = "a joint whose positions contain a quaternion is active"
-        raise ModelError(describe(found, where=closure.name, allowed="active coordinates with one position each"))
+        raise ModelError(found, where=closure.name, allowed="active coordinates with one position each")
     q = np.tile(assemble(closure, start[closure.active_positions], start, "raise"), (count, 1))
     side = closer.side(q)
     least = REGULAR * np.abs(closer.side(closure.reference[None]))

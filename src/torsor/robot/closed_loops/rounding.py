@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.mechanism.loops import Closure, Coupling
 from torsor.robot.closed_loops.mobility import choose, null_space
 from torsor.robot.closed_loops.search import CLOSED, Space
@@ -93,11 +93,11 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
             found = (
                 f"the couplings {name!r} and {others} contradict each other: their offsets differ by {abs(shift):.3g}"
             )
-            raise ModelError(describe(found, where=where, fix=f"remove one: robot.without_loop({name!r})"))
+            raise ModelError(found, value=name, where=where, fix=f"remove one: robot.without_loop({name!r})")
         if max(apart, abs(shift)) > SAME:
             found = f"the coupling {name!r} repeats {others} but for {max(apart, abs(shift)):.2g} of its coefficients"
             found += ", and together they would lock the joints: it is left out"
-            warn(describe(found, where=where, fix=f"equal ratios and offsets, or robot.without_loop({name!r})"))
+            warn(found, where=where, fix=f"equal ratios and offsets, or robot.without_loop({name!r})")
             out.append(rows[k])
     return out
 

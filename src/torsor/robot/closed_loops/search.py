@@ -43,9 +43,9 @@ class AssemblyError(ModelError):
     ``closing_error`` is the least error of closure with the requested ones (m, or 2 sin(angle/2)).
     """
 
-    def __init__(self, message: str, q: Array, q_active: Array, closing_error: float):
-        super().__init__(message)
-        self.q, self.q_active, self.closing_error = q, q_active, closing_error
+    q: Array
+    q_active: Array
+    closing_error: float
 
 
 class _State(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from torsor.base.checks import flag, one_of, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import count_operations
 from torsor.compiler.program import Program, read_program
 from torsor.dynamics import Request, trace
@@ -136,20 +136,20 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
     words = f"{request.name} takes {sum(count):,} operations"
     fix = "simplify=False, which names common subexpressions, or a smaller robot"
     if simplify and sum(count) > MOST_OPERATIONS:
-        raise ModelError(describe(words, where=robot.name, allowed=f"up to {MOST_OPERATIONS:,} to simplify", fix=fix))
+        raise ModelError(words, where=robot.name, allowed=f"up to {MOST_OPERATIONS:,} to simplify", fix=fix)
     shapes = {name: shape for name, shape in request.arguments(robot).items() if name != "p"}
     inputs = letters.inputs(shapes, rates=robot.nq == robot.nv)
     sizes, own = request.results(robot), {str(each) for entries in inputs.values() for each in entries}
     taken = [str(each) for each in given.values if str(each) in own or str(each) in sizes]
     if taken:
         found, fix = f"the symbol {taken[0]!r} is an input or result of {request.name}", "give the number another name"
-        raise ModelError(describe(found, where=robot.name, fix=fix))
+        raise ModelError(found, where=robot.name, fix=fix)
     program = read_program(function)
     try:
         entries, made = (_simplified if simplify else _direct)(robot, program, inputs, letters, given)
     except TooLongError:
         found = f"{words}, and when they are expanded one has more than {MOST_TERMS:,} terms"
-        raise ModelError(describe(found, where=robot.name, fix=fix)) from None
+        raise ModelError(found, where=robot.name, fix=fix) from None
     results = {name: _shaped(each, shape) for (name, shape), each in zip(sizes.items(), entries, strict=True)}
     used = {each for value in (entry for each in entries for entry in each) for each in value.free_symbols}
     first = sorted(used, key=lambda each: (each.name[0] not in "cs", _numbers_in(each.name), each.name))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, Number, free_numbers, paths_of
 from torsor.robot.equations.rules import RULES, Expression, number
@@ -119,19 +119,19 @@ def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str]
         if isinstance(symbols, Mapping):
             if not _NAME.fullmatch(each.name):
                 allowed = "a letter, then letters and digits, parts after _: m_2, l_1, I_2_zz"
-                raise ModelError(describe(f"the symbol {each.name!r}", where=robot.name, allowed=allowed))
+                raise ModelError(f"the symbol {each.name!r}", value=each.name, where=robot.name, allowed=allowed)
             if _OWN.fullmatch(each.name) or each.name in _WORDS or iskeyword(each.name):
                 found, fix = f"the symbol {each.name!r}", "choose another"
                 own = "c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions; cos, sqrt, lambda words of Python"
                 allowed = f"names that the equations do not use: {own}"
-                raise ModelError(describe(found, where=robot.name, allowed=allowed, fix=fix))
+                raise ModelError(found, value=each.name, where=robot.name, allowed=allowed, fix=fix)
             symbol = letters.symbol(each.name)
         else:
             symbol = _named(robot, letters, each)
         values[symbol] = each.value
     if len(values) < len(free):
         fix = "give names, {'m_2': path, ...}"
-        raise ModelError(describe("two numbers would have the same symbol", where=robot.name, fix=fix))
+        raise ModelError("two numbers would have the same symbol", where=robot.name, fix=fix)
     return Parameters(free, tuple(values), values)
 
 

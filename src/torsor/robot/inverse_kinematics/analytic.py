@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import flag, frozen_pose
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism import Joint
 from torsor.robot.inverse_kinematics.circles import (
     SAME,
@@ -54,7 +54,7 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
         text = "its axes have no closed form that is known here"
         allowed = "three axes that meet at an end of the arm, or axes 2, 3, 4 parallel and 5, 6 that meet, "
         allowed += "counted from either end"
-        raise ModelError(describe(text, where=where, allowed=allowed, fix="use inverse_kinematics"))
+        raise ModelError(text, where=where, allowed=allowed, fix="use inverse_kinematics")
     q = np.tile(robot.neutral(), (len(found), 1))
     q[:, at] = np.reshape(found, (-1, 6))
     return _distinct(robot, _polished(robot, q, T, place), at, limits)
@@ -74,7 +74,7 @@ def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Ax
         if robot.loops:
             found = "the robot has loops"
         fix = "use inverse_kinematics"
-        raise ModelError(describe(found, where=where, allowed="six revolute joints, each with its own angle", fix=fix))
+        raise ModelError(found, where=where, allowed="six revolute joints, each with its own angle", fix=fix)
     zero = robot.neutral()
     exact = robot.kernels.exact
     poses = exact.call("poses", zero)

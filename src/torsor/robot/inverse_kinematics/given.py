@@ -1,6 +1,5 @@
 """Targets of inverse kinematics from what a user gives: objects, or arrays by the places that they are for."""
 
-import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import ROTATION_TOLERANCE, real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.robot.inverse_kinematics.targets import Pose, Position, Target
 
 
@@ -26,10 +25,10 @@ def made(targets: Any, where: str) -> tuple[Target, ...]:
     allowed = "{place: pose (..., 4, 4) or position (..., 3)}, or a list of Pose, Position, Orientation, Direction, "
     allowed += "LookAt and CenterOfMass"
     if not isinstance(targets, Sequence) or isinstance(targets, str) or not len(targets):
-        raise ModelError(describe(f"targets is {reprlib.repr(targets)}", where=where, allowed=allowed))
+        raise ModelError(argument="targets", value=targets, where=where, allowed=allowed)
     for each in targets:
         if not isinstance(each, Target) or type(each) is Target:
-            raise ModelError(describe(f"a target of type {type(each).__name__}", where=where, allowed=allowed))
+            raise ModelError(f"a target of type {type(each).__name__}", where=where, allowed=allowed)
     return tuple(targets)
 
 
@@ -44,7 +43,7 @@ def _plain(place: Any, value: Any, where: str) -> Target:
     """Return the target of an array: a pose (..., 4, 4) or a position (..., 3)."""
     if isinstance(value, Target):
         fix = "give a list of target objects, or {place: array}"
-        raise ModelError(describe(f"a {type(value).__name__} at {place!r}", where=where, fix=fix))
+        raise ModelError(f"a {type(value).__name__} at {place!r}", value=place, where=where, fix=fix)
     array = real_array(value, where, f"target of {place!r}")
     if array.shape[-2:] == (4, 4):
         return Pose(place, array)
@@ -52,4 +51,4 @@ def _plain(place: Any, value: Any, where: str) -> Target:
         return Position(place, array)
     found = f"target of {place!r} has shape {array.shape}"
     fix = "of a rotation (3, 3) make an Orientation; of three positions, Position(place, positions)"
-    raise ModelError(describe(found, where=where, allowed="(..., 4, 4) or (..., 3)", fix=fix))
+    raise ModelError(found, value=place, where=where, allowed="(..., 4, 4) or (..., 3)", fix=fix)

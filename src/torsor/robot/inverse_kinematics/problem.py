@@ -10,7 +10,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Shape
 from torsor.base.checks import common_shape
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, Kernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import Tree, lean
@@ -56,7 +56,7 @@ class Problem:
             own = each.coordinates(robot)
             if not own:
                 found, fix = f"no joint moves {each.where!r}", "name a place that moves"
-                raise ModelError(describe(found, where=f"{robot.name}: {WHERE}", fix=fix))
+                raise ModelError(found, value=each.where, where=f"{robot.name}: {WHERE}", fix=fix)
             moving |= own
         self.free = sorted(moving | self._in_loops())
         self.has_hard = bool(self._closures) or any(each.hard for each in targets)
@@ -246,7 +246,7 @@ def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
     if largest > MOST_RATIO * least:
         found = f"weights from {least:g} to {largest:g}"
         fix = "make the target with the larger weight hard"
-        raise ModelError(describe(found, where=WHERE, allowed=f"a ratio up to {MOST_RATIO:g}", fix=fix))
+        raise ModelError(found, where=WHERE, allowed=f"a ratio up to {MOST_RATIO:g}", fix=fix)
     return [each / largest for each in given]
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import is_whole, several
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.summary import Summary
 from torsor.robot.robot import Robot
 
@@ -138,7 +138,7 @@ class InverseKinematicsResult:
         shape = self.solved.shape
         if at is None or len(at) != len(shape) or not all(-n <= k < n for k, n in zip(at, shape, strict=True)):
             allowed = f"an index of the batch {shape}"
-            raise ModelError(describe(f"index is {index!r}", where=self.robot.name, allowed=allowed))
+            raise ModelError(argument="index", value=index, where=self.robot.name, allowed=allowed)
         return at
 
     def _reason(self, at: tuple[int, ...]) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import arrays, common_shape, flag, positive, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.geometry.pairs import Pairs
 from torsor.robot.inverse_kinematics.apart import Apart, ApartRunner
 from torsor.robot.inverse_kinematics.given import made
@@ -44,13 +44,19 @@ def inverse_kinematics(
     problem = Problem.of(robot, given, flag(limits, where, "limits"))
     tolerance = positive(tolerance, where, "tolerance")
     if tolerance < LEAST_TOLERANCE:
-        raise ModelError(describe(f"tolerance is {tolerance:g}", where=where, allowed=f"{LEAST_TOLERANCE:g} or more"))
+        raise ModelError(
+            f"is {tolerance:g}",
+            argument="tolerance",
+            value=tolerance,
+            where=where,
+            allowed=f"{LEAST_TOLERANCE:g} or more",
+        )
     restarts = whole_number(restarts, where, "restarts", least=0)
     wish = flag(manipulability, where, "manipulability")
     if wish and posture is not None:
-        raise ModelError(describe("posture and manipulability are both given", where=where, allowed="one of them"))
+        raise ModelError("and manipulability are both given", argument="posture", where=where, allowed="one of them")
     if clearance is None and pairs is not None:
-        raise ModelError(describe("pairs without a clearance", where=where, fix="give clearance, in m"))
+        raise ModelError("without a clearance", argument="pairs", where=where, fix="give clearance, in m")
     apart = None if clearance is None else Apart.of(problem, clearance, pairs, where)
     data = problem.data(given)
     start = None if q0 is None else _positions(robot, q0, where, "q0")
@@ -83,7 +89,9 @@ def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
             length = np.linalg.norm(q[..., some], axis=-1, keepdims=True)
             if not (length > AT_LIMIT).all():
                 found = f"the quaternion of {joint.name!r} in {what} is zero"
-                raise ModelError(describe(found, where=where, allowed="a rotation", fix="start from robot.neutral()"))
+                raise ModelError(
+                    found, value=joint.name, where=where, allowed="a rotation", fix="start from robot.neutral()"
+                )
             q[..., some] /= length
     return q
 

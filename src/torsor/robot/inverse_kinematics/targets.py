@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import IDENTITY, Array
 from torsor.base.checks import ROTATION_TOLERANCE, arrays, direction, flag, frozen_array, real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.mechanism import Mechanism, Place
 from torsor.robot.inverse_kinematics.posture import Posture, Rows, coordinates_of
@@ -70,7 +70,7 @@ class Target:
         given = real_array(self.weight, WHERE, f"weight of the {self.label}")
         if given.shape not in ((), (count,)) or not (np.isfinite(given) & (given > 0)).all():
             allowed = "a positive number" + (" or two, (position, angle)" if count == 2 else "")
-            raise ModelError(describe(f"weight is {self.weight!r}", where=f"{WHERE}: {self.label}", allowed=allowed))
+            raise ModelError(argument="weight", value=self.weight, where=f"{WHERE}: {self.label}", allowed=allowed)
         return np.broadcast_to(given, (count,))[::-1].astype(float)  # rows have angles first
 
     def coordinates(self, mechanism: Mechanism) -> set[int]:
@@ -120,8 +120,7 @@ class Pose(Target):
         T = _rotations(self.pose, 4, self.label)
         last = np.abs(T[..., 3, :] - IDENTITY[3]).max(initial=0.0)
         if last > ROTATION_TOLERANCE:
-            allowed = "[[R, p], [0, 0, 0, 1]]"
-            raise ModelError(describe("the last row is not [0, 0, 0, 1]", where=self.label, allowed=allowed))
+            raise ModelError("the last row is not [0, 0, 0, 1]", where=self.label, allowed="[[R, p], [0, 0, 0, 1]]")
         return np.concatenate([_flat(T[..., :3, :3]), near_enough(T[..., :3, 3], self.label)], axis=-1)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
@@ -228,7 +227,7 @@ class Direction(Target):
         along = arrays(self.along, (3,), self.label, "along")
         largest = np.abs(along).max(axis=-1, keepdims=True)
         if not (largest > NO_DIRECTION).all():
-            raise ModelError(describe("along is zero", where=self.label, allowed="a direction"))
+            raise ModelError("is zero", argument="along", where=self.label, allowed="a direction")
         along = along / largest  # the squares of huge numbers are not finite
         return np.asarray(along / np.linalg.norm(along, axis=-1, keepdims=True))
 
@@ -301,7 +300,7 @@ class CenterOfMass(Target):
     def at(self, mechanism: Mechanism) -> Place:
         """Return the base: the centre of mass is in its axes; ModelError if there is none."""
         if not mechanism.mass > 0:
-            raise ModelError(describe("the links have no mass", where=mechanism.name, fix="remove the CenterOfMass"))
+            raise ModelError("the links have no mass", where=mechanism.name, fix="remove the CenterOfMass")
         return mechanism.place(mechanism.base.name)
 
     def coordinates(self, mechanism: Mechanism) -> set[int]:
@@ -322,7 +321,7 @@ def near_enough(positions: Array, where: str) -> Array:
     """Return positions; ModelError for those whose distance cannot be computed with any use."""
     far = float(np.abs(positions).max(initial=0.0))
     if far > FARTHEST:
-        raise ModelError(describe(f"a position is {far:.3g} m away", where=where, allowed=f"up to {FARTHEST:g} m"))
+        raise ModelError(f"a position is {far:.3g} m away", where=where, allowed=f"up to {FARTHEST:g} m")
     return positions
 
 
@@ -337,7 +336,7 @@ def _rotations(value: ArrayLike, size: int, where: str) -> Array:
         at = tuple(int(k) for k in np.argwhere(wrong)[0])
         of = f"[{', '.join(map(str, at))}] " if at else ""
         found = f"{of}is no rotation: error of orthonormality {error[at]:.1e}, determinant {np.linalg.det(R[at]):.3g}"
-        raise ModelError(describe(found, where=where, allowed="rotation matrices", fix="normalise it"))
+        raise ModelError(found, where=where, allowed="rotation matrices", fix="normalise it")
     return T
 
 

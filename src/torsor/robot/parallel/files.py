@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.base.archive import Archive
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.files import check_array
 from torsor.robot.archived import robot_of, robot_text
 from torsor.robot.parallel.kernels import Assembled
@@ -60,7 +60,7 @@ def parallel_text(robot: Assembled) -> str:
     text = json.dumps(data)
     again = parallel_fields(text)
     if again["platform"] != robot.platform or again["legs"] != tuple(robot.legs):
-        raise ModelError(describe("it would not read back equal", where=robot.name, fix="check names and visuals"))
+        raise ModelError("it would not read back equal", where=robot.name, fix="check names and visuals")
     return text
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import frozen_array, name_of, real_array
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.checks import frozen_array, known_name, name_of, real_array
+from torsor.base.errors import ModelError, shortened
 from torsor.base.summary import Summary
 from torsor.compiler import AnyKernel, OperationCount, Signature, count_operations
 from torsor.compiler.cache import source_hash
@@ -198,22 +198,22 @@ class Assembled(Part):
         self._set(legs=given, gravity=frozen_array(self.gravity, (3,), where, "gravity"))
         if not given or not all(isinstance(leg, Leg) for leg in given):
             kinds = ", ".join(sorted({type(leg).__name__ for leg in given})) or "none, or not in a list"
-            raise ModelError(describe(f"legs are {kinds}", where=where, allowed="a list of one Leg or more"))
+            raise ModelError(f"are {kinds}", argument="legs", where=where, allowed="a list of one Leg or more")
         names = [leg.name for leg in self.legs]
         if len(set(names)) < len(names):
             double = next(name for name in names if names.count(name) > 1)
-            raise ModelError(describe(f"two legs are named {double!r}", where=where, fix="give each its own name"))
+            raise ModelError(f"two legs are named {double!r}", value=double, where=where, fix="give each its own name")
         if isinstance(self.platform, Robot):
             self._set(motion="")
         home = self._coordinates(self.home, "home")
         if home.shape != (self.carriage.nq,):
-            raise ModelError(describe(f"home has shape {home.shape}", where=where, allowed="one pose"))
+            raise ModelError(f"has shape {home.shape}", argument="home", where=where, allowed="one pose")
         self._check_finite(home, "home")
         home.setflags(write=False)
         self._set(home=home)
         if len(self.driven_names) < self.carriage.nv:
             found = f"{len(self.driven_names)} driven coordinates for a platform with {self.carriage.nv}"
-            raise ModelError(describe(found, where=where, allowed=f"{self.carriage.nv} or more"))
+            raise ModelError(found, where=where, allowed=f"{self.carriage.nv} or more")
         self._refuse_singular(self.home, self.leg_home, at_home=True)  # and legs that do not fit
 
     def __repr__(self) -> str:
@@ -424,11 +424,9 @@ class Assembled(Part):
             >>> torsor.library.gough_stewart().function("mass_matrix")
             Function(mass_matrix:(pose[7])->(mass_matrix[6x6]) SXFunction)
         """
-        if name not in self._algorithms:
-            allowed = ", ".join(self._algorithms)
-            raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=allowed))
+        known_name(name, self._algorithms, self.name, "algorithm")
         if external and not RULES[name].external:
-            raise ModelError(describe(f"{name} takes no external wrench", where=self.name))
+            raise ModelError(f"{name} takes no external wrench", where=self.name)
         fused = not positions and self.has_closed_form and "q" in RULES[name].inputs
         return self._function(FunctionKey(name, fused, external))
 
@@ -467,7 +465,7 @@ class Assembled(Part):
         if values.ndim == 0 or values.shape[-1] != count:
             allowed = f"(..., {count}): {', '.join(self.carriage.position_names)}"
             matrices = " or (..., 4, 4)" if count != 4 else ""
-            raise ModelError(describe(f"{what} has shape {values.shape}", where=self.name, allowed=allowed + matrices))
+            raise ModelError(f"has shape {values.shape}", argument=what, where=self.name, allowed=allowed + matrices)
         return values
 
     def _check_finite(self, x: Array, what: str = "pose") -> None:
@@ -478,7 +476,9 @@ class Assembled(Part):
                 sound &= (x[..., at.q.stop - 4 : at.q.stop] ** 2).sum(axis=-1) > 0
         if not sound.all():
             worst = x[~sound][0].tolist()
-            raise ModelError(describe(f"{what} is {worst}", where=self.name, allowed="finite numbers, and a rotation"))
+            raise ModelError(
+                f"is {worst}", argument=what, value=worst, where=self.name, allowed="finite numbers, and a rotation"
+            )
 
     def _refuse_singular(self, x: Array, q: Array, at_home: bool = False) -> None:
         """Raise ModelError at a singular pose (nq of the platform,), with the motion that is not controlled."""
@@ -491,13 +491,12 @@ class Assembled(Part):
             leg, limb = self.legs[int(np.argmax(found))], self._parts.limbs[int(np.argmax(found))]
             text = f"leg {leg.name!r} is singular at {pose}: with the platform fixed, "
             text += moving(leg.robot.coordinate_names, motion[limb.v])
-            raise ModelError(describe(text, where=self.name, fix=fix))
+            raise ModelError(text, where=self.name, fix=fix)
         platform = platforms(self._parts, values[1])
         if platform.singular:
             text = f"the drives do not control the platform at {pose}: with locked drives, "
             text += moving(self.carriage.coordinate_names, platform.motion)
-            fix = f"{fix}, or drive other coordinates"
-            raise ModelError(describe(text, where=self.name, fix=fix))
+            raise ModelError(text, where=self.name, fix=f"{fix}, or drive other coordinates")
 
 
 def _types(robot: Robot) -> str:

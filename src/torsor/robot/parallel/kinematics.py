@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import common_shape, vectors
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.robot.closed_loops.search import CLOSED, NEAREST, Closer
 from torsor.robot.parallel.decomposition import depends_on_pose, drive_units
@@ -235,9 +235,9 @@ class Kinematics:
             mode = "the guess" if guessed else "home"
             text = f"leg {name!r} was not found in the assembly mode of {mode}: a singular configuration is between"
             text += " them" if guessed else " home and the pose, or the pose is too far"
-            return ModelError(describe(text, where=where, fix="give positions of the legs near the pose as a guess"))
+            return ModelError(text, where=where, fix="give positions of the legs near the pose as a guess")
         text = f"leg {name!r} does not reach the platform: error of closure {size * self.parts.length:.2g} at best"
-        return ModelError(describe(text, where=where, fix="give a pose within reach"))
+        return ModelError(text, value=name, where=where, fix="give a pose within reach")
 
     # Platform
 
@@ -263,11 +263,11 @@ class Kinematics:
             )
             text += f"{'home' if guess is None else 'the guess'}: they cannot be reached, or a singular pose is between"
             fix = "give coordinates that can be reached, or a guess nearer to them"
-            raise ModelError(describe(text, where=robot.name, fix=fix))
+            raise ModelError(text, where=robot.name, fix=fix)
         off = np.abs((state[:, n:-count][:, robot._driven] - flat) / drive_units(self.parts)).max(axis=-1, initial=0.0)
         if (off > AGREE).any():
             text = f"driven coordinates disagree by {off.max():.2g}: {count} are given for {robot.dof} freedoms"
-            raise ModelError(describe(text, where=robot.name, allowed=f"{AGREE:g}", fix="give values that agree"))
+            raise ModelError(text, where=robot.name, allowed=f"{AGREE:g}", fix="give values that agree")
         return state[:, :n].reshape(*batch, n)
 
     @cached_property

@@ -9,7 +9,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, frozen_pose, name_of, real_array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.recursions.configuration import integrate
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
@@ -55,15 +55,15 @@ class Leg(Part):
     def __post_init__(self) -> None:
         where = f"leg {name_of(self.name, 'leg')!r}"
         if not isinstance(self.robot, Robot):
-            raise ModelError(describe(f"robot is of type {type(self.robot).__name__}", where=where, allowed="a Robot"))
+            raise ModelError(f"robot is of type {type(self.robot).__name__}", where=where, allowed="a Robot")
         if self.robot.loops:
             fix = "build it as a robot with loops: robot.with_loop(...)"
-            raise ModelError(describe("the leg has loops of its own", where=where, allowed="an open chain", fix=fix))
+            raise ModelError("the leg has loops of its own", where=where, allowed="an open chain", fix=fix)
         if not self.robot.nv:
-            raise ModelError(describe("the leg does not move", where=where, allowed="one joint or more"))
+            raise ModelError("the leg does not move", where=where, allowed="one joint or more")
         if max(at.v.stop for at in self.robot.coordinates) < self.robot.nv:
             found, fix = "the leg has elastic motors, which are not constrained", "build it as a tree with loops"
-            raise ModelError(describe(found, where=where, allowed="rigid gears", fix=fix))
+            raise ModelError(found, where=where, allowed="rigid gears", fix=fix)
         self.robot.place(self.tip)
         for name in ("at", "base"):
             value = real_array(getattr(self, name), where, name)
@@ -71,16 +71,17 @@ class Leg(Part):
             self._set(**{name: frozen_pose(pose, where, name)})
         driven = (self.driven,) if isinstance(self.driven, str) else self.driven
         if not isinstance(driven, Iterable):
-            allowed = "names of its coordinates"
-            raise ModelError(describe(f"driven is {self.driven!r}", where=where, allowed=allowed))
+            raise ModelError(argument="driven", value=self.driven, where=where, allowed="names of its coordinates")
         driven = tuple(driven)
         for each in driven:
             if each not in self.robot.coordinate_names or each not in self.robot.position_names:
                 both = [name for name in self.robot.coordinate_names if name in self.robot.position_names]
-                found = f"driven names {each!r}, which is no coordinate of its own"
-                raise ModelError(describe(found, where=where, allowed=", ".join(both)))
+                found = f"names {each!r}, which is no coordinate of its own"
+                raise ModelError(found, value=each, argument="driven", where=where, allowed=", ".join(both))
         if len(set(driven)) < len(driven):
-            raise ModelError(describe(f"driven is {driven}", where=where, allowed="each coordinate once"))
+            raise ModelError(
+                f"is {driven}", argument="driven", value=driven, where=where, allowed="each coordinate once"
+            )
         home = self.robot.neutral() if self.home is None else self.home
         self._set(driven=driven, home=frozen_array(home, (self.robot.nq,), where, "home"))
         # Loop raises an error for an unknown kind.
@@ -91,7 +92,7 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
     """Return a robot whose last link is the platform, on the joint or joints of its motion."""
     if isinstance(platform, Robot):
         if platform.loops or len(platform.links) == 0:
-            raise ModelError(describe("the platform's robot", where=platform.name, allowed="an open chain that moves"))
+            raise ModelError("the platform's robot", where=platform.name, allowed="an open chain that moves")
         last = platform.links[-1].name
         welded = [
             frame.name for frame in platform.frames if frame.link == last and np.abs(frame.pose - np.eye(4)).any()
@@ -99,14 +100,14 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
         if welded:
             found = f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it: which is meant?"
             fix = "give the platform its own joint, or drop frames: replace(robot, frames=()); legs end at that link"
-            raise ModelError(describe(found, where=platform.name, allowed="no frames there", fix=fix))
+            raise ModelError(found, value=last, where=platform.name, allowed="no frames there", fix=fix)
         return platform.with_gravity(gravity)
     if not isinstance(platform, Link):
         allowed = "a Link, or a Robot whose last link it is"
-        raise ModelError(describe(f"platform is of type {type(platform).__name__}", allowed=allowed))
+        raise ModelError(f"is of type {type(platform).__name__}", argument="platform", allowed=allowed)
     name = platform.name
     if not isinstance(motion, str) or motion == "fixed":
-        raise ModelError(describe(f"motion is {motion!r}", where=name, allowed="a motion"))
+        raise ModelError(argument="motion", value=motion, where=name, allowed="a motion")
     if motion != "translation":
         joints = [Joint(name, motion, "base", name)]
         return build(name, [Link("base"), platform], joints, gravity=gravity)
@@ -129,11 +130,11 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
         found = np.stack([p[..., 0], p[..., 1], np.arctan2(R[..., 1, 0], R[..., 0, 0])], axis=-1)
     else:
         fix = f"give the coordinates {', '.join(robot.position_names)}"
-        raise ModelError(describe("poses as matrices", where=robot.name, allowed="free, planar, translation", fix=fix))
+        raise ModelError("poses as matrices", where=robot.name, allowed="free, planar, translation", fix=fix)
     off = float(np.abs(robot.pose(found, robot.links[-1].name) - T).max(initial=0.0))
     if not off <= 1e-6:
         found_text = f"pose differs by {off:.2g} from the possible poses of a {motion} platform"
-        raise ModelError(describe(found_text, where=robot.name, allowed="poses that its motion allows"))
+        raise ModelError(found_text, where=robot.name, allowed="poses that its motion allows")
     return np.asarray(found)
 
 
@@ -211,7 +212,7 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     if size > CLOSED:
         found = f"the leg does not reach the platform at home: error of closure {size * length:.2g}"
         fix = "check base, at, tip and kind, or give a home (of the leg or the robot) nearer to one that closes"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix=fix)
     own, all_ = look.own(q), look.whole(q)
     choice = choose(own, [])
     rank = len(choice.rows)
@@ -219,7 +220,7 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     if np.count_nonzero(np.linalg.svd(all_, compute_uv=False) > RANK * scale) > rank:
         found = f"the leg blocks motions that the platform's joint has: {', '.join(carriage.coordinate_names)}"
         fix = "give the platform a motion that all legs allow, or give the leg more joints"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix=fix)
     idle = _idle(limb, look, q, robot.nv - rank, names, where)
     return limb._replace(rows=choice.rows, idle=idle), q, whole
 
@@ -288,17 +289,17 @@ def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], 
         jacobian = look.closed(look.moved(q, 0.3 * look.space.units * rng.normal(size=limb.tree.nv)))
         there = _null(jacobian, count)
         if np.linalg.matrix_rank(jacobian, RANK) > limb.tree.nv - count:
-            raise ModelError(describe(f"the leg is singular at home: {moving(names, rows[0])}", where=where, fix=HOME))
+            raise ModelError(f"the leg is singular at home: {moving(names, rows[0])}", where=where, fix=HOME)
         if np.abs(there - there @ rows.T @ rows).max() > 1e-9:
             loose = ", ".join(repr(names[k]) for k in np.flatnonzero(np.abs(rows).max(axis=0) > 1e-9))
             found = f"the platform does not constrain {count} motions of the leg, of {loose}"
             fix = "remove a joint, or use a joint at the platform with more constraints"
-            raise ModelError(describe(found, where=where, allowed="spins of ball joints about the leg's line", fix=fix))
+            raise ModelError(found, where=where, allowed="spins of ball joints about the leg's line", fix=fix)
     worst = _spin_force(limb.tree, rows, look, q, rng)
     if worst > 1e-9:
         found = f"the leg can spin about its line and is not symmetric about it ({worst:.1g} of its forces)"
         fix = "make it symmetric about the line, or use a universal joint in place of one ball"
-        raise ModelError(describe(found, where=where, fix=fix))
+        raise ModelError(found, where=where, fix=fix)
     rows[np.abs(rows) < 1e-12] = 0.0
     return rows
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import vectors
-from torsor.base.errors import ModelError, describe, shortened
+from torsor.base.errors import ModelError, shortened
 from torsor.compiler import c as c_source
 from torsor.compiler import js as js_source
 from torsor.compiler.source import About
@@ -64,8 +64,10 @@ class ParallelRobot(Assembled):
             given.insert(0, known)
         try:
             *found, state = self._kernel(name, fused, external is not None, checked=True)(x, *given)
-        except (TypeError, ValueError) as error:  # the kernel's message names the input that is wrong
-            raise ModelError(describe(str(error), where=self.name)) from None
+        except ModelError as error:  # it names the input that is wrong
+            raise error.inside(self.name) from None
+        except (TypeError, ValueError) as error:
+            raise ModelError(str(error), where=self.name) from None
         rule = RULES[name]
         if not (state[..., : len(rule.margins)] > rule.margins).all() or not (fused or (state[..., -1] <= OPEN).all()):
             self._refuse_state(rule, x, known, state)
@@ -79,13 +81,13 @@ class ParallelRobot(Assembled):
         if not (open_ <= OPEN).all():
             size = float(np.max(open_)) * self._parts.length
             fix = "q = robot.inverse_kinematics(pose, guess=q)"
-            text = f"q does not close the legs: error of closure {size:.2g}"
-            raise ModelError(describe(text, where=self.name, fix=fix))
+            text = f"does not close the legs: error of closure {size:.2g}"
+            raise ModelError(text, argument="q", where=self.name, fix=fix)
         bad = np.argwhere(~(state[..., : len(rule.margins)] > rule.margins).all(axis=-1))[0]
         at = [np.broadcast_to(each, (*state.shape[:-1], each.shape[-1]))[tuple(bad)] for each in (x, known)]
         self._refuse_singular(*at)
         text = f"nearly singular at pose {shortened(at[0].round(6))}: results would have few correct digits"
-        raise ModelError(describe(text, where=self.name, fix="avoid that pose"))
+        raise ModelError(text, where=self.name, fix="avoid that pose")
 
     @cached_property
     def _kinematics(self) -> Kinematics:
@@ -144,7 +146,7 @@ class ParallelRobot(Assembled):
         count = len(self._driven)
         weights = np.ones(count) if share is None else vectors(share, count, self.name, "share")
         if not (weights > 0).all():
-            raise ModelError(describe("share is not positive", where=self.name, allowed="numbers above 0"))
+            raise ModelError("is not positive", argument="share", where=self.name, allowed="numbers above 0")
         return self._call("inverse_dynamics", pose, twist, acceleration, weights, q=q, external=external)[0]
 
     def platform_force(

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from torsor.base.archive import Archive, as_bytes, as_text, reading_archive, register_result
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import positive, real_array
+from torsor.base.checks import known_name, positive, real_array
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved
 from torsor.base.result import Result
 from torsor.base.summary import Summary
@@ -72,8 +72,10 @@ class Workspace(Result):
             2
         """
         if self.reachable.ndim != 2 or min(self.reachable.shape) < 2:
-            found = f"poses have the shape {self.reachable.shape}"
-            raise ModelError(describe(found, allowed="a grid with two axes of two poses or more", fix="plot one slice"))
+            found = f"have the shape {self.reachable.shape}"
+            raise ModelError(
+                found, argument="poses", allowed="a grid with two axes of two poses or more", fix="plot one slice"
+            )
         pair = self._varying() if axes is None else self._checked_axes(axes)
         figure = new_figure(6.8, 6.0)
         from matplotlib.patches import Patch
@@ -169,7 +171,7 @@ class Workspace(Result):
         spans[1][first] = 0.0
         if not (spans[0][first] > 0 and spans[1].max() > 0):
             found = "fewer than two coordinates vary over the poses"
-            raise ModelError(describe(found, allowed="a grid over two", fix="robot.grid(x=..., y=...)"))
+            raise ModelError(found, allowed="a grid over two", fix="robot.grid(x=..., y=...)")
         return first, int(np.argmax(spans[1]))
 
     def _checked_axes(self, axes: Any) -> tuple[int, int]:
@@ -177,7 +179,7 @@ class Workspace(Result):
         pair = tuple(axes) if isinstance(axes, Sequence) else ()
         if len(pair) != 2 or not all(isinstance(k, int) and 0 <= k < count for k in pair) or pair[0] == pair[1]:
             allowed = f"two of 0 to {count - 1}: {', '.join(self.labels)}"
-            raise ModelError(describe(f"axes are {axes!r}", allowed=allowed))
+            raise ModelError(f"are {axes!r}", value=axes, argument="axes", allowed=allowed)
         return pair[0], pair[1]
 
 
@@ -193,13 +195,12 @@ def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
     turns = {f"turn_{axis}": k for k, axis in enumerate("xyz")} if robot.motion == "free" else {}
     allowed = [name for name in places if not (turns and name.startswith("q"))] + list(turns)
     for name in ranges:
-        if name not in allowed:
-            raise ModelError(describe(f"no range {name!r}", where=robot.name, allowed=", ".join(allowed)))
+        known_name(name, allowed, robot.name, "range")
     lines = [real_array(each, robot.name, f"range {name!r}") for name, each in ranges.items()]
     for name, line in zip(ranges, lines, strict=True):
         if line.ndim > 1 or not np.isfinite(line).all():
             found = f"range {name!r} has shape {line.shape}, or is not finite"
-            raise ModelError(describe(found, where=robot.name, allowed="a row of numbers"))
+            raise ModelError(found, value=name, where=robot.name, allowed="a row of numbers")
     values = np.meshgrid(*lines, indexing="ij")
     poses = np.broadcast_to(robot.home, (*(values[0].shape if values else ()), robot.home.size)).copy()
     for name, value in zip(ranges, values, strict=True):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from torsor.base.errors import ModelError, describe, missing, warn
+from torsor.base.errors import ModelError, missing, warn
 from torsor.view.live.client import own_page
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -67,7 +67,7 @@ def _check_host(host: str) -> None:
             probe.bind(address)
     except (OSError, UnicodeError) as error:
         fix = "give localhost, or an address of this machine"
-        raise ModelError(describe(f"cannot listen on {host!r}: {error}", where="view", fix=fix)) from None
+        raise ModelError(f"cannot listen on {host!r}: {error}", value=host, where="view", fix=fix) from None
 
 
 def is_local(host: str) -> bool:
@@ -97,13 +97,13 @@ def free_port(host: str, port: int) -> int:
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         fix = "a name or an address of this machine"
-        raise ModelError(describe(f"no such host ({reason})", where=f"view: host {host!r}", allowed=fix)) from None
+        raise ModelError(f"no such host ({reason})", where=f"view: host {host!r}", allowed=fix) from None
     addresses = [(family, address) for family, _, _, _, address in found]
     for each in range(port, min(port + TRIED, 65536)):
         if _is_free(host, addresses, each):
             return each
     asked = f"the ports {port} to {min(port + TRIED, 65536) - 1} are taken"
-    raise ModelError(describe(asked, where="view", fix="choose another port, or 0 for any that is free"))
+    raise ModelError(asked, where="view", fix="choose another port, or 0 for any that is free")
 
 
 def _is_free(host: str, addresses: list[tuple[Any, Any]], port: int) -> bool:
@@ -122,7 +122,7 @@ def _is_free(host: str, addresses: list[tuple[Any, Any]], port: int) -> bool:
     if len(failed) == len(addresses):  # of several, one may be of a protocol that this machine has not
         found = f"cannot listen on port {port} ({failed[0].strerror})"
         fix = "an address of this machine; ports below 1024 need special rights"
-        raise ModelError(describe(found, where=f"view: host {host!r}", allowed=fix))
+        raise ModelError(found, where=f"view: host {host!r}", allowed=fix)
     return True
 
 

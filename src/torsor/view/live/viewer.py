@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torsor.base.checks import one_of, whole_number
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.view.live.player import Player
 from torsor.view.live.server import silence, start
 from torsor.view.live.stage import Stage
@@ -52,7 +52,7 @@ class Viewer:
         posture = self.stage.subjects[number].posture
         if posture is None or len(values) != len(posture.slides):
             count = 0 if posture is None else len(posture.slides)
-            raise ModelError(describe(f"{len(values)} values", where="view", allowed=f"{count}, one for each slider"))
+            raise ModelError(f"{len(values)} values", where="view", allowed=f"{count}, one for each slider")
         self.stage.move(number, [float(value) for value in values])
 
     def show(self, *names: str, shown: bool = True) -> None:
@@ -105,10 +105,10 @@ def show(
     """
     if not 1 <= len(what) <= MOST:
         found = f"{len(what)} robots or results"
-        raise ModelError(describe(found, where="view", allowed=f"1 to {MOST}: robots, trajectories, motions, strides"))
+        raise ModelError(found, where="view", allowed=f"1 to {MOST}: robots, trajectories, motions, strides")
     titles = [""] * len(what) if names is None else [str(name) for name in names]
     if len(titles) != len(what):
-        raise ModelError(describe(f"{len(titles)} names", where="view", allowed=f"{len(what)}, one for each"))
+        raise ModelError(f"{len(titles)} names", where="view", allowed=f"{len(what)}, one for each")
     whole_number(port, "view", "port", least=0, most=65535)
     subjects = [Subject(each, title) for each, title in zip(what, titles, strict=True)]
     for subject in subjects:

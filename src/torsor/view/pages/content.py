@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.base.scenes import Thing
 from torsor.mechanism.loops import Loop
 from torsor.robot.parallel import ParallelRobot
@@ -80,7 +80,7 @@ def _listed(what: Any) -> list[tuple[str, Any]]:
     else:
         found = [("", what)]
     if not found:
-        raise ModelError(describe("nothing to show", where="page", allowed=ALLOWED))
+        raise ModelError("nothing to show", where="page", allowed=ALLOWED)
     return found
 
 

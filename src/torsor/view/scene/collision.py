@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from torsor.base.errors import ModelError, describe
+from torsor.base.errors import ModelError
 from torsor.mechanism import Link, Shape, Visual
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
@@ -24,7 +24,7 @@ def showing_shapes(robot: Robot) -> Robot:
     """
     if not any(link.shapes for link in (robot.base, *robot.links)):
         fix = "load a file with collision geometry, or leave --collision out"
-        raise ModelError(describe("no link has a collision shape", where=robot.name, fix=fix))
+        raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
     return replace(robot, base=_shapes_shown(robot.base), links=tuple(map(_shapes_shown, robot.links)))
 
 

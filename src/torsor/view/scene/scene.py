@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, warn
+from torsor.base.errors import ModelError, warn
 from torsor.base.scenes import Color, Solid, Thing
 from torsor.formats.meshes.mesh_files import Painted, read_painted
 from torsor.formats.meshes.triangles import Triangles, capsule, joined
@@ -165,7 +165,7 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
             yield from _from_numbers(robot, index, radius)
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        warn(f"{robot.name}: drawn without {faults[0]}{more}")
+        warn(f"drawn without {faults[0]}{more}", where=robot.name)
 
 
 def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
@@ -177,7 +177,7 @@ def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[S
         found = _shape(visual)
     for surface, _, _ in found:
         if not np.abs(surface.vertices).max(initial=0.0) <= FARTHEST:  # no number also where a product overflowed
-            raise ModelError(describe(f"a {visual.shape} of size {visual.size}", where=f"link {link!r}", allowed=LARGE))
+            raise ModelError(f"a {visual.shape} of size {visual.size}", where=f"link {link!r}", allowed=LARGE)
     return found
 
 
@@ -186,7 +186,7 @@ def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
     color = _color(visual)
     if visual.shape == "mesh":
         if visual.path is None:
-            raise ModelError(f"mesh {visual.mesh!r}: the file is not found")
+            raise ModelError("the file is not found", value=visual.mesh, where=f"mesh {visual.mesh!r}")
         parts = read_painted(visual.path, visual.folders)
         if visual.color is not None:
             parts = (Painted(joined([each.surface for each in parts]), color),)
