@@ -36,7 +36,7 @@ def platform_motion() -> torsor.Trajectory:
     spin = np.einsum("tij,tj->ti", np.array([right_jacobian(each) for each in turn]), rate(turn))
     twist = np.concatenate([spin, np.einsum("tji,tj->ti", rotation, rate(place))], axis=-1)
     acceleration, pose = rate(twist), np.concatenate([place, quaternion], axis=-1)
-    legs = robot.inverse_kinematics(pose)
+    legs = torsor.inverse_kinematics(robot, pose)
     q = np.concatenate([pose, legs], axis=-1)
     v = np.concatenate([twist, robot.leg_velocities(pose, twist)], axis=-1)
     a = np.concatenate([acceleration, robot.leg_accelerations(pose, twist, acceleration)[1]], axis=-1)

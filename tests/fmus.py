@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torsor.export.fmi.variables import levels, structured
+from torsor.export.fmu.variables import levels, structured
 
 fmpy = pytest.importorskip("fmpy", reason="FMPy is not installed: pip install fmpy")
 from fmpy import fmi2, fmi3  # noqa: E402

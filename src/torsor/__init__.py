@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from torsor.motion import MotionProblem, MotionResult
     from torsor.motion.sweeps.sweep import sweep
     from torsor.robot.closed_loops import AssemblyError, Mobility
+    from torsor.robot.inverse_kinematics import analytic_inverse_kinematics, inverse_kinematics
     from torsor.robot.load import build, from_dh, from_mdh, from_screws, load
     from torsor.robot.parallel import Leg, ParallelRobot
     from torsor.robot.parametric import Parametric
@@ -76,6 +77,7 @@ __all__ = [
     "Visual",
     "Wheel",
     "__version__",
+    "analytic_inverse_kinematics",
     "build",
     "cache",
     "compile",
@@ -89,6 +91,7 @@ __all__ = [
     "human",
     "identification",
     "identify",
+    "inverse_kinematics",
     "library",
     "load",
     "load_result",
@@ -115,6 +118,7 @@ _MODULES = {
     "torsor.motion": ("MotionProblem", "MotionResult"),
     "torsor.motion.sweeps": ("sweep",),
     "torsor.robot.closed_loops": ("AssemblyError", "Mobility"),
+    "torsor.robot.inverse_kinematics": ("analytic_inverse_kinematics", "inverse_kinematics"),
     "torsor.robot.load": ("build", "from_dh", "from_mdh", "from_screws", "load"),
     "torsor.robot.parallel": ("Leg", "ParallelRobot"),
     "torsor.robot.parametric": ("Parametric",),

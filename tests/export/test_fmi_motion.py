@@ -26,7 +26,7 @@ AFLOAT = torsor.from_dh([ROD], base="floating").with_payload(
 @pytest.fixture(scope="module", params=[2, 3])
 def arm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fmi") / "arm.fmu"
-    (found,) = ARM.export_fmi(path, version=request.param, parameters=["links.link2.mass", "links.link2.com.x"])
+    (found,) = torsor.export.fmi(ARM, path, version=request.param, parameters=["links.link2.mass", "links.link2.com.x"])
     return found
 
 
@@ -40,7 +40,7 @@ def units() -> Iterator[list[Unit]]:
 
 @pytest.fixture(scope="module")
 def afloat(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    (found,) = AFLOAT.export_fmi(tmp_path_factory.mktemp("fmi") / "afloat.fmu")
+    (found,) = torsor.export.fmi(AFLOAT, tmp_path_factory.mktemp("fmi") / "afloat.fmu")
     return found
 
 
@@ -208,7 +208,7 @@ def test_a_quaternion_of_length_zero_is_an_error(afloat: Path) -> None:
 def test_a_second_of_a_real_arm_is_simulate(version: int, tmp_path: Path) -> None:
     robot = torsor.load(robot_file("ur5_robot.urdf"))
     q0, tau = [0.1, -1.0, 1.0, 0.2, 0.3, 0.4], [5.0, -20.0, 3.0, 1.0, 0.2, 0.1]
-    (path,) = robot.export_fmi(tmp_path / "ur5.fmu", version=version, q0=q0)
+    (path,) = torsor.export.fmi(robot, tmp_path / "ur5.fmu", version=version, q0=q0)
     names = list(coordinates("q", robot.position_names, q0))
     given = coordinates("tau", robot.coordinate_names, tau)
     found = fmpy.simulate_fmu(
@@ -225,7 +225,7 @@ def test_a_second_of_a_real_arm_is_simulate(version: int, tmp_path: Path) -> Non
 def test_importers_compile_the_sources(version: int, tmp_path: Path) -> None:
     from fmpy.build import build_platform_binary
 
-    (path,) = ARM.export_fmi(tmp_path / "arm.fmu", version=version, binary=False)
+    (path,) = torsor.export.fmi(ARM, tmp_path / "arm.fmu", version=version, binary=False)
     folder = fmpy.extract(str(path), str(tmp_path / "extracted"))
     (build := tmp_path / "build").mkdir()
     build_platform_binary(folder, build)
@@ -251,7 +251,7 @@ def test_all_kinds_of_joints_and_drives_move_as_in_simulate(kind: str, tmp_path:
     robot, rng = KINDS[kind], np.random.default_rng(0)
     q0 = robot.integrate(robot.neutral(), 0.1 * rng.normal(size=robot.nv))
     v0, tau = 0.1 * rng.normal(size=(2, robot.nv))
-    (path,) = robot.export_fmi(tmp_path / "robot.fmu", q0=q0, v0=v0, step=1e-4)
+    (path,) = torsor.export.fmi(robot, tmp_path / "robot.fmu", q0=q0, v0=v0, step=1e-4)
     units.append(unit := Unit(path, coordinates("tau", robot.coordinate_names, tau)))
     unit.step(0.0, 0.02)
     unit.step(0.02, 0.03)

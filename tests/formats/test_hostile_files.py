@@ -274,11 +274,3 @@ def test_files_that_are_too_deep_or_too_old_are_errors_in_words(tmp_path: Path, 
     (tmp_path / name).write_text(text)
     with pytest.raises(ModelError, match=rf"^{name}: .*{message}"):
         torsor.load(tmp_path / name)
-
-
-def test_the_name_of_a_robot_of_the_library_leads_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match=r"^ur5: no such file; .*fix: .* torsor\.library\.ur5\(\)"):
-        torsor.load("ur5")
-    with pytest.raises(ModelError, match=r"^ur55: no such file; allowed: [^;]*$"):
-        torsor.load("ur55")

@@ -88,4 +88,4 @@ def test_what_it_cannot_do_is_refused() -> None:
         torsor.simulate(rod, duration=0.01, method="sdirk")
     bar = torsor.library.four_bar()
     with pytest.raises(torsor.ModelError, match='method "sdirk" with closed loops; fix: use method="implicit"'):
-        torsor.simulate(bar, bar.closed_positions(bar.neutral()), duration=0.01, method="sdirk")
+        torsor.simulate(bar, bar.closed.positions(bar.neutral()), duration=0.01, method="sdirk")

@@ -23,7 +23,7 @@ def check_tree(robot: object, name: str) -> None:
         found = f"{name} for {reprlib.repr(robot)}"
         raise ModelError(describe(found, allowed="a torsor.Robot", fix="torsor.load(path)"))
     if robot.loops:  # the laws would drive all joints of the tree, also those without a drive
-        fix = "a function (t, q, v) of robot.constrained_inverse_dynamics, given to simulate as the controller"
+        fix = "a function (t, q, v) of robot.closed.inverse_dynamics, given to simulate as the controller"
         raise ModelError(describe(f"{name} for a robot with loops", where=robot.name, allowed="trees", fix=fix))
 
 

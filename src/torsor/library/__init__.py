@@ -1,5 +1,7 @@
 """Ready-made robots: of papers, arms, floating and flexible ones, wheels, closed loops, parallel robots, trees."""
 
+from inspect import signature
+
 from torsor.library.arms import panda, scara, seven_axis_arm, six_axis_arm, ur5
 from torsor.library.flexible import continuous_eel, flexible_arm, segmented_arm
 from torsor.library.human import human
@@ -9,6 +11,7 @@ from torsor.library.papers import bevel_elastic_arm, elastic_arm, slide_link, st
 from torsor.library.parallel import delta, gough_stewart, three_rrr
 from torsor.library.trees import planar_chain, random_tree
 from torsor.library.wheels import bicycle_car, caster, differential_drive, rolling_disc
+from torsor.robot.load import register_robots
 
 __all__ = [
     "bevel_elastic_arm",
@@ -44,3 +47,12 @@ __all__ = [
     "two_link",
     "ur5",
 ]
+
+# Robots that can be made without an argument are found by ``torsor.load`` and by the command line.
+register_robots(
+    {
+        name: globals()[name]
+        for name in __all__
+        if all(each.default is not each.empty for each in signature(globals()[name]).parameters.values())
+    }
+)
